@@ -1,0 +1,74 @@
+"""The algebra of an aggregate: lift → combine → lower, with the properties that algorithms rely on.
+
+A `Monoid` is a record of plain functions, not a class with methods, for two reasons: a user's ten lines
+of Python become one without inheriting anything, and the functions can be handed to Numba as they are.
+
+    identity ⊕ a = a = a ⊕ identity            (a ⊕ b) ⊕ c = a ⊕ (b ⊕ c)
+
+`combine(older, newer)` may assume that order; only `commutative` monoids may be reordered. An *element*
+is a scalar, a flat tuple of scalars (both are kept in numpy columns and compiled), or any object when
+`encode` and `decode` are given (interpreted; written to a store by `encode`, never pickled).
+
+Nulls never reach `lift`: an event with a null in one of `columns` is skipped, and a window without any
+element has the value `nothing`. That is Spark's rule, kept in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from sash.errors import NotCommutative, NotInvertible
+
+Kind = Literal["int", "float", "bool", "object"]
+"""What an input column holds, as far as algebra cares. Timestamps are ints (microseconds)."""
+
+
+@dataclass(frozen=True)
+class Monoid:
+    """A named, bound aggregate. Built by `@sash.monoid` or by one of the built-in functions."""
+
+    name: str
+    columns: tuple[str, ...]
+    identity: Callable[[], Any]
+    lift: Callable[..., Any]
+    combine: Callable[[Any, Any], Any]
+    lower: Callable[[Any], Any]
+    inverse: Callable[[Any, Any], Any] | None = None
+    """`inverse(total, oldest)`: what is left of `total` when its oldest part is taken away."""
+    commutative: bool = False
+    idempotent: bool = False
+    encode: Callable[[Any], bytes] | None = None
+    decode: Callable[[bytes], Any] | None = None
+    nothing: Any = None
+    specialise: Callable[[tuple[Kind, ...]], dict[str, Any]] | None = None
+    """Fields to replace once the kinds of the input columns are known (typed identities, exact sums)."""
+
+    @property
+    def invertible(self) -> bool:
+        return self.inverse is not None
+
+    @property
+    def columnar(self) -> bool:
+        """Whether elements are scalars or flat tuples of scalars, so that they fit numpy columns."""
+        return self.encode is None
+
+    def bind(self, kinds: tuple[Kind, ...]) -> Monoid:
+        """The same aggregate for input columns of these kinds."""
+        return replace(self, **self.specialise(kinds)) if self.specialise else self
+
+    def require_inverse(self, needed_by: str) -> Callable[[Any, Any], Any]:
+        if self.inverse is None:
+            raise NotInvertible(
+                f"{needed_by} takes elements out by subtraction, and {self.name} declares no inverse; "
+                "give one with invertible=True and an `inverse`, or use two_stacks, daba or mta"
+            )
+        return self.inverse
+
+    def require_commutative(self, needed_by: str) -> None:
+        if not self.commutative:
+            raise NotCommutative(
+                f"{needed_by} combines elements out of order, and {self.name} is not declared commutative; "
+                "declare commutative=True if a ⊕ b = b ⊕ a for all of its elements"
+            )

@@ -1,0 +1,143 @@
+"""What can go wrong, as a tree. Every message names the argument, what was given and what would work.
+
+    SashError
+    ├── ArgumentError              a value that the caller passed cannot be used   (also a ValueError)
+    │   ├── DurationError          not a duration, or not one of a fixed length
+    │   ├── UnitError              durations and plain integers mixed
+    │   ├── UnknownColumn          no such column; suggests the nearest name
+    │   ├── UnknownEngine          no such SECRET profile
+    │   └── Unsupported            a real thing that this combination does not offer
+    ├── AlgebraError               the monoid lacks a property that the algorithm needs
+    │   ├── NotInvertible
+    │   ├── NotCommutative
+    │   └── LawViolation           sash.testing.laws found a counterexample  (also an AssertionError)
+    ├── DataError                  the data broke a promise
+    │   ├── IntegerOverflow        a 64-bit sum does not fit                 (also an OverflowError)
+    │   ├── PredicateError         a user's function raised, or did not answer with a bool
+    │   └── OutOfOrder             an element older than what a FIFO aggregator already holds
+    ├── StoreError                 a store did not do what was asked
+    │   ├── CorruptValue           damaged or foreign bytes under a key
+    │   ├── StoreUnavailable       the server does not answer after bounded retries
+    │   └── EpochError             commit, rollback or read of an epoch that is not there
+    └── MissingDependency          an optional package or program is not installed (also an ImportError)
+
+    SashWarning                    something works, but not as well as it could
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+
+class SashError(Exception):
+    """The root: `except sash.errors.SashError` catches everything that Sash raises on purpose."""
+
+
+class SashWarning(UserWarning):
+    """Something works, but not as well as it could."""
+
+
+class ArgumentError(SashError, ValueError):
+    """A value that the caller passed cannot be used.
+
+    >>> raise ArgumentError("size", 0, "a positive number of events")
+    Traceback (most recent call last):
+        ...
+    sash.errors.ArgumentError: size must be a positive number of events; got 0
+    """
+
+    def __init__(self, argument: str, given: Any, expected: str, *, hint: str = "") -> None:
+        self.argument, self.given, self.expected, self.hint = argument, given, expected, hint
+        message = f"{argument} must be {expected}; got {given!r}"
+        super().__init__(f"{message}. {hint}" if hint else message)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Spark carries exceptions between processes; rebuilding from the message alone would fail.
+        return _rebuild, (type(self), self.__dict__, self.args)
+
+
+def _rebuild(cls: type[ArgumentError], attributes: dict[str, Any], args: tuple[Any, ...]) -> ArgumentError:
+    error = cls.__new__(cls, *args)
+    error.__dict__.update(attributes)
+    error.args = args
+    return error
+
+
+class DurationError(ArgumentError):
+    """Not a duration, or not one of a fixed length (months and years are not)."""
+
+
+class UnitError(ArgumentError):
+    """Durations such as '1 hour' and plain integers were mixed."""
+
+
+class UnknownColumn(ArgumentError):
+    """No such column; the message suggests the nearest name and lists what there is."""
+
+    def __init__(self, argument: str, given: str, columns: Iterable[str]) -> None:
+        names = list(columns)
+        close = get_close_matches(given, names, n=1)
+        hint = f"Did you mean {close[0]!r}?" if close else ""
+        super().__init__(argument, given, f"one of the columns {names}", hint=hint)
+
+
+class UnknownEngine(ArgumentError):
+    """No SECRET profile of that name."""
+
+
+class Unsupported(ArgumentError):
+    """Each part exists, but this combination does not: the message says why and what would work."""
+
+
+class AlgebraError(SashError, TypeError):
+    """The monoid lacks a property that the chosen algorithm needs."""
+
+
+class NotInvertible(AlgebraError):
+    """The algorithm takes elements out by subtraction; this monoid declares no inverse."""
+
+
+class NotCommutative(AlgebraError):
+    """The algorithm reorders elements; this monoid is not declared commutative."""
+
+
+class LawViolation(AlgebraError, AssertionError):
+    """`sash.testing.laws` found elements for which a declared law does not hold."""
+
+
+class DataError(SashError, ValueError):
+    """The data broke a promise."""
+
+
+class IntegerOverflow(DataError, OverflowError):
+    """An exact integer result does not fit in 64 bits."""
+
+
+class PredicateError(DataError):
+    """A user's predicate, policy or function raised, or did not answer with what was asked for."""
+
+
+class OutOfOrder(DataError):
+    """An element is older than what a first-in-first-out aggregator already holds."""
+
+
+class StoreError(SashError):
+    """A store did not do what was asked."""
+
+
+class CorruptValue(StoreError):
+    """Damaged or foreign bytes under a key: never decoded, always named."""
+
+
+class StoreUnavailable(StoreError, ConnectionError):
+    """The store's server does not answer after bounded retries."""
+
+
+class EpochError(StoreError):
+    """Commit, rollback or read of an epoch that is not there."""
+
+
+class MissingDependency(SashError, ImportError):
+    """An optional package or program is not installed; the message has the command that installs it."""

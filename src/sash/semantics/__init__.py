@@ -1,0 +1,1 @@
+"""What a window query means. Imports the standard library only."""
