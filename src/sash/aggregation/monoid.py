@@ -10,19 +10,30 @@ is a scalar, a flat tuple of scalars (both are kept in numpy columns and compile
 `encode` and `decode` are given (interpreted; written to a store by `encode`, never pickled).
 
 Nulls never reach `lift`: an event with a null in one of `columns` is skipped, and a window without any
-element has the value `nothing`. That is Spark's rule, kept in one place.
+element has the value `nothing`. That is Spark's rule, kept in one place. `lower` may answer None: the
+value is null (the sample variance of one event). It must not raise on the identity, because a compiled
+loop lowers a whole column of elements and only then masks those that hold no event.
+
+A monoid is *unbound* until the kinds of its columns are known. Unbound, the built-in ones take any Python
+value and are interpreted; `bind(kinds)` gives the typed version that can be compiled.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 from sash.errors import NotCommutative, NotInvertible
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 Kind = Literal["int", "float", "bool", "object"]
 """What an input column holds, as far as algebra cares. Timestamps are ints (microseconds)."""
+
+ResultType = Callable[[tuple["pa.DataType", ...]], "pa.DataType"]
+"""Arrow types of the input columns → Arrow type of the result; refuses types that it cannot take."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +52,16 @@ class Monoid:
     idempotent: bool = False
     encode: Callable[[Any], bytes] | None = None
     decode: Callable[[bytes], Any] | None = None
-    nothing: Any = None
+    # An empty list is a fair `nothing`, and must not stop a monoid from being a dictionary key.
+    nothing: Any = field(default=None, hash=False)
     specialise: Callable[[tuple[Kind, ...]], dict[str, Any]] | None = None
     """Fields to replace once the kinds of the input columns are known (typed identities, exact sums)."""
+    result: ResultType | None = None
+    """The Arrow type of `lower`'s answers. Tuples become structs, by position. None: not known."""
+    approximate: bool = False
+    """Whether grouping elements differently may change the result, within the error that is documented."""
+    plain: Monoid | None = None
+    """The same aggregate on cheaper elements, right only while integers cannot overflow: see `narrowed`."""
 
     @property
     def invertible(self) -> bool:
@@ -57,6 +75,13 @@ class Monoid:
     def bind(self, kinds: tuple[Kind, ...]) -> Monoid:
         """The same aggregate for input columns of these kinds."""
         return replace(self, **self.specialise(kinds)) if self.specialise else self
+
+    def narrowed(self, *, magnitude: int, events: int) -> Monoid:
+        """`plain` if it cannot overflow on `events` values of at most `magnitude` each, otherwise self.
+
+        Elements of the two differ, so one buffer holds either the one or the other.
+        """
+        return self.plain if self.plain is not None and magnitude * events < 2**63 else self
 
     def require_inverse(self, needed_by: str) -> Callable[[Any, Any], Any]:
         if self.inverse is None:

@@ -1,0 +1,162 @@
+"""Durations: Spark interval strings and timedeltas are microseconds, integers are ticks.
+
+A time column is either a timestamp, measured in microseconds as Spark does, or an integer in a unit that
+only its owner knows. A duration therefore carries which of the two it speaks about, and the two are never
+mixed: `sliding("1 hour", every=60)` is an error, because nobody can say what 60 is.
+
+>>> parse("1 hour 30 minutes", "size")
+Duration(length=5400000000, unit=<Unit.MICROSECONDS: 'microseconds'>)
+>>> parse(60, "size")
+Duration(length=60, unit=<Unit.TICKS: 'ticks'>)
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum
+from numbers import Integral
+from typing import TypeAlias
+
+from sash.errors import DurationError, UnitError
+
+DurationLike: TypeAlias = "str | timedelta | int"
+
+MICROSECONDS = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+    "week": 604_800_000_000,
+}
+_SHORT = {
+    "us": "microsecond", "µs": "microsecond", "ms": "millisecond", "s": "second", "sec": "second",
+    "m": "minute", "min": "minute", "h": "hour", "hr": "hour", "d": "day", "w": "week",
+}  # fmt: skip
+_PART = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*([a-zµ]+)", re.IGNORECASE)
+_EXAMPLE = "a duration such as '10 seconds', timedelta(seconds=10), or an integer when times are integers"
+
+
+class Unit(Enum):
+    """What the numbers of a window are measured in."""
+
+    MICROSECONDS = "microseconds"
+    TICKS = "ticks"
+    EVENTS = "events"
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A length of time on one of the two kinds of time column."""
+
+    length: int
+    unit: Unit
+
+    def __str__(self) -> str:
+        return format_length(self.length, self.unit)
+
+
+def parse(given: DurationLike | Duration, argument: str) -> Duration:
+    """Read a duration; `argument` is the name to blame when it cannot be read."""
+    if isinstance(given, Duration):
+        return given
+    if isinstance(given, timedelta):
+        return Duration(given // timedelta(microseconds=1), Unit.MICROSECONDS)
+    if isinstance(given, Integral) and not isinstance(given, bool):
+        return Duration(int(given), Unit.TICKS)
+    if isinstance(given, str):
+        return Duration(_parse_text(given, argument), Unit.MICROSECONDS)
+    raise DurationError(argument, given, _EXAMPLE)
+
+
+def _parse_text(text: str, argument: str) -> int:
+    body = re.sub(r"^\s*interval\b", "", text, flags=re.IGNORECASE).strip()
+    parts = _PART.findall(body)
+    if not parts or _PART.sub("", body).strip(" ,"):
+        raise DurationError(argument, text, _EXAMPLE)
+    total = 0
+    for number, word in parts:
+        name = word.lower()
+        singular = name.removesuffix("s") or name
+        unit = _SHORT.get(name) or _SHORT.get(singular, singular)
+        if unit in ("month", "year", "quarter"):
+            raise DurationError(
+                argument, text, "of a fixed length",
+                hint=f"A {unit} has no fixed length; say how many days you mean.",
+            )  # fmt: skip
+        if unit not in MICROSECONDS:
+            raise DurationError(argument, text, f"in one of the units {', '.join(MICROSECONDS)}")
+        total += _scaled(number, MICROSECONDS[unit], argument, text)
+    return total
+
+
+def _scaled(number: str, factor: int, argument: str, text: str) -> int:
+    """`number` × `factor`, exactly: durations are integers, so no float may touch them."""
+    whole, _, fraction = number.partition(".")
+    scaled, rest = divmod(int(whole + fraction) * factor, int(10 ** len(fraction)))
+    if rest:
+        raise DurationError(argument, text, "a whole number of microseconds")
+    return scaled
+
+
+def positive(given: DurationLike | Duration, argument: str) -> Duration:
+    """A duration greater than zero."""
+    duration = parse(given, argument)
+    if duration.length <= 0:
+        raise DurationError(argument, given, "longer than zero")
+    return duration
+
+
+def not_negative(given: DurationLike | Duration, argument: str) -> Duration:
+    """A duration of zero or more."""
+    duration = parse(given, argument)
+    if duration.length < 0:
+        raise DurationError(argument, given, "zero or longer")
+    return duration
+
+
+def same_unit(**durations: Duration | None) -> Unit:
+    """The one unit of all the given durations. A zero fits either unit.
+
+    >>> same_unit(size=parse("1 hour", "size"), every=parse(60, "every"))
+    Traceback (most recent call last):
+        ...
+    sash.errors.UnitError: every must be in the same unit as size (microseconds); got 60. Durations \
+such as '1 hour' are for timestamps, integers for integer time columns; use one of the two throughout.
+    """
+    unit, first = None, ""
+    for name, duration in durations.items():
+        if duration is None or duration.length == 0:
+            continue
+        if unit is None:
+            unit, first = duration.unit, name
+        elif duration.unit is not unit:
+            raise UnitError(
+                name, duration.length, f"in the same unit as {first} ({unit.value})",
+                hint="Durations such as '1 hour' are for timestamps, integers for integer time columns; "
+                "use one of the two throughout.",
+            )  # fmt: skip
+    return unit or Unit.MICROSECONDS
+
+
+def format_length(length: int, unit: Unit) -> str:
+    """A length for people.
+
+    >>> format_length(5_400_000_000, Unit.MICROSECONDS)
+    '1 hour 30 minutes'
+    >>> format_length(7, Unit.TICKS)
+    '7'
+    """
+    if unit is not Unit.MICROSECONDS:
+        return str(length)
+    if length == 0:
+        return "0 seconds"
+    words, rest = [], abs(length)
+    for name, size in reversed(MICROSECONDS.items()):
+        count, rest = divmod(rest, size)
+        if count:
+            words.append(f"{count} {name}{'s' if count > 1 else ''}")
+    return ("-" if length < 0 else "") + " ".join(words)

@@ -1,0 +1,136 @@
+"""A window query, as asked: frozen, validated, and the same for every runtime."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from sash.errors import ArgumentError, Unsupported
+from sash.semantics import durations
+from sash.semantics.durations import Duration, Unit
+from sash.semantics.event import Order
+from sash.semantics.monoid import Monoid
+from sash.semantics.window import Window
+
+NO_TIME = Duration(0, Unit.TICKS)
+
+
+class When(Enum):
+    """When a window is reported."""
+
+    CLOSE = "close"
+    CHANGE = "change"
+    EVERY = "every"
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """When windows are reported.
+
+    - `"close"`: once, when the watermark passes the end or the closing event is settled.
+    - `"every <duration>"`: also before, each time the watermark passes a multiple of the duration, if the
+      window has changed since.
+    - `"change"`: after every batch that changed it.
+
+    >>> Emit.parse("every 10 seconds").period
+    Duration(length=10000000, unit=<Unit.MICROSECONDS: 'microseconds'>)
+    """
+
+    when: When = When.CLOSE
+    period: Duration = NO_TIME
+
+    @classmethod
+    def parse(cls, text: str | Emit) -> Emit:
+        if isinstance(text, Emit):
+            return text
+        if text in ("close", "change"):
+            return cls(When(text))
+        every = re.fullmatch(r"every\s+(.+)", text) if isinstance(text, str) else None
+        if every is None:
+            raise ArgumentError("emit", text, "'close', 'change' or 'every <duration>'")
+        length = every[1].strip()
+        return cls(When.EVERY, durations.positive(int(length) if length.isdecimal() else length, "emit"))
+
+    @property
+    def early(self) -> bool:
+        """Whether a window can be reported before it closes."""
+        return self.when is not When.CLOSE
+
+
+@dataclass(frozen=True)
+class Query:
+    """Which windows, which aggregates over them, and what is reported when."""
+
+    windows: tuple[Window, ...]
+    aggregates: Mapping[str, Monoid] = field(default_factory=dict)
+    order: Order = Order.EVENT_TIME
+    delay: Duration = NO_TIME
+    allowed_lateness: Duration = NO_TIME
+    emit: Emit = field(default_factory=Emit)
+    empty: bool = False
+    flush: bool = True
+    """Whether the end of a bounded input closes what is still open."""
+
+    def __post_init__(self) -> None:
+        self._check_windows()
+        durations.not_negative(self.delay, "delay")
+        durations.not_negative(self.allowed_lateness, "allowed_lateness")
+        self.time_unit  # noqa: B018  (mixed units are refused here, not at the first event)
+        if self.order is Order.ARRIVAL:
+            self._check_arrival_order()
+
+    def _check_windows(self) -> None:
+        if not self.windows:
+            raise ArgumentError("windows", self.windows, "at least one window")
+        for window in self.windows:
+            if not isinstance(window, Window):
+                raise ArgumentError(
+                    "windows", window, "a window such as sash.sliding('1 hour', every='1 second')"
+                )
+        labels = [window.label for window in self.windows]
+        for label in labels:
+            if labels.count(label) > 1:
+                raise ArgumentError(
+                    "windows", label, "told apart by different names",
+                    hint="Give each a name: sash.count(10).named('short').",
+                )  # fmt: skip
+
+    def _check_arrival_order(self) -> None:
+        for window in self.windows:
+            if self.order not in window.orders:
+                raise Unsupported(
+                    "order", self.order.value, f"'event-time' for {window.label}",
+                    hint="Its extents are ranges of time: runs of events only in event-time order.",
+                )  # fmt: skip
+        for argument in ("delay", "allowed_lateness"):
+            if getattr(self, argument).length:
+                raise Unsupported(
+                    argument, str(getattr(self, argument)), "zero in arrival order",
+                    hint="In arrival order no event is late.",
+                )  # fmt: skip
+        if self.emit.when is When.EVERY:
+            raise Unsupported("emit", "every …", "'close' or 'change' in arrival order, which has no clock")
+
+    @property
+    def time_unit(self) -> Unit:
+        """What this query's lengths of time are measured in; EVENTS when it has none."""
+        lengths = {
+            window.label: Duration(1, window.time_unit)
+            for window in self.windows
+            if window.time_unit is not Unit.EVENTS
+        }
+        lengths |= {
+            "delay": self.delay,
+            "allowed_lateness": self.allowed_lateness,
+            "emit": self.emit.period,
+        }
+        if not any(duration.length for duration in lengths.values()):
+            return Unit.EVENTS
+        return durations.same_unit(**lengths)
+
+    @property
+    def corrects(self) -> bool:
+        """Whether a window can be reported more than once, so that reports carry a revision."""
+        return self.emit.early or self.allowed_lateness.length > 0

@@ -1,0 +1,230 @@
+"""The oracle: what a query means, computed in the most obvious way.
+
+After every batch, all windows of all keys are computed anew from all events accepted so far. A window is
+reported when it has closed and its content is not what was last reported (or, with `emit`, earlier). That
+is the whole definition; every fast path is tested against this module. Nothing here is clever on purpose.
+
+- Batches arrive one after the other. The events of a batch are judged by the watermark that stood before
+  it; then the watermark moves to max τ − delay, or to the batch's own watermark if that is later.
+- In event-time order a window is closed when watermark ≥ closes_at; in arrival order as soon as closes_at
+  is known. The end of the input closes everything if the query flushes.
+- A report that corrects an earlier one carries the next revision. A window that a late event dissolves
+  (two sessions that merge, a trigger that moves) is reported once more, empty: a reader who keeps the
+  latest revision of each (key, window, id) always has the right windows.
+- An event that has no place goes to the late output with the reason: its time is null, it is too late, or
+  a window cannot place it. Nothing is dropped silently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sash.semantics.event import Event, Order, arrange
+from sash.semantics.monoid import fold
+from sash.semantics.query import Query, When
+from sash.semantics.watermark import Lateness, Watermark
+from sash.semantics.window import Extent, Window
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What a source delivers: an event that has no ordinal yet, and perhaps no time."""
+
+    time: int | None
+    key: Hashable = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What arrives together, and what the source says about time afterwards."""
+
+    arrivals: Sequence[Arrival] = ()
+    watermark: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a reader sees of one window: (key, w, extent, when), and the values of its aggregates."""
+
+    key: Hashable
+    window: str
+    id: int
+    start: int | None
+    end: int | None
+    ordinals: tuple[int, ...]
+    values: Mapping[str, Any]
+    revision: int
+    at: int | None
+    """The watermark at which it was reported; None in arrival order and at the flush."""
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """An event that is in no window, and why. `window` is None when it is in none of the query's."""
+
+    arrival: Arrival
+    reason: str
+    window: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Everything that a query says about an input."""
+
+    reports: list[Report]
+    late: list[Late]
+
+
+@dataclass(slots=True)
+class _Told:
+    """What was last reported of a window."""
+
+    extent: Extent
+    ordinals: tuple[int, ...]
+    revision: int
+    closed: bool
+
+
+def one_by_one(arrivals: Iterable[Arrival]) -> list[Batch]:
+    """Every event is a batch of its own."""
+    return [Batch((arrival,)) for arrival in arrivals]
+
+
+def evaluate(query: Query, batches: Iterable[Batch]) -> Outcome:
+    """The reports and the late output of `query` over `batches`."""
+    evaluation = _Evaluation(query)
+    for batch in batches:
+        evaluation.take(batch)
+    if query.flush:
+        evaluation.report(flush=True)
+    return Outcome(evaluation.reports, evaluation.late)
+
+
+class _Evaluation:
+    """All that has arrived, and all that has been said."""
+
+    def __init__(self, query: Query) -> None:
+        self.query = query
+        self.watermark = Watermark(delay=query.delay.length, allowed_lateness=query.allowed_lateness.length)
+        self.events: dict[Hashable, list[Event]] = {}
+        self.told: dict[tuple[Hashable, str], dict[int, _Told]] = {}
+        self.displaced: set[tuple[Hashable, str, int]] = set()
+        self.reports: list[Report] = []
+        self.late: list[Late] = []
+
+    def take(self, batch: Batch) -> None:
+        before = self.watermark.value
+        for arrival in batch.arrivals:
+            self._accept(arrival)
+        if self.query.order is Order.EVENT_TIME:
+            self.watermark.observe(a.time for a in batch.arrivals if a.time is not None)
+            if batch.watermark is not None:
+                self.watermark.advance_to(batch.watermark)
+        self.report(tick=self._ticked(before))
+
+    def _accept(self, arrival: Arrival) -> None:
+        if arrival.time is None:
+            self.late.append(Late(arrival, "time is null"))
+        elif self.watermark.judge(arrival.time) is Lateness.TOO_LATE:
+            self.late.append(Late(arrival, Lateness.TOO_LATE.value))
+        else:
+            events = self.events.setdefault(arrival.key, [])
+            events.append(Event(arrival.time, len(events), arrival.key, arrival.values))
+
+    def _ticked(self, before: int | None) -> bool:
+        """Whether the watermark has passed a multiple of the period of `emit="every …"`."""
+        now, period = self.watermark.value, self.query.emit.period.length
+        if self.query.emit.when is not When.EVERY or now is None:
+            return False
+        return before is None or now // period > before // period
+
+    def report(self, *, tick: bool = False, flush: bool = False) -> None:
+        for key, events in self.events.items():
+            ordered = arrange(events, self.query.order)
+            for window in self.query.windows:
+                placed, displaced = window.place(ordered)
+                self._report_displaced(window, displaced, flush=flush)
+                self._report_window(key, window, placed, tick=tick, flush=flush)
+
+    def _report_displaced(
+        self, window: Window, displaced: Iterable[tuple[Event, str]], *, flush: bool
+    ) -> None:
+        for event, reason in displaced:
+            known = (event.key, window.label, event.ordinal)
+            if known not in self.displaced and self._settled(event.time, flush=flush):
+                self.displaced.add(known)
+                self.late.append(Late(Arrival(event.time, event.key, event.values), reason, window.label))
+
+    def _settled(self, closes_at: int | None, *, flush: bool) -> bool:
+        if flush:
+            return True
+        if closes_at is None:
+            return False
+        return self.query.order is Order.ARRIVAL or self.watermark.has_reached(closes_at)
+
+    def _report_window(
+        self, key: Hashable, window: Window, events: Sequence[Event], *, tick: bool, flush: bool
+    ) -> None:
+        told = self.told.setdefault((key, window.label), {})
+        seen = set()
+        for extent in window.extents(events, horizon=self.watermark.horizon, empty=self.query.empty):
+            seen.add(extent.id)
+            content = events[extent.lo : extent.hi]
+            closed = self._settled(extent.closes_at, flush=flush)
+            if self._is_due(told.get(extent.id), content, closed=closed, tick=tick):
+                self._tell(key, window, extent, content, closed=closed, flush=flush)
+        for extent in list(_dissolved(told, seen)):
+            was = told[extent.id]
+            if was.closed or tick or flush or self.query.emit.when is When.CHANGE:
+                self._tell(key, window, extent, [], closed=was.closed, flush=flush)
+
+    def _is_due(self, was: _Told | None, content: Sequence[Event], *, closed: bool, tick: bool) -> bool:
+        changed = was is None or was.ordinals != _ordinals(content)
+        match self.query.emit.when:
+            case When.CLOSE:
+                return closed and changed
+            case When.CHANGE:
+                return changed and (closed or bool(content) or was is not None)
+            case When.EVERY:
+                first_close = closed and (was is None or not was.closed)
+                return first_close or (changed and (closed or (tick and bool(content))))
+
+    def _tell(
+        self,
+        key: Hashable,
+        window: Window,
+        extent: Extent,
+        content: Sequence[Event],
+        *,
+        closed: bool,
+        flush: bool,
+    ) -> None:
+        told, ordinals = self.told[key, window.label], _ordinals(content)
+        revision = told[extent.id].revision + 1 if extent.id in told else 0
+        told[extent.id] = _Told(extent, ordinals, revision, closed)
+        rows = [event.values for event in content]
+        self.reports.append(
+            Report(
+                key=key,
+                window=window.label,
+                id=extent.id,
+                start=extent.start,
+                end=extent.end,
+                ordinals=ordinals,
+                values={name: fold(monoid, rows) for name, monoid in self.query.aggregates.items()},
+                revision=revision,
+                at=None if flush else self.watermark.value,
+            )
+        )
+
+
+def _dissolved(told: Mapping[int, _Told], seen: set[int]) -> Iterator[Extent]:
+    """The windows that were reported with a content and are no more."""
+    return (was.extent for id, was in told.items() if id not in seen and was.ordinals)
+
+
+def _ordinals(content: Iterable[Event]) -> tuple[int, ...]:
+    return tuple(event.ordinal for event in content)

@@ -1,0 +1,67 @@
+"""Watermarks and lateness.
+
+    watermark = max τ seen − delay          no event with τ below it is expected any more
+
+An event that arrives is judged by the watermark that stood before its batch:
+
+    watermark ≤ τ                               on time
+    watermark − allowed_lateness ≤ τ            late, but it re-opens its windows
+    otherwise                                   too late: it goes to the late output and is counted
+
+The watermark also moves when a source says so (`advance_to`), and it never moves back.
+
+>>> mark = Watermark(delay=5, allowed_lateness=10)
+>>> mark.observe([100, 90]); mark.value
+95
+>>> [mark.judge(time).name for time in (95, 94, 85, 84)]
+['ON_TIME', 'REOPENS', 'REOPENS', 'TOO_LATE']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+
+
+class Lateness(Enum):
+    """What an arriving event may still do."""
+
+    ON_TIME = "on time"
+    REOPENS = "late, but within the allowed lateness"
+    TOO_LATE = "behind the watermark"
+
+
+class Watermark:
+    """How far event time has come. Everything is open before the first event: `value` is None."""
+
+    def __init__(self, *, delay: int = 0, allowed_lateness: int = 0) -> None:
+        self._delay, self._allowed_lateness = delay, allowed_lateness
+        self.value: int | None = None
+        self.horizon: int | None = None
+        """How far the stream is known to have come: the greatest time seen or declared."""
+
+    def observe(self, times: Iterable[int]) -> None:
+        """Events with these times have arrived."""
+        for time in times:
+            self.horizon = _later(self.horizon, time)
+            self.advance_to(time - self._delay)
+
+    def advance_to(self, time: int) -> None:
+        """No event before `time` is expected any more."""
+        self.value = _later(self.value, time)
+        self.horizon = _later(self.horizon, time)
+
+    def has_reached(self, time: int) -> bool:
+        return self.value is not None and self.value >= time
+
+    def judge(self, time: int) -> Lateness:
+        """Whether an event with this time, arriving now, is on time."""
+        if self.value is None or time >= self.value:
+            return Lateness.ON_TIME
+        if time >= self.value - self._allowed_lateness:
+            return Lateness.REOPENS
+        return Lateness.TOO_LATE
+
+
+def _later(known: int | None, time: int) -> int:
+    return time if known is None else max(known, time)

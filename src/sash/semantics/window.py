@@ -1,0 +1,151 @@
+"""What every window kind is: an identifier w, an extent E(w), and a class that says what it needs to know.
+
+    windower:  the ordered events of one key  →  ranges [lo, hi), where lo and hi never decrease
+
+The class of a window decides which parallel model may compute it:
+
+- **CF**, context-free: the ends of every window are known before any event has been seen.
+- **FCF**, forward-context-free: the ends up to an event are known once that event has been seen.
+- **FCA**, forward-context-aware: where a window begins is only known when a later event has been seen.
+
+A `Window` is what was asked for: small, frozen, validated, and shipped to executors as it is.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+from sash.errors import ArgumentError
+from sash.semantics.durations import Unit
+from sash.semantics.event import Event, Order
+
+
+class Context(Enum):
+    """How much must be known to tell the ends of a window."""
+
+    CF = "context-free"
+    FCF = "forward-context-free"
+    FCA = "forward-context-aware"
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """One window over the ordered events of one key: the events at positions lo ≤ p < hi.
+
+    `start` and `end` are what a reader sees: the interval [start, end) of a window that is defined by time,
+    the times of the first and last event of one that is defined by events (None when it holds none).
+
+    `closes_at` is the least watermark at which no expected event can change the window any more. None means
+    that it waits for an event which has not arrived; only a flush closes it as it is.
+    """
+
+    id: int
+    lo: int
+    hi: int
+    start: int | None
+    end: int | None
+    closes_at: int | None
+
+    def __len__(self) -> int:
+        return self.hi - self.lo
+
+
+@dataclass(frozen=True, slots=True)
+class Window(ABC):
+    """The part that all kinds share."""
+
+    name: str = field(default="", kw_only=True)
+
+    context: ClassVar[Context]
+    orders: ClassVar[frozenset[Order]] = frozenset({Order.EVENT_TIME})
+
+    def named(self, name: str) -> Self:
+        """The same window under a name, to tell it apart from others in one query."""
+        if not isinstance(name, str) or not name:
+            raise ArgumentError("name", name, "a non-empty string")
+        return replace(self, name=name)
+
+    @property
+    def label(self) -> str:
+        """The given name, or the formula's own words."""
+        return self.name or str(self)
+
+    @property
+    @abstractmethod
+    def time_unit(self) -> Unit:
+        """What its lengths of time are measured in; EVENTS when it has none."""
+
+    @property
+    @abstractmethod
+    def formula(self) -> str:
+        """E(w) with the numbers filled in, for people."""
+
+    @abstractmethod
+    def extents(
+        self, events: Sequence[Event], *, horizon: int | None = None, empty: bool = False
+    ) -> Iterator[Extent]:
+        """All windows of one key, by increasing identifier, over its events in the query's order.
+
+        `horizon` is the greatest time seen in the whole stream (this key's last event when not given):
+        windows that are cut by the clock exist up to there. With `empty`, those without events too.
+        """
+
+    def place(self, events: Sequence[Event]) -> tuple[list[Event], list[tuple[Event, str]]]:
+        """Split the ordered events into those that have a place, and the others with the reason why not."""
+        return list(events), []
+
+
+@dataclass(frozen=True, slots=True)
+class ContextFreeWindow(Window):
+    """A window whose ends are closed formulas over an axis: event positions, or times."""
+
+    context: ClassVar[Context] = Context.CF
+
+    @abstractmethod
+    def extent(self, w: int) -> range:
+        """E(w), as the range of positions (or times) that it holds."""
+
+    @abstractmethod
+    def mapping(self, x: int) -> range:
+        """M(x), the identifiers of the windows that hold position (or time) x: x ∈ E(w) ⟺ w ∈ M(x)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextAwareWindow(Window):
+    """A window whose ends depend on the events themselves: extent and mapping need to see them."""
+
+    def extent(self, w: int, events: Sequence[Event]) -> range:
+        """E(w) over these ordered events, as a range of positions; empty when there is no such window."""
+        found = next((extent for extent in self.extents(events, empty=True) if extent.id == w), None)
+        return range(found.lo, found.hi) if found else range(0)
+
+    def mapping(self, position: int, events: Sequence[Event]) -> range:
+        """M(p): the identifiers of the windows that hold the event at this position. Ends never decrease,
+        so they are neighbours."""
+        ids = [extent.id for extent in self.extents(events) if extent.lo <= position < extent.hi]
+        return range(ids[0], ids[-1] + 1) if ids else range(0)
+
+
+BOTH_ORDERS = frozenset({Order.EVENT_TIME, Order.ARRIVAL})
+
+
+def times(events: Sequence[Event]) -> list[int]:
+    return [event.time for event in events]
+
+
+def spanned(id: int, events: Sequence[Event], lo: int, hi: int, *, closes_at: int | None) -> Extent:
+    """The extent of a window that shows the times of its first and last event."""
+    start, end = (events[lo].time, events[hi - 1].time) if lo < hi else (None, None)
+    return Extent(id, lo, hi, start, end, closes_at)
+
+
+def positive_count(given: Any, argument: str) -> int:
+    """A number of events of one or more."""
+    if not isinstance(given, Integral) or isinstance(given, bool) or given <= 0:
+        raise ArgumentError(argument, given, "a positive whole number of events")
+    return int(given)

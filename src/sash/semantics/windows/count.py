@@ -1,0 +1,69 @@
+"""Count windows.
+
+    E(w) = { i : w·S ≤ i < w·S + W },   w = 0, 1, 2, …
+
+Positions i count the events of a key in the query's order, from 0. W = S is tumbling, W > S sliding,
+W < S hopping: then the events between two windows belong to none. A window closes with its W-th event.
+
+>>> count(4, 2).extent(1)
+range(2, 6)
+>>> count(4, 2).mapping(5)
+range(1, 3)
+>>> count(2, 3).mapping(2)
+range(1, 1)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sash.semantics.durations import Unit
+from sash.semantics.event import Event, Order
+from sash.semantics.window import BOTH_ORDERS, ContextFreeWindow, Extent, positive_count, spanned
+
+
+@dataclass(frozen=True, slots=True)
+class CountWindow(ContextFreeWindow):
+    """W events, every S events."""
+
+    size: int
+    slide: int
+
+    orders: ClassVar[frozenset[Order]] = BOTH_ORDERS
+
+    def __post_init__(self) -> None:
+        positive_count(self.size, "size")
+        positive_count(self.slide, "every")
+
+    def __str__(self) -> str:
+        return f"count({self.size}, {self.slide})"
+
+    @property
+    def time_unit(self) -> Unit:
+        return Unit.EVENTS
+
+    @property
+    def formula(self) -> str:
+        return f"E(w) = {{ i : w·{self.slide} ≤ i < w·{self.slide} + {self.size} }}, w ≥ 0"
+
+    def extent(self, w: int) -> range:
+        return range(w * self.slide, w * self.slide + self.size) if w >= 0 else range(0)
+
+    def mapping(self, x: int) -> range:
+        return range(max(0, (x - self.size) // self.slide + 1), x // self.slide + 1)
+
+    def extents(
+        self, events: Sequence[Event], *, horizon: int | None = None, empty: bool = False
+    ) -> Iterator[Extent]:
+        for w in range(self.mapping(len(events) - 1).stop if events else 0):
+            ends = self.extent(w)
+            lo, hi = min(ends.start, len(events)), min(ends.stop, len(events))
+            full = hi - lo == self.size
+            yield spanned(w, events, lo, hi, closes_at=events[hi - 1].time if full else None)
+
+
+def count(size: int, every: int | None = None) -> CountWindow:
+    """A window of `size` events that slides by `every` events (tumbling when not given)."""
+    return CountWindow(size, size if every is None else every)

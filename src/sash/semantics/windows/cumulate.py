@@ -1,0 +1,82 @@
+"""Cumulating windows: they grow by a step from a tumbling start up to a maximum, as Flink's CUMULATE does.
+
+    n = max / step,   b = origin + ⌊w / n⌋·max
+    E(w) = { τ : b ≤ τ < b + (w mod n + 1)·step },   w = …, −1, 0, 1, …
+
+>>> cumulate(6, 2).extent(4)
+range(6, 10)
+>>> cumulate(6, 2).mapping(8)
+range(4, 6)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sash.errors import DurationError
+from sash.semantics import durations
+from sash.semantics.durations import DurationLike, Unit, format_length
+from sash.semantics.event import Event
+from sash.semantics.window import ContextFreeWindow, Extent
+from sash.semantics.windows.time import clock_extents
+
+
+@dataclass(frozen=True, slots=True)
+class CumulateWindow(ContextFreeWindow):
+    """From every multiple of `size`, windows of 1, 2, … steps."""
+
+    size: int
+    step: int
+    origin: int
+    unit: Unit
+
+    def __post_init__(self) -> None:
+        for argument, length in (("max", self.size), ("step", self.step)):
+            if length <= 0:
+                raise DurationError(argument, length, "longer than zero")
+        if self.size % self.step:
+            size = format_length(self.size, self.unit)
+            step = format_length(self.step, self.unit)
+            raise DurationError("step", step, f"a divisor of max ({size})")
+
+    def __str__(self) -> str:
+        return f"cumulate({format_length(self.size, self.unit)}, {format_length(self.step, self.unit)})"
+
+    @property
+    def time_unit(self) -> Unit:
+        return self.unit
+
+    @property
+    def steps(self) -> int:
+        """n: how many windows share one start."""
+        return self.size // self.step
+
+    @property
+    def formula(self) -> str:
+        size, step = format_length(self.size, self.unit), format_length(self.step, self.unit)
+        n = self.steps
+        base = f"{self.origin} + ⌊w / {n}⌋·({size})"
+        return f"E(w) = {{ τ : b ≤ τ < b + (w mod {n} + 1)·({step}) }} with b = {base}"
+
+    def extent(self, w: int) -> range:
+        block, index = divmod(w, self.steps)
+        start = self.origin + block * self.size
+        return range(start, start + (index + 1) * self.step)
+
+    def mapping(self, x: int) -> range:
+        block, offset = divmod(x - self.origin, self.size)
+        return range(block * self.steps + offset // self.step, (block + 1) * self.steps)
+
+    def extents(
+        self, events: Sequence[Event], *, horizon: int | None = None, empty: bool = False
+    ) -> Iterator[Extent]:
+        return clock_extents(self, events, horizon=horizon, empty=empty)
+
+
+def cumulate(max: DurationLike, step: DurationLike, *, origin: DurationLike = 0) -> CumulateWindow:
+    """Windows that grow by `step` up to `max`, then start anew."""
+    size, growth = durations.positive(max, "max"), durations.positive(step, "step")
+    shift = durations.parse(origin, "origin")
+    unit = durations.same_unit(max=size, step=growth, origin=shift)
+    return CumulateWindow(size.length, growth.length, shift.length, unit)

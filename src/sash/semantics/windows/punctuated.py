@@ -1,0 +1,64 @@
+"""Punctuated windows: the stream itself says where they end.
+
+    E(w) = the events after the w-th punctuation, up to and with the next one,   w = 0, 1, 2, …
+
+A punctuation is an event that satisfies the predicate. It is the last event of the window that it closes,
+so every event belongs to exactly one window; the first window begins with the first event.
+
+>>> from sash.semantics.event import sequence
+>>> orders = punctuated(lambda row: row.kind == "checkout")
+>>> clicks = sequence(range(5), kind=["view", "view", "checkout", "view", "checkout"])
+>>> [(e.lo, e.hi) for e in orders.extents(clicks)]
+[(0, 3), (3, 5)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sash.semantics.durations import Unit
+from sash.semantics.event import Event, Order
+from sash.semantics.predicate import Predicate, holds, require_callable
+from sash.semantics.window import BOTH_ORDERS, Context, ContextAwareWindow, Extent, spanned
+
+
+@dataclass(frozen=True, slots=True)
+class PunctuatedWindow(ContextAwareWindow):
+    """From one punctuation to the next."""
+
+    predicate: Predicate
+
+    context: ClassVar[Context] = Context.FCA
+    orders: ClassVar[frozenset[Order]] = BOTH_ORDERS
+
+    def __post_init__(self) -> None:
+        require_callable(self.predicate, "predicate", "lambda row: row.kind == 'checkout'")
+
+    def __str__(self) -> str:
+        return "punctuated"
+
+    @property
+    def time_unit(self) -> Unit:
+        return Unit.EVENTS
+
+    @property
+    def formula(self) -> str:
+        return "E(w) = the events after the w-th punctuation, up to and with the next one"
+
+    def extents(
+        self, events: Sequence[Event], *, horizon: int | None = None, empty: bool = False
+    ) -> Iterator[Extent]:
+        w, lo = 0, 0
+        for hi, event in enumerate(events, start=1):
+            if holds(self.predicate, event, asked_by=str(self)):
+                yield spanned(w, events, lo, hi, closes_at=event.time)
+                w, lo = w + 1, hi
+        if lo < len(events):
+            yield spanned(w, events, lo, len(events), closes_at=None)
+
+
+def punctuated(predicate: Predicate) -> PunctuatedWindow:
+    """Windows that end with an event for which `predicate(row)` is true."""
+    return PunctuatedWindow(predicate)

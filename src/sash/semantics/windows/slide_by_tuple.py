@@ -1,0 +1,73 @@
+"""Slide-by-tuple windows: a range of time, looked back at from every S-th event.
+
+    r = (w + 1)·S − 1 is the position of the triggering event
+    E(w) = { τ : τ_r − W < τ ≤ τ_r },   w = 0, 1, 2, …
+
+The far end is open, the near end closed: events with the trigger's own time belong to it, also those that
+come after it. With S = 1 this is a look-back per event, the shape of a rolling feature. Events after the
+last trigger, and events between two ranges, belong to no window.
+
+>>> from sash.semantics.event import sequence
+>>> events = sequence([1, 2, 9, 10])
+>>> slide_by_tuple(3, 2).extent(1, events)
+range(2, 4)
+>>> list(slide_by_tuple(3, 1).mapping(0, events))
+[0, 1]
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sash.errors import DurationError
+from sash.semantics import durations
+from sash.semantics.durations import DurationLike, Unit, format_length
+from sash.semantics.event import Event
+from sash.semantics.window import Context, ContextAwareWindow, Extent, positive_count, spanned, times
+
+
+@dataclass(frozen=True, slots=True)
+class SlideByTupleWindow(ContextAwareWindow):
+    """The last W of time, every S events."""
+
+    size: int
+    slide: int
+    unit: Unit
+
+    context: ClassVar[Context] = Context.FCA
+
+    def __post_init__(self) -> None:
+        if self.size <= 0:
+            raise DurationError("size", self.size, "longer than zero")
+        positive_count(self.slide, "every")
+
+    def __str__(self) -> str:
+        return f"slide_by_tuple({format_length(self.size, self.unit)}, {self.slide})"
+
+    @property
+    def time_unit(self) -> Unit:
+        return self.unit
+
+    @property
+    def formula(self) -> str:
+        size = format_length(self.size, self.unit)
+        return f"E(w) = {{ τ : τ_r − {size} < τ ≤ τ_r }} with r = (w + 1)·{self.slide} − 1"
+
+    def extents(
+        self, events: Sequence[Event], *, horizon: int | None = None, empty: bool = False
+    ) -> Iterator[Extent]:
+        stamps = times(events)
+        for w in range(len(events) // self.slide):
+            trigger = stamps[(w + 1) * self.slide - 1]
+            lo, hi = bisect_right(stamps, trigger - self.size), bisect_right(stamps, trigger)
+            # An event with the trigger's own time may still come at watermark τ_r, but not one later.
+            yield spanned(w, events, lo, hi, closes_at=trigger + 1)
+
+
+def slide_by_tuple(size: DurationLike, every: int) -> SlideByTupleWindow:
+    """The last `size` of time, at every `every`-th event."""
+    length = durations.positive(size, "size")
+    return SlideByTupleWindow(length.length, every, length.unit)

@@ -1,0 +1,65 @@
+"""Threshold windows: maximal runs of events that satisfy a predicate (a data-driven frame).
+
+    E(w) = the w-th maximal run of neighbours e with predicate(e),   w = 0, 1, 2, …
+
+Events that do not satisfy it belong to no window. A run closes with the first event after it that does not.
+
+>>> from sash.semantics.event import sequence
+>>> hot = threshold(lambda row: row.celsius > 30)
+>>> [(e.lo, e.hi) for e in hot.extents(sequence(range(6), celsius=[20, 31, 35, 29, 40, 41]))]
+[(1, 3), (4, 6)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sash.semantics.durations import Unit
+from sash.semantics.event import Event, Order
+from sash.semantics.predicate import Predicate, holds, require_callable
+from sash.semantics.window import BOTH_ORDERS, Context, ContextAwareWindow, Extent, spanned
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdWindow(ContextAwareWindow):
+    """As long as the predicate holds."""
+
+    predicate: Predicate
+
+    context: ClassVar[Context] = Context.FCA
+    orders: ClassVar[frozenset[Order]] = BOTH_ORDERS
+
+    def __post_init__(self) -> None:
+        require_callable(self.predicate, "predicate", "lambda row: row.price > 100")
+
+    def __str__(self) -> str:
+        return "threshold"
+
+    @property
+    def time_unit(self) -> Unit:
+        return Unit.EVENTS
+
+    @property
+    def formula(self) -> str:
+        return "E(w) = the w-th maximal run of events that satisfy the predicate"
+
+    def extents(
+        self, events: Sequence[Event], *, horizon: int | None = None, empty: bool = False
+    ) -> Iterator[Extent]:
+        inside = [holds(self.predicate, event, asked_by=str(self)) for event in events]
+        w, lo = 0, 0
+        for hi in range(len(events) + 1):
+            if hi < len(events) and inside[hi]:
+                continue
+            if lo < hi:
+                closes_at = events[hi].time if hi < len(events) else None
+                yield spanned(w, events, lo, hi, closes_at=closes_at)
+                w += 1
+            lo = hi + 1
+
+
+def threshold(predicate: Predicate) -> ThresholdWindow:
+    """Runs of events for which `predicate(row)` is true."""
+    return ThresholdWindow(predicate)

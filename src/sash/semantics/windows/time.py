@@ -1,0 +1,126 @@
+"""Time windows: sliding, tumbling and hopping.
+
+    E(w) = { τ : origin + w·S ≤ τ < origin + w·S + W },   w = …, −1, 0, 1, …
+
+The start belongs to the window, the end does not. W = S is tumbling, W > S sliding, W < S hopping: then
+events may belong to no window. A window closes when the watermark reaches its end.
+
+>>> time(10, 5).extent(-1)
+range(-5, 5)
+>>> time(10, 5).mapping(12)
+range(1, 3)
+>>> time(2, 5).mapping(3)
+range(1, 1)
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sash.errors import DurationError
+from sash.semantics import durations
+from sash.semantics.durations import DurationLike, Unit, format_length
+from sash.semantics.event import Event
+from sash.semantics.window import ContextFreeWindow, Extent, times
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindow(ContextFreeWindow):
+    """A range of time W, every S."""
+
+    size: int
+    slide: int
+    origin: int
+    unit: Unit
+
+    def __post_init__(self) -> None:
+        for argument, length in (("size", self.size), ("every", self.slide)):
+            if length <= 0:
+                raise DurationError(argument, length, "longer than zero")
+
+    def __str__(self) -> str:
+        return f"time({format_length(self.size, self.unit)}, {format_length(self.slide, self.unit)})"
+
+    @property
+    def time_unit(self) -> Unit:
+        return self.unit
+
+    @property
+    def formula(self) -> str:
+        size, slide = format_length(self.size, self.unit), format_length(self.slide, self.unit)
+        return f"E(w) = {{ τ : {self.origin} + w·({slide}) ≤ τ < {self.origin} + w·({slide}) + {size} }}"
+
+    def extent(self, w: int) -> range:
+        start = self.origin + w * self.slide
+        return range(start, start + self.size)
+
+    def mapping(self, x: int) -> range:
+        offset = x - self.origin
+        return range((offset - self.size) // self.slide + 1, offset // self.slide + 1)
+
+    def extents(
+        self, events: Sequence[Event], *, horizon: int | None = None, empty: bool = False
+    ) -> Iterator[Extent]:
+        return clock_extents(self, events, horizon=horizon, empty=empty)
+
+
+def clock_extents(
+    window: ContextFreeWindow, events: Sequence[Event], *, horizon: int | None, empty: bool
+) -> Iterator[Extent]:
+    """The windows of one key that the clock cuts: those that hold an event, or, with `empty`, all from the
+    first that ends after the first event to the last that starts by the horizon."""
+    if not events:
+        return
+    stamps = times(events)
+    if empty:
+        last = stamps[-1] if horizon is None else max(horizon, stamps[-1])
+        ids: Sequence[int] = range(window.mapping(stamps[0]).start, window.mapping(last).stop)
+    else:
+        ids = sorted({w for stamp in stamps for w in window.mapping(stamp)})
+    for w in ids:
+        ends = window.extent(w)
+        lo, hi = bisect_left(stamps, ends.start), bisect_left(stamps, ends.stop)
+        yield Extent(w, lo, hi, ends.start, ends.stop, closes_at=ends.stop)
+
+
+def time(size: DurationLike, every: DurationLike, *, origin: DurationLike = 0) -> TimeWindow:
+    """A window of `size` every `every`; `origin` shifts where windows start."""
+    length, slide = durations.positive(size, "size"), durations.positive(every, "every")
+    shift = durations.parse(origin, "origin")
+    unit = durations.same_unit(size=length, every=slide, origin=shift)
+    return TimeWindow(length.length, slide.length, shift.length, unit)
+
+
+def sliding(size: DurationLike, *, every: DurationLike, origin: DurationLike = 0) -> TimeWindow:
+    """The last `size` of events, every `every`.
+
+    >>> str(sliding("1 hour", every="1 second"))
+    'time(1 hour, 1 second)'
+    """
+    return time(size, every, origin=origin)
+
+
+def tumbling(size: DurationLike, *, origin: DurationLike = 0) -> TimeWindow:
+    """Windows that touch and do not overlap: W = S."""
+    return time(size, size, origin=origin)
+
+
+def hopping(size: DurationLike, *, every: DurationLike, origin: DurationLike = 0) -> TimeWindow:
+    """Windows with gaps between them (W < S); events in a gap belong to none.
+
+    >>> hopping("1 hour", every="1 minute")
+    Traceback (most recent call last):
+        ...
+    sash.errors.DurationError: every must be longer than size (1 hour), so that there are gaps; got \
+'1 minute'. For windows that overlap use sliding(size, every=…).
+    """
+    window = time(size, every, origin=origin)
+    if window.slide <= window.size:
+        length = format_length(window.size, window.unit)
+        raise DurationError(
+            "every", every, f"longer than size ({length}), so that there are gaps",
+            hint="For windows that overlap use sliding(size, every=…).",
+        )  # fmt: skip
+    return window

@@ -1,0 +1,51 @@
+"""The transcripts, run on the reference evaluator, step by step."""
+
+from __future__ import annotations
+
+import pytest
+
+from sash.semantics.reference import Batch, Outcome, Report, evaluate
+from tests.conformance.stanza import Stanza, Told, every_stanza
+
+STANZAS = list(every_stanza())
+
+
+def told(report: Report) -> Told:
+    return Told(
+        report.window,
+        report.key,
+        report.id,
+        report.start,
+        report.end,
+        tuple(report.values["holds"] or ()),
+        report.revision,
+    )
+
+
+def outcome_after(stanza: Stanza, steps: int, *, flush: bool) -> Outcome:
+    batches: list[Batch] = [step.batch for step in stanza.steps[:steps] if step.batch]
+    query = stanza.query.__class__(**{**stanza.query.__dict__, "flush": flush})
+    return evaluate(query, batches)
+
+
+@pytest.mark.parametrize("stanza", STANZAS, ids=str)
+def test_reference_reports_what_the_transcript_says_after_every_step(stanza: Stanza) -> None:
+    reports, late = 0, 0
+    for index, step in enumerate(stanza.steps, start=1):
+        outcome = outcome_after(stanza, index, flush=step.batch is None)
+        new_reports, new_late = outcome.reports[reports:], outcome.late[late:]
+        assert {told(report) for report in new_reports} == step.told, f"step {index}"
+        assert {(entry.arrival.values["e"], entry.reason) for entry in new_late} == step.late, f"step {index}"
+        assert len(new_reports) == len(step.told), f"step {index}: a report was made twice"
+        reports, late = len(outcome.reports), len(outcome.late)
+
+
+def test_the_transcripts_cover_every_window_kind() -> None:
+    kinds = {type(window).__name__ for stanza in STANZAS for window in stanza.query.windows}
+    from sash.semantics import windows
+
+    assert kinds == {name for name in windows.__all__ if name.endswith("Window")}
+
+
+def test_there_are_at_least_forty_stanzas() -> None:
+    assert len(STANZAS) >= 40
