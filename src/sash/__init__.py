@@ -1,5 +1,174 @@
-"""Sash: every sliding window that streaming research knows, for PySpark."""
+"""Sash: every sliding window that streaming research knows, for PySpark.
+
+A window query is a pure function from a timed stream to reports; everything else is a faster way to
+compute it. `import sash` is light: each name is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from sash._version import __version__
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a test compares the two
+    from sash import (
+        aggregators as aggregators,
+    )
+    from sash import (
+        errors as errors,
+    )
+    from sash import (
+        operators as operators,
+    )
+    from sash import (
+        secret as secret,
+    )
+    from sash import (
+        stores as stores,
+    )
+    from sash import (
+        testing as testing,
+    )
+    from sash.aggregation.define import monoid as monoid
+    from sash.aggregation.monoid import Monoid as Monoid
+    from sash.aggregation.monoids import (
+        argmax as argmax,
+    )
+    from sash.aggregation.monoids import (
+        argmin as argmin,
+    )
+    from sash.aggregation.monoids import (
+        bloom as bloom,
+    )
+    from sash.aggregation.monoids import (
+        collect as collect,
+    )
+    from sash.aggregation.monoids import (
+        correlation as correlation,
+    )
+    from sash.aggregation.monoids import (
+        covariance as covariance,
+    )
+    from sash.aggregation.monoids import (
+        distinct as distinct,
+    )
+    from sash.aggregation.monoids import (
+        first as first,
+    )
+    from sash.aggregation.monoids import (
+        frequent_items as frequent_items,
+    )
+    from sash.aggregation.monoids import (
+        geomean as geomean,
+    )
+    from sash.aggregation.monoids import (
+        last as last,
+    )
+    from sash.aggregation.monoids import (
+        linear_regression as linear_regression,
+    )
+    from sash.aggregation.monoids import (
+        longest_increasing_run as longest_increasing_run,
+    )
+    from sash.aggregation.monoids import (
+        max as max,
+    )
+    from sash.aggregation.monoids import (
+        mean as mean,
+    )
+    from sash.aggregation.monoids import (
+        min as min,
+    )
+    from sash.aggregation.monoids import (
+        quantile as quantile,
+    )
+    from sash.aggregation.monoids import (
+        range as range,
+    )
+    from sash.aggregation.monoids import (
+        skewness as skewness,
+    )
+    from sash.aggregation.monoids import (
+        skyline as skyline,
+    )
+    from sash.aggregation.monoids import (
+        stddev as stddev,
+    )
+    from sash.aggregation.monoids import (
+        sum as sum,
+    )
+    from sash.aggregation.monoids import (
+        top_k as top_k,
+    )
+    from sash.aggregation.monoids import (
+        variance as variance,
+    )
+    from sash.api.overloads import count as count
+    from sash.api.overloads import session as session
+    from sash.api.stream import stream as stream
+    from sash.semantics.windows import (
+        cumulate as cumulate,
+    )
+    from sash.semantics.windows import (
+        delta as delta,
+    )
+    from sash.semantics.windows import (
+        hopping as hopping,
+    )
+    from sash.semantics.windows import (
+        policy as policy,
+    )
+    from sash.semantics.windows import (
+        punctuated as punctuated,
+    )
+    from sash.semantics.windows import (
+        slide_by_time as slide_by_time,
+    )
+    from sash.semantics.windows import (
+        slide_by_tuple as slide_by_tuple,
+    )
+    from sash.semantics.windows import (
+        sliding as sliding,
+    )
+    from sash.semantics.windows import (
+        threshold as threshold,
+    )
+    from sash.semantics.windows import (
+        tumbling as tumbling,
+    )
+
+_MODULES = ("aggregators", "errors", "operators", "secret", "stores", "testing")
+_AGGREGATES = (
+    "argmax", "argmin", "bloom", "collect", "correlation", "covariance", "distinct", "first",
+    "frequent_items", "geomean", "last", "linear_regression", "longest_increasing_run", "max",
+    "mean", "min", "quantile", "range", "skewness", "skyline", "stddev", "sum", "top_k", "variance",
+)  # fmt: skip
+_WINDOWS = (
+    "cumulate", "delta", "hopping", "policy", "punctuated", "slide_by_time", "slide_by_tuple",
+    "sliding", "threshold", "tumbling",
+)  # fmt: skip
+_HOMES = {
+    "Monoid": "sash.aggregation.monoid",
+    "count": "sash.api.overloads",
+    "monoid": "sash.aggregation.define",
+    "session": "sash.api.overloads",
+    "stream": "sash.api.stream",
+    **dict.fromkeys(_AGGREGATES, "sash.aggregation.monoids"),
+    **dict.fromkeys(_WINDOWS, "sash.semantics.windows"),
+}
+
+__all__ = ["__version__", *_HOMES, *_MODULES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"sash.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'sash' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -24,7 +24,7 @@ _REPORT = re.compile(
     r"(?:\s*\[(?P<start>-?\d+|null)\s*,\s*(?P<end>-?\d+|null)[)\]])?"
     r"\s*:\s*(?P<holds>(?:e\d+\s*)*)(?:rev\s+(?P<revision>\d+))?\s*"
 )
-_LATE = re.compile(r"e(?P<event>\d+)\s+(?P<reason>.+)")
+_LATE = re.compile(r"(?:(?P<name>\w+)!)?e(?P<event>\d+)\s+(?P<reason>.+)")
 _NAMES: dict[str, Any] = {name: getattr(windows, name) for name in windows.__all__}
 _NAMES |= {f"sash_{name}": getattr(monoids, name) for name in ("sum", "last", "max", "count")}
 
@@ -43,12 +43,27 @@ class Told:
 
 
 @dataclass(frozen=True)
+class Missed:
+    """An expected (or observed) entry of the late output. `window` is None when no window is at fault, or
+    when the query has only one."""
+
+    event: int
+    reason: str
+    window: str | None = None
+
+
+@dataclass(frozen=True)
 class Step:
     """One batch and what follows it; the last step of a flushing stanza is the flush, without a batch."""
 
     batch: Batch | None
     told: frozenset[Told]
-    late: frozenset[tuple[int, str]]
+    missed: frozenset[Missed]
+
+    @property
+    def late(self) -> frozenset[tuple[int, str]]:
+        """For runtimes whose late output does not say which window is at fault."""
+        return frozenset((missed.event, missed.reason) for missed in self.missed)
 
 
 @dataclass(frozen=True)
@@ -104,11 +119,11 @@ def _window(name: str, text: str, *, alone: bool) -> Window:
 
 def _step(raw: dict[str, Any], names: list[str], numbers: Iterator[int]) -> Step:
     told = frozenset(_told(line, names) for line in raw.get("out") or raw.get("flush") or [])
-    late = frozenset(_late(line) for line in raw.get("late") or [])
+    missed = frozenset(_missed(line) for line in raw.get("late") or [])
     if "flush" in raw:
-        return Step(None, told, late)
+        return Step(None, told, missed)
     arrivals = tuple(_arrival(text, next(numbers)) for text in str(raw.get("in", "")).split())
-    return Step(Batch(arrivals, raw.get("watermark")), told, late)
+    return Step(Batch(arrivals, raw.get("watermark")), told, missed)
 
 
 def _arrival(text: str, number: int) -> Arrival:
@@ -142,7 +157,7 @@ def _bound(text: str | None) -> int | None:
     return None if text in (None, "null") else int(text)
 
 
-def _late(line: str) -> tuple[int, str]:
+def _missed(line: str) -> Missed:
     match = _LATE.fullmatch(line)
     assert match, f"not a late event: {line!r}"
-    return int(match["event"]), match["reason"]
+    return Missed(int(match["event"]), match["reason"], match["name"])

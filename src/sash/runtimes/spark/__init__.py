@@ -1,0 +1,1 @@
+"""On Spark: the same windower and folder, run by Python workers on buckets of keys."""

@@ -1,0 +1,48 @@
+# Two commands on a fresh machine: make demo, make test. Everything else is for those who work on Sash.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format soak bench figures java redis clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Sash needs Python 3.11 or later; set PYTHON=… to one")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+java:
+	@tools/ensure java openjdk-17-jre-headless
+
+redis:
+	@tools/ensure redis-server redis-server
+
+demo: $(READY) java  ## run a sliding window over generated trades on Spark
+	$(BIN)/sash demo
+
+test: $(READY) java redis  ## run all tests but the long soak tests
+	$(BIN)/python -m pytest
+
+soak: $(READY) java redis  ## run the long tests
+	$(BIN)/python -m pytest -m soak
+
+check: $(READY)  ## ruff, mypy (strict) and import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY)  ## let ruff mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY) java redis  ## run the benchmarks: ratios inside one run
+	$(BIN)/python -m benchmarks
+
+clean:  ## remove what was built
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,0 +1,5 @@
+"""`python -m sash`."""
+
+from sash.cli import main
+
+main()

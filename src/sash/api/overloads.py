@@ -1,0 +1,51 @@
+"""Two names that mean two things, told apart by what they are given (see docs/decisions)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, overload
+
+from sash.aggregation import monoids
+from sash.aggregation.monoid import Monoid
+from sash.errors import ArgumentError
+from sash.semantics import windows
+from sash.semantics.durations import DurationLike
+from sash.semantics.windows import CountWindow, SessionWindow
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@overload
+def count() -> Monoid: ...
+@overload
+def count(column: str, /) -> Monoid: ...
+@overload
+def count(size: int, every: int | None = None) -> CountWindow: ...
+def count(size: int | str | None = None, every: int | None = None) -> Monoid | CountWindow:
+    """`count()` and `count("x")` are aggregates; `count(100)` and `count(100, 10)` are windows.
+
+    >>> count(100, 10)
+    CountWindow(name='', size=100, slide=10)
+    >>> count("price").columns
+    ('price',)
+    """
+    if size is None or isinstance(size, str):
+        if every is not None:
+            raise ArgumentError("every", every, "left out for the aggregate count(); a window needs a size")
+        return monoids.count() if size is None else monoids.count(size)
+    return windows.count(size, every)
+
+
+@overload
+def session(gap: DurationLike, /) -> SessionWindow: ...
+@overload
+def session(*, master: str = ..., app: str = ..., **settings: str) -> SparkSession: ...
+def session(gap: DurationLike | None = None, /, **settings: Any) -> SessionWindow | SparkSession:
+    """`session("10 minutes")` is a window; `session()` is a SparkSession with the settings that matter."""
+    if gap is None:
+        from sash.runtimes.spark.session import session as spark_session
+
+        return spark_session(**settings)
+    if settings:
+        raise ArgumentError("gap", gap, "left out when building a SparkSession")
+    return windows.session(gap)

@@ -1,0 +1,41 @@
+"""The type of the input picks the runtime."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from sash.errors import ArgumentError
+from sash.runtimes.bound import BoundQuery
+from sash.runtimes.local.source import LocalSource
+
+
+class Source(Protocol):
+    """An input, and the runtime that it belongs to."""
+
+    @property
+    def schema(self) -> pa.Schema: ...
+    @property
+    def bounded(self) -> bool: ...
+    def collect(self, bound: BoundQuery) -> pa.Table: ...
+    def collect_late(self, bound: BoundQuery) -> pa.Table: ...
+    def dataframe(self, bound: BoundQuery) -> Any: ...
+    def late_dataframe(self, bound: BoundQuery) -> Any: ...
+    def stages(self, bound: BoundQuery) -> list[str]: ...
+
+
+def source_of(data: Any) -> Source:
+    """The source for what the caller passed. Spark is imported only when the input is Spark's."""
+    local = LocalSource.of(data)
+    if local is not None:
+        return local
+    if type(data).__module__.startswith("pyspark."):
+        from sash.runtimes.spark.source import SparkSource
+
+        spark = SparkSource.of(data)
+        if spark is not None:
+            return spark
+    raise ArgumentError(
+        "data", type(data).__name__, "a PySpark DataFrame, an Arrow table, or a pandas or polars frame"
+    )

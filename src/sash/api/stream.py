@@ -1,0 +1,106 @@
+"""`sash.stream(…).window(…).agg(…)`: a query, said step by step. Every step is frozen and can be reused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sash.aggregation.monoid import Monoid
+from sash.api.query import WindowQuery
+from sash.api.source import Source, source_of
+from sash.errors import ArgumentError
+from sash.runtimes.bound import BoundQuery
+from sash.semantics import durations
+from sash.semantics.durations import Duration, DurationLike
+from sash.semantics.event import Order
+from sash.semantics.query import Emit, Query
+from sash.semantics.window import Window
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A timed input. Made by `sash.stream`."""
+
+    source: Source
+    time: str
+    keys: tuple[str, ...]
+    delay: Duration
+    allowed_lateness: Duration
+    order: Order
+
+    def window(
+        self, *windows: Window, emit: str | Emit = "close", empty: bool = False, flush: bool | None = None
+    ) -> Windowed:
+        """Cut the stream into windows; several share one pass and are told apart by `window.name`.
+
+        emit:  "close" (once, when it is complete), "every <duration>" or "change" (also before that).
+        empty: report windows without events too.
+        flush: whether the end of a bounded input closes what is still open (yes, when not said).
+        """
+        query = Query(
+            windows=windows,
+            order=self.order,
+            delay=self.delay,
+            allowed_lateness=self.allowed_lateness,
+            emit=Emit.parse(emit),
+            empty=empty,
+            flush=self.source.bounded if flush is None else flush,
+        )
+        return Windowed(self, query)
+
+
+@dataclass(frozen=True)
+class Windowed:
+    """A stream cut into windows, waiting for what to compute over them."""
+
+    stream: Stream
+    query: Query
+
+    def agg(self, **aggregates: Monoid) -> WindowQuery:
+        """One output column for each aggregate: `agg(n=sash.count(), total=sash.sum("price"))`."""
+        if not aggregates:
+            raise ArgumentError("agg", {}, "given at least one aggregate, such as n=sash.count()")
+        for name, monoid in aggregates.items():
+            if not isinstance(monoid, Monoid):
+                raise ArgumentError(
+                    name, monoid, "an aggregate such as sash.sum('price')"
+                )
+        query = replace(self.query, aggregates=aggregates)
+        bound = BoundQuery(query, self.stream.source.schema, self.stream.time, self.stream.keys)
+        return WindowQuery(self.stream.source, bound)
+
+
+def stream(
+    data: Any,
+    *,
+    time: str,
+    key: str | Sequence[str] | None = None,
+    delay: DurationLike = 0,
+    allowed_lateness: DurationLike = 0,
+    order: str = "event-time",
+) -> Stream:
+    """A timed stream over a PySpark DataFrame, an Arrow table, or a pandas or polars frame.
+
+    time:  the column with the event time: a timestamp, or an integer in a unit of your own.
+    key:   the column or columns that tell apart whose events they are; none means one key for all.
+    delay: how far behind the newest event another may come and still be on time.
+    allowed_lateness: how much later than that it may come and still correct what was reported.
+    order: "event-time" (by time, then by arrival) or "arrival".
+    """
+    keys = (key,) if isinstance(key, str) else tuple(key or ())
+    for argument, name in (("time", time), *(("key", name) for name in keys)):
+        if not isinstance(name, str):
+            raise ArgumentError(argument, name, "the name of a column")
+    try:
+        chosen = Order(order)
+    except ValueError:
+        raise ArgumentError("order", order, "'event-time' or 'arrival'") from None
+    return Stream(
+        source=source_of(data),
+        time=time,
+        keys=keys,
+        delay=durations.not_negative(delay, "delay"),
+        allowed_lateness=durations.not_negative(allowed_lateness, "allowed_lateness"),
+        order=chosen,
+    )

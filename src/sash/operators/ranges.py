@@ -1,0 +1,54 @@
+"""What a windower answers with: ranges over a layout, one entry a window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+NEVER = np.iinfo(np.int64).max
+"""A closing time that no watermark reaches: the window waits for an event that has not arrived."""
+
+MISSING = np.iinfo(np.int64).min
+"""A bound that is not there: the window holds no event to take its time from."""
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Windows by slot, then by identifier. lo and hi are positions in the whole layout."""
+
+    slot: Ints
+    id: Ints
+    lo: Ints
+    hi: Ints
+    start: Ints
+    end: Ints
+    closes_at: Ints
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+    @property
+    def waits_for_nothing(self) -> NDArray[np.bool_]:
+        """Whether the event that closes the window has arrived."""
+        return self.closes_at != NEVER
+
+    def where(self, chosen: NDArray[np.bool_]) -> Ranges:
+        return self._each(lambda column: column[chosen])
+
+    def _each(self, change: Callable[[Ints], Ints]) -> Ranges:
+        return Ranges(**{field.name: change(getattr(self, field.name)) for field in fields(self)})
+
+
+def event_bounds(times: Ints, lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
+    """The times of the first and last event of each range."""
+    if len(times) == 0:
+        return np.full(len(lo), MISSING), np.full(len(lo), MISSING)
+    held = lo < hi
+    start = np.where(held, times[np.minimum(lo, len(times) - 1)], MISSING)
+    end = np.where(held, times[np.maximum(hi - 1, 0)], MISSING)
+    return start, end

@@ -1,0 +1,164 @@
+"""A query bound to the columns of its input: what to read, what to check, what comes out.
+
+Everything that can be refused is refused here, before any data moves. The result is frozen and travels to
+executors as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+import pyarrow as pa
+
+from sash.aggregation.monoid import Kind, Monoid
+from sash.errors import ArgumentError, UnitError, UnknownColumn, Unsupported
+from sash.semantics.durations import Unit
+from sash.semantics.query import Query
+from sash.semantics.windows import DeltaWindow, PolicyWindow, PunctuatedWindow, ThresholdWindow
+
+WINDOW, REVISION, REASON = "window", "revision", "reason"
+
+
+@dataclass(frozen=True)
+class BoundQuery:
+    """A query, the columns that it reads, and the types that it answers with."""
+
+    query: Query
+    schema: pa.Schema
+    """Of the whole input."""
+    time: str
+    keys: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        self._check_column("time", self.time)
+        for key in self.keys:
+            self._check_column("key", key)
+            if pa.types.is_nested(self.schema.field(key).type):
+                raise Unsupported("key", key, "a column of a simple type, not a struct, list or map")
+        self._check_time()
+        taken = {*self.keys, WINDOW, REVISION}
+        for name, monoid in self.aggregates.items():
+            if name in taken:
+                raise ArgumentError("agg", name, "a name that no output column has yet")
+            for column in monoid.columns:
+                self._check_column(name, column)
+        for window in self.query.windows:
+            for column in _columns_of(window):
+                self._check_column(window.label, column)
+        self.output  # noqa: B018  (an aggregate that cannot take its column's type is refused here)
+
+    def _check_column(self, argument: str, name: str) -> None:
+        if name not in self.schema.names:
+            raise UnknownColumn(argument, name, self.schema.names)
+
+    def _check_time(self) -> None:
+        unit = self.query.time_unit
+        expected = Unit.MICROSECONDS if pa.types.is_timestamp(self.time_type) else Unit.TICKS
+        if not (pa.types.is_timestamp(self.time_type) or pa.types.is_integer(self.time_type)):
+            raise Unsupported("time", f"{self.time}: {self.time_type}", "a timestamp or an integer column")
+        if unit not in (Unit.EVENTS, expected):
+            example = "durations such as '1 hour'" if expected is Unit.MICROSECONDS else "integers"
+            raise UnitError(
+                "time", f"{self.time}: {self.time_type}", f"a column that is measured in {unit.value}",
+                hint=f"For this column, give the windows and the delay as {example}.",
+            )  # fmt: skip
+
+    @property
+    def aggregates(self) -> Mapping[str, Monoid]:
+        """The query's, with their algebra: semantics knows them only from outside."""
+        return cast(Mapping[str, Monoid], self.query.aggregates)
+
+    @property
+    def time_type(self) -> pa.DataType:
+        return self.schema.field(self.time).type
+
+    @property
+    def columns(self) -> list[str]:
+        """The input columns that the query reads. A predicate may look at any of them."""
+        if any(isinstance(window, ThresholdWindow | PunctuatedWindow) for window in self.query.windows):
+            return list(self.schema.names)
+        wanted = {self.time, *self.keys}
+        wanted.update(*(monoid.columns for monoid in self.aggregates.values()))
+        wanted.update(*(_columns_of(window) for window in self.query.windows))
+        return [name for name in self.schema.names if name in wanted]
+
+    @property
+    def several_windows(self) -> bool:
+        return len(self.query.windows) > 1
+
+    @property
+    def window_type(self) -> pa.StructType:
+        name = [pa.field("name", pa.string())] if self.several_windows else []
+        bound = self.bound_type
+        return pa.struct([*name, ("id", pa.int64()), ("start", bound), ("end", bound)])
+
+    @property
+    def bound_type(self) -> pa.DataType:
+        """Of a window's start and end: microseconds, or 64-bit ticks."""
+        if pa.types.is_timestamp(self.time_type):
+            return pa.timestamp("us", self.time_type.tz)
+        return pa.int64()
+
+    @property
+    def output(self) -> pa.Schema:
+        """The keys, the window, the aggregates, and the revision where reports can be corrected."""
+        fields = [self.schema.field(key) for key in self.keys]
+        fields.append(pa.field(WINDOW, self.window_type))
+        for name, monoid in self.aggregates.items():
+            fields.append(pa.field(name, result_type(monoid, self.input_types(monoid))))
+        if self.query.corrects:
+            fields.append(pa.field(REVISION, pa.int64()))
+        return pa.schema([field.remove_metadata() for field in fields])
+
+    @property
+    def late_output(self) -> pa.Schema:
+        """The input row, and why it is in no window."""
+        return pa.schema(
+            [
+                *(field.remove_metadata() for field in self.schema),
+                (WINDOW, pa.string()),
+                (REASON, pa.string()),
+            ]
+        )
+
+    def input_types(self, monoid: Monoid) -> tuple[pa.DataType, ...]:
+        return tuple(self.schema.field(column).type for column in monoid.columns)
+
+
+def _columns_of(window: object) -> tuple[str, ...]:
+    match window:
+        case DeltaWindow():
+            return (window.attribute,)
+        case PolicyWindow():
+            return window.columns
+        case _:
+            return ()
+
+
+def kind_of(type_: pa.DataType) -> Kind:
+    """What a column of this type holds, as far as algebra cares."""
+    if pa.types.is_boolean(type_):
+        return "bool"
+    if pa.types.is_integer(type_):
+        return "int"
+    if pa.types.is_floating(type_):
+        return "float"
+    return "object"
+
+
+def result_type(monoid: Monoid, types: tuple[pa.DataType, ...]) -> pa.DataType:
+    """The Arrow type of an aggregate's values: what the monoid says, or what it answers for ones."""
+    if monoid.result is not None:
+        return monoid.result(types)
+    ones = [_ONE.get(kind_of(type_)) for type_ in types]
+    if None in ones:
+        raise Unsupported(
+            monoid.name, [str(type_) for type_ in types], "given numbers, or told its result type",
+            hint="Say what it answers with: @sash.monoid(result=pa.string()).",
+        )  # fmt: skip
+    return pa.array([monoid.lower(monoid.lift(*ones))]).type
+
+
+_ONE = {"int": 1, "float": 1.0, "bool": True}

@@ -1,0 +1,64 @@
+"""Inputs that live in this process: Arrow tables, pandas and polars frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from sash.runtimes.bound import BoundQuery
+from sash.runtimes.local.bounded import answer
+
+
+@dataclass(frozen=True)
+class LocalSource:
+    """A bounded input in memory. Answers have the form of the input: pandas in, pandas out."""
+
+    table: pa.Table
+    form: str = "arrow"
+
+    bounded = True
+
+    @classmethod
+    def of(cls, data: Any) -> LocalSource | None:
+        """The source for `data`, or None when it is not of this process."""
+        if isinstance(data, pa.RecordBatch):
+            return cls(pa.Table.from_batches([data]))
+        if isinstance(data, pa.Table):
+            return cls(data)
+        package = type(data).__module__.partition(".")[0]
+        if package == "pandas" and hasattr(data, "iloc") and hasattr(data, "columns"):
+            return cls(pa.Table.from_pandas(data, preserve_index=False).replace_schema_metadata(), "pandas")
+        if package == "polars":
+            return cls(data.lazy().collect().to_arrow(), "polars")
+        return None
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.table.schema
+
+    def collect(self, bound: BoundQuery) -> pa.Table:
+        return answer(bound, self.table.select(bound.columns)).reports
+
+    def collect_late(self, bound: BoundQuery) -> pa.Table:
+        return answer(bound, self.table).late
+
+    def frame(self, reports: pa.Table) -> Any:
+        """An answer in the form of the input."""
+        if self.form == "pandas":
+            return reports.to_pandas()
+        if self.form == "polars":
+            import polars
+
+            return polars.from_arrow(reports)
+        return reports
+
+    def dataframe(self, bound: BoundQuery) -> Any:
+        return self.frame(self.collect(bound))
+
+    def late_dataframe(self, bound: BoundQuery) -> Any:
+        return self.frame(self.collect_late(bound))
+
+    def stages(self, bound: BoundQuery) -> list[str]:
+        return ["group by key and sort", "windows: ranges of events", "fold each range"]

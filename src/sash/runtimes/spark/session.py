@@ -1,0 +1,55 @@
+"""A SparkSession with the settings that matter to Sash. Any other session works too."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sash.errors import MissingDependency
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SETTINGS = {
+    # 200 shuffle partitions cost about 65 ms each in every micro-batch, and hold nothing on one machine.
+    "spark.sql.shuffle.partitions": "{cores}",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.ui.enabled": "false",
+    # Windows are cut in UTC; a session in local time would show other bounds than it computes with.
+    "spark.sql.session.timeZone": "UTC",
+}
+
+
+def require_java() -> None:
+    """Spark needs Java 17 or later; say so in one sentence instead of in a stack trace."""
+    home = os.environ.get("JAVA_HOME")
+    if (home and (Path(home) / "bin" / "java").exists()) or shutil.which("java"):
+        return
+    raise MissingDependency(
+        "Spark needs Java 17 or later and `java` was not found; "
+        "install it, for example with: apt-get install openjdk-17-jre-headless"
+    )
+
+
+def session(*, master: str = "local[*]", app: str = "sash", **settings: str) -> SparkSession:
+    """The session of this process, built with the settings that matter when there is none yet.
+
+    Further settings are given with underscores for dots: spark_sql_shuffle_partitions="8".
+    """
+    require_java()
+    from pyspark.sql import SparkSession
+
+    if master.startswith("local"):
+        # Workers start as `python3` otherwise, which need not be the environment that has Sash.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    cores = str(os.cpu_count() or 1)
+    builder = SparkSession.builder.master(master).appName(app)
+    for name, value in SETTINGS.items():
+        builder = builder.config(name, value.format(cores=cores))
+    for name, value in settings.items():
+        builder = builder.config(name.replace("_", "."), value)
+    return builder.getOrCreate()

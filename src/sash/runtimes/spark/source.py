@@ -1,0 +1,131 @@
+"""A PySpark DataFrame as input, and a DataFrame as answer.
+
+    select → bucket = hash(keys) mod B → groupBy(bucket).applyInArrow(window)
+
+Rows are grouped by bucket, not by key: one call of the kernels then serves all keys of a bucket. The
+arrival order travels as a column, because a shuffle does not keep it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+from sash.errors import Unsupported
+from sash.operators.ranges import MISSING
+from sash.runtimes.bound import BoundQuery
+from sash.runtimes.local.bounded import Answer, answer
+from sash.runtimes.times import to_integers
+from sash.semantics.windows import SlideByTimeWindow
+
+BUCKET, ORDINAL, HORIZON = "__sash_bucket", "__sash_ordinal", "__sash_horizon"
+BUCKETS_PER_PARTITION = 4
+
+
+@dataclass(frozen=True)
+class SparkSource:
+    """A static DataFrame."""
+
+    df: DataFrame
+
+    bounded = True
+
+    @classmethod
+    def of(cls, data: Any) -> SparkSource | None:
+        """The source for `data`, or None when it is not a DataFrame of Spark."""
+        if not isinstance(data, DataFrame):
+            return None
+        if data.isStreaming:
+            raise Unsupported(
+                "data", "a streaming DataFrame", "a static DataFrame in this version",
+                hint="Read the same data with spark.read instead of spark.readStream.",
+            )  # fmt: skip
+        return cls(data)
+
+    @property
+    def schema(self) -> pa.Schema:
+        zone = self.df.sparkSession.conf.get("spark.sql.session.timeZone")
+        return to_arrow_schema(self.df.schema, timezone=zone)
+
+    def collect(self, bound: BoundQuery) -> pa.Table:
+        return self.dataframe(bound).toArrow().cast(bound.output)
+
+    def collect_late(self, bound: BoundQuery) -> pa.Table:
+        return self.late_dataframe(bound).toArrow().cast(bound.late_output)
+
+    def dataframe(self, bound: BoundQuery) -> DataFrame:
+        return self._windowed(bound, bound.columns, bound.output, lambda said: said.reports)
+
+    def late_dataframe(self, bound: BoundQuery) -> DataFrame:
+        return self._windowed(bound, bound.schema.names, bound.late_output, lambda said: said.late)
+
+    def stages(self, bound: BoundQuery) -> list[str]:
+        keys = ", ".join(bound.keys) or "one bucket: no key"
+        return [
+            f"select {len(bound.columns)} columns",
+            f"shuffle by bucket of ({keys})",
+            "window and fold in Arrow",
+        ]
+
+    def _windowed(
+        self, bound: BoundQuery, columns: list[str], output: pa.Schema, part: Callable[[Answer], pa.Table]
+    ) -> DataFrame:
+        # Positional names: applyInArrow looks columns up by name and trips over dots and backticks.
+        places = [f"c{position}" for position in range(len(columns))]
+        rows = self.df.select(
+            *(F.col(_quoted(name)).alias(place) for name, place in zip(columns, places, strict=True)),
+            F.monotonically_increasing_id().alias(ORDINAL),
+            self._bucket(bound).alias(BUCKET),
+        )
+        if _needs_horizon(bound):
+            newest = self.df.agg(F.max(_quoted(bound.time)).alias(HORIZON))
+            rows = rows.crossJoin(F.broadcast(newest))
+        schema = pa.schema([bound.schema.field(name) for name in columns])
+
+        def window(table: pa.Table) -> pa.Table:
+            said = answer(
+                bound,
+                table.select(places).rename_columns(columns).cast(schema),
+                ordinals=table[ORDINAL].to_numpy(),
+                horizon=_horizon(table),
+            )
+            return part(said)
+
+        return rows.groupBy(BUCKET).applyInArrow(window, from_arrow_schema(output))
+
+    def _bucket(self, bound: BoundQuery) -> Column:
+        if not bound.keys:
+            return F.lit(0)
+        partitions = int(cast(str, self.df.sparkSession.conf.get("spark.sql.shuffle.partitions", "200")))
+        keys = [_hashable(F.col(_quoted(key)), bound.schema.field(key).type) for key in bound.keys]
+        return F.pmod(F.hash(*keys), F.lit(partitions * BUCKETS_PER_PARTITION))
+
+
+def _quoted(name: str) -> str:
+    """A column's name as Spark's expressions want it: a dot in it is not a field access."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _hashable(column: Column, type_: pa.DataType) -> Column:
+    """−0.0 and 0.0 are one key, so they must fall into one bucket."""
+    return column + F.lit(0.0) if pa.types.is_floating(type_) else column
+
+
+def _needs_horizon(bound: BoundQuery) -> bool:
+    """Whether windows exist because the stream went on elsewhere, without an event of their key."""
+    by_clock = any(isinstance(window, SlideByTimeWindow) for window in bound.query.windows)
+    return bound.query.empty or by_clock or not bound.query.flush
+
+
+def _horizon(table: pa.Table) -> int | None:
+    if HORIZON not in table.column_names:
+        return None
+    newest = table[HORIZON].slice(0, 1)
+    return int(to_integers(newest)[0]) if newest.null_count == 0 else int(np.int64(MISSING))

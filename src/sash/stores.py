@@ -1,0 +1,15 @@
+"""Where operators keep what they need not have in memory: `Memory`, `LMDB`, `Redis`.
+
+>>> with Memory() as store:
+...     store.put_many({b"answer": b"42"})
+...     store.commit(0)
+...     store.get_many([b"answer", b"question"])
+[b'42', None]
+"""
+
+from sash.aggregation.stores.lmdb import LMDB
+from sash.aggregation.stores.memory import Memory
+from sash.aggregation.stores.protocol import NOTHING_COMMITTED, Store
+from sash.aggregation.stores.redis import Redis
+
+__all__ = ["LMDB", "NOTHING_COMMITTED", "Memory", "Redis", "Store"]

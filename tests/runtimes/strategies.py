@@ -1,0 +1,49 @@
+"""Random streams and random queries, for comparing runtimes with the reference."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from sash.aggregation import monoids
+from sash.semantics import windows
+from sash.semantics.reference import Arrival
+from sash.semantics.window import Window
+
+small = st.integers(1, 12)
+
+
+def _at_most_ten(total, old) -> bool:
+    return total.s - old.s + old.last > 10
+
+
+any_window: st.SearchStrategy[Window] = st.one_of(
+    st.builds(windows.count, small, small),
+    st.builds(lambda size, every, origin: windows.time(size, every, origin=origin), small, small, st.integers(-5, 5)),
+    st.builds(lambda step, steps: windows.cumulate(step * steps, step), st.integers(1, 4), st.integers(1, 4)),
+    st.builds(windows.slide_by_tuple, small, small),
+    st.builds(lambda size, every, origin: windows.slide_by_time(size, every, origin=origin), small, small,
+              st.integers(-5, 5)),
+    st.builds(windows.session, small),
+    st.builds(lambda size, every, closed: windows.delta("x", size, every, closed=closed), small, small,
+              st.sampled_from(["left", "right"])),
+    st.just(windows.threshold(lambda row: row.x is not None and row.x > 4)),
+    st.just(windows.punctuated(lambda row: row.x == 3)),
+    st.builds(
+        lambda every: windows.policy(
+            _at_most_ten, track={"s": monoids.sum("x"), "last": monoids.last("x")}, every=every
+        ),
+        st.integers(1, 3),
+    ),
+)  # fmt: skip
+
+
+@st.composite
+def arrivals(draw: st.DrawFn, *, max_size: int = 40) -> list[Arrival]:
+    """Events of a few keys (null is one of them), with ties, nulls and times before the epoch."""
+    count = draw(st.integers(0, max_size))
+    times = st.one_of(st.integers(-20, 40), st.none() if draw(st.booleans()) else st.integers(-20, 40))
+    payload = st.one_of(st.integers(0, 9), st.none()) if draw(st.booleans()) else st.integers(0, 9)
+    return [
+        Arrival(time := draw(times), draw(st.sampled_from(["a", "b", None])), {"e": number, "t": time, "x": draw(payload)})
+        for number in range(count)
+    ]  # fmt: skip

@@ -1,0 +1,92 @@
+"""What `import sash` gives, and what it costs."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sash
+from sash.aggregation import monoids
+from sash.semantics import windows
+
+SOURCE = Path(sash.__file__)
+
+
+def test_every_exported_name_is_there() -> None:
+    for name in sash.__all__:
+        assert getattr(sash, name) is not None
+
+
+def test_type_checkers_see_the_names_that_run_time_sees() -> None:
+    (block,) = [node for node in ast.parse(SOURCE.read_text()).body if isinstance(node, ast.If)]
+    typed = {
+        alias.asname for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    assert typed | {"__version__"} == set(sash.__all__)
+
+
+def test_every_built_in_aggregate_is_exported() -> None:
+    assert set(monoids.__all__) <= set(sash.__all__)
+
+
+def test_every_window_of_the_design_is_exported() -> None:
+    asked = {name for name in windows.__all__ if not name.endswith("Window")} - {"time"}
+    assert asked <= set(sash.__all__)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'wibble'"):
+        sash.wibble
+
+
+@pytest.mark.parametrize("heavy", ["pyspark", "numba", "pandas", "polars", "pyarrow", "numpy"])
+def test_importing_sash_is_light(heavy: str) -> None:
+    script = f"import sash, sys; sys.exit({heavy!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_windowing_an_arrow_table_does_not_load_pyspark() -> None:
+    script = (
+        "import pyarrow as pa, sash, sys\n"
+        "sash.stream(pa.table({'t': [1]}), time='t').window(sash.count(2)).agg(n=sash.count()).collect()\n"
+        "sys.exit('pyspark' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_count_is_an_aggregate_or_a_window_by_what_it_is_given() -> None:
+    assert isinstance(sash.count(), sash.Monoid)
+    assert sash.count("x").columns == ("x",)
+    assert sash.count(4, 2) == windows.count(4, 2)
+    with pytest.raises(sash.errors.ArgumentError, match="every"):
+        sash.count("x", 3)
+
+
+def test_session_is_a_window_when_it_is_given_a_gap() -> None:
+    assert sash.session("10 minutes") == windows.session("10 minutes")
+    with pytest.raises(sash.errors.ArgumentError, match="gap"):
+        sash.session("10 minutes", app="x")
+
+
+@pytest.mark.parametrize(
+    "command", [["-m", "sash"], [str(Path(sys.executable).with_name("sash"))]], ids=str
+)
+def test_the_command_line_answers_to_help(command: list[str]) -> None:
+    run = [sys.executable, *command] if command[0] == "-m" else command
+    answer = subprocess.run([*run, "--help"], capture_output=True, text=True, check=True)
+    assert "demo" in answer.stdout
+
+
+def test_a_users_mistake_is_one_sentence_and_exit_code_two(tmp_path: Path) -> None:
+    # Without a Java in reach the demo cannot start Spark: that is the user's to mend, not a traceback.
+    answer = subprocess.run(
+        [sys.executable, "-m", "sash", "demo"], capture_output=True, text=True, check=False,
+        env={"PATH": str(tmp_path)},
+    )  # fmt: skip
+    assert answer.returncode == 2
+    assert "Java 17" in answer.stderr
+    assert "Traceback" not in answer.stderr
