@@ -13,7 +13,6 @@ import sash
 from sash.aggregation import monoids
 from sash.errors import ArgumentError, DataError, UnitError, UnknownColumn, Unsupported
 from sash.semantics.event import Order
-from sash.semantics.query import Query
 from sash.semantics.reference import Batch, evaluate
 from sash.semantics.window import Window
 from tests.runtimes.strategies import any_window, arrivals
