@@ -1,0 +1,56 @@
+"""SECRET: why engines answer the same window query differently, as parameters, and what each would report.
+
+    reports  =  Pick( Report( Content( Scope(t) ) ) )   for the instants t of every Tick
+
+`simulate` answers with what an engine would print, `profile` and `names` look engines up, and a `Profile`
+of one's own describes any other. The model, in the reading under which every published result comes out:
+
+- Time is discrete. Count windows number the events from 1 and read 'event number' for 'application time'.
+- An arrival may *tick*. A tick evaluates the instants since the previous tick, that one included and the
+  current one excluded; the first tick begins at the origin t0. A tick at the time of the previous one (only
+  tuple- and batch-driven engines have it) evaluates that time itself.
+- The *scope* at t is (t0 + n·β, t] with n = max(0, ⌈(t − t0 − ω)/β⌉); there is nothing before t0.
+- *Content* is what lies in the scope and arrived strictly before the arrival that ticks. So the last time
+  of an input only closes what lies before it.
+- *Report* is a conjunction. Window-close needs t before the position of the arrival that ticks, so the
+  second of two simultaneous events closes nothing. Content-change compares with the last *reported*
+  content, and with the empty one before the first report: an engine without non-empty may report an empty
+  window, once, after one with events.
+- A tick of count windows is one evaluation; when several satisfy Report, *Pick* reports one, the latest.
+  For time windows every instant is an evaluation of its own.
+
+An example by hand: times 30, 31, 36 with ω = 5, β = 1 in STREAM. t0 = 30 − 5 = 25.
+
+    tick   instants     scope         content   reported
+    30     25 … 29      (25, 25] …    nothing   no
+    31     30           (25, 30]      t1        yes
+    36     31           (26, 31]      t1 t2     yes
+           32, 33, 34   (27, 32] …    t1 t2     no: as reported last
+           35           (30, 35]      t2        yes
+
+>>> simulate("stream", [30, 31, 36], 5, 1)
+[[0], [0, 1], [1]]
+"""
+
+from sash.semantics.secret.model import Reported
+from sash.semantics.secret.parameters import Pick, Profile, Report, Tick
+from sash.semantics.secret.profiles import PROFILES, names, profile
+from sash.semantics.secret.scope import ORIGINS, Kind, Origin, Scope
+from sash.semantics.secret.simulator import simulate, trace
+
+__all__ = [
+    "ORIGINS",
+    "PROFILES",
+    "Kind",
+    "Origin",
+    "Pick",
+    "Profile",
+    "Report",
+    "Reported",
+    "Scope",
+    "Tick",
+    "names",
+    "profile",
+    "simulate",
+    "trace",
+]

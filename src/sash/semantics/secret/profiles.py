@@ -1,0 +1,112 @@
+"""The engines whose SECRET parameters have been measured.
+
+    profile(name) = (t0, i0, report, tick, pick)
+
+Coral8, Oracle CEP, StreamBase and STREAM come from Dindar et al., "Modeling the Execution Semantics of
+Stream Processing Engines with SECRET" (VLDB Journal 2013); Flink, Storm, Spark Streaming, Dataflow and
+Azure Stream Analytics from Affetti et al., "Defining the Execution Semantics of Stream Processing Engines"
+(Journal of Big Data 2017), and Kafka Streams from the experiments published with it. They describe the
+versions of those days.
+
+Two remarks on the model's edges. Its windows are open on the left, (start, end]; an engine whose windows
+are [start, end) gets an origin that lies 1 lower. And origins that do not depend on ts1 count from start-up
+at time 0: the first window ends at β − 1 or β, and events at or before the origin belong to no window.
+
+>>> print(profile("storm"))
+t0 = β − ω, i0 = β − ω; report: window-close ∧ non-empty; tick: time (tuple for count windows); pick: latest
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from types import MappingProxyType
+
+from sash.errors import ArgumentError, UnknownEngine
+from sash.semantics.secret.parameters import Profile, Report, Tick
+from sash.semantics.secret.scope import (
+    ALIGNED_END,
+    ALIGNED_START,
+    BEFORE_EPOCH,
+    EPOCH,
+    FIRST_EVENT,
+    FIRST_HOP,
+    ONE_SIZE_BEFORE_ZERO,
+    UNKNOWN,
+    ZERO,
+    Scope,
+)
+
+_FLINK = Profile(
+    scope=Scope(time=BEFORE_EPOCH, count=EPOCH),
+    report={Report.WINDOW_CLOSE, Report.NON_EMPTY},
+    tick=Tick.TIME,
+    count_tick=Tick.TUPLE,
+)
+
+PROFILES: Mapping[str, Profile] = MappingProxyType(
+    {
+        "azure": Profile(
+            scope=Scope(time=UNKNOWN),
+            report={Report.WINDOW_CLOSE, Report.NON_EMPTY},
+            tick=Tick.TIME,
+        ),
+        "coral8": Profile(
+            scope=Scope(time=ALIGNED_START, count=ZERO),
+            report={Report.CONTENT_CHANGE, Report.NON_EMPTY},
+            tick=Tick.BATCH,
+        ),
+        "dataflow": replace(_FLINK, scope=Scope(time=BEFORE_EPOCH), count_tick=None),
+        "flink": _FLINK,
+        "kafka_streams": Profile(
+            scope=Scope(time=FIRST_HOP),
+            report={Report.NON_EMPTY, Report.PERIODIC},
+            period=1,
+            tick=Tick.TUPLE,
+        ),
+        "oracle_cep": Profile(
+            scope=Scope(time=ALIGNED_END, count=EPOCH),
+            report={Report.CONTENT_CHANGE, Report.WINDOW_CLOSE},
+            tick=Tick.TIME,
+        ),
+        "spark_dstream": Profile(
+            scope=Scope(time=BEFORE_EPOCH),
+            report={Report.WINDOW_CLOSE},
+            tick=Tick.TIME,
+        ),
+        "storm": replace(_FLINK, scope=Scope(time=EPOCH, count=EPOCH)),
+        "stream": Profile(
+            scope=Scope(time=FIRST_EVENT, count=ONE_SIZE_BEFORE_ZERO),
+            report={Report.WINDOW_CLOSE, Report.NON_EMPTY, Report.CONTENT_CHANGE},
+            tick=Tick.TIME,
+        ),
+        "streambase": Profile(
+            scope=Scope(time=ALIGNED_START, count=ZERO),
+            report={Report.WINDOW_CLOSE, Report.NON_EMPTY},
+            tick=Tick.TUPLE,
+        ),
+    }
+)
+
+
+def names() -> tuple[str, ...]:
+    """The engines that have a profile, in alphabetical order."""
+    return tuple(PROFILES)
+
+
+def profile(name: str) -> Profile:
+    """The profile of an engine.
+
+    >>> profile("flnk")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    sash.errors.UnknownEngine: engine must be one of azure, ...; got 'flnk'. Did you mean 'flink'?
+    """
+    if not isinstance(name, str):
+        raise ArgumentError("engine", name, f"a Profile or the name of one: {', '.join(PROFILES)}")
+    if name not in PROFILES:
+        close = get_close_matches(name.lower(), PROFILES, n=1)
+        hint = f"Did you mean {close[0]!r}?" if close else ""
+        raise UnknownEngine("engine", name, f"one of {', '.join(PROFILES)}", hint=hint)
+    return PROFILES[name]
