@@ -63,6 +63,9 @@ class Monoid:
     plain: Monoid | None = None
     """The same aggregate on cheaper elements, right only while integers cannot overflow: see `narrowed`."""
 
+    unbound: Monoid | None = field(default=None, repr=False, compare=False)
+    """What this was before `bind`."""
+
     @property
     def invertible(self) -> bool:
         return self.inverse is not None
@@ -73,8 +76,11 @@ class Monoid:
         return self.encode is None
 
     def bind(self, kinds: tuple[Kind, ...]) -> Monoid:
-        """The same aggregate for input columns of these kinds."""
-        return replace(self, **self.specialise(kinds)) if self.specialise else self
+        """The same aggregate for input columns of these kinds; a bound one is bound afresh."""
+        if self.specialise is None:
+            return self
+        unbound = self.unbound or self
+        return replace(unbound, **self.specialise(kinds), unbound=unbound)
 
     def narrowed(self, *, magnitude: int, events: int) -> Monoid:
         """`plain` if it cannot overflow on `events` values of at most `magnitude` each, otherwise self.

@@ -35,7 +35,8 @@ class Ranges:
     @property
     def waits_for_nothing(self) -> NDArray[np.bool_]:
         """Whether the event that closes the window has arrived."""
-        return self.closes_at != NEVER
+        known: NDArray[np.bool_] = self.closes_at != NEVER
+        return known
 
     def where(self, chosen: NDArray[np.bool_]) -> Ranges:
         return self._each(lambda column: column[chosen])

@@ -12,8 +12,9 @@ from typing import cast
 
 import pyarrow as pa
 
-from sash.aggregation.monoid import Kind, Monoid
+from sash.aggregation.monoid import Monoid
 from sash.errors import ArgumentError, UnitError, UnknownColumn, Unsupported
+from sash.operators.inputs import kind_of
 from sash.semantics.durations import Unit
 from sash.semantics.query import Query
 from sash.semantics.windows import DeltaWindow, PolicyWindow, PunctuatedWindow, ThresholdWindow
@@ -135,17 +136,6 @@ def _columns_of(window: object) -> tuple[str, ...]:
             return window.columns
         case _:
             return ()
-
-
-def kind_of(type_: pa.DataType) -> Kind:
-    """What a column of this type holds, as far as algebra cares."""
-    if pa.types.is_boolean(type_):
-        return "bool"
-    if pa.types.is_integer(type_):
-        return "int"
-    if pa.types.is_floating(type_):
-        return "float"
-    return "object"
 
 
 def result_type(monoid: Monoid, types: tuple[pa.DataType, ...]) -> pa.DataType:

@@ -16,8 +16,8 @@ import re
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
-from numbers import Integral
-from typing import TypeAlias
+from operator import index
+from typing import Any, TypeAlias
 
 from sash.errors import DurationError, UnitError
 
@@ -33,10 +33,12 @@ MICROSECONDS = {
     "week": 604_800_000_000,
 }
 _SHORT = {
-    "us": "microsecond", "µs": "microsecond", "ms": "millisecond", "s": "second", "sec": "second",
-    "m": "minute", "min": "minute", "h": "hour", "hr": "hour", "d": "day", "w": "week",
+    "us": "microsecond", "µs": "microsecond", "μs": "microsecond", "ms": "millisecond", "s": "second",
+    "sec": "second", "secs": "second", "m": "minute", "min": "minute", "mins": "minute", "h": "hour",
+    "hr": "hour", "hrs": "hour", "d": "day", "w": "week",
 }  # fmt: skip
 _PART = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*([a-zµ]+)", re.IGNORECASE)
+_WHOLE = "a whole number of microseconds"
 _EXAMPLE = "a duration such as '10 seconds', timedelta(seconds=10), or an integer when times are integers"
 
 
@@ -64,12 +66,27 @@ def parse(given: DurationLike | Duration, argument: str) -> Duration:
     if isinstance(given, Duration):
         return given
     if isinstance(given, timedelta):
-        return Duration(given // timedelta(microseconds=1), Unit.MICROSECONDS)
-    if isinstance(given, Integral) and not isinstance(given, bool):
-        return Duration(int(given), Unit.TICKS)
+        length, rest = divmod(given, timedelta(microseconds=1))
+        if rest:  # pandas' Timedelta is a timedelta that counts nanoseconds
+            raise DurationError(argument, given, _WHOLE)
+        return Duration(length, Unit.MICROSECONDS)
     if isinstance(given, str):
         return Duration(_parse_text(given, argument), Unit.MICROSECONDS)
-    raise DurationError(argument, given, _EXAMPLE)
+    ticks = whole_number(given)
+    if ticks is None:
+        raise DurationError(argument, given, _EXAMPLE)
+    return Duration(ticks, Unit.TICKS)
+
+
+def whole_number(given: Any) -> int | None:
+    """`given` as an int if it is one, of whatever library; True and False are not, and neither is numpy's
+    timedelta64, which calls itself Integral but is a length of time in a unit of its own."""
+    if isinstance(given, bool):
+        return None
+    try:
+        return index(given)
+    except TypeError:
+        return None
 
 
 def _parse_text(text: str, argument: str) -> int:
@@ -80,8 +97,7 @@ def _parse_text(text: str, argument: str) -> int:
     total = 0
     for number, word in parts:
         name = word.lower()
-        singular = name.removesuffix("s") or name
-        unit = _SHORT.get(name) or _SHORT.get(singular, singular)
+        unit = _SHORT.get(name, name.removesuffix("s"))
         if unit in ("month", "year", "quarter"):
             raise DurationError(
                 argument, text, "of a fixed length",
@@ -98,7 +114,7 @@ def _scaled(number: str, factor: int, argument: str, text: str) -> int:
     whole, _, fraction = number.partition(".")
     scaled, rest = divmod(int(whole + fraction) * factor, int(10 ** len(fraction)))
     if rest:
-        raise DurationError(argument, text, "a whole number of microseconds")
+        raise DurationError(argument, text, _WHOLE)
     return scaled
 
 
@@ -135,7 +151,8 @@ such as '1 hour' are for timestamps, integers for integer time columns; use one 
             unit, first = duration.unit, name
         elif duration.unit is not unit:
             raise UnitError(
-                name, duration.length, f"in the same unit as {first} ({unit.value})",
+                name, str(duration) if duration.unit is Unit.MICROSECONDS else duration.length,
+                f"in the same unit as {first} ({unit.value})",
                 hint="Durations such as '1 hour' are for timestamps, integers for integer time columns; "
                 "use one of the two throughout.",
             )  # fmt: skip
@@ -147,6 +164,8 @@ def format_length(length: int, unit: Unit) -> str:
 
     >>> format_length(5_400_000_000, Unit.MICROSECONDS)
     '1 hour 30 minutes'
+    >>> format_length(-5_400_000_000, Unit.MICROSECONDS)
+    '-1 hour -30 minutes'
     >>> format_length(7, Unit.TICKS)
     '7'
     """
@@ -154,9 +173,9 @@ def format_length(length: int, unit: Unit) -> str:
         return str(length)
     if length == 0:
         return "0 seconds"
-    words, rest = [], abs(length)
+    sign, words, rest = "-" if length < 0 else "", [], abs(length)
     for name, size in reversed(MICROSECONDS.items()):
         count, rest = divmod(rest, size)
         if count:
-            words.append(f"{count} {name}{'s' if count > 1 else ''}")
-    return ("-" if length < 0 else "") + " ".join(words)
+            words.append(f"{sign}{count} {name}{'s' if count > 1 else ''}")
+    return " ".join(words)

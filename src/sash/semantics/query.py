@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from sash.errors import ArgumentError, Unsupported
+from sash.errors import ArgumentError, UnitError, Unsupported
 from sash.semantics import durations
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Order
@@ -40,6 +40,13 @@ class Emit:
 
     when: When = When.CLOSE
     period: Duration = NO_TIME
+
+    def __post_init__(self) -> None:
+        if self.when is When.EVERY:
+            durations.positive(self.period, "emit")
+
+    def __str__(self) -> str:
+        return f"every {self.period}" if self.when is When.EVERY else self.when.value
 
     @classmethod
     def parse(cls, text: str | Emit) -> Emit:
@@ -75,6 +82,8 @@ class Query:
 
     def __post_init__(self) -> None:
         self._check_windows()
+        if not isinstance(self.order, Order):
+            raise ArgumentError("order", self.order, "Order.EVENT_TIME or Order.ARRIVAL")
         durations.not_negative(self.delay, "delay")
         durations.not_negative(self.allowed_lateness, "allowed_lateness")
         self.time_unit  # noqa: B018  (mixed units are refused here, not at the first event)
@@ -111,17 +120,17 @@ class Query:
                     hint="In arrival order no event is late.",
                 )  # fmt: skip
         if self.emit.when is When.EVERY:
-            raise Unsupported("emit", "every …", "'close' or 'change' in arrival order, which has no clock")
+            raise Unsupported("emit", str(self.emit), "'close' or 'change', as arrival order has no clock")
 
     @property
     def time_unit(self) -> Unit:
         """What this query's lengths of time are measured in; EVENTS when it has none."""
+        units = {window.label: window.time_unit for window in self.windows}
+        clocks = {label: unit for label, unit in units.items() if unit is not Unit.EVENTS}
+        if len(set(clocks.values())) > 1:
+            raise UnitError("windows", list(clocks), "all in durations like '1 hour' or all in integers")
         lengths = {
-            window.label: Duration(1, window.time_unit)
-            for window in self.windows
-            if window.time_unit is not Unit.EVENTS
-        }
-        lengths |= {
+            "windows": Duration(1, next(iter(clocks.values()))) if clocks else NO_TIME,
             "delay": self.delay,
             "allowed_lateness": self.allowed_lateness,
             "emit": self.emit.period,

@@ -17,11 +17,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 from sash.errors import ArgumentError
-from sash.semantics.durations import Unit
+from sash.semantics.durations import Unit, whole_number
 from sash.semantics.event import Event, Order
 
 
@@ -146,6 +145,7 @@ def spanned(id: int, events: Sequence[Event], lo: int, hi: int, *, closes_at: in
 
 def positive_count(given: Any, argument: str) -> int:
     """A number of events of one or more."""
-    if not isinstance(given, Integral) or isinstance(given, bool) or given <= 0:
+    number = whole_number(given)
+    if number is None or number <= 0:
         raise ArgumentError(argument, given, "a positive whole number of events")
-    return int(given)
+    return number

@@ -45,6 +45,9 @@ class PolicyWindow(ContextAwareWindow):
         require_callable(self.wsp, "wsp", "lambda total, old: total.n - old.n >= 100")
         if not isinstance(self.track, Mapping) or not self.track:
             raise ArgumentError("track", self.track, "a non-empty dict of names to aggregates")
+        for name, monoid in self.track.items():
+            if not isinstance(name, str) or not hasattr(monoid, "combine"):
+                raise ArgumentError("track", {name: monoid}, "names of aggregates such as sash.sum('x')")
         positive_count(self.slide, "every")
 
     def __str__(self) -> str:
@@ -89,16 +92,18 @@ class PolicyWindow(ContextAwareWindow):
 
     def _evicted(self, window: Sequence[Event]) -> int:
         """How many events leave: a scan from the head, by definition."""
-        total, leaving = self._weigh(window), 0
-        while leaving < len(window) and self._asks_out(total, self._weigh(window[: leaving + 1])):
+        total, leaving = self.weigh(window), 0
+        while leaving < len(window) and self.asks_out(total, self.weigh(window[: leaving + 1])):
             leaving += 1
         return leaving
 
-    def _weigh(self, events: Sequence[Event]) -> SimpleNamespace:
+    def weigh(self, events: Sequence[Event]) -> SimpleNamespace:
+        """The tracked folds of some events, as the policy sees them."""
         rows = [event.values for event in events]
         return SimpleNamespace(**{name: fold(monoid, rows) for name, monoid in self.track.items()})
 
-    def _asks_out(self, total: SimpleNamespace, old: SimpleNamespace) -> bool:
+    def asks_out(self, total: SimpleNamespace, old: SimpleNamespace) -> bool:
+        """Whether the prefix that folds to `old` leaves a window that folds to `total`."""
         try:
             answer = self.wsp(total, old)
         except Exception as error:

@@ -1,0 +1,144 @@
+"""A kernel template made to run: as machine code from the cache, as machine code in memory, or interpreted.
+
+Which of the three is a matter of speed only: all of them execute the same text (`specialise`). With
+NUMBA_DISABLE_JIT=1 everything is interpreted, which is how the kernels are debugged and how the tests show
+that the two ways agree.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import math
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any, Literal
+
+import numba
+import numpy as np
+from numba.core.errors import NumbaError
+
+from sash.aggregation.kernels import casts, module_cache
+from sash.aggregation.kernels.source import NoSource
+from sash.aggregation.kernels.specialise import ENTRY, Speaker, specialise
+
+Mode = Literal["cached", "in memory", "interpreted"]
+
+HEADER = '''\
+"""Written by sash {casts}; kept beside it is the machine code. Safe to delete."""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from sash.aggregation.kernels.casts import as_bool, as_float, as_int, put_result
+
+maker = njit(nogil=True)
+word = njit(nogil=True, _nrt=False, forceinline=True)
+part = njit(nogil=True, _nrt=False)
+entry = njit(cache=True, nogil=True)
+
+
+'''
+
+
+def jit_disabled() -> bool:
+    return bool(numba.config.DISABLE_JIT)
+
+
+class Kernel:
+    """A callable kernel: `mode` says how it runs, `why` says why not better."""
+
+    def __init__(self, function: Callable[..., Any], mode: Mode, *, why: str = "") -> None:
+        self.function, self.mode, self.why = function, mode, why
+        self.fallback: Callable[[NumbaError], Kernel] | None = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        try:
+            return self.function(*arguments)
+        except NumbaError as error:
+            # Numba raises these while it compiles, before anything has run: the call can start again.
+            if self.fallback is None:
+                raise
+            slower, self.fallback = self.fallback(error), None
+            self.function, self.mode, self.why = slower.function, slower.mode, slower.why
+            return self.function(*arguments)
+
+    def result_type(self, *arguments: Any) -> Any:
+        """Numba's type of what the kernel gives for these arguments; compiles it or loads it."""
+        dispatcher: Any = self.function
+        signature = tuple(numba.typeof(argument) for argument in arguments)
+        dispatcher.compile(signature)
+        return dispatcher.overloads[signature].signature.return_type
+
+    @property
+    def compilations(self) -> int:
+        """How often this process compiled the kernel instead of finding its machine code on disk."""
+        if self.mode == "interpreted":
+            return 0
+        dispatcher: Any = self.function
+        return len(dispatcher.overloads) - sum(dispatcher.stats.cache_hits.values())
+
+
+def build(template: Callable[..., Any], speaker: Speaker | None = None) -> Kernel:
+    """The fastest way to run a template that can be had here. Numba compiles at the first call."""
+    if jit_disabled():
+        return interpreted(template, speaker)
+    try:
+        text = HEADER.format(casts=_casts_digest()) + specialise(template, speaker)
+        return Kernel(getattr(module_cache.module(text), ENTRY), "cached")
+    except (NoSource, OSError) as error:
+        return in_memory(template, speaker, why=str(error))
+
+
+def in_memory(template: Callable[..., Any], speaker: Speaker | None, *, why: str) -> Kernel:
+    """Machine code that this process keeps for itself: for functions whose text is not to be had."""
+    jit = numba.njit(nogil=True)
+    outside: dict[str, Any] = {}
+    if speaker is not None:
+        speaker = replace(speaker, embedded=False)
+        functions = {name: f for name, f in speaker.outside().items() if inspect.isfunction(f)}
+        outside = {name: jit(f) for name, f in functions.items()}
+        outside |= {name: f for name, f in speaker.outside().items() if hasattr(f, "py_func")}
+    return Kernel(_executed(specialise(template, speaker), jit, outside), "in memory", why=why)
+
+
+def interpreted(template: Callable[..., Any], speaker: Speaker | None, *, why: str = "") -> Kernel:
+    """The same loop, run by Python."""
+    outside: dict[str, Any] = {}
+    if speaker is not None:
+        speaker = replace(speaker, plain=True, embedded=False)
+        outside = speaker.outside()
+    return Kernel(_executed(specialise(template, speaker), lambda f: f, outside), "interpreted", why=why)
+
+
+def short_reason(error: BaseException) -> str:
+    """The line of a Numba error that says what went wrong, without its pages of context."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    # The innermost cause, when Numba reports a rejected candidate, stands behind the name of its class.
+    causes = [line.split("Error: ", 1)[1] for line in lines if re.match(r"\w*Error: ", line)]
+    telling = [line for line in lines if not line.startswith(("Failed in", "During:", "File "))]
+    return (causes or telling or [type(error).__name__])[0]
+
+
+def _executed(text: str, jit: Callable[..., Any], outside: dict[str, Any]) -> Callable[..., Any]:
+    words = {name: getattr(casts, name) for name in ("as_bool", "as_int", "as_float", "put_result")}
+    namespace: dict[str, Any] = {"__name__": "sash_kernel", "math": math, "np": np, **words, **outside}
+    namespace |= {"word": jit, "part": jit, "entry": jit, "maker": jit}
+    # The text is our own template; the monoid's functions come in as objects, not as text.
+    exec(compile(text, "<sash kernel>", "exec"), namespace)
+    function: Callable[..., Any] = namespace[ENTRY]
+    return function
+
+
+@cache
+def _casts_digest() -> str:
+    # The casts are imported, not written into the text; their own text therefore joins the key.
+    return hashlib.sha256(inspect.getsource(casts).encode()).hexdigest()[:8]
+
+
+__all__ = ["Kernel", "Mode", "NumbaError", "build", "interpreted", "jit_disabled", "short_reason"]

@@ -1,0 +1,145 @@
+"""Spread and shape of one column: sample variance and deviation, and skewness.
+
+With M_k = Σ (x − x̄)ᵏ over n values:
+
+    variance  =  M₂ / (n − 1)        stddev  =  √variance        skewness  =  √n · M₃ / M₂^(3/2)
+
+An element is (n, x̄, M₂[, M₃]), and two of them merge by the formulas of Chan, Golub and LeVeque (1979;
+M₃ after Pébay, 2008), which never subtract large numbers that are nearly equal, as a sum of squares does.
+
+Spark's rules: variance and stddev of a single value are null; skewness is null when M₂ is 0; as soon as a
+value is infinite or NaN, so is (NaN) the result. Integers are taken as doubles.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from sash.aggregation.monoid import Monoid
+from sash.aggregation.monoids.inputs import (
+    column_name,
+    constant,
+    number_to,
+    numbers_only,
+    numeric,
+)
+
+Spread = tuple[int, float, float]
+Shape = tuple[int, float, float, float]
+
+
+def variance(column: str) -> Monoid:
+    """Sample variance M₂ / (n − 1); null for fewer than two values.
+
+    >>> from sash.semantics.monoid import fold
+    >>> fold(variance("x"), [{"x": 1.0}, {"x": None}, {"x": 2.0}, {"x": 3.0}])
+    1.0
+    >>> fold(variance("x"), [{"x": 1.0}]) is None
+    True
+    """
+    return _moment("variance", column, (0, 0.0, 0.0), _lift_spread, _merge_spreads, _variance)
+
+
+def stddev(column: str) -> Monoid:
+    """Sample standard deviation √(M₂ / (n − 1)); null for fewer than two values.
+
+    >>> from sash.semantics.monoid import fold
+    >>> fold(stddev("x"), [{"x": 1}, {"x": 5}, {"x": 3}])
+    2.0
+    """
+    return _moment("stddev", column, (0, 0.0, 0.0), _lift_spread, _merge_spreads, _stddev)
+
+
+def skewness(column: str) -> Monoid:
+    """Population skewness √n · M₃ / M₂^(3/2), as Spark's; null when all values are the same.
+
+    >>> from sash.semantics.monoid import fold
+    >>> round(fold(skewness("x"), [{"x": 1}, {"x": 1}, {"x": 4}]), 12)
+    0.707106781187
+    """
+    return _moment("skewness", column, (0, 0.0, 0.0, 0.0), _lift_shape, _merge_shapes, _skewness)
+
+
+def _moment(
+    name: str,
+    column: str,
+    empty: Any,
+    lift: Callable[[float], Any],
+    merge: Callable[[Any, Any], Any],
+    lower: Callable[[Any], float | None],
+) -> Monoid:
+    return Monoid(
+        name=name,
+        columns=(column_name("column", column),),
+        identity=constant(empty),
+        lift=numbers_only(name, lift),
+        combine=merge,
+        lower=lower,
+        commutative=True,
+        specialise=numeric(name, lift),
+        result=number_to(name, pa.float64()),
+    )
+
+
+def _lift_spread(x: float) -> Spread:
+    return (1, float(x), 0.0)
+
+
+def _merge_spreads(a: Spread, b: Spread) -> Spread:
+    if a[0] == 0:
+        return b
+    if b[0] == 0:
+        return a
+    n = a[0] + b[0]
+    share = b[0] / n
+    delta = b[1] - a[1]
+    return (n, a[1] + delta * share, a[2] + b[2] + delta * delta * (a[0] * share))
+
+
+def _variance(e: Spread) -> float | None:
+    if e[0] < 2:
+        return None
+    # Any infinity or NaN reaches the mean, in whatever grouping; M₂ may still say ∞.
+    return e[2] / (e[0] - 1) if math.isfinite(e[1]) else math.nan
+
+
+def _stddev(e: Spread) -> float | None:
+    if e[0] < 2:
+        return None
+    return math.sqrt(e[2] / (e[0] - 1)) if math.isfinite(e[1]) else math.nan
+
+
+def _lift_shape(x: float) -> Shape:
+    return (1, float(x), 0.0, 0.0)
+
+
+def _merge_shapes(a: Shape, b: Shape) -> Shape:
+    if a[0] == 0:
+        return b
+    if b[0] == 0:
+        return a
+    n = a[0] + b[0]
+    p, q = a[0] / n, b[0] / n
+    delta = b[1] - a[1]
+    between = delta * delta * (a[0] * q)
+    return (
+        n,
+        a[1] + delta * q,
+        a[2] + b[2] + between,
+        a[3] + b[3] + between * delta * (p - q) + 3.0 * delta * (p * b[2] - q * a[2]),
+    )
+
+
+def _skewness(e: Shape) -> float | None:
+    if e[0] == 0:
+        return None
+    if not math.isfinite(e[1]):
+        return math.nan
+    if e[2] == 0.0:
+        return None
+    # Dividing twice instead of by M₂^(3/2), which underflows to 0 while M₂ does not.
+    return math.sqrt(e[0]) * (e[3] / e[2] / math.sqrt(e[2]))

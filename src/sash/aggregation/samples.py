@@ -1,0 +1,69 @@
+"""The result type of a user's monoid, from one sample event.
+
+    result(T₁, …)  =  Arrow type of  lower(lift(s₁, …)),   sᵢ a value of type Tᵢ
+
+A plan has to know its output's type before any data flows, and a monoid's functions say it only by what
+they return. So they are tried once on values that are as harmless as possible: ones, not zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from sash.aggregation.monoid import ResultType
+from sash.errors import ArgumentError
+
+_SAMPLES: list[tuple[Callable[[pa.DataType], bool], Any]] = [
+    (pa.types.is_boolean, True),
+    (pa.types.is_integer, 1),
+    (pa.types.is_floating, 1.0),
+    (pa.types.is_decimal, Decimal(1)),
+    (pa.types.is_string, "a"),
+    (pa.types.is_large_string, "a"),
+    (pa.types.is_binary, b"a"),
+    (pa.types.is_large_binary, b"a"),
+    (pa.types.is_timestamp, 1),
+    (pa.types.is_duration, 1),
+]
+"""Timestamps and durations reach a monoid as integers (microseconds)."""
+
+
+def inferred_result(owner: str, lift: Callable[..., Any], lower: Callable[[Any], Any]) -> ResultType:
+    """A result function that tries `lower(lift(…))` on a sample event; integers are int64, floats float64.
+
+    >>> ratio = inferred_result("Ratio", lambda a, b: (a, b), lambda e: e[0] / e[1])
+    >>> ratio((pa.int32(), pa.int64()))
+    DataType(double)
+    """
+
+    def of(types: tuple[pa.DataType, ...]) -> pa.DataType:
+        values = [_sample(owner, given) for given in types]
+        try:
+            found = pa.scalar(lower(lift(*values)))
+        except Exception as error:
+            raise _undecided(owner, types, f"trying it on {values} raised {error!r}") from error
+        if pa.types.is_null(found.type):
+            raise _undecided(owner, types, f"trying it on {values} gave a null")
+        return found.type
+
+    return of
+
+
+def _sample(owner: str, given: pa.DataType) -> Any:
+    for accepts, value in _SAMPLES:
+        if accepts(given):
+            return value
+    raise _undecided(owner, (given,), "there is no sample value of that type")
+
+
+def _undecided(owner: str, types: tuple[pa.DataType, ...], why: str) -> ArgumentError:
+    return ArgumentError(
+        f"result of {owner}",
+        None,
+        f"given for columns of type {', '.join(map(str, types))}: {why}",
+        hint="For example @sash.monoid(result=pa.float64()).",
+    )

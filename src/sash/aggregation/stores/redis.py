@@ -1,0 +1,254 @@
+"""A distributed store: a Redis server that many hosts reach, written through pipelines.
+
+Keys of one namespace share a hash tag, so that a cluster keeps them in one slot:
+
+    sash:{namespace}:epoch, :oldest        where the state is, and what it can go back to
+    sash:{namespace}:live:<key>            the values, sealed
+    sash:{namespace}:undo:<key>, :undone   what the last epoch replaced, and the keys it touched
+    sash:{namespace}:new:<writer>:…        a delta on its way: not part of any state
+    sash:{namespace}:writers               whose deltas are on their way
+
+A commit first stages the delta in groups, then one script renames the staged keys into place and moves
+the epoch. Redis runs a script as a whole, so no reader and no failure sees half of it; and renaming moves
+no bytes. Every read asks for the epoch in the same command as for the values.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sash.aggregation.stores.epochs import FRESH, Committed, Delta, EpochStore, followed_by
+from sash.aggregation.stores.protocol import check_namespace
+from sash.aggregation.stores.values import seal, unseal
+from sash.errors import ArgumentError, CorruptValue, MissingDependency, StoreError, StoreUnavailable
+
+if TYPE_CHECKING:
+    import redis
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+GROUP = 256
+"""Keys in one command or pipeline: large enough to hide the round trip, small enough to bound memory."""
+
+COMMIT = """
+local root, epoch, writer, expected = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+local at = tonumber(redis.call('GET', root .. 'epoch') or '-1')
+if at ~= epoch - 1 then return {'at', tostring(at)} end
+local staged = root .. 'new:' .. writer
+if redis.call('SCARD', staged .. ':put') + redis.call('SCARD', staged .. ':del') ~= expected then
+  return {'incomplete', tostring(at)}
+end
+-- Redis takes nothing back when a script fails half-way, so whatever could fail is looked at first.
+for _, key in ipairs(redis.call('SMEMBERS', staged .. ':put')) do
+  if redis.call('EXISTS', staged .. ':val:' .. key) == 0 then return {'incomplete', tostring(at)} end
+end
+for _, key in ipairs(redis.call('SMEMBERS', root .. 'undone')) do
+  redis.call('UNLINK', root .. 'undo:' .. key)
+end
+redis.call('DEL', root .. 'undone')
+local function set_aside(key)
+  redis.call('SADD', root .. 'undone', key)
+  if redis.call('EXISTS', root .. 'live:' .. key) == 1 then
+    redis.call('RENAME', root .. 'live:' .. key, root .. 'undo:' .. key)
+  end
+end
+for _, key in ipairs(redis.call('SMEMBERS', staged .. ':put')) do
+  set_aside(key)
+  redis.call('RENAME', staged .. ':val:' .. key, root .. 'live:' .. key)
+end
+for _, key in ipairs(redis.call('SMEMBERS', staged .. ':del')) do set_aside(key) end
+redis.call('DEL', staged .. ':put', staged .. ':del')
+redis.call('SREM', root .. 'writers', writer)
+for _, other in ipairs(redis.call('SMEMBERS', root .. 'writers')) do
+  local stale = root .. 'new:' .. other
+  for _, key in ipairs(redis.call('SMEMBERS', stale .. ':put')) do
+    redis.call('UNLINK', stale .. ':val:' .. key)
+  end
+  redis.call('DEL', stale .. ':put', stale .. ':del')
+end
+redis.call('DEL', root .. 'writers')
+redis.call('SET', root .. 'epoch', epoch)
+redis.call('SET', root .. 'oldest', epoch - 1)
+return {'done', tostring(epoch)}
+"""
+
+REVERT = """
+local root, epoch = ARGV[1], tonumber(ARGV[2])
+if tonumber(redis.call('GET', root .. 'epoch') or '-1') ~= epoch then return 0 end
+for _, key in ipairs(redis.call('SMEMBERS', root .. 'undone')) do
+  redis.call('UNLINK', root .. 'live:' .. key)
+  if redis.call('EXISTS', root .. 'undo:' .. key) == 1 then
+    redis.call('RENAME', root .. 'undo:' .. key, root .. 'live:' .. key)
+  end
+end
+redis.call('DEL', root .. 'undone')
+redis.call('SET', root .. 'epoch', epoch - 1)
+redis.call('SET', root .. 'oldest', epoch - 1)
+return 1
+"""
+
+
+class Redis(EpochStore):
+    """A namespace of the Redis server at `url`.
+
+    A server that does not answer is asked again: `attempts` times in all, waiting `backoff` seconds, then
+    twice as long each time. After that `StoreUnavailable` is raised; the delta is kept, so that the same
+    call works once the server is back.
+    """
+
+    def __init__(
+        self,
+        url: str = "redis://127.0.0.1:6379/0",
+        *,
+        namespace: str = "default",
+        attempts: int = 6,
+        backoff: float = 0.05,
+        timeout: float = 5.0,
+    ) -> None:
+        super().__init__()
+        check_namespace(namespace)
+        if attempts < 1:
+            raise ArgumentError("attempts", attempts, "1 or more")
+        self.url, self.namespace = url, namespace
+        self._options: dict[str, Any] = {"attempts": attempts, "backoff": backoff, "timeout": timeout}
+        self._attempts, self._backoff, self._timeout = attempts, backoff, timeout
+        self._root = b"sash:{" + namespace.encode() + b"}:"
+        self._client = self._connect()
+        self._epoch = self._committed().epoch
+
+    @property
+    def address(self) -> str:
+        """Host and port, without the password that the URL may hold."""
+        return self.url.partition("://")[2].rpartition("@")[2]
+
+    def _connect(self) -> redis.Redis:
+        try:
+            import redis
+            from redis.backoff import NoBackoff
+            from redis.retry import Retry
+        except ImportError as error:
+            raise MissingDependency(
+                "a Redis store needs the package redis: pip install 'sash[redis]'", name="redis"
+            ) from error
+        self._unreachable = (redis.ConnectionError, redis.TimeoutError, redis.BusyLoadingError)
+        self._refused: type[Exception] = redis.RedisError
+        return redis.Redis.from_url(
+            self.url,
+            socket_timeout=self._timeout,
+            socket_connect_timeout=self._timeout,
+            # `_ask` retries; a second layer underneath would multiply its bound.
+            retry=Retry(NoBackoff(), 0),
+        )
+
+    def _ask(self, question: Callable[[], Result]) -> Result:
+        for attempt in itertools.count(1):
+            try:
+                return question()
+            except self._unreachable as error:
+                if attempt == self._attempts:
+                    raise StoreUnavailable(
+                        f"the Redis server at {self.address} does not answer after {attempt} attempts "
+                        f"({error}); is it running? Nothing is lost: the same call can be made again"
+                    ) from error
+                time.sleep(self._backoff * 2 ** (attempt - 1))
+            except self._refused as error:
+                raise StoreError(f"the Redis server at {self.address} refused: {error}") from error
+        raise AssertionError("the loop above returns or raises")
+
+    def _committed(self) -> Committed:
+        names = [self._root + b"epoch", self._root + b"oldest"]
+        epoch, oldest = self._ask(partial(self._client.mget, names))
+        return (
+            FRESH
+            if epoch is None
+            else Committed(self._number(epoch, names[0]), self._number(oldest, names[1]))
+        )
+
+    def _number(self, data: bytes | None, name: bytes) -> int:
+        try:
+            return int(data or b"")
+        except ValueError:
+            raise CorruptValue(f"the value under key {name!r} is not an epoch: {data!r}") from None
+
+    def _read(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        values: list[bytes | None] = []
+        for group in _groups(keys):
+            names = [self._root + b"epoch", *(self._root + b"live:" + key for key in group)]
+            epoch, *found = self._ask(partial(self._client.mget, names))
+            self._require_epoch(FRESH.epoch if epoch is None else self._number(epoch, names[0]))
+            pairs = zip(group, found, strict=True)
+            values += [None if data is None else bytes(unseal(key, data)) for key, data in pairs]
+        return values
+
+    def _base_keys(self, prefix: bytes) -> list[bytes]:
+        start = self._root + b"live:"
+        pattern = start + _literal(prefix) + b"*"
+        self._require_epoch(self._committed().epoch)
+        # SCAN may name a key twice.
+        found = self._ask(lambda: set(self._client.scan_iter(match=pattern, count=1000)))
+        self._require_epoch(self._committed().epoch)
+        return [name[len(start) :] for name in found]
+
+    def _write(self, epoch: int, delta: Delta) -> None:
+        self.on_step("before staging")
+        for _ in range(self._attempts):
+            if not followed_by(self._committed(), epoch):
+                break
+            # A name of its own for each try: what an abandoned one has staged must not be mixed in.
+            writer = os.urandom(8).hex().encode()
+            self._stage(writer, delta)
+            arguments = [self._root, str(epoch).encode(), writer, str(len(delta)).encode()]
+            answer, _ = self._ask(partial(self._client.eval, COMMIT, 0, *arguments))
+            # 'incomplete': the server lost staged keys, as one without persistence does when it restarts;
+            # 'at': this very script ran before and its reply was lost, or another process was faster.
+            # Both are settled by asking again where the server is.
+            if answer == b"done":
+                break
+        else:
+            raise StoreUnavailable(
+                f"the Redis server at {self.address} lost what was staged for epoch {epoch} "
+                f"{self._attempts} times; does it restart? Nothing is lost: the same call can be made again"
+            )
+        self.on_step("after the script")
+
+    def _stage(self, writer: bytes, delta: Delta) -> None:
+        for number, group in enumerate(_groups(list(delta.items()))):
+            self._ask(partial(self._send, writer, group))
+            self.on_step(f"group {number} staged")
+
+    def _send(self, writer: bytes, group: Sequence[tuple[bytes, bytes | None]]) -> None:
+        area = self._root + b"new:" + writer
+        pipeline = self._client.pipeline(transaction=False)
+        # Names go before values, so that whatever a dead writer leaves behind can be found and removed.
+        pipeline.sadd(self._root + b"writers", writer)
+        for key, value in group:
+            if value is None:
+                pipeline.sadd(area + b":del", key)
+            else:
+                pipeline.sadd(area + b":put", key)
+                pipeline.set(area + b":val:" + key, seal(key, value))
+        pipeline.execute()
+
+    def _revert(self, epoch: int) -> None:
+        self._ask(partial(self._client.eval, REVERT, 0, self._root, str(epoch).encode()))
+
+    def _release(self) -> None:
+        self._client.close()
+
+    def _reopen(self) -> tuple[Any, ...]:
+        return partial(Redis, namespace=self.namespace, **self._options), (self.url,)
+
+
+def _literal(prefix: bytes) -> bytes:
+    special = b"\\*?[]^-"
+    return b"".join(b"\\" + bytes([c]) if c in special else bytes([c]) for c in prefix)
+
+
+def _groups(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    return (items[start : start + GROUP] for start in range(0, len(items), GROUP))

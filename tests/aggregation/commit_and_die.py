@@ -1,0 +1,49 @@
+"""A program for test_stores_kill.py: commits epochs and, when told so, kills itself between two steps.
+
+    python commit_and_die.py <lmdb | redis> <path | url> <keys> <step at which to die, or -1> <epochs>
+
+Epoch e writes its number under all keys, adds a key of its own and deletes that of the epoch before.
+It prints the number of steps that the commits took, when it lives that long.
+"""
+
+import os
+import signal
+import sys
+
+from sash.stores import LMDB, Redis, Store
+
+
+def state(epoch: int, keys: int) -> dict[bytes, bytes]:
+    """What the store holds after an epoch."""
+    if epoch < 0:
+        return {}
+    number = str(epoch).encode()
+    return {b"k%03d" % i: number for i in range(keys)} | {b"added in %d" % epoch: number}
+
+
+def execute(store: Store, epoch: int, keys: int) -> None:
+    """An epoch, for the first time or again, up to its commit."""
+    store.rollback(epoch - 1)
+    store.put_many(state(epoch, keys))
+    store.delete_many([b"added in %d" % (epoch - 1)])
+
+
+def main(kind: str, address: str, keys: int, deadly: int, epochs: int) -> None:
+    store: Store = LMDB(address, durable=False) if kind == "lmdb" else Redis(address)
+    taken = 0
+
+    def step(name: str) -> None:
+        nonlocal taken
+        if taken == deadly:
+            os.kill(os.getpid(), signal.SIGKILL)
+        taken += 1
+
+    store.on_step = step
+    for epoch in range(store.epoch + 1, store.epoch + 1 + epochs):
+        execute(store, epoch, keys)
+        store.commit(epoch)
+    print(taken)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:]))
