@@ -95,11 +95,9 @@ ANY_WINDOW = st.one_of(*KINDS.values())
 
 
 @st.composite
-def streams(
-    draw: st.DrawFn, *, max_size: int = 10, distinct: bool = False, nulls: bool = False, min_time: int = -40
-) -> Stream:
+def streams(draw: st.DrawFn, *, max_size: int = 10, distinct: bool = False, nulls: bool = False) -> Stream:
     """Rows in event-time order."""
-    stamps = sorted(draw(st.lists(st.integers(min_time, 40), max_size=max_size, unique=distinct)))
+    stamps = sorted(draw(st.lists(TIMES, max_size=max_size, unique=distinct)))
     values = st.one_of(st.none(), st.integers(0, 9)) if nulls else st.integers(0, 9)
     # Mostly growing: the last three choices put an event out of place.
     steps = [draw(st.sampled_from([0, 1, 2, 3, 5, 8, -4, None, float("nan")])) for _ in stamps]

@@ -72,12 +72,16 @@ def test_when_nobody_is_late_every_window_is_told_once_and_no_sooner_than_it_clo
     kind: type[Window], data: st.DataObject, rows: Stream, delay: int, empty: bool
 ) -> None:
     query = query_of(data.draw(KINDS[kind]), empty=empty, delay=ticks(delay))
-    outcome = evaluate(query, one_by_one(arrivals_of(data.draw(delayed(rows, delay)))))
+    arriving = data.draw(delayed(rows, delay))
+    outcome = evaluate(query, one_by_one(arrivals_of(arriving)))
     identities = [(report.key, report.id) for report in outcome.reports]
     assert len(identities) == len(set(identities))
     assert all(report.revision == 0 for report in outcome.reports)
-    seen = [report.at for report in outcome.reports if report.at is not None]
-    assert seen == sorted(seen)
+    streamed = evaluate(replace(query, flush=False), one_by_one(arrivals_of(arriving))).reports
+    assert outcome.reports[: len(streamed)] == streamed
+    times = [report.at for report in streamed]
+    assert times == sorted(times)
+    assert all(report.at is None for report in outcome.reports[len(streamed) :])
 
 
 @every_kind

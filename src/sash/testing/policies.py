@@ -2,8 +2,8 @@
 
     wsp(total, P) true  ⟹  wsp(total, P′) true for every shorter prefix P′ of P
 
-A policy that is not has no meaning of its own: a scan from the head stops at the first 'no', while a descent
-in a tree may land behind it.
+A policy that is not has no meaning of its own: a scan from the head stops at the first 'no', while a
+descent in a tree may land behind it.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def monotone(policy: PolicyWindow, samples: Iterable[Mapping[str, Any]]) -> int:
     >>> monotone(at_most_10, [{"x": 2}, {"x": -7}, {"x": 14}])
     Traceback (most recent call last):
         ...
-    sash.errors.LawViolation: policy(every 1) is not monotone: it keeps the first 1 of these events and then \
-evicts the first 2 of them
+    sash.errors.LawViolation: policy(every 1) is not monotone: it keeps the first 1 of these events and \
+then evicts the first 2 of them
       {'x': 2}
       {'x': -7}
       {'x': 14}

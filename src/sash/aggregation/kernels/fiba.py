@@ -17,6 +17,7 @@ from sash.aggregation.kernels.fiba_tree import (
     EDGES_SIZE,
     FAN,
     FAN_SIZE,
+    FILLED_LEAF,
     HALF_FAN,
     HALF_LEAF,
     HEADS,
@@ -93,7 +94,8 @@ def fiba(columns: Columns, event_times: Ints, window: int, out: Columns) -> None
         stale = False
         in_order = t >= latest
         leaf = edges[RIGHT]
-        if times[leaf + LEAF] == LEAF and (in_order or _right_leaf_takes(edges, children, firsts, t)):
+        room = (FILLED_LEAF if in_order else LEAF) - times[leaf + LEAF]
+        if room <= 0 and (in_order or _right_leaf_takes(edges, children, firsts, t)):
             if not in_order or edges[TOP] == 0:
                 make_room_right(edges, times, leaves, children, firsts, folds)
                 stale = True

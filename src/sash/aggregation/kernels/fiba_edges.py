@@ -9,6 +9,7 @@ from __future__ import annotations
 from sash.aggregation.kernels.fiba_tree import (
     FAN,
     FAN_SIZE,
+    FILLED_FAN,
     HALF_FAN,
     HALF_LEAF,
     HEADS,
@@ -46,14 +47,14 @@ def grow_right(
         node = edges[RIGHT + level]
         width = children[node + FAN]
         store(folds, node + width - 1, total)
-        if width < FAN:
+        if width < FILLED_FAN:
             put_child(children, firsts, folds, node, width, new, t, identity())
             return level
         if level == edges[TOP]:
             # A root's fold is never asked for, and cannot be had: its first child is on the edge.
             total, old_first = identity(), firsts[node + edges[HEADS + level]]
         else:
-            total, old_first = fold_between(folds, node, node + FAN), firsts[node]
+            total, old_first = fold_between(folds, node, node + width), firsts[node]
         old = node
         lonely = take(edges, children, SPARE_NODE, FAN_SIZE)
         put_child(children, firsts, folds, lonely, 0, new, t, identity())

@@ -26,12 +26,13 @@ import numpy.typing as npt
 
 from sash.aggregation.kernels.vocabulary import Columns, Element, combine, identity, load, store
 
-LEAF = 31
-LEAF_SIZE = 32
+LEAF = 47
+LEAF_SIZE = 48
 FAN = 15
 FAN_SIZE = 16
-HALF_LEAF = 16
-HALF_FAN = 8
+HALF_LEAF, HALF_FAN = 24, 8
+FILLED_LEAF, FILLED_FAN = 36, 12
+"""In-order growth stops here: the rest is for late events, or the first of them would split every leaf."""
 MAX_LEVELS = 24
 LEFT, RIGHT, HEADS, PATH, TOP = 0, 24, 48, 72, 96
 SPARE_LEAF, NEXT_LEAF, SPARE_NODE, NEXT_NODE = 97, 98, 99, 100
