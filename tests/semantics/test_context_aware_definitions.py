@@ -7,6 +7,7 @@ once or keeps a running state, as the implementations do.
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from typing import Any
 
 from hypothesis import given
@@ -202,3 +203,9 @@ def test_oracle_a_punctuated_window_is_named_by_the_punctuations_before_its_even
     before = [len([row for row in rows[:p] if row["x"] == mark]) for p in range(len(rows))]
     expected = {w: {p for p in range(len(rows)) if before[p] == w} for w in before}
     assert held(windows.punctuated(lambda row: row.x == mark), rows) == expected
+
+
+def test_delta_takes_the_decimals_that_spark_gives() -> None:
+    litres = [Decimal("0.10"), Decimal("0.35"), Decimal("0.60")]
+    extents = windows.delta("x", 0.25, 0.25).extents(sequence(range(3), x=litres), empty=True)
+    assert [(e.id, e.lo, e.hi) for e in extents] == [(0, 0, 0), (1, 1, 2)]

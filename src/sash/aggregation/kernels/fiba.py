@@ -120,9 +120,13 @@ def fiba(columns: Columns, event_times: Ints, window: int, out: Columns) -> None
             else:
                 back = fold_between(leaves, leaf, leaf + times[leaf + LEAF])
         else:
-            level = insert_late(edges, times, leaves, children, firsts, folds, t, newest)
+            level, refolded = insert_late(edges, times, leaves, children, firsts, folds, t, newest)
             if level >= edges[TOP]:
                 stale = True
+            elif not refolded and not stale:
+                for at in range(1, level + 1):
+                    store(rights, at, combine(load(rights, at), newest))
+                middle = combine(middle, newest)
             elif not stale:
                 refresh_right(edges, children, folds, rights, level)
                 middle = combine(load(lefts, 1), load(rights, 1))

@@ -31,7 +31,7 @@ from sash.aggregation.kernels.fiba_tree import (
     put_child,
     take,
 )
-from sash.aggregation.kernels.vocabulary import Columns, Element, identity, store
+from sash.aggregation.kernels.vocabulary import Columns, Element, combine, commutes, identity, load, store
 
 
 def grow_right(
@@ -166,8 +166,8 @@ def insert_late(
     folds: Columns,
     t: int,
     newest: Element,
-) -> int:
-    """Insert an event that is earlier than all of the right leaf."""
+) -> tuple[int, bool]:
+    """Insert an event that is earlier than all of the right leaf; the bool: whether folds were refolded."""
     level = find_leaf(edges, children, firsts, t)
     leaf = children[edges[PATH + 1]]
     begin = edges[HEADS] if leaf == edges[LEFT] else 0
@@ -186,6 +186,12 @@ def insert_late(
         total = fold_between(leaves, other, other + times[other + LEAF])
         refolded = add_child(edges, children, firsts, folds, other, times[other], total)
         highest = max(level, refolded)
+    elif commutes():
+        # Folds that cover the event's place take it in as if it were their last: no neighbour is read.
+        place_in_leaf(times, leaves, leaf, begin, t, newest)
+        for at in range(1, level + 1):
+            store(folds, edges[PATH + at], combine(load(folds, edges[PATH + at]), newest))
+        return level, False
     else:
         place_in_leaf(times, leaves, leaf, begin, t, newest)
         store(folds, edges[PATH + 1], fold_between(leaves, leaf + begin, leaf + times[leaf + LEAF]))
@@ -193,4 +199,4 @@ def insert_late(
         node = children[edges[PATH + at]]
         if node != edges[LEFT + at - 1]:
             store(folds, edges[PATH + at], fold_between(folds, node, node + children[node + FAN]))
-    return highest
+    return highest, True

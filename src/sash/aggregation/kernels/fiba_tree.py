@@ -26,12 +26,12 @@ import numpy.typing as npt
 
 from sash.aggregation.kernels.vocabulary import Columns, Element, combine, identity, load, store
 
-LEAF = 47
-LEAF_SIZE = 48
+LEAF = 31
+LEAF_SIZE = 32
 FAN = 15
 FAN_SIZE = 16
-HALF_LEAF, HALF_FAN = 24, 8
-FILLED_LEAF, FILLED_FAN = 36, 12
+HALF_LEAF, HALF_FAN = 16, 8
+FILLED_LEAF, FILLED_FAN = 24, 12
 """In-order growth stops here: the rest is for late events, or the first of them would split every leaf."""
 MAX_LEVELS = 24
 LEFT, RIGHT, HEADS, PATH, TOP = 0, 24, 48, 72, 96

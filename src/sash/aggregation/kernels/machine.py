@@ -26,6 +26,16 @@ from sash.aggregation.kernels.specialise import ENTRY, Speaker, specialise
 
 Mode = Literal["cached", "in memory", "interpreted"]
 
+OPTIONS: dict[str, dict[str, bool]] = {
+    "entry": {"nogil": True},
+    "maker": {"nogil": True},
+    # Helpers never allocate, so they need no reference counts; with counts (atomic ones, for each array of
+    # each call) DABA takes 2.5 times as long.
+    "part": {"nogil": True, "_nrt": False},
+    "word": {"nogil": True, "_nrt": False, "forceinline": True},
+}
+"""How Numba treats a whole kernel, the word that allocates, a kernel's helper and any other word."""
+
 HEADER = '''\
 """Written by sash {casts}; kept beside it is the machine code. Safe to delete."""
 
@@ -36,10 +46,7 @@ from numba import njit
 
 from sash.aggregation.kernels.casts import as_bool, as_float, as_int, put_result
 
-maker = njit(nogil=True)
-word = njit(nogil=True, _nrt=False, forceinline=True)
-part = njit(nogil=True, _nrt=False)
-entry = njit(cache=True, nogil=True)
+{decorators}
 
 
 '''
@@ -88,7 +95,7 @@ def build(template: Callable[..., Any], speaker: Speaker | None = None) -> Kerne
     if jit_disabled():
         return interpreted(template, speaker)
     try:
-        text = HEADER.format(casts=_casts_digest()) + specialise(template, speaker)
+        text = _header() + specialise(template, speaker)
         return Kernel(getattr(module_cache.module(text), ENTRY), "cached")
     except (NoSource, OSError) as error:
         return in_memory(template, speaker, why=str(error))
@@ -96,14 +103,14 @@ def build(template: Callable[..., Any], speaker: Speaker | None = None) -> Kerne
 
 def in_memory(template: Callable[..., Any], speaker: Speaker | None, *, why: str) -> Kernel:
     """Machine code that this process keeps for itself: for functions whose text is not to be had."""
-    jit = numba.njit(nogil=True)
+    decorators = {name: numba.njit(**options) for name, options in OPTIONS.items()}
     outside: dict[str, Any] = {}
     if speaker is not None:
         speaker = replace(speaker, embedded=False)
         functions = {name: f for name, f in speaker.outside().items() if inspect.isfunction(f)}
-        outside = {name: jit(f) for name, f in functions.items()}
+        outside = {name: decorators["word"](f) for name, f in functions.items()}
         outside |= {name: f for name, f in speaker.outside().items() if hasattr(f, "py_func")}
-    return Kernel(_executed(specialise(template, speaker), jit, outside), "in memory", why=why)
+    return Kernel(_executed(specialise(template, speaker), decorators | outside), "in memory", why=why)
 
 
 def interpreted(template: Callable[..., Any], speaker: Speaker | None, *, why: str = "") -> Kernel:
@@ -112,7 +119,8 @@ def interpreted(template: Callable[..., Any], speaker: Speaker | None, *, why: s
     if speaker is not None:
         speaker = replace(speaker, plain=True, embedded=False)
         outside = speaker.outside()
-    return Kernel(_executed(specialise(template, speaker), lambda f: f, outside), "interpreted", why=why)
+    decorators: dict[str, Any] = dict.fromkeys(OPTIONS, lambda function: function)
+    return Kernel(_executed(specialise(template, speaker), decorators | outside), "interpreted", why=why)
 
 
 def short_reason(error: BaseException) -> str:
@@ -125,10 +133,9 @@ def short_reason(error: BaseException) -> str:
     return (causes or telling or [type(error).__name__])[0]
 
 
-def _executed(text: str, jit: Callable[..., Any], outside: dict[str, Any]) -> Callable[..., Any]:
+def _executed(text: str, outside: dict[str, Any]) -> Callable[..., Any]:
     words = {name: getattr(casts, name) for name in ("as_bool", "as_int", "as_float", "put_result")}
     namespace: dict[str, Any] = {"__name__": "sash_kernel", "math": math, "np": np, **words, **outside}
-    namespace |= {"word": jit, "part": jit, "entry": jit, "maker": jit}
     # The text is our own template; the monoid's functions come in as objects, not as text.
     exec(compile(text, "<sash kernel>", "exec"), namespace)
     function: Callable[..., Any] = namespace[ENTRY]
@@ -136,9 +143,12 @@ def _executed(text: str, jit: Callable[..., Any], outside: dict[str, Any]) -> Ca
 
 
 @cache
-def _casts_digest() -> str:
+def _header() -> str:
     # The casts are imported, not written into the text; their own text therefore joins the key.
-    return hashlib.sha256(inspect.getsource(casts).encode()).hexdigest()[:8]
+    digest = hashlib.sha256(inspect.getsource(casts).encode()).hexdigest()[:8]
+    written = OPTIONS | {"entry": OPTIONS["entry"] | {"cache": True}}
+    lines = [f"{name} = njit(**{options!r})" for name, options in written.items()]
+    return HEADER.format(casts=digest, decorators="\n".join(lines))
 
 
 __all__ = ["Kernel", "Mode", "NumbaError", "build", "interpreted", "jit_disabled", "short_reason"]

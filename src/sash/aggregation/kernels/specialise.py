@@ -27,7 +27,7 @@ from sash.aggregation.kernels.shape import Shape
 from sash.aggregation.kernels.source import NoSource, outside_names, plain_function, source_of
 from sash.aggregation.monoid import Monoid
 
-WORDS = ("identity", "combine", "inverse", "lift", "lower", "load", "store", "scratch", "put_result")
+WORDS = ("identity", "combine", "commutes", "inverse", "lift", "lower", "load", "store", "scratch", "put_result")
 LIBRARIES = {"math": math, "np": np}
 ENTRY = "kernel"
 """The name of the specialised template in the text; all other names end in a number or are words."""
@@ -62,6 +62,8 @@ class Speaker:
                 return "def identity():\n    return user_identity()"
             case "identity":
                 return f"def identity():\n    return {self._element(map(_literal, self.shape.identity))}"
+            case "commutes":
+                return f"def commutes():\n    return {self.monoid.commutative}"
             case "combine" | "inverse":
                 return f"def {word}(a, b):\n" + self._checked(f"user_{word}(a, b)")
             case "lift":

@@ -34,6 +34,11 @@ def combine(older: Element, newer: Element) -> Element:
     raise NotImplementedError
 
 
+def commutes() -> bool:
+    """Whether the monoid is declared commutative: a constant, so that the other branch costs nothing."""
+    raise NotImplementedError
+
+
 def inverse(total: Element, oldest: Element) -> Element:
     """What is left of `total` when its oldest part is taken away."""
     raise NotImplementedError

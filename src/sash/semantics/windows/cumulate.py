@@ -41,7 +41,9 @@ class CumulateWindow(ContextFreeWindow):
             raise DurationError("step", step, f"a divisor of max ({size})")
 
     def __str__(self) -> str:
-        return f"cumulate({format_length(self.size, self.unit)}, {format_length(self.step, self.unit)})"
+        size, step = format_length(self.size, self.unit), format_length(self.step, self.unit)
+        origin = f", origin={format_length(self.origin, self.unit)}" if self.origin else ""
+        return f"cumulate({size}, {step}{origin})"
 
     @property
     def time_unit(self) -> Unit:

@@ -22,6 +22,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from numbers import Real
 from typing import Any, ClassVar, Literal
 
@@ -53,7 +54,8 @@ class DeltaWindow(ContextAwareWindow):
             raise ArgumentError("closed", self.closed, "'left' or 'right'")
 
     def __str__(self) -> str:
-        return f"delta({self.attribute!r}, {self.size}, {self.slide})"
+        closed = ", closed='right'" if self.closed == "right" else ""
+        return f"delta({self.attribute!r}, {self.size}, {self.slide}{closed})"
 
     @property
     def time_unit(self) -> Unit:
@@ -88,7 +90,7 @@ class DeltaWindow(ContextAwareWindow):
         deltas = [event.row[self.attribute] for event in events]
         for w, trigger in enumerate(_triggers(deltas, self.slide)):
             at = deltas[trigger]
-            lo = bisect_left(deltas, at - self.size)
+            lo = bisect_left(deltas, at - _like(at, self.size))
             if self.closed == "left":
                 hi, closer = bisect_left(deltas, at), trigger
             else:
@@ -101,13 +103,18 @@ class DeltaWindow(ContextAwareWindow):
 def _triggers(deltas: Sequence[float], slide: float) -> Iterator[int]:
     last = None
     for position, value in enumerate(deltas):
-        if last is None or value - last > slide:
+        if last is None or value - last > _like(value, slide):
             last = value
             yield position
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(value)
+    return isinstance(value, Real | Decimal) and not isinstance(value, bool) and not math.isnan(value)
+
+
+def _like(value: Any, length: float) -> Any:
+    """`length` as something that can be added to `value`: Python does not mix decimals and floats."""
+    return Decimal(str(length)) if isinstance(value, Decimal) else length
 
 
 def delta(

@@ -43,7 +43,8 @@ class SlideByTimeWindow(ContextAwareWindow):
             raise DurationError("every", self.slide, "longer than zero")
 
     def __str__(self) -> str:
-        return f"slide_by_time({self.size}, {format_length(self.slide, self.unit)})"
+        origin = f", origin={format_length(self.origin, self.unit)}" if self.origin else ""
+        return f"slide_by_time({self.size}, {format_length(self.slide, self.unit)}{origin})"
 
     @property
     def time_unit(self) -> Unit:

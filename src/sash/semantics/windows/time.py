@@ -41,7 +41,9 @@ class TimeWindow(ContextFreeWindow):
                 raise DurationError(argument, length, "longer than zero")
 
     def __str__(self) -> str:
-        return f"time({format_length(self.size, self.unit)}, {format_length(self.slide, self.unit)})"
+        size, slide = format_length(self.size, self.unit), format_length(self.slide, self.unit)
+        origin = f", origin={format_length(self.origin, self.unit)}" if self.origin else ""
+        return f"time({size}, {slide}{origin})"
 
     @property
     def time_unit(self) -> Unit:
