@@ -21,5 +21,5 @@ def test_a_table_in_process_gives_what_the_transcript_says(stanza: Stanza) -> No
     rows = query.collect().to_pylist()
     assert content_of(stanza, rows) == expected_content(stanza)
     assert len(rows) == len(expected_content(stanza))
-    late = {(row["e"], row["reason"]) for row in query.late().collect().to_pylist()}
+    late = {(row["e"], row["late_reason"]) for row in query.late().collect().to_pylist()}
     assert late == expected_late(stanza)

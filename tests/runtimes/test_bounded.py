@@ -57,7 +57,7 @@ def test_oracle_a_bounded_input_is_answered_as_the_reference_answers_one_batch(
             (entry.arrival.values["e"], entry.reason, entry.window or "") for entry in oracle.late
         )
         shown = query.late().collect().to_pylist()
-        assert sorted((row["e"], row["reason"], row["window"] or "") for row in shown) == late
+        assert sorted((row["e"], row["late_reason"], row["late_window"] or "") for row in shown) == late
 
 
 def test_collect_orders_rows_by_key_then_window_then_identifier() -> None:
@@ -129,7 +129,7 @@ def test_a_stream_that_cannot_work_is_refused_when_it_is_built(build, error, say
         ),
         (sash.count(2), {}, ArgumentError, "at least one aggregate"),
         (sash.count(2), {"n": "sum"}, ArgumentError, "an aggregate such as"),
-        (sash.count(2), {"window": sash.count()}, ArgumentError, "a name that no output column has yet"),
+        (sash.count(2), {"window": sash.count()}, ArgumentError, "a name that no other output column has"),
         (sash.count(2), {"s": sash.sum("y")}, UnknownColumn, "s must be one of the columns"),
         (sash.delta("y", 1, 1), {"n": sash.count()}, UnknownColumn, "one of the columns"),
         (sash.count(2), {"s": sash.sum("name")}, Unsupported, "sum"),

@@ -39,7 +39,7 @@ def test_oracle_a_dataframe_is_answered_as_the_reference_answers_one_batch(
         oracle.reports, AGGREGATES, named=len(named) > 1
     )
     late = sorted((entry.arrival.values["e"], entry.reason) for entry in oracle.late)
-    assert sorted((row["e"], row["reason"]) for row in query.late().dataframe().collect()) == late
+    assert sorted((row["e"], row["late_reason"]) for row in query.late().dataframe().collect()) == late
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_a_null_time_is_in_the_late_output_and_nowhere_else(trades: DataFrame) -
     )
     assert sum(query.collect()["n"].to_pylist()) == 199
     (late,) = query.late().collect().to_pylist()
-    assert (late["price"], late["reason"]) == (None, "time is null")
+    assert (late["price"], late["late_reason"]) == (None, "time is null")
 
 
 def test_arrival_order_survives_the_shuffle(spark: SparkSession) -> None:

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sash.api.source import Source
 from sash.errors import Unsupported
 from sash.operators.windowers import vectorised
-from sash.runtimes.bound import WINDOW, BoundQuery
+from sash.runtimes.bound import BoundQuery
 
 
 @dataclass(frozen=True)
@@ -33,8 +32,8 @@ class WindowQuery:
         return self.source.dataframe(self.bound)
 
     def collect(self) -> pa.Table:
-        """The reports of a bounded input as an Arrow table, by key, window and identifier."""
-        return ordered(self.source.collect(self.bound), self.bound)
+        """The reports of a bounded input as an Arrow table, in order."""
+        return self.bound.ordered(self.source.collect(self.bound))
 
     def late(self) -> LateOutput:
         """The events that are in no window, each with the reason, as their own query."""
@@ -80,15 +79,3 @@ class LateOutput:
 
     def collect(self) -> pa.Table:
         return self.source.collect_late(self.bound)
-
-
-def ordered(reports: pa.Table, bound: BoundQuery) -> pa.Table:
-    """Rows by key, then by window as the query names them, then by identifier."""
-    window = reports[WINDOW].combine_chunks()
-    columns = {f"key{position}": reports[key] for position, key in enumerate(bound.keys)}
-    if bound.several_windows:
-        names = pa.array([window.label for window in bound.query.windows])
-        columns["window"] = pc.index_in(window.field("name"), value_set=names)
-    columns["id"] = window.field("id")
-    sorting = pc.sort_indices(pa.table(columns), [(name, "ascending") for name in columns])
-    return reports.take(sorting)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,8 +11,8 @@ from sash.aggregation.monoid import Monoid
 from sash.api.query import WindowQuery
 from sash.api.source import Source, source_of
 from sash.errors import ArgumentError
-from sash.runtimes.bound import BoundQuery
-from sash.semantics import durations
+from sash.runtimes.bound import BoundQuery, BoundRolling
+from sash.semantics import durations, windows
 from sash.semantics.durations import Duration, DurationLike
 from sash.semantics.event import Order
 from sash.semantics.query import Emit, Query
@@ -47,7 +48,25 @@ class Stream:
             empty=empty,
             flush=self.source.bounded if flush is None else flush,
         )
-        return Windowed(self, query)
+        return Windowed(self, query, BoundQuery)
+
+    def rolling(self, *lookbacks: DurationLike) -> Windowed:
+        """Look back from every event, over each of `lookbacks`: features for models.
+
+        The answer has one row for every event: its own columns, and for each aggregate and look-back the
+        value over the events with τ − lookback < time ≤ τ, named as in `n_5_minutes`.
+        """
+        asked = tuple(_lookback(lookback) for lookback in lookbacks)
+        if not asked:
+            raise ArgumentError("lookbacks", (), "at least one duration, such as '5 minutes'")
+        query = Query(windows=asked, order=self.order, delay=self.delay)
+        return Windowed(self, query, BoundRolling)
+
+
+def _lookback(given: DurationLike) -> Window:
+    length = durations.positive(given, "lookbacks")
+    words = given if isinstance(given, str) else str(length)
+    return windows.slide_by_tuple(given, 1).named(re.sub(r"\W+", "_", words.strip()))
 
 
 @dataclass(frozen=True)
@@ -56,6 +75,7 @@ class Windowed:
 
     stream: Stream
     query: Query
+    bind: type[BoundQuery]
 
     def agg(self, **aggregates: Monoid) -> WindowQuery:
         """One output column for each aggregate: `agg(n=sash.count(), total=sash.sum("price"))`."""
@@ -63,11 +83,9 @@ class Windowed:
             raise ArgumentError("agg", {}, "given at least one aggregate, such as n=sash.count()")
         for name, monoid in aggregates.items():
             if not isinstance(monoid, Monoid):
-                raise ArgumentError(
-                    name, monoid, "an aggregate such as sash.sum('price')"
-                )
+                raise ArgumentError(name, monoid, "an aggregate such as sash.sum('price')")
         query = replace(self.query, aggregates=aggregates)
-        bound = BoundQuery(query, self.stream.source.schema, self.stream.time, self.stream.keys)
+        bound = self.bind(query, self.stream.source.schema, self.stream.time, self.stream.keys)
         return WindowQuery(self.stream.source, bound)
 
 

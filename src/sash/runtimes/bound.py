@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sash.aggregation.monoid import Monoid
 from sash.errors import ArgumentError, UnitError, UnknownColumn, Unsupported
 from sash.operators.inputs import kind_of
 from sash.semantics.durations import Unit
 from sash.semantics.query import Query
+from sash.semantics.window import Window
 from sash.semantics.windows import DeltaWindow, PolicyWindow, PunctuatedWindow, ThresholdWindow
 
-WINDOW, REVISION, REASON = "window", "revision", "reason"
+WINDOW, REVISION = "window", "revision"
+LATE_WINDOW, LATE_REASON = "late_window", "late_reason"
 
 
 @dataclass(frozen=True)
@@ -39,16 +42,15 @@ class BoundQuery:
             if pa.types.is_nested(self.schema.field(key).type):
                 raise Unsupported("key", key, "a column of a simple type, not a struct, list or map")
         self._check_time()
-        taken = {*self.keys, WINDOW, REVISION}
         for name, monoid in self.aggregates.items():
-            if name in taken:
-                raise ArgumentError("agg", name, "a name that no output column has yet")
             for column in monoid.columns:
                 self._check_column(name, column)
         for window in self.query.windows:
             for column in _columns_of(window):
                 self._check_column(window.label, column)
-        self.output  # noqa: B018  (an aggregate that cannot take its column's type is refused here)
+        # An aggregate that cannot take its column's type is refused when the types are worked out.
+        _require_different("agg", self.output.names)
+        _require_different("data", self.late_output.names)
 
     def _check_column(self, argument: str, name: str) -> None:
         if name not in self.schema.names:
@@ -107,8 +109,7 @@ class BoundQuery:
         """The keys, the window, the aggregates, and the revision where reports can be corrected."""
         fields = [self.schema.field(key) for key in self.keys]
         fields.append(pa.field(WINDOW, self.window_type))
-        for name, monoid in self.aggregates.items():
-            fields.append(pa.field(name, result_type(monoid, self.input_types(monoid))))
+        fields += [pa.field(name, self.result_type(monoid)) for name, monoid in self.aggregates.items()]
         if self.query.corrects:
             fields.append(pa.field(REVISION, pa.int64()))
         return pa.schema([field.remove_metadata() for field in fields])
@@ -119,13 +120,63 @@ class BoundQuery:
         return pa.schema(
             [
                 *(field.remove_metadata() for field in self.schema),
-                (WINDOW, pa.string()),
-                (REASON, pa.string()),
+                pa.field(LATE_WINDOW, pa.string()),
+                pa.field(LATE_REASON, pa.string()),
             ]
         )
 
-    def input_types(self, monoid: Monoid) -> tuple[pa.DataType, ...]:
-        return tuple(self.schema.field(column).type for column in monoid.columns)
+    def result_type(self, monoid: Monoid) -> pa.DataType:
+        """Of the monoid's values over this input."""
+        return result_type(monoid, tuple(self.schema.field(column).type for column in monoid.columns))
+
+    def ordered(self, reports: pa.Table) -> pa.Table:
+        """Rows by key, then by window as the query names them, then by identifier and revision."""
+        window = reports[WINDOW].combine_chunks()
+        columns = [reports[key] for key in self.keys]
+        if self.several_windows:
+            names = pa.array([window.label for window in self.query.windows])
+            columns.append(pc.index_in(window.field("name"), value_set=names))
+        columns.append(window.field("id"))
+        if self.query.corrects:
+            columns.append(reports[REVISION])
+        return _sorted_by(columns, reports)
+
+
+@dataclass(frozen=True)
+class BoundRolling(BoundQuery):
+    """One row for every event: its own columns, and every aggregate over every look-back."""
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.schema.names)
+
+    @property
+    def output(self) -> pa.Schema:
+        fields = list(self.schema)
+        for window in self.query.windows:
+            for name, monoid in self.aggregates.items():
+                fields.append(pa.field(self.feature(name, window), self.result_type(monoid)))
+        return pa.schema([field.remove_metadata() for field in fields])
+
+    def feature(self, name: str, window: Window) -> str:
+        """The output column of an aggregate over a look-back: n_5_minutes."""
+        return f"{name}_{window.label}"
+
+    def ordered(self, reports: pa.Table) -> pa.Table:
+        """Rows by key, then by time; events of one time in the order in which they came."""
+        return _sorted_by([reports[name] for name in (*self.keys, self.time)], reports)
+
+
+def _sorted_by(columns: list[Any], table: pa.Table) -> pa.Table:
+    names = [f"by{position}" for position in range(len(columns))]
+    order = pc.sort_indices(pa.table(columns, names), [(name, "ascending") for name in names])
+    return table.take(order)
+
+
+def _require_different(argument: str, names: list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise ArgumentError(argument, name, "a name that no other output column has")
 
 
 def _columns_of(window: object) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from sash.operators.folder import fold_ranges
 from sash.operators.layout import Layout, arrange
 from sash.operators.ranges import Ranges
 from sash.operators.windowers import window_ranges
-from sash.runtimes.bound import REASON, REVISION, WINDOW, BoundQuery
+from sash.runtimes.bound import LATE_REASON, LATE_WINDOW, REVISION, WINDOW, BoundQuery, BoundRolling
 from sash.runtimes.times import from_integers, to_integers
 from sash.semantics.event import Order
 from sash.semantics.window import Window
@@ -52,6 +52,8 @@ def answer(
     times = to_integers(table[bound.time])
     newest = int(times.max()) if len(times) else 0
     layout = arrange(table, list(bound.keys), times, ordinals, bound.query.order)
+    if isinstance(bound, BoundRolling):
+        return Answer(_features(bound, layout), late[0])
     reports = []
     for window in bound.query.windows:
         placed, displaced = _place(bound, window, layout)
@@ -89,8 +91,8 @@ def _late(
     bound: BoundQuery, rows: pa.Table, reasons: str | list[str], *, window: str | None = None
 ) -> pa.Table:
     given = reasons if isinstance(reasons, list) else [reasons] * rows.num_rows
-    rows = rows.append_column(WINDOW, pa.array([window] * rows.num_rows, pa.string()))
-    rows = rows.append_column(REASON, pa.array(given, pa.string()))
+    rows = rows.append_column(LATE_WINDOW, pa.array([window] * rows.num_rows, pa.string()))
+    rows = rows.append_column(LATE_REASON, pa.array(given, pa.string()))
     return rows.select([name for name in bound.late_output.names if name in rows.schema.names])
 
 
@@ -104,6 +106,18 @@ def _reports(bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges) 
     if bound.query.corrects:
         columns[REVISION] = pa.array(np.zeros(len(ranges), np.int64))
     return pa.table(columns, schema=bound.output)
+
+
+def _features(bound: BoundRolling, layout: Layout) -> pa.Table:
+    """A look-back has one window for every event, in the order of the layout: its folds are columns."""
+    features = layout.rows
+    for window in bound.query.windows:
+        ranges = window_ranges(window, layout, horizon=0)
+        for name, monoid in bound.aggregates.items():
+            feature = bound.feature(name, window)
+            result = bound.output.field(feature).type
+            features = features.append_column(feature, fold_ranges(monoid, layout.rows, ranges, result))
+    return features.cast(bound.output)
 
 
 def _window_column(bound: BoundQuery, window: Window, ranges: Ranges) -> pa.StructArray:
