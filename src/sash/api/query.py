@@ -10,7 +10,7 @@ import pyarrow as pa
 from sash.api.source import Source
 from sash.errors import Unsupported
 from sash.operators.windowers import vectorised
-from sash.runtimes.bound import BoundQuery
+from sash.runtimes.bound import BoundQuery, BoundWhole
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,9 @@ class WindowQuery:
                 lines.append("    evaluated event by event: correct, but slow on large inputs")
         keys = ", ".join(bound.keys) or "none"
         lines.append(f"  {query.order.value} order of {bound.time}, by key ({keys})")
-        lines.append("aggregates")
+        lines.append("computed over each window")
+        if isinstance(bound, BoundWhole):
+            lines.append(f"  {type(bound.computation).__name__.lower()}: whole windows, anew for each")
         for name, monoid in bound.aggregates.items():
             algebra = "commutative" if monoid.commutative else "ordered"
             lines.append(f"  {name}: {monoid.name}({', '.join(monoid.columns)}), {algebra}")
@@ -64,7 +66,7 @@ class WindowQuery:
 
     def __repr__(self) -> str:
         windows = ", ".join(window.label for window in self.bound.query.windows)
-        return f"<sash query: {windows} → {', '.join(self.bound.aggregates)}>"
+        return f"<sash query: {windows} → {', '.join(field.name for field in self.bound.values)}>"
 
 
 @dataclass(frozen=True)

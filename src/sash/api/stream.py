@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
 from sash.api.query import WindowQuery
 from sash.api.source import Source, source_of
-from sash.errors import ArgumentError
-from sash.runtimes.bound import BoundQuery, BoundRolling
+from sash.errors import ArgumentError, Unsupported
+from sash.operators.applied import Apply, Fold, WholeWindow
+from sash.runtimes import ddl
+from sash.runtimes.bound import BoundQuery, BoundRolling, BoundWhole
 from sash.semantics import durations, windows
 from sash.semantics.durations import Duration, DurationLike
-from sash.semantics.event import Order
+from sash.semantics.event import Order, Row
+from sash.semantics.predicate import require_callable
 from sash.semantics.query import Emit, Query
 from sash.semantics.window import Window
 
@@ -48,7 +53,7 @@ class Stream:
             empty=empty,
             flush=self.source.bounded if flush is None else flush,
         )
-        return Windowed(self, query, BoundQuery)
+        return Windowed(self, query)
 
     def rolling(self, *lookbacks: DurationLike) -> Windowed:
         """Look back from every event, over each of `lookbacks`: features for models.
@@ -60,7 +65,7 @@ class Stream:
         if not asked:
             raise ArgumentError("lookbacks", (), "at least one duration, such as '5 minutes'")
         query = Query(windows=asked, order=self.order, delay=self.delay)
-        return Windowed(self, query, BoundRolling)
+        return Windowed(self, query, rolling=True)
 
 
 def _lookback(given: DurationLike) -> Window:
@@ -75,7 +80,7 @@ class Windowed:
 
     stream: Stream
     query: Query
-    bind: type[BoundQuery]
+    rolling: bool = False
 
     def agg(self, **aggregates: Monoid) -> WindowQuery:
         """One output column for each aggregate: `agg(n=sash.count(), total=sash.sum("price"))`."""
@@ -85,8 +90,33 @@ class Windowed:
             if not isinstance(monoid, Monoid):
                 raise ArgumentError(name, monoid, "an aggregate such as sash.sum('price')")
         query = replace(self.query, aggregates=aggregates)
-        bound = self.bind(query, self.stream.source.schema, self.stream.time, self.stream.keys)
-        return WindowQuery(self.stream.source, bound)
+        bind = BoundRolling if self.rolling else BoundQuery
+        return WindowQuery(self.stream.source, bind(query, *self._input))
+
+    def apply(self, fn: Callable[[pa.Table], Any], *, schema: str | pa.Schema) -> WindowQuery:
+        """Hand every window as a whole to `fn(pyarrow.Table)`, which answers with a dict (one row), a list
+        of dicts or a table, with the columns of `schema` ('slope double, n bigint')."""
+        require_callable(fn, "fn", "lambda events: {'n': events.num_rows}")
+        return self._whole(Apply(fn, ddl.parse(schema)))
+
+    def fold(self, init: Any, step: Callable[[Any, Row], Any], *, schema: str | pa.Schema) -> WindowQuery:
+        """Go through every window event by event: `step(accumulator, row)` answers with the next
+        accumulator, which begins as `init` (or as `init()`) and ends as the result: a value, a tuple in the
+        order of `schema`, or a dict."""
+        require_callable(step, "step", "lambda total, row: total + row.x")
+        return self._whole(Fold(init, step, ddl.parse(schema)))
+
+    def _whole(self, computation: WholeWindow) -> WindowQuery:
+        if self.rolling:
+            raise Unsupported(
+                "rolling", "apply or fold", "used with agg",
+                hint="For whole windows of every event use .window(sash.slide_by_tuple(lookback, 1)).",
+            )  # fmt: skip
+        return WindowQuery(self.stream.source, BoundWhole(self.query, *self._input, computation))
+
+    @property
+    def _input(self) -> tuple[pa.Schema, str, tuple[str, ...]]:
+        return self.stream.source.schema, self.stream.time, self.stream.keys
 
 
 def stream(

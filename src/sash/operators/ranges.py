@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -39,10 +38,10 @@ class Ranges:
         return known
 
     def where(self, chosen: NDArray[np.bool_]) -> Ranges:
-        return self._each(lambda column: column[chosen])
+        return self.take(np.flatnonzero(chosen))
 
-    def _each(self, change: Callable[[Ints], Ints]) -> Ranges:
-        return Ranges(**{field.name: change(getattr(self, field.name)) for field in fields(self)})
+    def take(self, indexes: Ints) -> Ranges:
+        return Ranges(**{field.name: getattr(self, field.name)[indexes] for field in fields(self)})
 
 
 def event_bounds(times: Ints, lo: Ints, hi: Ints) -> tuple[Ints, Ints]:

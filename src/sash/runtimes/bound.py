@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from sash.aggregation.monoid import Monoid
 from sash.errors import ArgumentError, UnitError, UnknownColumn, Unsupported
+from sash.operators.applied import WholeWindow
 from sash.operators.inputs import kind_of
 from sash.semantics.durations import Unit
 from sash.semantics.query import Query
@@ -108,8 +109,7 @@ class BoundQuery:
     def output(self) -> pa.Schema:
         """The keys, the window, the aggregates, and the revision where reports can be corrected."""
         fields = [self.schema.field(key) for key in self.keys]
-        fields.append(pa.field(WINDOW, self.window_type))
-        fields += [pa.field(name, self.result_type(monoid)) for name, monoid in self.aggregates.items()]
+        fields += [pa.field(WINDOW, self.window_type), *self.values]
         if self.query.corrects:
             fields.append(pa.field(REVISION, pa.int64()))
         return pa.schema([field.remove_metadata() for field in fields])
@@ -124,6 +124,11 @@ class BoundQuery:
                 pa.field(LATE_REASON, pa.string()),
             ]
         )
+
+    @property
+    def values(self) -> list[pa.Field]:
+        """What is computed over each window."""
+        return [pa.field(name, self.result_type(monoid)) for name, monoid in self.aggregates.items()]
 
     def result_type(self, monoid: Monoid) -> pa.DataType:
         """Of the monoid's values over this input."""
@@ -140,6 +145,21 @@ class BoundQuery:
         if self.query.corrects:
             columns.append(reports[REVISION])
         return _sorted_by(columns, reports)
+
+
+@dataclass(frozen=True)
+class BoundWhole(BoundQuery):
+    """Every window as a whole, handed to a user's function."""
+
+    computation: WholeWindow
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.schema.names)
+
+    @property
+    def values(self) -> list[pa.Field]:
+        return list(self.computation.schema)
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ A block of level l is the fold of positions [j·2^l, (j + 1)·2^l). Two facts ma
 - the even blocks that still matter lie on the right edge, one per set bit of the number of insertions
   (a binary counter): `tails[l]`.
 
-The window is cut at `middle`, as in two stacks. What lies before it is covered by at most 2·log₂ n blocks on
-a stack, each with its fold up to `middle`; evicting into a block replaces it by its right halves. What lies
-after it is one running fold. An insertion costs one combine amortised (the carries of the counter) and one
-for the running fold, an eviction one amortised, a query one; a bulk eviction of any size O(log n), because
-whole blocks are dropped unread. (Villalba, Berral, Carrera: Constant-Time Sliding Window Framework with
-Reduced Memory Footprint and Efficient Bulk Evictions, TPDS 2019; tails, stack and forest are its terms, the
-pointer-free layout is ours.)
+The window is cut at `middle`, as in two stacks. What lies before it is covered by at most 2·log₂ n blocks,
+kept on a stack with their folds up to `middle`; evicting into a block replaces it by its right halves. What
+lies after it is one running fold. An insertion costs one combine amortised (the carries of the counter)
+and one for the running fold, an eviction one amortised, a query one; a bulk eviction of any size costs
+O(log n), because whole blocks are dropped unread. (Villalba, Berral, Carrera: Constant-Time Sliding Window
+Framework with Reduced Memory Footprint and Efficient Bulk Evictions, TPDS 2019; tails, stack and forest are
+its terms, the pointer-free layout is ours.)
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ def _expand(
     nodes: Columns,
     mask: int,
     folds: Columns,
-    blocks: npt.NDArray[np.int64],
+    levels: npt.NDArray[np.int64],
     top: int,
     start: int,
     level: int,
     head: int,
 ) -> int:
-    """Push what [head, start + 2^level) is made of, for start < head < start + 2^level; answers the new top."""
+    """Push the blocks of [head, end), for start < head < end = start + 2^level; answers the new top."""
     total = load(folds, top - 1) if top > 0 else identity()
     while start < head:
         level -= 1
@@ -66,7 +66,7 @@ def _expand(
         else:
             total = combine(load(nodes, half & mask), total)
             store(folds, top, total)
-            blocks[2 * top], blocks[2 * top + 1] = half, level
+            levels[top] = level
             top += 1
             if half == head:
                 start = half
@@ -78,7 +78,7 @@ def _turn(
     mask: int,
     tails: Columns,
     folds: Columns,
-    blocks: npt.NDArray[np.int64],
+    levels: npt.NDArray[np.int64],
     head: int,
     end: int,
 ) -> int:
@@ -92,10 +92,10 @@ def _turn(
             level += 1
         start = right - (1 << level)
         if start < head:
-            return _expand(nodes, mask, folds, blocks, top, start, level, head)
+            return _expand(nodes, mask, folds, levels, top, start, level, head)
         total = combine(load(tails, level), total)
         store(folds, top, total)
-        blocks[2 * top], blocks[2 * top + 1] = start, level
+        levels[top] = level
         top += 1
         right = start
     return top
@@ -110,7 +110,7 @@ def amta(columns: Columns, window: int, out: Columns) -> None:
     nodes = scratch(capacity)
     tails = scratch(64)
     folds = scratch(MAX_BLOCKS)
-    blocks = np.empty(2 * MAX_BLOCKS, np.int64)
+    levels = np.empty(MAX_BLOCKS, np.int64)
     head, middle, top = 0, 0, 0
     front, back = identity(), identity()
     for i in range(len(out[0])):
@@ -120,15 +120,19 @@ def amta(columns: Columns, window: int, out: Columns) -> None:
         if i - head == window:
             head += 1
             if head > middle:
-                top = _turn(nodes, mask, tails, folds, blocks, head, i + 1)
+                top = _turn(nodes, mask, tails, folds, levels, head, i + 1)
                 middle = i + 1
+                front = load(folds, top - 1) if top > 0 else identity()
                 back = identity()
             else:
+                # `_expand` for a head that moves by one, which never turns right.
                 top -= 1
-                level = blocks[2 * top + 1]
-                if level > 0:
-                    top = _expand(nodes, mask, folds, blocks, top, head - 1, level, head)
-            front = load(folds, top - 1) if top > 0 else identity()
+                front = load(folds, top - 1) if top > 0 else identity()
+                for level in range(levels[top] - 1, -1, -1):
+                    front = combine(load(nodes, (head - 1 + (1 << level)) & mask), front)
+                    store(folds, top, front)
+                    levels[top] = level
+                    top += 1
         store(out, i, combine(front, back))
 
 
@@ -147,23 +151,24 @@ def amta_bulk_evict(
     nodes: Columns,
     tails: Columns,
     folds: Columns,
-    blocks: npt.NDArray[np.int64],
+    levels: npt.NDArray[np.int64],
     spans: npt.NDArray[np.int64],
     k: int,
 ) -> bool:
     """Evict the k oldest. `spans` is [head, middle, end, top]; True: the running fold starts again."""
     mask = len(nodes[0]) - 1
-    head = spans[0] + k
+    start, head = spans[0], spans[0] + k
     spans[0] = head
     if head >= spans[1]:
-        spans[3] = _turn(nodes, mask, tails, folds, blocks, head, spans[2])
+        spans[3] = _turn(nodes, mask, tails, folds, levels, head, spans[2])
         spans[1] = spans[2]
         return True
     top = spans[3]
-    while blocks[2 * top - 2] + (1 << blocks[2 * top - 1]) <= head:
+    # The topmost block begins at the old head; those below it follow to the right.
+    while start + (1 << levels[top - 1]) <= head:
+        start += 1 << levels[top - 1]
         top -= 1
-    start, level = blocks[2 * top - 2], blocks[2 * top - 1]
     if start < head:
-        top = _expand(nodes, mask, folds, blocks, top - 1, start, level, head)
+        top = _expand(nodes, mask, folds, levels, top - 1, start, levels[top - 1], head)
     spans[3] = top
     return False

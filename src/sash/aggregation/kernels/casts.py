@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba import types
 from numba.core.errors import TypingError
-from numba.extending import overload
+from numba.extending import intrinsic, overload
 
 from sash.aggregation.kernels.vocabulary import Columns
 from sash.errors import ArgumentError, IntegerOverflow
@@ -47,7 +47,7 @@ def put_result(results: Columns, i: int, result: Any) -> None:
         column[i] = value
 
 
-@overload(as_bool)
+@overload(as_bool)  # type: ignore[untyped-decorator]
 def _as_bool(value: Any) -> Any:
     if not isinstance(value, types.Boolean | types.BooleanLiteral):
         raise TypingError(f"a bool field of an element got a value of type {value}; {CURE}")
@@ -58,7 +58,7 @@ def _as_bool(value: Any) -> Any:
     return keep
 
 
-@overload(as_int)
+@overload(as_int)  # type: ignore[untyped-decorator]
 def _as_int(value: Any) -> Any:
     if not isinstance(value, types.Integer | types.Boolean | types.BooleanLiteral):
         raise TypingError(f"an int field of an element got a value of type {value}; {CURE}")
@@ -69,7 +69,7 @@ def _as_int(value: Any) -> Any:
     return widen
 
 
-@overload(as_float)
+@overload(as_float)  # type: ignore[untyped-decorator]
 def _as_float(value: Any) -> Any:
     if not isinstance(value, types.Number | types.Boolean | types.BooleanLiteral):
         raise TypingError(f"a float field of an element got a value of type {value}; {CURE}")
@@ -80,8 +80,24 @@ def _as_float(value: Any) -> Any:
     return widen
 
 
-@overload(put_result)
+@intrinsic  # type: ignore[untyped-decorator]
+def _known(typing_context: Any, optional: Any) -> Any:
+    """The value of an optional that was just seen not to be None; Numba does not narrow it by itself."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return context.cast(builder, arguments[0], optional, optional.type)
+
+    return optional.type(optional), generate
+
+
+@overload(put_result)  # type: ignore[untyped-decorator]
 def _put_result(results: Any, i: Any, result: Any) -> Any:
+    if isinstance(result, types.Optional):
+
+        def known(results: Any, i: Any, result: Any) -> Any:
+            put_result(results, i, _known(result))
+
+        return known
     if not isinstance(result, types.BaseTuple):
 
         def scalar(results: Any, i: Any, result: Any) -> Any:

@@ -10,7 +10,6 @@ compile is interpreted instead, with the same results; one warning names the mon
 
 >>> import numpy as np
 >>> from sash.aggregation.monoid import Monoid
->>> longest = Monoid("longest", ("x",), lambda: 0.0, lambda x: x, max, lambda m: m)
 >>> fast = compiled(Monoid("total", ("x",), lambda: 0, lambda x: x, lambda a, b: a + b, lambda s: s))
 >>> columns = fast.lift((np.array([1, 2, 3, 4]),))
 >>> fast.fold(columns, 1, 3)
@@ -39,7 +38,7 @@ from sash.aggregation.kernels import (
 )
 from sash.aggregation.kernels.lowering import Lowered, lower_compiled, lower_interpreted
 from sash.aggregation.kernels.machine import Kernel, Mode
-from sash.aggregation.kernels.shape import Shape, shape_of
+from sash.aggregation.kernels.shape import shape_of
 from sash.aggregation.kernels.source import remember
 from sash.aggregation.kernels.specialise import Speaker
 from sash.aggregation.kernels.vocabulary import Array, Columns, Element
@@ -91,7 +90,7 @@ class Compiled:
         return self.kernel("fold").mode
 
     def kernel(self, name: str) -> Kernel:
-        """The kernel template of that name for this monoid; what it expects is in the template's docstring."""
+        """The kernel template of that name for this monoid; its docstring says what it expects."""
         if name not in self._kernels:
             if name not in TEMPLATES:
                 raise ArgumentError("name", name, f"one of {sorted(TEMPLATES)}")
@@ -108,7 +107,9 @@ class Compiled:
         All inputs become read-only views, because Numba compiles a second version for writable ones.
         """
         if len(columns) != len(self.dtypes):
-            raise ArgumentError("columns", f"{len(columns)} columns", f"one per field of {self.monoid.name}")
+            raise ArgumentError(
+                "columns", f"{len(columns)} columns", f"one per field of {self.monoid.name}"
+            )
         pairs = zip(columns, self.dtypes, strict=True)
         ready = tuple(_read_only("columns", column, dtype) for column, dtype in pairs)
         if len({len(column) for column in ready}) > 1:
@@ -143,9 +144,7 @@ class Compiled:
             raise ArgumentError("range", f"[{lo}, {hi})", f"inside the {len(ready[0])} elements")
         return self.kernel("fold")(ready, lo, hi)
 
-    def lower(
-        self, columns: Sequence[Array], *, present: npt.NDArray[np.bool_] | None = None
-    ) -> Lowered:
+    def lower(self, columns: Sequence[Array], *, present: npt.NDArray[np.bool_] | None = None) -> Lowered:
         """The results, and which of them are not null. Where `present` is False there was no element at all
         and the result is the monoid's `nothing`."""
         ready = self.columns(columns)
@@ -175,7 +174,9 @@ class Compiled:
             return
         try:
             self.kernel("fold").function(self.columns(self.empty(0)), 0, 0)
-        except Exception as error:  # nothing of the user's runs on no elements: whatever it is, Numba said it
+        except (
+            Exception
+        ) as error:  # nothing of the user's runs on no elements: whatever it is, Numba said it
             self._warn("combine", machine.short_reason(error))
             self._interpreted = True
             self._kernels.clear()
@@ -202,11 +203,12 @@ def compiled(monoid: Monoid, *, kinds: tuple[Kind, ...] | None = None) -> Compil
     `kinds` are those of the input columns; without them the monoid must already be bound, and the types of
     its elements are those of its identity.
     """
-    if not monoid.columnar:
+    bound = monoid.bind(kinds) if kinds is not None else monoid
+    if not bound.columnar:
         raise Unsupported(
             "monoid", monoid.name, "one with scalars or flat tuples as elements; objects are interpreted"
         )
-    return _compiled(monoid.bind(kinds) if kinds is not None else monoid, kinds)
+    return _compiled(bound, kinds)
 
 
 @lru_cache(maxsize=512)
@@ -234,7 +236,9 @@ def _input(name: str, array: Array) -> Array:
             return _read_only(name, array, np.dtype(np.bool_))
         case "u" if array.dtype.itemsize == 8:
             if len(array) and array.max() >= 2**63:
-                raise IntegerOverflow(f"column {name} holds {array.max()}, which does not fit in a signed int")
+                raise IntegerOverflow(
+                    f"column {name} holds {array.max()}, which does not fit in a signed int"
+                )
             return _read_only(name, array.astype(np.int64), np.dtype(np.int64))
         case "i" | "u":
             return _read_only(name, array, np.dtype(np.int64))

@@ -69,7 +69,7 @@ def _settle(
 
 def _right_leaf_takes(edges: Ints, children: Ints, firsts: Ints, t: int) -> bool:
     node = edges[RIGHT + 1]
-    return edges[TOP] == 0 or t >= firsts[node + children[node + FAN] - 1]
+    return bool(edges[TOP] == 0 or t >= firsts[node + children[node + FAN] - 1])
 
 
 def fiba(columns: Columns, event_times: Ints, window: int, out: Columns) -> None:

@@ -101,7 +101,7 @@ def drop_left_leaf(edges: Ints, times: Ints, children: Ints) -> int:
 
 
 def find_leaf(edges: Ints, children: Ints, firsts: Ints, t: int) -> int:
-    """Climb the right edge until t is covered, then descend; the path holds the slot taken at each level."""
+    """Climb the right edge until t is covered, then descend; the path is the slot taken at each level."""
     level = 1
     while level < edges[TOP]:
         above = edges[RIGHT + level + 1]

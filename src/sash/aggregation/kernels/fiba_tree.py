@@ -1,14 +1,14 @@
 """The tree of the finger B-tree kernel: nodes are stretches of flat arrays, two fingers, folds by place.
 
 A leaf is a position p: its times are times[p], …, its elements lie at the same positions of `leaves`, and
-times[p + LEAF] counts them. An inner node is a position q: children[q], … are its children, firsts[q], … the
-earliest time each of them may hold, `folds` (off the edges) the fold of each, children[q + FAN] their number.
+times[p + LEAF] counts them. An inner node is a position q: children[q], … are its children, firsts[q], …
+the earliest time each may hold, `folds` (off the edges) the fold of each, children[q + FAN] their number.
 The left and the right edge of the tree, from root to leaf, are the fingers: edges[LEFT + level] and
-edges[RIGHT + level], level 0 being the leaf; edges[HEADS + level] is the first slot in use on the left edge.
+edges[RIGHT + level], level 0 being the leaf; edges[HEADS + level] is the first slot in use on the left.
 
     value      =  left leaf ⊕ lefts[1] ⊕ rights[1] ⊕ right leaf
     lefts[l]   =  left[l] without its first child ⊕ lefts[l + 1]               (nothing from the root on)
-    rights[l]  =  rights[l + 1] ⊕ right[l] without its last child              (rights[root]: its inner children)
+    rights[l]  =  rights[l + 1] ⊕ right[l] without its last child             (the root: its inner children)
 
 So a change at distance d from an end of the window touches O(log d) nodes and as many of these partial
 folds. (Tangwongsan, Hirzel, Schneider: Optimal and General Out-of-Order Sliding-Window Aggregation, VLDB
@@ -108,9 +108,7 @@ def move_elements(times: Ints, leaves: Columns, leaf: int, begin: int, target: i
     times[target + LEAF] = count
 
 
-def move_children(
-    children: Ints, firsts: Ints, folds: Columns, node: int, begin: int, target: int
-) -> None:
+def move_children(children: Ints, firsts: Ints, folds: Columns, node: int, begin: int, target: int) -> None:
     """Move slots from `begin` on out of a node, to the start of `target` (another node, or itself)."""
     count = children[node + FAN] - begin
     for k in range(count):

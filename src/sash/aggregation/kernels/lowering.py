@@ -24,7 +24,9 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 Lowered: TypeAlias = tuple[Array | Columns, Mask]
 
 
-def lower_compiled(one: Kernel, every: Kernel, columns: Columns, present: Mask | None, nothing: Any) -> Lowered:
+def lower_compiled(
+    one: Kernel, every: Kernel, columns: Columns, present: Mask | None, nothing: Any
+) -> Lowered:
     """Lower by machine code; raises NumbaError when `lower` or its result has no machine type."""
     answer = one.result_type(columns, 0)
     answer = answer.type if isinstance(answer, types.Optional) else answer
@@ -65,4 +67,6 @@ def _typed(values: list[Any], valid: Mask) -> Array:
             objects[i] = value
         return objects
     kind = "float" if "float" in kinds or not kinds else kinds.pop()
-    return np.array([value if known else 0 for value, known in zip(values, valid, strict=True)], DTYPES[kind])
+    return np.array(
+        [value if known else 0 for value, known in zip(values, valid, strict=True)], DTYPES[kind]
+    )

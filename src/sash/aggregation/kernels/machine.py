@@ -20,6 +20,7 @@ import numba
 import numpy as np
 from numba.core.errors import NumbaError
 
+from sash import errors
 from sash.aggregation.kernels import casts, module_cache
 from sash.aggregation.kernels.source import NoSource
 from sash.aggregation.kernels.specialise import ENTRY, Speaker, specialise
@@ -33,8 +34,9 @@ OPTIONS: dict[str, dict[str, bool]] = {
     # each call) DABA takes 2.5 times as long.
     "part": {"nogil": True, "_nrt": False},
     "word": {"nogil": True, "_nrt": False, "forceinline": True},
+    "user": {"nogil": True, "forceinline": True},
 }
-"""How Numba treats a whole kernel, the word that allocates, a kernel's helper and any other word."""
+"""How Numba treats a kernel, the word that allocates, a kernel's helper, a word, a monoid's function."""
 
 HEADER = '''\
 """Written by sash {casts}; kept beside it is the machine code. Safe to delete."""
@@ -44,6 +46,7 @@ import math
 import numpy as np
 from numba import njit
 
+from sash import errors
 from sash.aggregation.kernels.casts import as_bool, as_float, as_int, put_result
 
 {decorators}
@@ -87,7 +90,7 @@ class Kernel:
         if self.mode == "interpreted":
             return 0
         dispatcher: Any = self.function
-        return len(dispatcher.overloads) - sum(dispatcher.stats.cache_hits.values())
+        return len(dispatcher.overloads) - int(sum(dispatcher.stats.cache_hits.values()))
 
 
 def build(template: Callable[..., Any], speaker: Speaker | None = None) -> Kernel:
@@ -108,7 +111,7 @@ def in_memory(template: Callable[..., Any], speaker: Speaker | None, *, why: str
     if speaker is not None:
         speaker = replace(speaker, embedded=False)
         functions = {name: f for name, f in speaker.outside().items() if inspect.isfunction(f)}
-        outside = {name: decorators["word"](f) for name, f in functions.items()}
+        outside = {name: decorators["user"](f) for name, f in functions.items()}
         outside |= {name: f for name, f in speaker.outside().items() if hasattr(f, "py_func")}
     return Kernel(_executed(specialise(template, speaker), decorators | outside), "in memory", why=why)
 
@@ -127,15 +130,18 @@ def short_reason(error: BaseException) -> str:
     """The line of a Numba error that says what went wrong, without its pages of context."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    # The innermost cause, when Numba reports a rejected candidate, stands behind the name of its class.
-    causes = [line.split("Error: ", 1)[1] for line in lines if re.match(r"\w*Error: ", line)]
-    telling = [line for line in lines if not line.startswith(("Failed in", "During:", "File "))]
+    # When Numba reports why it rejected a candidate, the cause stands behind the name of its class.
+    causes = [line.split("Error: ", 1)[1] for line in lines if re.match(r"\w*Error: (?!Failed in)", line)]
+    telling = [line for line in lines if not re.match(r"(\w*Error: )?Failed in|During:|File ", line)]
+    if not causes and telling and telling[0].endswith("found for signature:"):
+        return " ".join(telling[:2])
     return (causes or telling or [type(error).__name__])[0]
 
 
 def _executed(text: str, outside: dict[str, Any]) -> Callable[..., Any]:
     words = {name: getattr(casts, name) for name in ("as_bool", "as_int", "as_float", "put_result")}
-    namespace: dict[str, Any] = {"__name__": "sash_kernel", "math": math, "np": np, **words, **outside}
+    namespace: dict[str, Any] = {"__name__": "sash_kernel", "math": math, "np": np, "errors": errors}
+    namespace |= words | outside
     # The text is our own template; the monoid's functions come in as objects, not as text.
     exec(compile(text, "<sash kernel>", "exec"), namespace)
     function: Callable[..., Any] = namespace[ENTRY]

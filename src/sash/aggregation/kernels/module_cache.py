@@ -38,7 +38,7 @@ def directory() -> Path:
 
 
 def module(text: str) -> ModuleType:
-    """The module that `text` defines, imported from its file; raises OSError when no file can be written."""
+    """The module that `text` defines, imported from its file; OSError when no file can be written."""
     name = "sash_kernel_" + hashlib.sha256(text.encode()).hexdigest()[:32]
     with _importing:
         if name in sys.modules:
@@ -60,7 +60,7 @@ def module(text: str) -> ModuleType:
 
 
 def _publish(path: Path, text: str) -> None:
-    """Let the file appear with this text. An intact one stays as it is: its time stamp is part of the key."""
+    """Let the file appear with this text. An intact one stays: its time stamp is part of Numba's key."""
     with suppress(OSError, UnicodeDecodeError):
         if path.read_text(encoding="utf-8") == text:
             return

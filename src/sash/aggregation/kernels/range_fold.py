@@ -11,6 +11,7 @@ range, whatever the lengths. Elements that lie in no range are not read.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,51 +26,68 @@ if TYPE_CHECKING:
 Positions = npt.NDArray[np.int64]
 
 
+def _fold_group(
+    columns: Columns, lo: Positions, hi: Positions, begin: int, until: int, suffixes: Columns, out: Columns
+) -> int:
+    """Fold the ranges [begin, until) of one group; answers the first bad one, or −1.
+
+    The checks are part of the loop because a pass of their own would read lo and hi from memory twice.
+    """
+    size = len(columns[0])
+    head, middle, end, base = 0, 0, 0, 0
+    back = identity()
+    for r in range(begin, until):
+        start, stop = lo[r], hi[r]
+        if start < head or stop < end or start > stop or stop > size:
+            return r
+        if start >= end:
+            # Nothing is shared with the ranges before: begin anew, skipping the gap.
+            back = identity()
+            middle, end = start, start
+        for i in range(end, stop):
+            back = combine(back, load(columns, i))
+        head, end = start, stop
+        if start > middle:
+            if stop - start > len(suffixes[0]):
+                return r  # only when a later range ends before this one does
+            base, middle = start, stop
+            total = identity()
+            for i in range(stop - 1, start - 1, -1):
+                total = combine(load(columns, i), total)
+                store(suffixes, i - base, total)
+            back = identity()
+        if start < middle:
+            store(out, r, combine(load(suffixes, start - base), back))
+        else:
+            store(out, r, back)
+    return -1
+
+
 def range_folds(
     columns: Columns, groups: Positions, lo: Positions, hi: Positions, first: int, last: int, out: Columns
 ) -> int:
-    """Fold the ranges of groups [first, last) into out; answers the first bad range, or −1.
-
-    The checks are part of the loop because a pass of their own would read lo and hi twice: that alone costs
-    as much as the folds.
-    """
-    size = len(columns[0])
-    suffixes = scratch(1024)
+    """Fold the ranges of groups [first, last) into out; answers the first bad range, or −1."""
+    # No range is longer than its group's span, and memory that is never touched costs nothing.
+    longest = 0
     for group in range(first, last):
-        head, middle, end = 0, 0, 0
-        base = 0
-        back = identity()
-        for r in range(groups[group], groups[group + 1]):
-            start, stop = lo[r], hi[r]
-            if start < head or stop < end or start > stop or stop > size:
-                return r
-            if start >= end:
-                # Nothing is shared with the ranges before: begin anew, skipping the gap.
-                back = identity()
-                middle = start
-                end = start
-            for i in range(end, stop):
-                back = combine(back, load(columns, i))
-            head, end = start, stop
-            if start > middle:
-                if stop - start > len(suffixes[0]):
-                    suffixes = scratch(2 * (stop - start))
-                base = start
-                total = identity()
-                for i in range(stop - 1, start - 1, -1):
-                    total = combine(load(columns, i), total)
-                    store(suffixes, i - base, total)
-                middle = stop
-                back = identity()
-            if start < middle:
-                store(out, r, combine(load(suffixes, start - base), back))
-            else:
-                store(out, r, back)
+        if groups[group] < groups[group + 1]:
+            longest = max(longest, hi[groups[group + 1] - 1] - lo[groups[group]])
+    suffixes = scratch(min(longest, len(columns[0])))
+    for group in range(first, last):
+        bad = _fold_group(columns, lo, hi, groups[group], groups[group + 1], suffixes, out)
+        if bad >= 0:
+            return bad
     return -1
 
 
 def range_fold(
-    compiled: Compiled, columns: Columns, lo: Positions, hi: Positions, *, groups: Positions, threads: int = 1
+    compiled: Compiled,
+    columns: Columns,
+    lo: Positions,
+    hi: Positions,
+    *,
+    groups: Positions,
+    threads: int = 1,
 ) -> Columns:
     """The folds of all ranges [lo, hi) (absolute positions in `columns`), as columns of elements.
 
@@ -85,13 +103,8 @@ def range_fold(
     else:
         with ThreadPoolExecutor(len(shares)) as pool:
             bad = list(pool.map(lambda s: kernel(columns, groups, lo, hi, s[0], s[1], out), shares))
-    for r in bad:
-        if r >= 0:
-            raise ArgumentError(
-                "ranges",
-                f"[{lo[r]}, {hi[r]}) at {r}",
-                f"within the {len(columns[0])} elements, lo ≤ hi, neither of them decreasing inside a group",
-            )
+    if max(bad) >= 0:
+        _refuse(len(columns[0]), lo, hi, groups)
     return out
 
 
@@ -113,10 +126,21 @@ def _checked(lo: Positions, hi: Positions, groups: Positions) -> tuple[Positions
     return lo, hi, groups
 
 
+def _refuse(size: int, lo: Positions, hi: Positions, groups: Positions) -> None:
+    inner = np.ones(len(lo), np.bool_)
+    inner[groups[:-1][groups[:-1] < len(lo)]] = False
+    back = inner & ((np.diff(lo, prepend=0) < 0) | (np.diff(hi, prepend=0) < 0))
+    r = int(np.flatnonzero((lo < 0) | (hi > size) | (lo > hi) | back)[0])
+    expected = f"within the {size} elements, lo ≤ hi, and neither of them may decrease inside a group"
+    raise ArgumentError("ranges", f"[{lo[r]}, {hi[r]}) at {r}", expected)
+
+
 def _positions(name: str, array: Positions) -> Positions:
     array = np.ascontiguousarray(array)
     if array.dtype.kind not in "iu" or array.ndim != 1:
-        raise ArgumentError(name, f"{array.dtype} in {array.ndim} dimensions", "a one-dimensional int array")
+        raise ArgumentError(
+            name, f"{array.dtype} in {array.ndim} dimensions", "a one-dimensional int array"
+        )
     view: Positions = array.astype(np.int64, copy=False).view()
     view.flags.writeable = False
     return view
@@ -126,4 +150,4 @@ def _shares(groups: Positions, threads: int) -> list[tuple[int, int]]:
     count = len(groups) - 1
     targets = np.linspace(0, groups[-1], min(threads, max(count, 1)) + 1)[1:-1]
     cuts = [0, *np.searchsorted(groups, targets).tolist(), count]
-    return [(a, b) for a, b in zip(cuts, cuts[1:], strict=False) if a < b] or [(0, count)]
+    return [(a, b) for a, b in pairwise(cuts) if a < b] or [(0, count)]

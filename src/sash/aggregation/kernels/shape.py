@@ -27,7 +27,12 @@ import numpy.typing as npt
 from sash.aggregation.kernels.vocabulary import Columns
 from sash.aggregation.monoid import Kind, Monoid
 
-DTYPES: dict[Kind, npt.DTypeLike] = {"bool": np.bool_, "int": np.int64, "float": np.float64, "object": object}
+DTYPES: dict[Kind, npt.DTypeLike] = {
+    "bool": np.bool_,
+    "int": np.int64,
+    "float": np.float64,
+    "object": object,
+}
 SAMPLES: dict[Kind, tuple[Any, ...]] = {"bool": (True, False), "int": (1, 2), "float": (1.5, 0.25)}
 _WIDTH: dict[Kind, int] = {"bool": 0, "int": 1, "float": 2, "object": 3}
 
@@ -64,7 +69,7 @@ def kind_of(value: Any) -> Kind:
 
 
 def shape_of(monoid: Monoid, kinds: tuple[Kind, ...] | None) -> Shape:
-    """The shape of the elements of `monoid` over input columns of these kinds (None: from identity alone)."""
+    """The shape of the elements over input columns of these kinds (None: from identity alone)."""
     first = monoid.identity()
     elements = [first, *_lifted(monoid, kinds or ())]
     for pair in product(elements, repeat=2):

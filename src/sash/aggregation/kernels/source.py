@@ -29,7 +29,7 @@ CARRIED = "__sash_source__"
 """The attribute under which a function carries its text to other processes."""
 
 
-class NoSource(Exception):
+class NoSource(Exception):  # noqa: N818 - a condition that callers handle, not an error that users see
     """The text of a function cannot be had; the message says why."""
 
 
@@ -78,7 +78,9 @@ def outside_names(function: FunctionType) -> dict[str, Any]:
     """The names that a function takes from its closure and its module, with their present values."""
     code = function.__code__
     cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
-    named = {name: function.__globals__[name] for name in _global_names(code) if name in function.__globals__}
+    named = {
+        name: function.__globals__[name] for name in _global_names(code) if name in function.__globals__
+    }
     return named | {name: cell.cell_contents for name, cell in cells}
 
 
@@ -120,10 +122,11 @@ def _candidates(tree: ast.Module, line: int) -> Iterator[ast.FunctionDef | ast.L
 
 def _as_definition(node: ast.FunctionDef | ast.Lambda) -> ast.FunctionDef:
     """A bare `def`: no decorators, no annotations; a lambda gets a name and a return."""
+    body: list[ast.stmt]
     if isinstance(node, ast.Lambda):
         name, body = "function", [ast.Return(node.body)]
     else:
-        name, body = node.name, list(node.body)  # type: ignore[assignment]
+        name, body = node.name, list(node.body)
     names = [ast.arg(argument.arg) for argument in (*node.args.posonlyargs, *node.args.args)]
     arguments = ast.arguments([], names, None, [], [], None, [])
     return ast.fix_missing_locations(ast.FunctionDef(name, arguments, body, [], None, None, lineno=1))

@@ -22,12 +22,24 @@ from typing import Any
 
 import numpy as np
 
+from sash import errors
 from sash.aggregation.kernels import vocabulary
 from sash.aggregation.kernels.shape import Shape
 from sash.aggregation.kernels.source import NoSource, outside_names, plain_function, source_of
 from sash.aggregation.monoid import Monoid
 
-WORDS = ("identity", "combine", "commutes", "inverse", "lift", "lower", "load", "store", "scratch", "put_result")
+WORDS = (
+    "identity",
+    "combine",
+    "commutes",
+    "inverse",
+    "lift",
+    "lower",
+    "load",
+    "store",
+    "scratch",
+    "put_result",
+)
 LIBRARIES = {"math": math, "np": np}
 ENTRY = "kernel"
 """The name of the specialised template in the text; all other names end in a number or are words."""
@@ -49,10 +61,15 @@ class Speaker:
 
     def outside(self) -> dict[str, Callable[..., Any] | None]:
         m = self.monoid
-        functions = {"identity": m.identity, "combine": m.combine, "inverse": m.inverse}
-        functions |= {"lift": m.lift, "lower": m.lower}
-        shaped = getattr(type(m.identity()), "_make", tuple)
-        return {"user_" + name: function for name, function in functions.items()} | {"shaped": shaped}
+        shaped: Callable[..., Any] = getattr(type(m.identity()), "_make", tuple)
+        return {
+            "user_identity": m.identity,
+            "user_combine": m.combine,
+            "user_inverse": m.inverse,
+            "user_lift": m.lift,
+            "user_lower": m.lower,
+            "shaped": shaped,
+        }
 
     def definition(self, word: str) -> str:
         """The `def` of one word; it may call the monoid's own function as user_<word>."""
@@ -79,8 +96,8 @@ class Speaker:
                 return f"def load(columns, i):\n    return {f'shaped({element})' if shaped else element}"
             case "store":
                 parts = ["element"] if self.shape.scalar else [f"element[{k}]" for k in fields]
-                values = [self._cast(k, part) if self.plain else part for k, part in enumerate(parts)]
-                lines = [f"    columns[{k}][i] = {value}" for k, value in enumerate(values)]
+                stored = [self._cast(k, part) if self.plain else part for k, part in enumerate(parts)]
+                lines = [f"    columns[{k}][i] = {value}" for k, value in enumerate(stored)]
                 return "\n".join(["def store(columns, i, element):", *lines])
             case _:
                 arrays = ", ".join(f"np.empty(n, {_DTYPE_NAMES[kind]})" for kind in self.shape.fields)
@@ -107,8 +124,8 @@ class Speaker:
 
 
 def specialise(template: Callable[..., Any], speaker: Speaker | None) -> str:
-    """The definitions that `template` needs, ending with itself, decorated `@entry`, the words of
-    the vocabulary `@word`, everything else `@part`."""
+    """The definitions that `template` needs, ending with itself, each decorated with its role:
+    `@entry`, `@part` (a template's helper), `@word`, `@maker` (the word that allocates), `@user`."""
     writer = _Writer(speaker)
     writer.function(template, "entry", symbol=ENTRY)
     return "\n\n\n".join(writer.blocks) + "\n"
@@ -134,12 +151,13 @@ class _Writer:
         used = {name: value for name, value in outside_names(plain).items() if name not in own}
         read = {leaf.id for leaf in ast.walk(node) if isinstance(leaf, ast.Name)}
         _refuse_unknown(plain, read - own - used.keys())
-        names = {name: self._value(name, used[name]) for name in sorted(used.keys() & read)}
+        helper = "user" if decorator == "user" else "part"
+        names = {name: self._value(name, used[name], helper) for name in sorted(used.keys() & read)}
         node.name = symbol
         self.blocks.append(f"@{decorator}\n{ast.unparse(_Renamed(names).visit(node))}")
         return symbol
 
-    def _value(self, name: str, value: Any) -> str:
+    def _value(self, name: str, value: Any, helper: str) -> str:
         """The symbol under which the text knows an outside value."""
         if id(value) in self._words:
             return self._word(self._words[id(value)])
@@ -149,10 +167,12 @@ class _Writer:
             if not isinstance(value, types.FunctionType) and callable(value):
                 attribute = getattr(value, "__name__", "")
                 if getattr(library, attribute, None) is value:
-                    return self._constant(name, value, f"{symbol}.{attribute}")
+                    return self._constant(name, f"{symbol}.{attribute}")
+        if isinstance(value, type) and value in vars(errors).values():
+            return self._constant(name, f"errors.{value.__name__}")
         if isinstance(getattr(value, "py_func", value), types.FunctionType):
-            return self.function(value, "part")
-        return self._constant(name, value, _literal(value))
+            return self.function(value, helper)
+        return self._constant(name, _literal(value))
 
     def _word(self, word: str) -> str:
         if word == "put_result" or word in self._symbols.values():
@@ -160,13 +180,13 @@ class _Writer:
         assert self.speaker is not None, "a template without a monoid has no words"
         user = self.speaker.outside().get("user_" + word)
         if user is not None and self.speaker.embedded and word != "identity":
-            self.function(user, "word", symbol="user_" + word)
+            self.function(user, "user", symbol="user_" + word)
         self._note(getattr(vocabulary, word), word)
         decorator = "maker" if word == "scratch" else "word"
         self.blocks.append(f"@{decorator}\n{self.speaker.definition(word)}")
         return word
 
-    def _constant(self, name: str, value: Any, literal: str) -> str:
+    def _constant(self, name: str, literal: str) -> str:
         symbol = self._fresh(name)
         self.blocks.append(f"{symbol} = {literal}")
         return symbol

@@ -15,11 +15,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sash.operators.applied import whole_windows
 from sash.operators.folder import fold_ranges
 from sash.operators.layout import Layout, arrange
 from sash.operators.ranges import Ranges
 from sash.operators.windowers import window_ranges
-from sash.runtimes.bound import LATE_REASON, LATE_WINDOW, REVISION, WINDOW, BoundQuery, BoundRolling
+from sash.runtimes.bound import (
+    LATE_REASON,
+    LATE_WINDOW,
+    REVISION,
+    WINDOW,
+    BoundQuery,
+    BoundRolling,
+    BoundWhole,
+)
 from sash.runtimes.times import from_integers, to_integers
 from sash.semantics.event import Order
 from sash.semantics.window import Window
@@ -97,12 +106,19 @@ def _late(
 
 
 def _reports(bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges) -> pa.Table:
+    if isinstance(bound, BoundWhole):
+        owners, results = whole_windows(bound.computation, layout.rows, ranges)
+        ranges = ranges.take(owners)
+        values = {name: results[name] for name in results.column_names}
+    else:
+        values = {
+            name: fold_ranges(monoid, layout.rows, ranges, bound.output.field(name).type)
+            for name, monoid in bound.aggregates.items()
+        }
     keys = layout.rows.select(list(bound.keys)).take(pa.array(layout.firsts[ranges.slot]))
     columns: dict[str, Any] = {key: keys[key] for key in bound.keys}
     columns[WINDOW] = _window_column(bound, window, ranges)
-    for name, monoid in bound.aggregates.items():
-        result = bound.output.field(name).type
-        columns[name] = fold_ranges(monoid, layout.rows, ranges, result)
+    columns |= values
     if bound.query.corrects:
         columns[REVISION] = pa.array(np.zeros(len(ranges), np.int64))
     return pa.table(columns, schema=bound.output)

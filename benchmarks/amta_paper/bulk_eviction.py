@@ -1,0 +1,201 @@
+"""Experiment 2: evicting k of n = 2²³ elements at once, from a window that has just been filled.
+
+Timed, compiled: AMTA drops whole blocks, DABA lite moves its borders k times, and two stacks flips what
+stays (it gets the count in advance, which is the best that it can do; one by one it would flip all n first).
+An eviction of the AMTA is too short for a clock and is repeated; its nodes are then in the cache.
+
+Counted, interpreted: combines and node reads of the two monoid trees. What they read is what a key-value
+store would be asked for. The trees are the real ones; only their construction is vectorised.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import log2
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.amta_paper import templates
+from benchmarks.amta_paper.chart import Chart, Panel, Series
+from benchmarks.amta_paper.measuring import (
+    Progress,
+    best_seconds,
+    counting,
+    own_kernel,
+    plain_sum,
+    readings,
+    require_same,
+)
+from sash.aggregation import monoids
+from sash.aggregation.algorithms import MemoryNodes
+from sash.aggregation.algorithms.aligned_blocks import Block
+from sash.aggregation.kernels.amta import MAX_BLOCKS
+from sash.aggregation.kernels.compiled import Compiled
+from sash.aggregators import AMTA
+
+REPEATED = 1000
+"""Evictions in one go, at most: a single one can be shorter than the call of a kernel."""
+
+Values: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    exponent: int
+    rounds: int
+
+
+FULL = Sizes(exponent=23, rounds=3)
+QUICK = Sizes(exponent=10, rounds=1)
+
+
+def counts(n: int) -> list[int]:
+    """1, then steps of about 2 that are odd (whole powers would suit the blocks too well), up to n − 1."""
+    steps = {min(int(2**e * 1.37) | 1, n - 1) for e in range(1, int(log2(n)))}
+    return sorted(steps | {1, n // 2 + 1, 3 * n // 4 + 1, n - 1})
+
+
+def before(n: int) -> int:
+    """Elements that have come and gone: the window lies across the blocks of the tree, not along them."""
+    return n // 7 + 1
+
+
+def run(*, quick: bool, progress: Progress) -> Chart:
+    sizes = QUICK if quick else FULL
+    n = 1 << sizes.exponent
+    evicted = "k [elements evicted]"
+    return Chart(
+        "2-bulk-eviction",
+        f"Evicting k of n = 2^{sizes.exponent} elements at once",
+        [
+            Panel("time, compiled kernels (int64 sum)", evicted, "microseconds", timed(n, sizes, progress)),
+            Panel(
+                "work of the AMTA, counted",
+                evicted,
+                "combines or node reads, eviction + query",
+                counted(n, progress),
+                y_base=None,
+            ),
+        ],
+        {"elements": n, "rounds": sizes.rounds, "AMTA evictions per round": REPEATED},
+    )
+
+
+def timed(n: int, sizes: Sizes, progress: Progress) -> list[Series]:
+    fast, values = plain_sum(), readings(n)
+    lines = []
+    for name, prepared in (("AMTA", amta), ("DABA lite", daba), ("two stacks", two_stacks)):
+        evict, line = prepared(fast, values), Series(name)
+        for k in counts(n):
+            progress.step(f"timing {name}, {k:,} of {n:,}")
+            line.add(k, evict(k, sizes.rounds) * 1e6)
+        lines.append(line)
+    return lines
+
+
+Evict = Callable[[int, int], float]
+"""(k, rounds) → seconds for evicting k from a window that has just been filled."""
+
+
+def amta(fast: Compiled, values: Values) -> Evict:
+    n = len(values)
+    gone = before(n)
+    nodes, tails, folds = fast.empty(2 * n), fast.empty(64), fast.empty(MAX_BLOCKS)
+    stack, spans, full = (
+        np.empty(2 * MAX_BLOCKS, np.int64),
+        np.empty(4, np.int64),
+        np.array([gone, gone, gone + n, 0]),
+    )
+    fast.kernel("amta_fill")(
+        fast.columns((np.concatenate((np.zeros(gone, np.int64), values)),)), nodes, tails
+    )
+    kernel = own_kernel(templates.amta_bulk_evict_often, fast)
+
+    def evict(k: int, rounds: int) -> float:
+        arguments = (nodes, tails, folds, stack, spans, full, k)
+        require_same(f"AMTA, {k} evicted,", kernel(*arguments, 1), values[k:].sum())
+        return best_seconds(lambda: kernel(*arguments, REPEATED), rounds=rounds) / REPEATED
+
+    return evict
+
+
+def daba(fast: Compiled, values: Values) -> Evict:
+    n = len(values)
+    ring, scalars, borders = fast.empty(2 * n), fast.empty(2), np.zeros(6, np.int64)
+    fast.kernel("daba_fill")(fast.columns((values,)), ring, scalars, borders)
+    kernel = own_kernel(templates.daba_bulk_evict_on, fast)
+
+    def evict(k: int, rounds: int) -> float:
+        times = min(REPEATED, (n - 1) // k)
+        # Evictions rewrite the ring, so that every round needs one of its own.
+        fresh = lambda: (*copy.deepcopy((ring, scalars, borders)), k, times)  # noqa: E731
+        require_same(f"DABA, {times} × {k} evicted,", kernel(*fresh()), values[k * times :].sum())
+        return best_seconds(kernel, rounds=rounds, fresh=fresh) / times
+
+    return evict
+
+
+def two_stacks(fast: Compiled, values: Values) -> Evict:
+    n = len(values)
+    columns, suffixes = fast.columns((values,)), fast.empty(n)
+    kernel = own_kernel(templates.two_stacks_bulk_evict, fast)
+
+    def evict(k: int, rounds: int) -> float:
+        times = min(REPEATED, -(-n // (n - k)) // 2 + 1)
+        arguments = (columns, suffixes, k)
+        require_same(f"two stacks, {k} evicted,", kernel(*arguments, 1), values[k:].sum())
+        return best_seconds(lambda: kernel(*arguments, times), rounds=rounds) / times
+
+    return evict
+
+
+class SharedNodes:
+    """The nodes of one tree behind copies of its local part: reads are counted, nothing is deleted."""
+
+    def __init__(self) -> None:
+        self._nodes = MemoryNodes()
+        self.reads = 0
+
+    def get_many(self, ids: Sequence[Block]) -> list[Any]:
+        self.reads += len(ids)
+        return self._nodes.get_many(ids)
+
+    def put(self, level: int, first: int, values: Sequence[Any]) -> None:
+        self._nodes.put(level, first, values)
+
+    def delete_before(self, level: int, index: int) -> None:
+        """Other copies still read what this one has evicted."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SharedNodes:
+        return self
+
+
+def counted(n: int, progress: Progress) -> list[Series]:
+    """AMTA; what the Log MTA reads and combines is the same as for a full AMTA, at the query."""
+    progress.step(f"building a tree of {n:,} elements")
+    values = readings(n)
+    suffix_max = np.maximum.accumulate(values[::-1])[::-1]
+    monoid, tally = counting(monoids.max("x").bind(("int",)))
+    nodes = SharedNodes()
+    filled = AMTA(monoid, nodes=nodes, pairwise=np.maximum)
+    filled.insert_elements(np.zeros(before(n), np.int64))
+    filled.bulk_evict(before(n))
+    filled.insert_elements(values)
+    slid = copy.deepcopy(filled)
+    slid.evict()
+    lines = []
+    for state, begun, gone in (("just filled", filled, 0), ("sliding", slid, 1)):
+        combines, reads = Series(f"combines, window {state}"), Series(f"node reads, window {state}")
+        for k in counts(n - gone):
+            window = copy.deepcopy(begun)
+            nodes.reads = 0
+            combines.add(k, tally.of(lambda window=window, k=k: (window.bulk_evict(k), window.query())))
+            reads.add(k, nodes.reads)
+            require_same(f"AMTA, {k} evicted,", window.query(), suffix_max[k + gone])
+        lines += [combines, reads]
+    bound = Series("2 · log₂ n", [1, n - 1], [2 * log2(n)] * 2, dashed=True, style="recalculate")
+    return [*lines, bound]

@@ -1,0 +1,137 @@
+"""Experiment 1: what one event costs (insert, evict, query), by window size.
+
+Timed: compiled kernels over a full count window of int64 sums. The time of filling the window is taken off:
+
+    ns an event  =  (time of W + N events − time of W events) / N,     N ≥ 2 W: whole cycles of two stacks
+
+Counted: combines of the interpreted classes over the same schedule, mean and worst of an event. The two
+panels answer different questions: the mean is what throughput feels, the worst is what latency feels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmarks.amta_paper import templates
+from benchmarks.amta_paper.chart import Chart, Panel, Series
+from benchmarks.amta_paper.measuring import (
+    Progress,
+    best_seconds,
+    counting,
+    own_kernel,
+    plain_sum,
+    readings,
+)
+from sash.aggregators import AMTA, Aggregator, DABALite, FiBA, LogMTA, Recalculate, TwoStacks
+
+CLASSES: dict[str, type[Aggregator]] = {
+    "two stacks": TwoStacks,
+    "DABA lite": DABALite,
+    "AMTA": AMTA,
+    "FiBA": FiBA,
+    "Log MTA": LogMTA,
+    "recalculate": Recalculate,
+}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    timed: range
+    """Exponents of the windows that are timed."""
+    counted: range
+    events: int
+    """Timed events at least."""
+    recalculated: int
+    """Combines that a timed or counted recalculation may cost."""
+
+
+FULL = Sizes(timed=range(4, 23, 2), counted=range(4, 19, 2), events=1 << 20, recalculated=1 << 26)
+QUICK = Sizes(timed=range(4, 7, 2), counted=range(4, 7, 2), events=1 << 10, recalculated=1 << 14)
+
+
+def run(*, quick: bool, progress: Progress) -> Chart:
+    sizes = QUICK if quick else FULL
+    timed = {name: Series(name) for name in CLASSES}
+    mean = {name: Series(name) for name in CLASSES}
+    worst = {name: Series(name) for name in CLASSES}
+    for exponent in sizes.timed:
+        for name in CLASSES:
+            progress.step(f"timing {name}, window 2^{exponent}")
+            nanoseconds = timed_event(name, 1 << exponent, sizes)
+            if nanoseconds is not None:
+                timed[name].add(1 << exponent, nanoseconds)
+    for exponent in sizes.counted:
+        for name in CLASSES:
+            progress.step(f"counting combines of {name}, window 2^{exponent}")
+            average, most = counted_event(name, 1 << exponent, sizes)
+            mean[name].add(1 << exponent, average)
+            worst[name].add(1 << exponent, most)
+    window = "window size [elements]"
+    return Chart(
+        "1-latency",
+        "Cost of one event (insert + evict + query) by window size, int64 sum",
+        [
+            Panel("time, compiled kernels", window, "nanoseconds per event", list(timed.values())),
+            Panel("mean work, counted", window, "combines per event, mean", list(mean.values())),
+            Panel("worst work, counted", window, "combines of one event, worst", list(worst.values())),
+        ],
+        {"timed events at least": sizes.events, "recalculated combines at most": sizes.recalculated},
+    )
+
+
+def timed_event(name: str, window: int, sizes: Sizes) -> float | None:
+    """Nanoseconds an event; None where recalculation would take too long."""
+    fast = plain_sum()
+    events = max(sizes.events, 2 * window)
+    if name == "recalculate":
+        events = sizes.recalculated // window
+        if events < window // 64:
+            return None
+    columns = fast.columns((readings(window + events),))
+    out = fast.empty(window + events)
+    kernel = kernel_of(name)
+
+    def seconds(count: int) -> float:
+        inputs, outputs = tuple(c[:count] for c in columns), tuple(c[:count] for c in out)
+        if name == "FiBA":
+            times = np.arange(count)
+            return best_seconds(lambda: kernel(inputs, times, window, outputs))
+        return best_seconds(lambda: kernel(inputs, window, outputs))
+
+    if name == "recalculate":
+        results = tuple(c[:events] for c in out)
+        return best_seconds(lambda: kernel(columns, window, results)) / events * 1e9
+    return max(seconds(window + events) - seconds(window), 0.0) / events * 1e9
+
+
+def kernel_of(name: str) -> Callable[..., Any]:
+    """The compiled form of an algorithm for the plain sum."""
+    fast = plain_sum()
+    own = {"Log MTA": templates.log_mta, "recalculate": templates.recalculate}
+    shipped = {"two stacks": "two_stacks", "DABA lite": "daba", "AMTA": "amta", "FiBA": "fiba"}
+    return own_kernel(own[name], fast) if name in own else fast.kernel(shipped[name])
+
+
+def counted_event(name: str, size: int, sizes: Sizes) -> tuple[float, int]:
+    """Mean and worst number of combines of an event that slides a full window."""
+    monoid, tally = counting(plain_sum().monoid)
+    window = CLASSES[name](monoid)
+    window.insert_many(readings(size))
+    events = max(2 * size, 1 << 10)
+    if name == "recalculate":
+        events = max(1, min(events, (sizes.recalculated >> 4) // size))
+    total, most = 0, 0
+    for value in readings(events, seed=2).tolist():
+        used = tally.of(lambda value=value: _slide(window, value))
+        total, most = total + used, max(most, used)
+    return total / events, most
+
+
+def _slide(window: Aggregator, value: int) -> None:
+    window.insert(value)
+    window.evict()
+    window.query()

@@ -1,0 +1,107 @@
+"""How the experiments measure: the best of a few runs for time, a counting `combine` for work."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sash.aggregation import monoids
+from sash.aggregation.kernels import machine
+from sash.aggregation.kernels.compiled import Compiled, compiled
+from sash.aggregation.kernels.machine import Kernel
+from sash.aggregation.kernels.specialise import Speaker
+from sash.aggregation.monoid import Kind, Monoid
+
+ROUNDS = 3
+
+
+def readings(n: int, *, seed: int = 1) -> NDArray[np.int64]:
+    """n readings of a sensor, uniform in [0, 1000): 2³² of them still sum up within 64 bits."""
+    return np.random.default_rng(seed).integers(0, 1000, n)
+
+
+def plain_sum() -> Compiled:
+    """Σ x of integers that cannot overflow here: one addition a combine, so that the algorithm is timed."""
+    return compiled(monoids.sum("x").bind(("int",)).narrowed(magnitude=1000, events=1 << 32))
+
+
+def for_kinds(monoid: Monoid, kinds: tuple[Kind, ...]) -> Compiled:
+    """A built-in aggregate as the library would run it on columns of these kinds."""
+    return compiled(monoid.bind(kinds).narrowed(magnitude=1000, events=1 << 32), kinds=None)
+
+
+def own_kernel(template: Callable[..., Any], fast: Compiled) -> Kernel:
+    """A kernel template of these benchmarks, specialised as the library does it with its own."""
+    return machine.build(template, Speaker(fast.monoid, fast.shape))
+
+
+def best_seconds(
+    run: Callable[..., Any], *, rounds: int = ROUNDS, fresh: Callable[[], tuple[Any, ...]] = tuple
+) -> float:
+    """The shortest of a few runs, after one that compiles and touches the memory: the others met noise.
+
+    `fresh` gives each run its arguments, outside the clock: for a run that uses up what it works on.
+    """
+    run(*fresh())
+    best = float("inf")
+    for _ in range(rounds):
+        arguments = fresh()
+        begin = time.perf_counter()
+        run(*arguments)
+        best = min(best, time.perf_counter() - begin)
+    return best
+
+
+def require_same(what: str, given: Any, expected: Any) -> None:
+    """A fast wrong answer is no measurement: stop."""
+    if given != expected:
+        raise RuntimeError(f"{what} answered {given}, and {expected} is right")
+
+
+@dataclass
+class Tally:
+    """How often the combine of a `counting` monoid was called."""
+
+    combines: int = 0
+
+    def of(self, operation: Callable[[], Any]) -> int:
+        before = self.combines
+        operation()
+        return self.combines - before
+
+
+def counting(monoid: Monoid) -> tuple[Monoid, Tally]:
+    """The same monoid, and a tally of its combines."""
+    tally = Tally()
+
+    def combine(older: Any, newer: Any) -> Any:
+        tally.combines += 1
+        return monoid.combine(older, newer)
+
+    return replace(monoid, combine=combine), tally
+
+
+class Progress:
+    """One line that is overwritten, on a terminal; elsewhere a line for each experiment is enough."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stderr.isatty()
+        self._title = ""
+
+    def begin(self, title: str) -> None:
+        self._title = title
+        print(title, file=sys.stderr, flush=True)
+
+    def step(self, what: str) -> None:
+        if self._terminal:
+            print(f"\r\x1b[K  {what} …", end="", file=sys.stderr, flush=True)
+
+    def end(self, seconds: float) -> None:
+        erase = "\r\x1b[K" if self._terminal else ""
+        print(f"{erase}  {seconds:.1f} s", file=sys.stderr, flush=True)

@@ -1,0 +1,54 @@
+"""The streaming window operator, seen from a runtime: all keys of one bucket, batch after batch.
+
+    insert(rows)          events arrive; those that are too late come back
+    advance(watermark)    time passes; what closes is reported
+
+A runtime calls the two in turn. A batch engine that learns the watermark of a batch only at the start of the
+next one (Spark) calls advance, then insert; the sequence is the same. Between two batches the operator is
+bytes: a small header that is rewritten, and numbered chunks of events that are written once, and dropped
+when no window can need them any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, Self
+
+import pyarrow as pa
+
+from sash.operators.answer import Answer
+from sash.operators.bound import BoundQuery
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What to write so that `load` gives the operator back: the difference since the last `save`."""
+
+    header: bytes
+    written: Mapping[int, bytes] = field(default_factory=dict)
+    dropped: frozenset[int] = frozenset()
+
+
+class StreamOperator(Protocol):
+    """A bucket of keys, between two batches."""
+
+    @classmethod
+    def load(cls, bound: BoundQuery, header: bytes | None, chunks: Mapping[int, bytes]) -> Self:
+        """The operator as it was saved; a new one when there is no header."""
+        ...
+
+    def insert(self, rows: pa.Table, ordinals: object) -> pa.Table:
+        """Take a batch (input columns of `bound`; `ordinals` say in which order its rows arrived); give back
+        those that are late, in the form of `bound.late_output`."""
+        ...
+
+    def advance(self, watermark: int, *, flush: bool = False) -> Answer:
+        """No event before `watermark` is expected any more: what that closes, and what has no place."""
+        ...
+
+    def wakes_at(self) -> int | None:
+        """The least watermark at which `advance` may have something to say without further events."""
+        ...
+
+    def save(self) -> Saved: ...
