@@ -4,7 +4,7 @@
 
     1  latency         time and combines of one event, by window size
     2  bulk_eviction   evicting k of 2²³ elements at once
-    3  six_monoids     six aggregates, and slide policies beyond count and time (max, longest increasing run)
+    3  six_monoids     six aggregates, and slide policies beyond count and time (of max and of LIS)
     4  memory          what stays in memory when the window is in a key-value store
     5  dimensions      elements of 1 to 64 fields
 

@@ -1,11 +1,11 @@
 """Experiment 2: evicting k of n = 2²³ elements at once, from a window that has just been filled.
 
 Timed, compiled: AMTA drops whole blocks, DABA lite moves its borders k times, and two stacks flips what
-stays (it gets the count in advance, which is the best that it can do; one by one it would flip all n first).
-An eviction of the AMTA is too short for a clock and is repeated; its nodes are then in the cache.
+stays (given the count in advance, which is the best it can do; one by one it would flip all n first). Short
+evictions are repeated to be seen by a clock, so the nodes that they read are in the cache.
 
-Counted, interpreted: combines and node reads of the two monoid trees. What they read is what a key-value
-store would be asked for. The trees are the real ones; only their construction is vectorised.
+Counted, interpreted: combines and node reads of the AMTA. What it reads is what a key-value store would be
+asked for. The tree is the real one; only its construction is vectorised.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from sash.aggregation.kernels import machine
 from sash.aggregation.kernels.compiled import Compiled, compiled
 from sash.aggregation.kernels.machine import Kernel
 from sash.aggregation.kernels.specialise import Speaker
+from sash.aggregation.kernels.vocabulary import Columns
 from sash.aggregation.monoid import Kind, Monoid
 
 ROUNDS = 3
@@ -31,9 +32,11 @@ def plain_sum() -> Compiled:
     return compiled(monoids.sum("x").bind(("int",)).narrowed(magnitude=1000, events=1 << 32))
 
 
-def for_kinds(monoid: Monoid, kinds: tuple[Kind, ...]) -> Compiled:
-    """A built-in aggregate as the library would run it on columns of these kinds."""
-    return compiled(monoid.bind(kinds).narrowed(magnitude=1000, events=1 << 32), kinds=None)
+def for_columns(monoid: Monoid, inputs: Mapping[str, NDArray[np.int64]]) -> tuple[Compiled, Columns]:
+    """A built-in aggregate as the library runs it on integers, and the elements of these events."""
+    kinds: tuple[Kind, ...] = ("int",) * len(monoid.columns)
+    fast = compiled(monoid.bind(kinds).narrowed(magnitude=1000, events=1 << 32))
+    return fast, fast.columns(fast.lift([inputs[column] for column in monoid.columns]))
 
 
 def own_kernel(template: Callable[..., Any], fast: Compiled) -> Kernel:

@@ -1,8 +1,8 @@
 """Kernel templates that only these experiments need, in the words of the library's own.
 
 The library ships no compiled Log MTA and no compiled recalculation, because nobody should choose them for a
-stream of single evictions; to be shown side by side with the others they are written here. The bulk evictions
-are repeated inside the kernel, because a single one is shorter than the call of a kernel from Python.
+stream of single evictions; to be shown side by side with the others they are written here. Bulk evictions
+are repeated inside a kernel, because a single one is shorter than the call of a kernel from Python.
 """
 
 from __future__ import annotations

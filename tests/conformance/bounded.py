@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from sash.api.query import WindowQuery
 from sash.api.source import source_of
-from sash.runtimes.bound import BoundQuery
+from sash.operators.bound import BoundQuery
 from sash.semantics.query import When
 from sash.semantics.watermark import Lateness
 from sash.semantics.windows import SlideByTimeWindow

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from sash.api.source import Source
 from sash.errors import Unsupported
+from sash.operators.bound import BoundQuery, BoundWhole
 from sash.operators.windowers import vectorised
-from sash.runtimes.bound import BoundQuery, BoundWhole
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from sash.errors import ArgumentError
-from sash.runtimes.bound import BoundQuery
+from sash.operators.bound import BoundQuery
 from sash.runtimes.local.source import LocalSource
 
 

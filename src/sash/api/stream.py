@@ -14,8 +14,8 @@ from sash.api.query import WindowQuery
 from sash.api.source import Source, source_of
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.applied import Apply, Fold, WholeWindow
+from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
 from sash.runtimes import ddl
-from sash.runtimes.bound import BoundQuery, BoundRolling, BoundWhole
 from sash.semantics import durations, windows
 from sash.semantics.durations import Duration, DurationLike
 from sash.semantics.event import Order, Row

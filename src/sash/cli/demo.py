@@ -42,7 +42,7 @@ def run(*, rows: int, symbols: int) -> None:
     console.print(_results(result))
     console.print(clock.table())
     console.print(
-        f"{result.num_rows:,} windows from {rows:,} events; each event lies in 60 of them, and is kept once.\n"
+        f"{result.num_rows:,} windows from {rows:,} events; each event lies in 60, and is kept once.\n"
         "To go on: README.md has this query as ten lines of Python; `sash --help` lists the commands."
     )
     spark.stop()

@@ -3,8 +3,8 @@
     insert(rows)          events arrive; those that are too late come back
     advance(watermark)    time passes; what closes is reported
 
-A runtime calls the two in turn. A batch engine that learns the watermark of a batch only at the start of the
-next one (Spark) calls advance, then insert; the sequence is the same. Between two batches the operator is
+A runtime calls the two in turn. An engine that learns the watermark of a batch only at the start of the
+next one (Spark) calls advance, then insert: the sequence is the same. Between two batches the operator is
 bytes: a small header that is rewritten, and numbered chunks of events that are written once, and dropped
 when no window can need them any more.
 """
@@ -39,8 +39,8 @@ class StreamOperator(Protocol):
         ...
 
     def insert(self, rows: pa.Table, ordinals: object) -> pa.Table:
-        """Take a batch (input columns of `bound`; `ordinals` say in which order its rows arrived); give back
-        those that are late, in the form of `bound.late_output`."""
+        """Take a batch (the columns `bound.columns`; `ordinals` say in which order the rows arrived); give
+        back those that are late, in the form of `bound.late_output`."""
         ...
 
     def advance(self, watermark: int, *, flush: bool = False) -> Answer:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from sash.runtimes.bound import BoundQuery
-from sash.runtimes.local.bounded import answer
+from sash.operators.bound import BoundQuery
+from sash.operators.bounded import answer
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from sash.errors import Unsupported
+from sash.operators.answer import Answer
+from sash.operators.bound import BoundQuery
+from sash.operators.bounded import answer
 from sash.operators.ranges import MISSING
-from sash.runtimes.bound import BoundQuery
-from sash.runtimes.local.bounded import Answer, answer
-from sash.runtimes.times import to_integers
+from sash.operators.times import to_integers
 from sash.semantics.windows import SlideByTimeWindow
 
 BUCKET, ORDINAL, HORIZON = "__sash_bucket", "__sash_ordinal", "__sash_horizon"

@@ -1,0 +1,93 @@
+"""What a query says: reports in the form of its output, and the events that are in no window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sash.operators.applied import whole_windows
+from sash.operators.bound import (
+    LATE_REASON,
+    LATE_WINDOW,
+    REVISION,
+    WINDOW,
+    BoundQuery,
+    BoundRolling,
+    BoundWhole,
+)
+from sash.operators.folder import fold_ranges
+from sash.operators.layout import Layout
+from sash.operators.ranges import Ranges
+from sash.operators.times import from_integers
+from sash.semantics.window import Window
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Reports, and late events."""
+
+    reports: pa.Table
+    late: pa.Table
+
+
+def reports(
+    bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges, *, revisions: Ints | None = None
+) -> pa.Table:
+    """One row a window (or as many as a function over whole windows answers with)."""
+    if revisions is None:
+        revisions = np.zeros(len(ranges), np.int64)
+    if isinstance(bound, BoundWhole):
+        owners, results = whole_windows(bound.computation, layout.rows, ranges)
+        ranges, revisions = ranges.take(owners), revisions[owners]
+        values = {name: results[name] for name in results.column_names}
+    else:
+        values = {
+            name: fold_ranges(monoid, layout.rows, ranges, bound.output.field(name).type)
+            for name, monoid in bound.aggregates.items()
+        }
+    keys = layout.rows.select(list(bound.keys)).take(pa.array(layout.firsts[ranges.slot]))
+    columns: dict[str, Any] = {key: keys[key] for key in bound.keys}
+    columns[WINDOW] = _window_column(bound, window, ranges)
+    columns |= values
+    if bound.query.corrects:
+        columns[REVISION] = pa.array(revisions)
+    return pa.table(columns, schema=bound.output)
+
+
+def _window_column(bound: BoundQuery, window: Window, ranges: Ranges) -> pa.StructArray:
+    parts = [
+        pa.array(ranges.id),
+        from_integers(ranges.start, bound.bound_type),
+        from_integers(ranges.end, bound.bound_type),
+    ]
+    if bound.several_windows:
+        parts.insert(0, pa.array([window.label] * len(ranges), pa.string()))
+    return pa.StructArray.from_arrays(parts, fields=list(bound.window_type))
+
+
+def features(bound: BoundRolling, layout: Layout, lookbacks: Sequence[Ranges]) -> pa.Table:
+    """One row an event: a look-back has one range for each, so that its folds are columns."""
+    table = layout.rows
+    for window, ranges in zip(bound.query.windows, lookbacks, strict=True):
+        for name, monoid in bound.aggregates.items():
+            feature = bound.feature(name, window)
+            result = bound.output.field(feature).type
+            table = table.append_column(feature, fold_ranges(monoid, layout.rows, ranges, result))
+    return table.cast(bound.output)
+
+
+def late_rows(
+    bound: BoundQuery, rows: pa.Table, reasons: str | list[str], *, window: str | None = None
+) -> pa.Table:
+    """Input rows with the reason why they are in no window, and which window could not place them."""
+    given = reasons if isinstance(reasons, list) else [reasons] * rows.num_rows
+    rows = rows.append_column(LATE_WINDOW, pa.array([window] * rows.num_rows, pa.string()))
+    rows = rows.append_column(LATE_REASON, pa.array(given, pa.string()))
+    return rows.select([name for name in bound.late_output.names if name in rows.schema.names])

@@ -1,0 +1,79 @@
+"""A bounded input is one batch: nothing in it is late, and its end closes every window.
+
+    table → (group and sort) → windower → ranges → folder → table
+
+The answer is that of `semantics.reference` for a single batch.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sash.operators.answer import Answer, features, late_rows, reports
+from sash.operators.bound import BoundQuery, BoundRolling
+from sash.operators.layout import Layout, arrange
+from sash.operators.ranges import Ranges
+from sash.operators.times import to_integers
+from sash.operators.windowers import window_ranges
+from sash.semantics.event import Order
+from sash.semantics.window import Window
+
+Ints = NDArray[np.int64]
+
+
+def answer(
+    bound: BoundQuery, table: pa.Table, *, ordinals: Ints | None = None, horizon: int | None = None
+) -> Answer:
+    """Evaluate a bound query over a table.
+
+    `ordinals` are the arrival order of the rows (as they stand, when not given). `horizon` is the greatest
+    time of the whole input, when the table is only a part of it.
+    """
+    known = pc.is_valid(table[bound.time])
+    late = [late_rows(bound, table.filter(pc.invert(known)), "time is null")]
+    if ordinals is None:
+        ordinals = np.arange(table.num_rows)
+    ordinals = ordinals[known.to_numpy(zero_copy_only=False)]
+    table = table.filter(known)
+    times = to_integers(table[bound.time])
+    layout = arrange(table, list(bound.keys), times, ordinals, bound.query.order)
+    if horizon is None:
+        horizon = int(times.max()) if len(times) else 0
+    if isinstance(bound, BoundRolling):
+        lookbacks = [window_ranges(window, layout, horizon=horizon) for window in bound.query.windows]
+        return Answer(features(bound, layout, lookbacks), late[0])
+    said = []
+    for window in bound.query.windows:
+        placed, displaced = _place(bound, window, layout)
+        late.append(displaced)
+        ranges = window_ranges(window, placed, horizon=horizon, empty=bound.query.empty)
+        said.append(reports(bound, window, placed, _reported(bound, ranges, horizon)))
+    return Answer(pa.concat_tables(said), pa.concat_tables(late))
+
+
+def _reported(bound: BoundQuery, ranges: Ranges, newest: int) -> Ranges:
+    """All windows when the end of the input flushes; otherwise those that the last watermark closes."""
+    if bound.query.flush:
+        return ranges
+    if bound.query.order is Order.ARRIVAL:
+        return ranges.where(ranges.waits_for_nothing)
+    return ranges.where(ranges.closes_at <= newest - bound.query.delay.length)
+
+
+def _place(bound: BoundQuery, window: Window, layout: Layout) -> tuple[Layout, pa.Table]:
+    """The layout without the events that this window cannot place, and those events."""
+    if type(window).place is Window.place:
+        return layout, late_rows(bound, layout.rows.slice(0, 0), "")
+    reasons: dict[int, str] = {}
+    for base, events in layout.events():
+        reasons |= {base + event.ordinal: reason for event, reason in window.place(events)[1]}
+    out = np.fromiter(reasons, np.int64, len(reasons))
+    rejected = late_rows(
+        bound, layout.rows.take(pa.array(out)), list(reasons.values()), window=window.label
+    )
+    keep = np.ones(len(layout.times), np.bool_)
+    keep[out] = False
+    return layout.where(keep), rejected
