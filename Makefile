@@ -44,5 +44,8 @@ format: $(READY)  ## let ruff mend what it can
 bench: $(READY) java redis  ## run the benchmarks: ratios inside one run
 	$(BIN)/python -m benchmarks
 
+figures: $(READY)  ## reproduce the AMTA paper's experiments, with their figures, in docs/benchmarks
+	$(BIN)/python -m benchmarks.amta_paper
+
 clean:  ## remove what was built
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from itertools import product
 from math import log2
 from typing import Any, TypeAlias
 
@@ -29,6 +29,7 @@ from benchmarks.amta_paper.measuring import (
     plain_sum,
     readings,
     require_same,
+    sweeps,
 )
 from sash.aggregation import monoids
 from sash.aggregation.algorithms import MemoryNodes
@@ -43,14 +44,8 @@ REPEATED = 1000
 Values: TypeAlias = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Sizes:
-    exponent: int
-    rounds: int
-
-
-FULL = Sizes(exponent=23, rounds=3)
-QUICK = Sizes(exponent=10, rounds=1)
+FULL, QUICK = 23, 10
+"""Exponents of n."""
 
 
 def counts(n: int) -> list[int]:
@@ -65,40 +60,42 @@ def before(n: int) -> int:
 
 
 def run(*, quick: bool, progress: Progress) -> Chart:
-    sizes = QUICK if quick else FULL
-    n = 1 << sizes.exponent
+    exponent = QUICK if quick else FULL
+    n = 1 << exponent
     evicted = "k [elements evicted]"
     return Chart(
         "2-bulk-eviction",
-        f"Evicting k of n = 2^{sizes.exponent} elements at once",
+        f"Evicting k of n = $2^{{{exponent}}}$ elements at once",
         [
-            Panel("time, compiled kernels (int64 sum)", evicted, "microseconds", timed(n, sizes, progress)),
+            Panel("time, compiled kernels (int64 sum)", evicted, "microseconds", timed(n, quick, progress)),
             Panel(
                 "work of the AMTA, counted",
                 evicted,
                 "combines or node reads, eviction + query",
                 counted(n, progress),
-                y_base=None,
+                logarithmic=False,
             ),
         ],
-        {"elements": n, "rounds": sizes.rounds, "AMTA evictions per round": REPEATED},
+        {"elements": n, "evictions per run at most": REPEATED},
     )
 
 
-def timed(n: int, sizes: Sizes, progress: Progress) -> list[Series]:
+def timed(n: int, quick: bool, progress: Progress) -> list[Series]:
     fast, values = plain_sum(), readings(n)
-    lines = []
-    for name, prepared in (("AMTA", amta), ("DABA lite", daba), ("two stacks", two_stacks)):
-        evict, line = prepared(fast, values), Series(name)
-        for k in counts(n):
-            progress.step(f"timing {name}, {k:,} of {n:,}")
-            line.add(k, evict(k, sizes.rounds) * 1e6)
-        lines.append(line)
-    return lines
+    evictions = {
+        "AMTA": amta(fast, values),
+        "DABA lite": daba(fast, values),
+        "two stacks": two_stacks(fast, values),
+    }
+    lines = {name: Series(name) for name in evictions}
+    for _, (name, evict), k in product(sweeps(quick=quick), evictions.items(), counts(n)):
+        progress.step(f"timing {name}, {k:,} of {n:,}")
+        lines[name].keep_best(k, evict(k) * 1e6)
+    return list(lines.values())
 
 
-Evict = Callable[[int, int], float]
-"""(k, rounds) → seconds for evicting k from a window that has just been filled."""
+Evict = Callable[[int], float]
+"""k → seconds for evicting k from a window that has just been filled."""
 
 
 def amta(fast: Compiled, values: Values) -> Evict:
@@ -115,10 +112,10 @@ def amta(fast: Compiled, values: Values) -> Evict:
     )
     kernel = own_kernel(templates.amta_bulk_evict_often, fast)
 
-    def evict(k: int, rounds: int) -> float:
+    def evict(k: int) -> float:
         arguments = (nodes, tails, folds, stack, spans, full, k)
         require_same(f"AMTA, {k} evicted,", kernel(*arguments, 1), values[k:].sum())
-        return best_seconds(lambda: kernel(*arguments, REPEATED), rounds=rounds) / REPEATED
+        return best_seconds(lambda: kernel(*arguments, REPEATED)) / REPEATED
 
     return evict
 
@@ -129,12 +126,12 @@ def daba(fast: Compiled, values: Values) -> Evict:
     fast.kernel("daba_fill")(fast.columns((values,)), ring, scalars, borders)
     kernel = own_kernel(templates.daba_bulk_evict_on, fast)
 
-    def evict(k: int, rounds: int) -> float:
+    def evict(k: int) -> float:
         times = min(REPEATED, (n - 1) // k)
         # Evictions rewrite the ring, so that every round needs one of its own.
         fresh = lambda: (*copy.deepcopy((ring, scalars, borders)), k, times)  # noqa: E731
         require_same(f"DABA, {times} × {k} evicted,", kernel(*fresh()), values[k * times :].sum())
-        return best_seconds(kernel, rounds=rounds, fresh=fresh) / times
+        return best_seconds(kernel, fresh=fresh) / times
 
     return evict
 
@@ -144,11 +141,11 @@ def two_stacks(fast: Compiled, values: Values) -> Evict:
     columns, suffixes = fast.columns((values,)), fast.empty(n)
     kernel = own_kernel(templates.two_stacks_bulk_evict, fast)
 
-    def evict(k: int, rounds: int) -> float:
+    def evict(k: int) -> float:
         times = min(REPEATED, -(-n // (n - k)) // 2 + 1)
         arguments = (columns, suffixes, k)
         require_same(f"two stacks, {k} evicted,", kernel(*arguments, 1), values[k:].sum())
-        return best_seconds(lambda: kernel(*arguments, times), rounds=rounds) / times
+        return best_seconds(lambda: kernel(*arguments, times)) / times
 
     return evict
 
@@ -188,8 +185,12 @@ def counted(n: int, progress: Progress) -> list[Series]:
     slid = copy.deepcopy(filled)
     slid.evict()
     lines = []
-    for state, begun, gone in (("just filled", filled, 0), ("sliding", slid, 1)):
-        combines, reads = Series(f"combines, window {state}"), Series(f"node reads, window {state}")
+    for state, begun, gone, styles in (
+        ("just filled", filled, 0, ("Log MTA", "FiBA")),
+        ("sliding", slid, 1, ("other", "recalculate")),
+    ):
+        combines = Series(f"combines, {state}", style=styles[0])
+        reads = Series(f"node reads, {state}", style=styles[1])
         for k in counts(n - gone):
             window = copy.deepcopy(begun)
             nodes.reads = 0
@@ -197,5 +198,5 @@ def counted(n: int, progress: Progress) -> list[Series]:
             reads.add(k, nodes.reads)
             require_same(f"AMTA, {k} evicted,", window.query(), suffix_max[k + gone])
         lines += [combines, reads]
-    bound = Series("2 · log₂ n", [1, n - 1], [2 * log2(n)] * 2, dashed=True, style="recalculate")
+    bound = Series("2 · log₂ n", [1, n - 1], [2 * log2(n)] * 2, dashed=True, style="reference")
     return [*lines, bound]

@@ -23,17 +23,25 @@ class Series:
         self.xs.append(x)
         self.ys.append(float(y))
 
+    def keep_best(self, x: Any, y: float) -> None:
+        """Add a point, or lower the one that is there: of several timings the shortest counts."""
+        if x in self.xs:
+            at = self.xs.index(x)
+            self.ys[at] = min(self.ys[at], float(y))
+        else:
+            self.add(x, y)
+
 
 @dataclass
 class Panel:
-    """One pair of axes. A base of None is a linear scale (or, on x, one of categories)."""
+    """One pair of axes. The x axis has powers of two, or else categories."""
 
     title: str
     x: str
     y: str
     series: Sequence[Series]
-    x_base: int | None = 2
-    y_base: int | None = 10
+    powers_of_two: bool = True
+    logarithmic: bool = True
 
 
 @dataclass

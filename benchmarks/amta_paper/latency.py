@@ -1,18 +1,17 @@
 """Experiment 1: what one event costs (insert, evict, query), by window size.
 
-Timed: compiled kernels over a full count window of int64 sums. The time of filling the window is taken off:
-
-    ns an event  =  (time of W + N events − time of W events) / N,     N ≥ 2 W: whole cycles of two stacks
+Timed: compiled kernels over a full count window of int64 sums, without the filling of the window.
 
 Counted: combines of the interpreted classes over the same schedule, mean and worst of an event. The two
-panels answer different questions: the mean is what throughput feels, the worst is what latency feels.
+answer different questions: the mean is what throughput feels, the worst is what latency feels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from itertools import product
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -25,8 +24,13 @@ from benchmarks.amta_paper.measuring import (
     own_kernel,
     plain_sum,
     readings,
+    sliding_nanoseconds,
+    sweeps,
 )
+from sash.aggregation.kernels.vocabulary import Columns
 from sash.aggregators import AMTA, Aggregator, DABALite, FiBA, LogMTA, Recalculate, TwoStacks
+
+Slide: TypeAlias = Callable[[Columns, int, Columns], Any]
 
 CLASSES: dict[str, type[Aggregator]] = {
     "two stacks": TwoStacks,
@@ -58,18 +62,16 @@ def run(*, quick: bool, progress: Progress) -> Chart:
     timed = {name: Series(name) for name in CLASSES}
     mean = {name: Series(name) for name in CLASSES}
     worst = {name: Series(name) for name in CLASSES}
-    for exponent in sizes.timed:
-        for name in CLASSES:
-            progress.step(f"timing {name}, window 2^{exponent}")
-            nanoseconds = timed_event(name, 1 << exponent, sizes)
-            if nanoseconds is not None:
-                timed[name].add(1 << exponent, nanoseconds)
-    for exponent in sizes.counted:
-        for name in CLASSES:
-            progress.step(f"counting combines of {name}, window 2^{exponent}")
-            average, most = counted_event(name, 1 << exponent, sizes)
-            mean[name].add(1 << exponent, average)
-            worst[name].add(1 << exponent, most)
+    for _, exponent, name in product(sweeps(quick=quick), sizes.timed, CLASSES):
+        progress.step(f"timing {name}, window 2^{exponent}")
+        nanoseconds = timed_event(name, 1 << exponent, sizes)
+        if nanoseconds is not None:
+            timed[name].keep_best(1 << exponent, nanoseconds)
+    for exponent, name in product(sizes.counted, CLASSES):
+        progress.step(f"counting combines of {name}, window 2^{exponent}")
+        average, most = counted_event(name, 1 << exponent, sizes)
+        mean[name].add(1 << exponent, average)
+        worst[name].add(1 << exponent, most)
     window = "window size [elements]"
     return Chart(
         "1-latency",
@@ -86,34 +88,27 @@ def run(*, quick: bool, progress: Progress) -> Chart:
 def timed_event(name: str, window: int, sizes: Sizes) -> float | None:
     """Nanoseconds an event; None where recalculation would take too long."""
     fast = plain_sum()
-    events = max(sizes.events, 2 * window)
     if name == "recalculate":
         events = sizes.recalculated // window
-        if events < window // 64:
+        if events < 64:
             return None
-    columns = fast.columns((readings(window + events),))
-    out = fast.empty(window + events)
-    kernel = kernel_of(name)
-
-    def seconds(count: int) -> float:
-        inputs, outputs = tuple(c[:count] for c in columns), tuple(c[:count] for c in out)
-        if name == "FiBA":
-            times = np.arange(count)
-            return best_seconds(lambda: kernel(inputs, times, window, outputs))
-        return best_seconds(lambda: kernel(inputs, window, outputs))
-
-    if name == "recalculate":
-        results = tuple(c[:events] for c in out)
-        return best_seconds(lambda: kernel(columns, window, results)) / events * 1e9
-    return max(seconds(window + events) - seconds(window), 0.0) / events * 1e9
+        columns, out = fast.columns((readings(window + events),)), fast.empty(events)
+        kernel = own_kernel(templates.recalculate, fast)
+        return best_seconds(lambda: kernel(columns, window, out)) / events * 1e9
+    count = window + max(sizes.events, 2 * window)
+    columns, out = fast.columns((readings(count),)), fast.empty(count)
+    return sliding_nanoseconds(sliding_kernel(name), columns, window, out)
 
 
-def kernel_of(name: str) -> Callable[..., Any]:
-    """The compiled form of an algorithm for the plain sum."""
+def sliding_kernel(name: str) -> Slide:
+    """The compiled form of an algorithm for the plain sum: (columns, window, out)."""
     fast = plain_sum()
-    own = {"Log MTA": templates.log_mta, "recalculate": templates.recalculate}
-    shipped = {"two stacks": "two_stacks", "DABA lite": "daba", "AMTA": "amta", "FiBA": "fiba"}
-    return own_kernel(own[name], fast) if name in own else fast.kernel(shipped[name])
+    if name == "Log MTA":
+        return own_kernel(templates.log_mta, fast)
+    if name == "FiBA":
+        fiba = fast.kernel("fiba")
+        return lambda columns, window, out: fiba(columns, np.arange(len(out[0])), window, out)
+    return fast.kernel({"two stacks": "two_stacks", "DABA lite": "daba", "AMTA": "amta"}[name])
 
 
 def counted_event(name: str, size: int, sizes: Sizes) -> tuple[float, int]:

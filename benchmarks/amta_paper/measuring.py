@@ -44,21 +44,41 @@ def own_kernel(template: Callable[..., Any], fast: Compiled) -> Kernel:
     return machine.build(template, Speaker(fast.monoid, fast.shape))
 
 
-def best_seconds(
-    run: Callable[..., Any], *, rounds: int = ROUNDS, fresh: Callable[[], tuple[Any, ...]] = tuple
-) -> float:
-    """The shortest of a few runs, after one that compiles and touches the memory: the others met noise.
+def sweeps(*, quick: bool) -> range:
+    """How often a whole experiment is timed. Each point keeps its best, for other programs disturb for
+    seconds: longer than the rounds of one point, shorter than a sweep."""
+    return range(1 if quick else 3)
+
+
+def best_seconds(run: Callable[..., Any], *, fresh: Callable[[], tuple[Any, ...]] = tuple) -> float:
+    """The shortest of a few runs, after one that compiles and touches the memory.
 
     `fresh` gives each run its arguments, outside the clock: for a run that uses up what it works on.
     """
     run(*fresh())
     best = float("inf")
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         arguments = fresh()
         begin = time.perf_counter()
         run(*arguments)
         best = min(best, time.perf_counter() - begin)
     return best
+
+
+def sliding_nanoseconds(
+    slide: Callable[[Columns, int, Columns], Any], columns: Columns, window: int, out: Columns
+) -> float:
+    """Nanoseconds of an event that slides a full window, for a kernel over all of `columns`.
+
+    (time of W + N events − time of W events) / N             N ≥ 2·W: whole cycles of two stacks
+    """
+
+    def seconds(count: int) -> float:
+        part, results = tuple(c[:count] for c in columns), tuple(c[:count] for c in out)
+        return best_seconds(lambda: slide(part, window, results))
+
+    events = len(columns[0]) - window
+    return max(seconds(window + events) - seconds(window), 0.0) / events * 1e9
 
 
 def require_same(what: str, given: Any, expected: Any) -> None:

@@ -6,6 +6,7 @@ readers; every series has a marker of its own besides. Legends stand below the a
 
 from __future__ import annotations
 
+from math import ceil, floor, log2
 from pathlib import Path
 
 import matplotlib as mpl
@@ -14,28 +15,22 @@ mpl.use("Agg")
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from benchmarks.amta_paper.chart import Chart, Panel, Series
 
 INCHES = (12, 7)
 DPI = 100
-MARKS = [
-    ("#0072B2", "o"),
-    ("#D55E00", "s"),
-    ("#009E73", "^"),
-    ("#CC79A7", "D"),
-    ("#E69F00", "v"),
-    ("#000000", "x"),
-    ("#56B4E9", "P"),
-]
-# The same algorithm looks the same in every figure.
-KNOWN = {
-    "two stacks": 2,
-    "DABA lite": 0,
-    "AMTA": 1,
-    "FiBA": 3,
-    "Log MTA": 4,
-    "recalculate": 5,
+# The same algorithm looks the same in every figure; the others take what comes, in the order of STYLES.
+STYLES = {
+    "DABA lite": ("#0072B2", "o"),
+    "AMTA": ("#D55E00", "s"),
+    "two stacks": ("#009E73", "^"),
+    "FiBA": ("#CC79A7", "D"),
+    "Log MTA": ("#E69F00", "v"),
+    "recalculate": ("#000000", "x"),
+    "other": ("#56B4E9", "P"),
+    "reference": ("#777777", ""),
 }
 
 
@@ -50,7 +45,7 @@ def draw(chart: Chart, directory: Path) -> Path:
         for ax, panel in zip(axes[0], chart.panels, strict=True):
             _draw_panel(ax, panel)
             if not shared:
-                ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.11), ncol=2, frameon=False)
+                ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncol=2, frameon=False)
         if shared:
             handles, labels = axes[0][0].get_legend_handles_labels()
             figure.legend(handles, labels, loc="outside lower center", ncol=len(labels), frameon=False)
@@ -67,28 +62,51 @@ def _share_labels(chart: Chart) -> bool:
 
 def _draw_panel(ax: Axes, panel: Panel) -> None:
     for place, series in enumerate(panel.series):
-        colour, marker = _mark(series, place)
-        line = ("--" if series.dashed else "-") if series.joined else ""
+        colour, marker = _style(series, place)
         ax.plot(
             series.xs,
             series.ys,
-            linestyle=line,
+            linestyle=("--" if series.dashed else "-") if series.joined else "",
             marker="" if series.dashed else marker,
+            # Hollow, so that a series under another one can still be seen.
+            fillstyle="none",
+            markersize=7,
+            markeredgewidth=1.5,
+            linewidth=1.5,
             color=colour,
             label=series.label,
-            linewidth=1.6,
-            markersize=6,
         )
-    if panel.x_base:
-        ax.set_xscale("log", base=panel.x_base)
-    if panel.y_base:
-        ax.set_yscale("log", base=panel.y_base)
+    ax.set(title=panel.title, xlabel=panel.x, ylabel=panel.y)
+    if panel.powers_of_two:
+        _powers_of_two(ax)
+    else:
+        ax.tick_params(axis="x", rotation=30)
+    if panel.logarithmic:
+        _logarithmic(ax)
     else:
         ax.set_ylim(bottom=0)
-    ax.set(title=panel.title, xlabel=panel.x, ylabel=panel.y)
     ax.grid(color="#dddddd", linewidth=0.7)
     ax.set_axisbelow(True)
 
 
-def _mark(series: Series, place: int) -> tuple[str, str]:
-    return MARKS[KNOWN.get(series.style or series.label, place) % len(MARKS)]
+def _style(series: Series, place: int) -> tuple[str, str]:
+    by_place = list(STYLES.values())[place]
+    return STYLES.get(series.style or series.label, by_place)
+
+
+def _powers_of_two(ax: Axes) -> None:
+    """A logarithmic x axis with at most eight ticks, at even steps of the exponent."""
+    ax.set_xscale("log", base=2)
+    low, high = (log2(bound) for bound in ax.get_xlim())
+    step = 1 if high - low < 8 else 2 * ceil((high - low) / 16)
+    ax.set_xticks([2.0**e for e in range(ceil(low), floor(high) + 1) if e % step == 0])
+
+
+def _logarithmic(ax: Axes) -> None:
+    """A logarithmic y axis; over less than two decades with plain numbers at 1, 2, 5."""
+    ax.set_yscale("log")
+    low, high = ax.get_ylim()
+    if high / low < 100:
+        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        ax.yaxis.set_minor_formatter(NullFormatter())

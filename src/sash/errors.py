@@ -6,6 +6,7 @@
     │   ├── UnitError              durations and plain integers mixed
     │   ├── UnknownColumn          no such column; suggests the nearest name
     │   ├── UnknownEngine          no such SECRET profile
+    │   ├── SettingError           the Spark session is set to what cannot work
     │   └── Unsupported            a real thing that this combination does not offer
     ├── AlgebraError               the monoid lacks a property that the algorithm needs
     │   ├── NotInvertible
@@ -17,6 +18,7 @@
     │   └── OutOfOrder             an element older than what a FIFO aggregator already holds
     ├── StoreError                 a store did not do what was asked
     │   ├── CorruptValue           damaged or foreign bytes under a key
+    │   ├── DifferentQuery         a checkpoint that another query made
     │   ├── StoreUnavailable       the server does not answer after bounded retries
     │   └── EpochError             commit, rollback or read of an epoch that is not there
     └── MissingDependency          an optional package or program is not installed (also an ImportError)
@@ -87,6 +89,10 @@ class UnknownEngine(ArgumentError):
     """No SECRET profile of that name."""
 
 
+class SettingError(ArgumentError):
+    """A setting of the Spark session that cannot work; the message has the value that does."""
+
+
 class Unsupported(ArgumentError):
     """Each part exists, but this combination does not: the message says why and what would work."""
 
@@ -129,6 +135,10 @@ class StoreError(SashError):
 
 class CorruptValue(StoreError):
     """Damaged or foreign bytes under a key: never decoded, always named."""
+
+
+class DifferentQuery(StoreError):
+    """A checkpoint that another query made; the message names what differs."""
 
 
 class StoreUnavailable(StoreError, ConnectionError):

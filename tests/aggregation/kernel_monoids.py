@@ -1,7 +1,7 @@
 """Monoids that the kernel tests share: one field and several, commuting and not, ints, floats and bools.
 
-They are written as a user would write them. `AFFINE` composes maps x ↦ a·x + b: it does not commute, so that
-its folds reveal every re-ordering and every element that is missing or counted twice.
+They are written as a user would write them. `AFFINE` composes maps x ↦ a·x + b: it does not commute, so
+that its folds reveal every re-ordering and every element that is missing or counted twice.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ MONOIDS = {"affine": AFFINE, "total": TOTAL}
 
 
 def sorted_window_folds(monoid: Monoid, parts: list[Any], times: list[int], window: int) -> list[Any]:
-    """The definition: insert by time after its equals, drop the oldest when there are too many, fold all."""
+    """The definition: insert by time after its equals, drop the oldest of too many, fold all."""
     held: list[tuple[int, int]] = []
     folds = []
     for i, t in enumerate(times):

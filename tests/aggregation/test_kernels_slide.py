@@ -108,7 +108,7 @@ def test_an_unknown_algorithm_is_refused_with_the_known_ones() -> None:
 
 
 def dismantled(n: int, steps: list[int]) -> None:
-    """Evict `steps` elements at a time from AMTA's forest and DABA's ring; both must hold the fold of the rest."""
+    """Evict so many at a time from AMTA's forest and DABA's ring: both must hold the fold of the rest."""
     fast, columns = lifted(AFFINE, np.random.default_rng(n).integers(0, 10**6, n))
     ready, parts = fast.columns(columns), elements(fast, columns)
     capacity = 1 << (n + 1).bit_length()

@@ -44,6 +44,10 @@ class Stream:
         empty: report windows without events too.
         flush: whether the end of a bounded input closes what is still open (yes, when not said).
         """
+        if flush and not self.source.bounded:
+            raise Unsupported(
+                "flush", flush, "False for a stream, which has no end that could close windows"
+            )
         query = Query(
             windows=windows,
             order=self.order,
@@ -64,7 +68,7 @@ class Stream:
         asked = tuple(_lookback(lookback) for lookback in lookbacks)
         if not asked:
             raise ArgumentError("lookbacks", (), "at least one duration, such as '5 minutes'")
-        query = Query(windows=asked, order=self.order, delay=self.delay)
+        query = Query(windows=asked, order=self.order, delay=self.delay, flush=self.source.bounded)
         return Windowed(self, query, rolling=True)
 
 

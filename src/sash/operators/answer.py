@@ -38,9 +38,16 @@ class Answer:
 
 
 def reports(
-    bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges, *, revisions: Ints | None = None
+    bound: BoundQuery,
+    window: Window,
+    layout: Layout,
+    ranges: Ranges,
+    *,
+    keys: pa.Table,
+    revisions: Ints | None = None,
 ) -> pa.Table:
-    """One row a window (or as many as a function over whole windows answers with)."""
+    """One row a window (or as many as a function over whole windows answers with); `keys` has the key of
+    each slot."""
     if revisions is None:
         revisions = np.zeros(len(ranges), np.int64)
     if isinstance(bound, BoundWhole):
@@ -52,8 +59,8 @@ def reports(
             name: fold_ranges(monoid, layout.rows, ranges, bound.output.field(name).type)
             for name, monoid in bound.aggregates.items()
         }
-    keys = layout.rows.select(list(bound.keys)).take(pa.array(layout.firsts[ranges.slot]))
-    columns: dict[str, Any] = {key: keys[key] for key in bound.keys}
+    owners_keys = keys.take(pa.array(ranges.slot))
+    columns: dict[str, Any] = {key: owners_keys[key] for key in bound.keys}
     columns[WINDOW] = _window_column(bound, window, ranges)
     columns |= values
     if bound.query.corrects:
@@ -72,9 +79,10 @@ def _window_column(bound: BoundQuery, window: Window, ranges: Ranges) -> pa.Stru
     return pa.StructArray.from_arrays(parts, fields=list(bound.window_type))
 
 
-def features(bound: BoundRolling, layout: Layout, lookbacks: Sequence[Ranges]) -> pa.Table:
-    """One row an event: a look-back has one range for each, so that its folds are columns."""
-    table = layout.rows
+def features(bound: BoundRolling, layout: Layout, events: Ints, lookbacks: Sequence[Ranges]) -> pa.Table:
+    """One row for each of the events at these positions: a look-back has one range for each, so that its
+    folds are columns."""
+    table = layout.rows.take(pa.array(events))
     for window, ranges in zip(bound.query.windows, lookbacks, strict=True):
         for name, monoid in bound.aggregates.items():
             feature = bound.feature(name, window)

@@ -44,13 +44,15 @@ def answer(
         horizon = int(times.max()) if len(times) else 0
     if isinstance(bound, BoundRolling):
         lookbacks = [window_ranges(window, layout, horizon=horizon) for window in bound.query.windows]
-        return Answer(features(bound, layout, lookbacks), late[0])
+        return Answer(features(bound, layout, np.arange(table.num_rows), lookbacks), late[0])
+    keys = layout.rows.select(list(bound.keys)).take(pa.array(layout.firsts))
     said = []
     for window in bound.query.windows:
         placed, displaced = _place(bound, window, layout)
         late.append(displaced)
         ranges = window_ranges(window, placed, horizon=horizon, empty=bound.query.empty)
-        said.append(reports(bound, window, placed, _reported(bound, ranges, horizon)))
+        reported = _reported(bound, ranges, horizon)
+        said.append(reports(bound, window, placed, reported, keys=keys))
     return Answer(pa.concat_tables(said), pa.concat_tables(late))
 
 

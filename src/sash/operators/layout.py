@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sash.aggregation.kernels.cuts import cut
 from sash.semantics.event import Event, Order
 
 Ints = NDArray[np.int64]
@@ -34,9 +35,14 @@ class Layout:
         return len(self.offsets) - 1
 
     @property
+    def sizes(self) -> Ints:
+        """How many events each slot has."""
+        return np.diff(self.offsets)
+
+    @property
     def firsts(self) -> Ints:
-        """The position of each slot's first event: the row that a slot's key can be read from."""
-        return self.offsets[:-1]
+        """The positions of the first events of all slots that have one."""
+        return self.offsets[:-1][self.sizes > 0]
 
     def where(self, chosen: NDArray[np.bool_]) -> Layout:
         """The layout of the chosen positions only; slots that lose all their events stay, empty."""
@@ -44,7 +50,16 @@ class Layout:
         return Layout(self.rows.filter(pa.array(chosen)), self.times[chosen], offsets, self.order)
 
     def slot_of_position(self) -> Ints:
-        return np.repeat(np.arange(self.slots), np.diff(self.offsets))
+        return np.repeat(np.arange(self.slots), self.sizes)
+
+    def before(self, time: int) -> Ints:
+        """How many events of each slot have a time below `time`; all of them in arrival order, which does
+        not ask for time."""
+        if self.order is Order.ARRIVAL:
+            return self.sizes
+        slots = np.arange(self.slots)
+        counts: Ints = cut(self.times, self.offsets, slots, np.full(self.slots, time)) - self.offsets[:-1]
+        return counts
 
     def events(self) -> Iterator[tuple[int, list[Event]]]:
         """The events of each slot as objects, with the position of the first, for what is interpreted."""

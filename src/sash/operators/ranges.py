@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
+
+from sash.semantics.window import Extent
 
 Ints = NDArray[np.int64]
 
@@ -37,11 +40,28 @@ class Ranges:
         known: NDArray[np.bool_] = self.closes_at != NEVER
         return known
 
+    @classmethod
+    def of(cls, extents: Iterable[tuple[int, int, Extent]]) -> Ranges:
+        """From extents as objects, each with its slot and the position of the slot's first event."""
+        entries = [_entry(slot, base, extent) for slot, base, extent in extents]
+        return cls(*np.ascontiguousarray(np.array(entries, np.int64).reshape(-1, 7).T))
+
+    def numbered_from(self, first: Ints) -> Ranges:
+        """With `first[slot]` added to every identifier."""
+        return replace(self, id=self.id + first[self.slot])
+
     def where(self, chosen: NDArray[np.bool_]) -> Ranges:
         return self.take(np.flatnonzero(chosen))
 
     def take(self, indexes: Ints) -> Ranges:
         return Ranges(**{field.name: getattr(self, field.name)[indexes] for field in fields(self)})
+
+
+def _entry(slot: int, base: int, extent: Extent) -> tuple[int, ...]:
+    start = MISSING if extent.start is None else extent.start
+    end = MISSING if extent.end is None else extent.end
+    closes_at = NEVER if extent.closes_at is None else extent.closes_at
+    return slot, extent.id, base + extent.lo, base + extent.hi, start, end, closes_at
 
 
 def event_bounds(times: Ints, lo: Ints, hi: Ints) -> tuple[Ints, Ints]:

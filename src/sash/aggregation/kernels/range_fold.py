@@ -38,15 +38,23 @@ def _fold_group(
     back = identity()
     for r in range(begin, until):
         start, stop = lo[r], hi[r]
+        if head <= start < middle and end <= stop <= size:
+            # By far the most frequent case, with half of the comparisons.
+            while end < stop:
+                back = combine(back, load(columns, end))
+                end += 1
+            store(out, r, combine(load(suffixes, start - base), back))
+            head = start
+            continue
         if start < head or stop < end or start > stop or stop > size:
             return r
         if start >= end:
             # Nothing is shared with the ranges before: begin anew, skipping the gap.
             back = identity()
             middle, end = start, start
-        for i in range(end, stop):
-            back = combine(back, load(columns, i))
-        head, end = start, stop
+        while end < stop:
+            back = combine(back, load(columns, end))
+            end += 1
         if start > middle:
             if stop - start > len(suffixes[0]):
                 return r  # only when a later range ends before this one does
@@ -55,11 +63,11 @@ def _fold_group(
             for i in range(stop - 1, start - 1, -1):
                 total = combine(load(columns, i), total)
                 store(suffixes, i - base, total)
+            store(out, r, total)
             back = identity()
-        if start < middle:
-            store(out, r, combine(load(suffixes, start - base), back))
         else:
             store(out, r, back)
+        head = start
     return -1
 
 

@@ -97,14 +97,18 @@ class Speaker:
             case "store":
                 parts = ["element"] if self.shape.scalar else [f"element[{k}]" for k in fields]
                 stored = [self._cast(k, part) if self.plain else part for k, part in enumerate(parts)]
-                lines = [f"    columns[{k}][i] = {value}" for k, value in enumerate(stored)]
+                lines = [
+                    f"    columns[{k}][{'i' if self.plain else 'np.uintp(i)'}] = {value}"
+                    for k, value in enumerate(stored)
+                ]
                 return "\n".join(["def store(columns, i, element):", *lines])
             case _:
                 arrays = ", ".join(f"np.empty(n, {_DTYPE_NAMES[kind]})" for kind in self.shape.fields)
                 return f"def scratch(n):\n    return ({arrays},)"
 
     def _read(self, columns: str, k: int) -> str:
-        return f"{columns}[{k}].item(i)" if self.plain else f"{columns}[{k}][i]"
+        # An unsigned index cannot mean 'from the end': the test for that is a tenth of a short loop.
+        return f"{columns}[{k}].item(i)" if self.plain else f"{columns}[{k}][np.uintp(i)]"
 
     def _cast(self, k: int, value: str) -> str:
         kind = self.shape.fields[k]

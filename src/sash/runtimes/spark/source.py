@@ -10,23 +10,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 
-from sash.errors import Unsupported
 from sash.operators.answer import Answer
 from sash.operators.bound import BoundQuery
 from sash.operators.bounded import answer
 from sash.operators.ranges import MISSING
 from sash.operators.times import to_integers
+from sash.runtimes.spark import columns as by_position
+from sash.runtimes.spark.columns import BUCKET, ORDINAL, arrow_schema, quoted
+from sash.runtimes.spark.requirements import shuffle_partitions
+from sash.runtimes.spark.streaming import StreamingSource
 from sash.semantics.windows import SlideByTimeWindow
 
-BUCKET, ORDINAL, HORIZON = "__sash_bucket", "__sash_ordinal", "__sash_horizon"
+HORIZON = "__sash_horizon"
 BUCKETS_PER_PARTITION = 4
 
 
@@ -39,21 +42,15 @@ class SparkSource:
     bounded = True
 
     @classmethod
-    def of(cls, data: Any) -> SparkSource | None:
+    def of(cls, data: Any) -> SparkSource | StreamingSource | None:
         """The source for `data`, or None when it is not a DataFrame of Spark."""
         if not isinstance(data, DataFrame):
             return None
-        if data.isStreaming:
-            raise Unsupported(
-                "data", "a streaming DataFrame", "a static DataFrame in this version",
-                hint="Read the same data with spark.read instead of spark.readStream.",
-            )  # fmt: skip
-        return cls(data)
+        return StreamingSource(data) if data.isStreaming else cls(data)
 
     @property
     def schema(self) -> pa.Schema:
-        zone = self.df.sparkSession.conf.get("spark.sql.session.timeZone")
-        return to_arrow_schema(self.df.schema, timezone=zone)
+        return arrow_schema(self.df)
 
     def collect(self, bound: BoundQuery) -> pa.Table:
         return self.dataframe(bound).toArrow().cast(bound.output)
@@ -78,15 +75,15 @@ class SparkSource:
     def _windowed(
         self, bound: BoundQuery, columns: list[str], output: pa.Schema, part: Callable[[Answer], pa.Table]
     ) -> DataFrame:
-        # Positional names: applyInArrow looks columns up by name and trips over dots and backticks.
-        places = [f"c{position}" for position in range(len(columns))]
+        places = by_position.places(columns)
+        buckets = shuffle_partitions(self.df.sparkSession) * BUCKETS_PER_PARTITION
         rows = self.df.select(
-            *(F.col(_quoted(name)).alias(place) for name, place in zip(columns, places, strict=True)),
+            *by_position.placed(columns),
             F.monotonically_increasing_id().alias(ORDINAL),
-            self._bucket(bound).alias(BUCKET),
+            by_position.bucket(bound, buckets).alias(BUCKET),
         )
         if _needs_horizon(bound):
-            newest = self.df.agg(F.max(_quoted(bound.time)).alias(HORIZON))
+            newest = self.df.agg(F.max(quoted(bound.time)).alias(HORIZON))
             rows = rows.crossJoin(F.broadcast(newest))
         schema = pa.schema([bound.schema.field(name) for name in columns])
 
@@ -100,23 +97,6 @@ class SparkSource:
             return part(said)
 
         return rows.groupBy(BUCKET).applyInArrow(window, from_arrow_schema(output))
-
-    def _bucket(self, bound: BoundQuery) -> Column:
-        if not bound.keys:
-            return F.lit(0)
-        partitions = int(cast(str, self.df.sparkSession.conf.get("spark.sql.shuffle.partitions", "200")))
-        keys = [_hashable(F.col(_quoted(key)), bound.schema.field(key).type) for key in bound.keys]
-        return F.pmod(F.hash(*keys), F.lit(partitions * BUCKETS_PER_PARTITION))
-
-
-def _quoted(name: str) -> str:
-    """A column's name as Spark's expressions want it: a dot in it is not a field access."""
-    return "`" + name.replace("`", "``") + "`"
-
-
-def _hashable(column: Column, type_: pa.DataType) -> Column:
-    """−0.0 and 0.0 are one key, so they must fall into one bucket."""
-    return column + F.lit(0.0) if pa.types.is_floating(type_) else column
 
 
 def _needs_horizon(bound: BoundQuery) -> bool:

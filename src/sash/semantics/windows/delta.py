@@ -74,7 +74,7 @@ class DeltaWindow(ContextAwareWindow):
         displaced: list[tuple[Event, str]] = []
         for event in events:
             value = event.row[self.attribute]
-            if not _is_number(value):
+            if not is_number(value):
                 displaced.append((event, f"{self.attribute} is not a number"))
             elif placed and value < placed[-1].values[self.attribute]:
                 displaced.append((event, f"{self.attribute} decreased"))
@@ -90,7 +90,7 @@ class DeltaWindow(ContextAwareWindow):
         deltas = [event.row[self.attribute] for event in events]
         for w, trigger in enumerate(_triggers(deltas, self.slide)):
             at = deltas[trigger]
-            lo = bisect_left(deltas, at - _like(at, self.size))
+            lo = bisect_left(deltas, at - like(at, self.size))
             if self.closed == "left":
                 hi, closer = bisect_left(deltas, at), trigger
             else:
@@ -103,16 +103,16 @@ class DeltaWindow(ContextAwareWindow):
 def _triggers(deltas: Sequence[float], slide: float) -> Iterator[int]:
     last = None
     for position, value in enumerate(deltas):
-        if last is None or value - last > _like(value, slide):
+        if last is None or value - last > like(value, slide):
             last = value
             yield position
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
     return isinstance(value, Real | Decimal) and not isinstance(value, bool) and not math.isnan(value)
 
 
-def _like(value: Any, length: float) -> Any:
+def like(value: Any, length: float) -> Any:
     """`length` as something that can be added to `value`: Python does not mix decimals and floats."""
     return Decimal(str(length)) if isinstance(value, Decimal) else length
 

@@ -85,12 +85,12 @@ class PolicyWindow(ContextAwareWindow):
     ) -> Iterator[Extent]:
         lo = 0
         for hi, event in enumerate(events, start=1):
-            lo += self._evicted(events[lo:hi])
+            lo += self.evicted(events[lo:hi])
             w, rest = divmod(hi, self.slide)
             if rest == 0 and (lo < hi or empty):
                 yield spanned(w - 1, events, lo, hi, closes_at=event.time)
 
-    def _evicted(self, window: Sequence[Event]) -> int:
+    def evicted(self, window: Sequence[Event]) -> int:
         """How many events leave: a scan from the head, by definition."""
         total, leaving = self.weigh(window), 0
         while leaving < len(window) and self.asks_out(total, self.weigh(window[: leaving + 1])):

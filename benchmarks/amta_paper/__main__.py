@@ -1,0 +1,68 @@
+"""`python -m benchmarks.amta_paper`: run the experiments, write a figure and its numbers for each."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.amta_paper import bulk_eviction, dimensions, latency, memory, six_monoids
+from benchmarks.amta_paper.measuring import Progress
+from benchmarks.amta_paper.plotting import draw
+
+EXPERIMENTS = (latency, bulk_eviction, six_monoids, memory, dimensions)
+ROOT = Path(__file__).parents[2]
+
+
+def environment() -> dict[str, Any]:
+    """What the numbers depend on besides the code."""
+    packages = ("numba", "numpy", "lmdb", "matplotlib")
+    return {
+        "cores": os.cpu_count(),
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        **{package: importlib.metadata.version(package) for package in packages},
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.amta_paper", description="The five experiments of the AMTA paper."
+    )
+    parser.add_argument("--quick", action="store_true", help="small sizes; the figures mean nothing then")
+    parser.add_argument("--only", type=int, choices=range(1, 6), metavar="N", help="one experiment, 1 to 5")
+    parser.add_argument(
+        "--to", type=Path, metavar="DIRECTORY", help="default: docs/benchmarks; build/benchmarks if quick"
+    )
+    options = parser.parse_args(arguments)
+    directory = options.to or ROOT / ("build" if options.quick else "docs") / "benchmarks"
+    directory.mkdir(parents=True, exist_ok=True)
+    progress = Progress()
+    for number, experiment in enumerate(EXPERIMENTS, start=1):
+        if options.only in (None, number):
+            _run(
+                experiment, f"experiment {number} of {len(EXPERIMENTS)}", directory, progress, options.quick
+            )
+    return 0
+
+
+def _run(experiment: Any, title: str, directory: Path, progress: Progress, quick: bool) -> None:
+    progress.begin(f"{title}: {experiment.__name__.rpartition('.')[2]}")
+    begin = time.perf_counter()
+    chart = experiment.run(quick=quick, progress=progress)
+    figure = draw(chart, directory)
+    data = chart.as_json() | {"environment": environment(), "quick": quick}
+    figure.with_suffix(".json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    progress.end(time.perf_counter() - begin)
+    print(figure)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,95 @@
+"""Experiment 4: what stays in memory when the elements of the window are in a key-value store.
+
+Measured: anonymous memory (RssAnon) that a process holds once its window is full and has slid on, beyond
+what it had with everything imported and compiled. A process for each point, because freed memory is not
+always given back. LMDB's file is mapped; its pages belong to the system's cache and are not counted.
+
+Counted: elements and folds in the operator's own memory. DABA holds all; the AMTA's local part is its tails
+and its stack, everything else lies behind `Nodes`; the window buffer keeps a few chunks of each storey.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.amta_paper import memory_probe
+from benchmarks.amta_paper.chart import Chart, Panel, Series
+from benchmarks.amta_paper.measuring import Progress, readings
+from sash.aggregation import monoids
+from sash.aggregators import AMTA
+
+ROOT = Path(__file__).parents[2]
+
+
+FULL, QUICK = range(16, 25), range(12, 13)
+"""Exponents of the window sizes."""
+
+LABELS = {
+    "daba": "DABA lite",
+    "amta": "AMTA",
+    "memory": "buffer, in memory",
+    "lmdb": "buffer over LMDB",
+}
+
+
+def run(*, quick: bool, progress: Progress) -> Chart:
+    exponents = QUICK if quick else FULL
+    held = {kind: Series(label) for kind, label in LABELS.items()}
+    everything = Series("DABA lite: all")
+    local = Series("AMTA: tails, stack", style="AMTA")
+    resident = Series("buffer over LMDB", style="FiBA")
+    for exponent in exponents:
+        n = 1 << exponent
+        for kind, series in held.items():
+            progress.step(f"filling {series.label}, window 2^{exponent}")
+            found = probed(kind, exponent)
+            # A process that holds less than the noise of its allocator is shown at one page.
+            series.add(n, max(found["bytes"], 4096) / (1 << 20))
+            if kind == "lmdb":
+                resident.add(n, found["resident"])
+        everything.add(n, n)
+        local.add(n, local_part(n))
+    raw = Series("8 bytes × n", dashed=True, style="reference")
+    for exponent in exponents:
+        raw.add(1 << exponent, 8 * (1 << exponent) / (1 << 20))
+    window = "window size [elements]"
+    return Chart(
+        "4-memory",
+        "Memory of one window of int64 sums by window size",
+        [
+            Panel("memory held, measured", window, "megabytes (RssAnon)", [*held.values(), raw]),
+            Panel(
+                "local part, counted", window, "elements and folds in memory", [everything, local, resident]
+            ),
+        ],
+        {"batch": memory_probe.BATCH},
+    )
+
+
+def probed(kind: str, exponent: int) -> dict[str, int]:
+    command = [sys.executable, "-m", memory_probe.__name__, kind, str(exponent)]
+    # Huge pages would round what is held up to the next 2 MB.
+    small_pages = {**os.environ, "NUMPY_MADVISE_HUGEPAGE": "0"}
+    output = subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, text=True, env=small_pages, cwd=ROOT
+    ).stdout
+    found: dict[str, int] = json.loads(output)
+    return found
+
+
+def local_part(n: int) -> int:
+    """The most folds that an AMTA over n elements holds outside its nodes while it slides."""
+    window = AMTA(monoids.max("x").bind(("int",)), pairwise=np.maximum)
+    window.insert_elements(readings(n))
+    most = 0
+    for value in readings(64, seed=2).tolist():
+        window.insert(value)
+        window.evict()
+        most = max(most, len(window._tails) + len(window._stack))
+    return most

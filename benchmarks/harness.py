@@ -1,0 +1,82 @@
+"""What the kernel benchmarks share: contenders that take turns, the best of several rounds, one table.
+
+Times on a shared machine drift by more than the differences that matter. So contenders alternate inside one
+run, the best round of each counts, and only ratios between them are judged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured contender. `limit` is the largest ratio to the yardstick that the project promises."""
+
+    what: str
+    seconds: float
+    ratio: float
+    limit: float | None = None
+
+    @property
+    def reached(self) -> bool:
+        return self.limit is None or self.ratio <= self.limit
+
+
+@dataclass
+class Table:
+    """Rows under a title; printed as they come, written as JSON at the end."""
+
+    title: str
+    yardstick: str
+    rows: list[Row] = field(default_factory=list)
+
+    def start(self) -> None:
+        print(f"\n{self.title}")
+        print(f"{'':<44}{'ms':>10}{'× ' + self.yardstick:>20}{'limit':>9}")
+
+    def add(self, what: str, seconds: float, ratio: float, *, limit: float | None = None) -> None:
+        row = Row(what, seconds, ratio, limit)
+        self.rows.append(row)
+        promised = "" if limit is None else f"≤ {limit:g}"
+        verdict = "" if row.reached else "  not reached"
+        print(f"{what:<44}{1e3 * seconds:>10.4f}{ratio:>20.2f}{promised:>9}{verdict}", flush=True)
+
+
+def race(contenders: Mapping[str, Callable[[], Any]], *, rounds: int) -> dict[str, float]:
+    """Seconds of the best round of each contender, after one round that only warms up."""
+    best = dict.fromkeys(contenders, float("inf"))
+    for turn in range(rounds + 1):
+        for name, run in contenders.items():
+            begin = time.perf_counter()
+            run()
+            elapsed = time.perf_counter() - begin
+            if turn > 0:
+                best[name] = min(best[name], elapsed)
+    return best
+
+
+def options(description: str) -> argparse.Namespace:
+    """The options that every kernel benchmark takes."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--quick", action="store_true", help="small sizes, and no ratio is judged")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="write the tables there as well")
+    parser.add_argument("--rounds", type=int, default=3, help="the best of how many rounds counts")
+    return parser.parse_args()
+
+
+def finish(tables: list[Table], chosen: argparse.Namespace) -> int:
+    """Write the JSON that was asked for; the exit code says whether every promise was kept."""
+    if chosen.json is not None:
+        machine = {"machine": platform.machine(), "python": platform.python_version()}
+        content = machine | {"tables": [asdict(table) for table in tables]}
+        chosen.json.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    kept = all(row.reached for table in tables for row in table.rows)
+    return 0 if kept or chosen.quick else 1

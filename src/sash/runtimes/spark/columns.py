@@ -1,0 +1,48 @@
+"""Columns of a DataFrame as Spark's Python stages want them: by position, and keys by their hash."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from sash.operators.bound import BoundQuery
+
+BUCKET, ORDINAL = "__sash_bucket", "__sash_ordinal"
+
+
+def arrow_schema(df: DataFrame) -> pa.Schema:
+    """The schema of a DataFrame as its rows will come in Arrow."""
+    zone = df.sparkSession.conf.get("spark.sql.session.timeZone")
+    return to_arrow_schema(df.schema, timezone=zone)
+
+
+def places(columns: Sequence[str]) -> list[str]:
+    """Positional names: Spark's Python stages look columns up by name and trip over dots and backticks."""
+    return [f"c{position}" for position in range(len(columns))]
+
+
+def placed(columns: Sequence[str]) -> list[Column]:
+    """The columns under their positional names."""
+    return [F.col(quoted(name)).alias(place) for name, place in zip(columns, places(columns), strict=True)]
+
+
+def quoted(name: str) -> str:
+    """A column's name as Spark's expressions want it: a dot in it is not a field access."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def bucket(bound: BoundQuery, count: int) -> Column:
+    """Which of `count` buckets the row's key belongs to; all rows are in one when there is no key."""
+    if not bound.keys:
+        return F.lit(0)
+    keys = [_hashable(F.col(quoted(key)), bound.schema.field(key).type) for key in bound.keys]
+    return F.pmod(F.hash(*keys), F.lit(count))
+
+
+def _hashable(column: Column, type_: pa.DataType) -> Column:
+    """−0.0 and 0.0 are one key, so they must fall into one bucket."""
+    return column + F.lit(0.0) if pa.types.is_floating(type_) else column

@@ -1,0 +1,145 @@
+"""Rows on their way through Spark: one binary block for a bucket instead of one row for an event.
+
+    rows  =  an Arrow record batch, without its schema: both ends know the query
+    block =  seal(rows)                                 versioned and checksummed, never pickled
+
+Spark's stateful step reads rows one by one, and turns nullable integers into floats on the way; a block
+passes through as it is. The answer goes back in the same way, so that its types stay exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql.types import BinaryType, LongType, StructField, StructType, TimestampType
+
+from sash.aggregation.stores.values import seal, unseal
+from sash.operators.times import to_integers
+from sash.runtimes.spark.clock import Clock
+from sash.runtimes.spark.columns import BUCKET, ORDINAL
+
+ROWS = 2**17
+BYTES = 2**25
+"""A block is cut when it reaches either: large enough to be cheap, small enough for a worker's memory."""
+
+# The stateful step hands rows over as named tuples, which rename what begins with an underscore.
+PACKED_BUCKET, PAYLOAD, NEWEST_AT = "bucket", "payload", "newest"
+EVENTS, LATE, REPORTS = "events", "late", "reports"
+
+PACKED = StructType(
+    [
+        StructField(PACKED_BUCKET, LongType(), nullable=False),
+        StructField(PAYLOAD, BinaryType(), nullable=False),
+        StructField(NEWEST_AT, TimestampType(), nullable=False),
+    ]
+)
+ANSWERED = StructType(
+    [
+        StructField(PAYLOAD, BinaryType(), nullable=False),
+        *(StructField(count, LongType(), nullable=False) for count in (EVENTS, LATE, REPORTS)),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Packer:
+    """Rows → (bucket, block, how far time has come): the function of `mapInArrow` before the shuffle."""
+
+    schema: pa.Schema
+    """Of a block: the columns by position, and the order of arrival."""
+    time: str
+    buckets: tuple[int, ...]
+    clock: Clock
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for table in gathered(batches):
+            yield self._packed(table)
+
+    def _packed(self, table: pa.Table) -> pa.RecordBatch:
+        share = table[BUCKET].to_numpy()
+        order = np.argsort(share, kind="stable")
+        table = table.select(self.schema.names).cast(self.schema).take(pa.array(order))
+        cuts = np.flatnonzero(np.diff(share[order], prepend=-1))
+        numbers, blocks, newest = [], [], []
+        for lo, hi in zip(cuts, np.append(cuts[1:], len(order)), strict=True):
+            rows = table.slice(lo, hi - lo)
+            bucket = self.buckets[share[order[lo]]]
+            numbers.append(bucket)
+            blocks.append(block(_name(bucket), rows))
+            newest.append(self.clock.stamp(to_integers(rows[self.time].drop_null())))
+        return pa.record_batch(
+            [
+                pa.array(numbers, pa.int64()),
+                pa.array(blocks, pa.binary()),
+                pa.array(newest, pa.timestamp("us", "UTC")),
+            ],
+            names=PACKED.names,
+        )
+
+
+@dataclass(frozen=True)
+class Unpacker:
+    """Blocks of answers → rows: the function of `mapInArrow` after the stateful step."""
+
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for payload in batch.column(PAYLOAD):
+                rows = opened(ANSWER, payload.as_buffer(), self.schema)
+                if rows.num_rows:
+                    yield rows
+
+
+ANSWER = b"answer"
+
+
+def block_schema(columns: pa.Schema) -> pa.Schema:
+    """What a block of these input columns holds."""
+    return columns.append(pa.field(ORDINAL, pa.int64()))
+
+
+def rows_of(bucket: int, payloads: Iterable[bytes], schema: pa.Schema) -> pa.Table:
+    """The rows that arrived for a bucket."""
+    return pa.Table.from_batches(
+        [opened(_name(bucket), payload, schema) for payload in payloads], schema=schema
+    )
+
+
+def blocks_of(answer: pa.Table) -> Iterator[bytes]:
+    """An answer, cut into blocks; one that is empty when it says nothing."""
+    rows = min(ROWS, max(1, answer.num_rows * BYTES // max(answer.nbytes, 1)))
+    for start in range(0, max(answer.num_rows, 1), rows):
+        yield block(ANSWER, answer.slice(start, rows))
+
+
+def block(name: bytes, rows: pa.Table) -> bytes:
+    """Rows as one sealed record batch."""
+    (batch,) = rows.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema=rows.schema)]
+    return seal(name, batch.serialize())
+
+
+def opened(name: bytes, payload: bytes | pa.Buffer, schema: pa.Schema) -> pa.RecordBatch:
+    """The rows of a block; CorruptValue unless it is the one of this name."""
+    return pa.ipc.read_record_batch(pa.py_buffer(unseal(name, payload)), schema)
+
+
+def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Spark's small batches, put together until a block is worth cutting."""
+    waiting: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= ROWS or size >= BYTES:
+            yield pa.Table.from_batches(waiting)
+            waiting, rows, size = [], 0, 0
+    if rows:
+        yield pa.Table.from_batches(waiting)
+
+
+def _name(bucket: int) -> bytes:
+    return b"bucket %d" % bucket

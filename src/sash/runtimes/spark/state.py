@@ -1,0 +1,131 @@
+"""An operator in Spark's state store, and in the memory of the worker that wrote it last.
+
+    token    fingerprint of the query · bucket's own name · name of the last writing · timer
+    query    the description of the query, to say what differs
+    header   the operator's, rewritten with every batch
+    chunks   the operator's, number → bytes, each written once
+
+Only the token is always read. A worker that still holds the operator which wrote it goes on with that; any
+other one, or the same one after a batch that was rolled back, reads header and chunks. The name of a
+writing is random, so that no two writings are ever taken for each other.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, LongType, StructField, StructType
+
+from sash.aggregation.stores.values import seal, unseal
+from sash.operators.bound import BoundQuery
+from sash.operators.streaming.protocol import StreamOperator
+from sash.runtimes.spark.fingerprint import canonical, fingerprint, require_same
+
+_BYTES = StructType([StructField("bytes", BinaryType())])
+_NUMBER = StructType([StructField("number", LongType())])
+_TOKEN = struct.Struct("<32s16s16sq")
+_NO_TIMER = -1
+
+
+@dataclass
+class Bucket:
+    """The operator of one bucket while a batch is worked on."""
+
+    number: int
+    name: bytes
+    operator: StreamOperator
+    timer: int | None
+    is_new: bool = False
+
+
+@dataclass
+class Workshop:
+    """The operators that this process has at hand, the most recently used last."""
+
+    limit: int = 256
+    hits: int = 0
+    misses: int = 0
+    _held: OrderedDict[bytes, tuple[bytes, StreamOperator]] = field(default_factory=OrderedDict)
+
+    def take(self, name: bytes, writing: bytes) -> StreamOperator | None:
+        """The operator that made this writing, taken out: a batch that fails must leave no trace of it."""
+        known, operator = self._held.pop(name, (b"", None))
+        if known == writing:
+            self.hits += 1
+            return operator
+        self.misses += 1
+        return None
+
+    def keep(self, name: bytes, writing: bytes, operator: StreamOperator) -> None:
+        self._held[name] = writing, operator
+        while len(self._held) > self.limit:
+            self._held.popitem(last=False)
+
+    def clear(self) -> None:
+        self._held.clear()
+
+
+WORKSHOP = Workshop()
+
+
+class StateOfBuckets:
+    """The state variables of one task. Spark points them at the bucket that it is working on."""
+
+    def __init__(
+        self, handle: StatefulProcessorHandle, *, bound: BoundQuery, operator: type[StreamOperator],
+        description: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        self._bound, self._operator = bound, operator
+        self._description, self._fingerprint = description, fingerprint(description)
+        self._token = handle.getValueState("token", _BYTES)
+        self._query = handle.getValueState("query", _BYTES)
+        self._header = handle.getValueState("header", _BYTES)
+        self._chunks = handle.getMapState("chunks", _NUMBER, _BYTES)
+
+    def load(self, number: int) -> Bucket:
+        """The bucket as it was saved, or a new one; DifferentQuery if another query saved it."""
+        token = self._token.get()
+        if token is None:
+            fresh = self._operator.load(self._bound, None, {})
+            return Bucket(number, uuid4().bytes, fresh, None, is_new=True)
+        query, name, writing, timer = _TOKEN.unpack(unseal(_name(number), token[0]))
+        if query != self._fingerprint:
+            self._require_same_query(number)
+        operator = WORKSHOP.take(name, writing) or self._restored()
+        return Bucket(number, name, operator, None if timer == _NO_TIMER else timer)
+
+    def save(self, bucket: Bucket) -> None:
+        """Write what has changed since the bucket was loaded."""
+        saved = bucket.operator.save()
+        for number, data in saved.written.items():
+            self._chunks.updateValue((number,), (data,))
+        for number in saved.dropped:
+            self._chunks.removeKey((number,))
+        self._header.update((saved.header,))
+        if bucket.is_new:
+            self._query.update((seal(_name(bucket.number), canonical(self._description)),))
+        writing = uuid4().bytes
+        timer = _NO_TIMER if bucket.timer is None else bucket.timer
+        token = _TOKEN.pack(self._fingerprint, bucket.name, writing, timer)
+        self._token.update((seal(_name(bucket.number), token),))
+        WORKSHOP.keep(bucket.name, writing, bucket.operator)
+
+    def _restored(self) -> StreamOperator:
+        header = self._header.get()
+        chunks = {key[0]: value[0] for key, value in self._chunks.iterator()}
+        return self._operator.load(self._bound, None if header is None else header[0], chunks)
+
+    def _require_same_query(self, number: int) -> None:
+        kept = self._query.get()
+        description = b"{}" if kept is None else bytes(unseal(_name(number), kept[0]))
+        require_same(description, self._description)
+
+
+def _name(bucket: int) -> bytes:
+    return b"state of bucket %d" % bucket

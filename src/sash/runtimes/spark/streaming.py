@@ -1,0 +1,158 @@
+"""A streaming DataFrame as input, and a streaming DataFrame as answer.
+
+    select → pack → watermark → groupBy(bucket) → window, in a state store → unpack
+
+Everything between pack and unpack moves one binary block for a bucket instead of rows. Spark drops no row
+on this way, so that what is late is decided by the query and told in its late output. The counts of events,
+late events and reports are in each progress report of the running query, under `observedMetrics`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NoReturn
+from uuid import uuid4
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from sash.errors import Unsupported
+from sash.operators.bound import BoundQuery
+from sash.operators.streaming.protocol import StreamOperator
+from sash.runtimes.spark import columns as by_position
+from sash.runtimes.spark.buckets import bucket_ids
+from sash.runtimes.spark.clock import Clock
+from sash.runtimes.spark.columns import BUCKET, ORDINAL, arrow_schema
+from sash.runtimes.spark.fingerprint import describe
+from sash.runtimes.spark.packing import (
+    ANSWERED,
+    EVENTS,
+    LATE,
+    NEWEST_AT,
+    PACKED,
+    PACKED_BUCKET,
+    PAYLOAD,
+    REPORTS,
+    Packer,
+    Unpacker,
+    block_schema,
+)
+from sash.runtimes.spark.processor import Output, Stage, WindowProcessor
+from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions
+from sash.runtimes.spark.upstream import NEWEST, NEWEST_TICK, Upstream
+
+BUCKETS_PER_PARTITION = 4
+"""Buckets are fixed for the life of a checkpoint; a few more than partitions keep one hot key from holding
+up many others."""
+
+
+@dataclass(frozen=True)
+class StreamingSource:
+    """An unbounded DataFrame."""
+
+    df: DataFrame
+    operator: type[StreamOperator] | None = None
+    """What keeps the windows of a bucket; the one of `sash.operators.streaming` when it is not said."""
+
+    bounded = False
+
+    @property
+    def schema(self) -> pa.Schema:
+        return arrow_schema(self.df)
+
+    def collect(self, bound: BoundQuery) -> NoReturn:
+        self._refuse_to_collect()
+
+    def collect_late(self, bound: BoundQuery) -> NoReturn:
+        self._refuse_to_collect()
+
+    def dataframe(self, bound: BoundQuery) -> DataFrame:
+        return self._windowed(bound, "reports", bound.columns)
+
+    def late_dataframe(self, bound: BoundQuery) -> DataFrame:
+        return self._windowed(bound, "late", list(bound.schema.names))
+
+    def stages(self, bound: BoundQuery) -> list[str]:
+        upstream, partitions = Upstream.of(self.df), shuffle_partitions(self.df.sparkSession)
+        delay = f"a delay of {bound.query.delay}"
+        kept = f"the stream's own watermark, and {delay}" if upstream.columns else delay
+        keys = ", ".join(bound.keys) or "one bucket: no key"
+        return [
+            f"pack {len(bound.columns)} columns into a block for each bucket of ({keys})",
+            f"watermark: {kept}",
+            f"shuffle {len(_buckets(bound, partitions))} buckets to {partitions} partitions",
+            "window and fold, with state in RocksDB",
+            "unpack",
+        ]
+
+    def _refuse_to_collect(self) -> NoReturn:
+        raise Unsupported(
+            "data", "a streaming DataFrame", "bounded for collect()",
+            hint="It has no end: write .dataframe() to a sink with writeStream.",
+        )  # fmt: skip
+
+    def _windowed(self, bound: BoundQuery, output: Output, columns: list[str]) -> DataFrame:
+        upstream, ticks = Upstream.of(self.df), _ticks(bound)
+        upstream.require_about(self.df, bound.time, ticks=ticks)
+        require_streaming(self.df.sparkSession, chained=upstream.derived)
+        buckets = _buckets(bound, shuffle_partitions(self.df.sparkSession))
+        stage = self._stage(bound, output, columns, upstream, len(buckets))
+        rows = self.df.select(
+            *by_position.placed(columns),
+            F.monotonically_increasing_id().alias(ORDINAL),
+            by_position.bucket(bound, len(buckets)).alias(BUCKET),
+        )
+        time = stage.block.names[columns.index(bound.time)]
+        packed = rows.mapInArrow(Packer(stage.block, time, buckets, stage.clock), PACKED)
+        if not upstream.columns:
+            name, delay = NEWEST_TICK if ticks else NEWEST, bound.query.delay.length
+            packed = packed.withColumnRenamed(NEWEST_AT, name)
+            packed = packed.withWatermark(name, stage.clock.spark_delay(delay))
+        answered = (
+            packed.select(PACKED_BUCKET, PAYLOAD)
+            .groupBy(PACKED_BUCKET)
+            .transformWithStateInPandas(
+                WindowProcessor(stage), outputStructType=ANSWERED, outputMode="append", timeMode="eventTime"
+            )
+        )
+        # Two queries may meet in one plan, where these names have to differ.
+        counted = answered.observe(
+            f"sash {output} {uuid4().hex[:8]}",
+            *(F.sum(count).alias(count) for count in (EVENTS, LATE, REPORTS)),
+        )
+        return counted.mapInArrow(Unpacker(stage.schema), from_arrow_schema(stage.schema))
+
+    def _stage(
+        self, bound: BoundQuery, output: Output, columns: list[str], upstream: Upstream, buckets: int
+    ) -> Stage:
+        places = by_position.places(columns)
+        block = [
+            bound.schema.field(name).with_name(place) for name, place in zip(columns, places, strict=True)
+        ]
+        return Stage(
+            bound=bound,
+            output=output,
+            columns=columns,
+            block=block_schema(pa.schema(block)),
+            clock=Clock.of(ticks=_ticks(bound), delay=bound.query.delay.length if upstream.columns else 0),
+            derived=upstream.derived,
+            operator=self.operator or _default_operator(),
+            description=describe(bound, output=output, columns=columns, buckets=buckets),
+        )
+
+
+def _ticks(bound: BoundQuery) -> bool:
+    return bool(pa.types.is_integer(bound.time_type))
+
+
+def _buckets(bound: BoundQuery, partitions: int) -> tuple[int, ...]:
+    """Numbers of buckets, as Spark will spread them; a query without a key has one."""
+    return bucket_ids(partitions=partitions, each=BUCKETS_PER_PARTITION) if bound.keys else (0,)
+
+
+def _default_operator() -> type[StreamOperator]:
+    from sash.operators.streaming import WindowOperator
+
+    return WindowOperator

@@ -1,0 +1,75 @@
+"""The watermarks that a streaming DataFrame comes with: a user's own, or that of the windows before.
+
+Spark allows one watermark on the way from a source to a sink, so a stream that has one keeps it. Which it
+has is read from the analysed plan: a Python stage forgets on which column the watermark was, the plan does
+not.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from sash.errors import ArgumentError, Unsupported
+
+NEWEST, NEWEST_TICK = "__sash_newest", "__sash_newest_tick"
+"""The columns that carry our own watermarks, for timestamps and for integers; told apart in a plan."""
+
+_METADATA = "spark.watermarkDelayMs"
+"""Where Spark notes that a watermark is on a column."""
+
+_NODE = r"^[\s:+\-~']*"
+_WATERMARK = re.compile(_NODE + r"EventTimeWatermark .*?(?P<column>[^\s,]+?)#\d+L?: ")
+_STATEFUL = re.compile(
+    _NODE + r"(TransformWithState|FlatMapGroups\w*WithState|Aggregate|Deduplicate|Distinct|Join)"
+)
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """What is known about time before our own stages begin."""
+
+    columns: tuple[str, ...]
+    """Of the watermarks, as the plan names them; none when there is no watermark yet."""
+    derived: bool
+    """Whether a stateful step lies between them and us: its rows are as old as the watermark that made it
+    emit them, so that they are judged by the one before."""
+
+    @classmethod
+    def of(cls, df: DataFrame) -> Upstream:
+        if type(df).__module__.startswith("pyspark.sql.connect"):
+            raise Unsupported(
+                "data", "a streaming DataFrame of Spark Connect", "one of a classic Spark session",
+                hint="Which watermarks a stream already has is read from its plan, on the driver.",
+            )  # fmt: skip
+        return cls.in_plan(str(df._jdf.queryExecution().analyzed().treeString()))
+
+    @classmethod
+    def in_plan(cls, plan: str) -> Upstream:
+        """What the text of an analysed plan says, from the top down."""
+        columns: list[str] = []
+        derived = False
+        for line in plan.splitlines():
+            watermark = _WATERMARK.match(line)
+            if watermark:
+                columns.append(watermark["column"])
+            elif not columns and _STATEFUL.match(line):
+                derived = True
+        return cls(tuple(columns), derived and bool(columns))
+
+    def require_about(self, df: DataFrame, time: str, *, ticks: bool) -> None:
+        """Refuse a time column that the watermark does not speak about."""
+        watermarked = [field.name for field in df.schema if _METADATA in field.metadata]
+        foreign = [column for column in self.columns if (column == NEWEST_TICK) != ticks]
+        if foreign or (watermarked and time not in watermarked):
+            raise ArgumentError(
+                "time", time, f"what the stream's watermark is on ({_names(watermarked, foreign)})",
+                hint="Spark allows one watermark for a stream; without one, sash.stream sets its own.",
+            )  # fmt: skip
+
+
+def _names(watermarked: list[str], foreign: list[str]) -> str:
+    ours = {NEWEST: "a timestamp of the windows before", NEWEST_TICK: "an integer of the windows before"}
+    return ", ".join(watermarked or [ours.get(column, column) for column in foreign])
