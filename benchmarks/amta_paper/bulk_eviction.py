@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
 from math import log2
 from typing import Any, TypeAlias
@@ -43,7 +44,6 @@ REPEATED = 1000
 
 Values: TypeAlias = NDArray[np.int64]
 
-
 FULL, QUICK = 23, 10
 """Exponents of n."""
 
@@ -51,12 +51,17 @@ FULL, QUICK = 23, 10
 def counts(n: int) -> list[int]:
     """1, then steps of about 2 that are odd (whole powers would suit the blocks too well), up to n − 1."""
     steps = {min(int(2**e * 1.37) | 1, n - 1) for e in range(1, int(log2(n)))}
-    return sorted(steps | {1, n // 2 + 1, 3 * n // 4 + 1, n - 1})
+    return sorted(k for k in steps | {1, n // 2 + 1, 3 * n // 4 + 1, n - 1} if k < n)
 
 
 def before(n: int) -> int:
     """Elements that have come and gone: the window lies across the blocks of the tree, not along them."""
     return n // 7 + 1
+
+
+def ring_size(n: int) -> int:
+    """A power of two with room for the window and for what came before it."""
+    return 1 << (n + before(n)).bit_length()
 
 
 def run(*, quick: bool, progress: Progress) -> Chart:
@@ -97,11 +102,13 @@ def timed(n: int, quick: bool, progress: Progress) -> list[Series]:
 Evict = Callable[[int], float]
 """k → seconds for evicting k from a window that has just been filled."""
 
+Prepared = Callable[[Compiled, Values], Evict]
+
 
 def amta(fast: Compiled, values: Values) -> Evict:
     n = len(values)
     gone = before(n)
-    nodes, tails, folds = fast.empty(2 * n), fast.empty(64), fast.empty(MAX_BLOCKS)
+    nodes, tails, folds = fast.empty(ring_size(n)), fast.empty(64), fast.empty(MAX_BLOCKS)
     stack, spans, full = (
         np.empty(2 * MAX_BLOCKS, np.int64),
         np.empty(4, np.int64),
@@ -122,14 +129,17 @@ def amta(fast: Compiled, values: Values) -> Evict:
 
 def daba(fast: Compiled, values: Values) -> Evict:
     n = len(values)
-    ring, scalars, borders = fast.empty(2 * n), fast.empty(2), np.zeros(6, np.int64)
+    ring, scalars, borders = fast.empty(ring_size(n)), fast.empty(2), np.zeros(6, np.int64)
     fast.kernel("daba_fill")(fast.columns((values,)), ring, scalars, borders)
     kernel = own_kernel(templates.daba_bulk_evict_on, fast)
 
     def evict(k: int) -> float:
         times = min(REPEATED, (n - 1) // k)
+
         # Evictions rewrite the ring, so that every round needs one of its own.
-        fresh = lambda: (*copy.deepcopy((ring, scalars, borders)), k, times)  # noqa: E731
+        def fresh() -> tuple[Any, ...]:
+            return (*copy.deepcopy((ring, scalars, borders)), k, times)
+
         require_same(f"DABA, {times} × {k} evicted,", kernel(*fresh()), values[k * times :].sum())
         return best_seconds(kernel, fresh=fresh) / times
 
@@ -194,9 +204,14 @@ def counted(n: int, progress: Progress) -> list[Series]:
         for k in counts(n - gone):
             window = copy.deepcopy(begun)
             nodes.reads = 0
-            combines.add(k, tally.of(lambda window=window, k=k: (window.bulk_evict(k), window.query())))
+            combines.add(k, tally.of(partial(_evict_and_query, window, k)))
             reads.add(k, nodes.reads)
             require_same(f"AMTA, {k} evicted,", window.query(), suffix_max[k + gone])
         lines += [combines, reads]
     bound = Series("2 · log₂ n", [1, n - 1], [2 * log2(n)] * 2, dashed=True, style="reference")
     return [*lines, bound]
+
+
+def _evict_and_query(window: AMTA, k: int) -> None:
+    window.bulk_evict(k)
+    window.query()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -97,17 +98,17 @@ def timed_event(name: str, window: int, sizes: Sizes) -> float | None:
         return best_seconds(lambda: kernel(columns, window, out)) / events * 1e9
     count = window + max(sizes.events, 2 * window)
     columns, out = fast.columns((readings(count),)), fast.empty(count)
-    return sliding_nanoseconds(sliding_kernel(name), columns, window, out)
+    return sliding_nanoseconds(sliding_kernel(name, count), columns, window, out)
 
 
-def sliding_kernel(name: str) -> Slide:
-    """The compiled form of an algorithm for the plain sum: (columns, window, out)."""
+def sliding_kernel(name: str, events: int) -> Slide:
+    """The compiled form of an algorithm for the plain sum, over at most so many events."""
     fast = plain_sum()
     if name == "Log MTA":
         return own_kernel(templates.log_mta, fast)
     if name == "FiBA":
-        fiba = fast.kernel("fiba")
-        return lambda columns, window, out: fiba(columns, np.arange(len(out[0])), window, out)
+        fiba, times = fast.kernel("fiba"), np.arange(events)
+        return lambda columns, window, out: fiba(columns, times[: len(out[0])], window, out)
     return fast.kernel({"two stacks": "two_stacks", "DABA lite": "daba", "AMTA": "amta"}[name])
 
 
@@ -121,7 +122,7 @@ def counted_event(name: str, size: int, sizes: Sizes) -> tuple[float, int]:
         events = max(1, min(events, (sizes.recalculated >> 4) // size))
     total, most = 0, 0
     for value in readings(events, seed=2).tolist():
-        used = tally.of(lambda value=value: _slide(window, value))
+        used = tally.of(partial(_slide, window, value))
         total, most = total + used, max(most, used)
     return total / events, most
 

@@ -34,8 +34,8 @@ def plain_sum() -> Compiled:
 
 def for_columns(monoid: Monoid, inputs: Mapping[str, NDArray[np.int64]]) -> tuple[Compiled, Columns]:
     """A built-in aggregate as the library runs it on integers, and the elements of these events."""
-    kinds: tuple[Kind, ...] = ("int",) * len(monoid.columns)
-    fast = compiled(monoid.bind(kinds).narrowed(magnitude=1000, events=1 << 32))
+    kinds: list[Kind] = ["int"] * len(monoid.columns)
+    fast = compiled(monoid.bind(tuple(kinds)).narrowed(magnitude=1000, events=1 << 32))
     return fast, fast.columns(fast.lift([inputs[column] for column in monoid.columns]))
 
 

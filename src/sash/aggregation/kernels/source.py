@@ -29,8 +29,8 @@ CARRIED = "__sash_source__"
 """The attribute under which a function carries its text to other processes."""
 
 
-class NoSource(Exception):  # noqa: N818 - a condition that callers handle, not an error that users see
-    """The text of a function cannot be had; the message says why."""
+class NoSource(Exception):
+    """The text of a function cannot be had, and the message says why. Callers handle it."""
 
 
 def remember(monoid: Monoid) -> Monoid:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType, TimestampType
 
 from sash.aggregation.stores.values import seal, unseal
@@ -46,7 +47,10 @@ ANSWERED = StructType(
 
 @dataclass(frozen=True)
 class Packer:
-    """Rows → (bucket, block, how far time has come): the function of `mapInArrow` before the shuffle."""
+    """Rows → (bucket, block, how far time has come): the function of `mapInArrow` before the shuffle.
+
+    Rows are numbered here: Spark has no running number for streams, and a shuffle does not keep their order.
+    """
 
     schema: pa.Schema
     """Of a block: the columns by position, and the order of arrival."""
@@ -55,8 +59,12 @@ class Packer:
     clock: Clock
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        task = TaskContext.get()
+        arrived = 0 if task is None else task.partitionId() << 40
         for table in gathered(batches):
-            yield self._packed(table)
+            ordinals = np.arange(arrived, arrived + table.num_rows)
+            arrived += table.num_rows
+            yield self._packed(table.append_column(ORDINAL, pa.array(ordinals)))
 
     def _packed(self, table: pa.Table) -> pa.RecordBatch:
         share = table[BUCKET].to_numpy()

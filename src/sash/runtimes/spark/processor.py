@@ -90,7 +90,7 @@ class Heard:
 
     def frames(self) -> Iterator[pd.DataFrame]:
         """The answer in blocks; the counts stand with the first."""
-        if not (self.events or self._parts or self.late):
+        if not (self.events or self.late or self.reports):
             return
         counts = (self.events, self.late, self.reports)
         answer = pa.concat_tables(self._parts) if self._parts else self._stage.schema.empty_table()

@@ -24,7 +24,7 @@ from sash.operators.streaming.protocol import StreamOperator
 from sash.runtimes.spark import columns as by_position
 from sash.runtimes.spark.buckets import bucket_ids
 from sash.runtimes.spark.clock import Clock
-from sash.runtimes.spark.columns import BUCKET, ORDINAL, arrow_schema
+from sash.runtimes.spark.columns import BUCKET, arrow_schema
 from sash.runtimes.spark.fingerprint import describe
 from sash.runtimes.spark.packing import (
     ANSWERED,
@@ -99,11 +99,8 @@ class StreamingSource:
         require_streaming(self.df.sparkSession, chained=upstream.derived)
         buckets = _buckets(bound, shuffle_partitions(self.df.sparkSession))
         stage = self._stage(bound, output, columns, upstream, len(buckets))
-        rows = self.df.select(
-            *by_position.placed(columns),
-            F.monotonically_increasing_id().alias(ORDINAL),
-            by_position.bucket(bound, len(buckets)).alias(BUCKET),
-        )
+        bucket = by_position.bucket(bound, len(buckets)).alias(BUCKET)
+        rows = self.df.select(*by_position.placed(columns), bucket)
         time = stage.block.names[columns.index(bound.time)]
         packed = rows.mapInArrow(Packer(stage.block, time, buckets, stage.clock), PACKED)
         if not upstream.columns:
@@ -120,7 +117,7 @@ class StreamingSource:
         # Two queries may meet in one plan, where these names have to differ.
         counted = answered.observe(
             f"sash {output} {uuid4().hex[:8]}",
-            *(F.sum(count).alias(count) for count in (EVENTS, LATE, REPORTS)),
+            *(F.coalesce(F.sum(count), F.lit(0)).alias(count) for count in (EVENTS, LATE, REPORTS)),
         )
         return counted.mapInArrow(Unpacker(stage.schema), from_arrow_schema(stage.schema))
 

@@ -1,0 +1,88 @@
+"""Every benchmark program runs to its end with --quick and shows its results. No time is judged here."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.__main__ import programs
+
+ROOT = Path(__file__).parents[2]
+FIGURES = ["1-latency", "2-bulk-eviction", "3-monoids", "4-memory", "5-dimensions"]
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def pixels(path: Path) -> tuple[int, int]:
+    """Width and height, from the header of a PNG file."""
+    content = path.read_bytes()
+    assert content.startswith(b"\x89PNG\r\n\x1a\n")
+    width, height = struct.unpack(">II", content[16:24])
+    return width, height
+
+
+@pytest.mark.parametrize("name", [name for name in programs() if name != "amta_paper"])
+def test_every_program_runs_quickly_and_prints_a_table(name: str) -> None:
+    done = run(f"benchmarks.{name}", "--quick")
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) > 2
+
+
+def test_the_experiments_of_the_amta_paper_write_a_figure_and_its_numbers_each(tmp_path: Path) -> None:
+    done = run("benchmarks.amta_paper", "--quick", "--to", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        name + suffix for name in FIGURES for suffix in (".json", ".png")
+    )
+    for name in FIGURES:
+        figure = tmp_path / f"{name}.png"
+        assert pixels(figure) == (1200, 700)
+        assert figure.stat().st_size < 150_000
+        data = json.loads(figure.with_suffix(".json").read_text())
+        assert data["quick"] is True
+        assert all(series["ys"] for panel in data["panels"] for series in panel["series"])
+        # Where the numbers come from, but not from whose machine.
+        assert {"cores", "python", "numba", "numpy"} <= data["environment"].keys()
+        assert os.uname().nodename not in json.dumps(data)
+
+
+def test_the_figures_of_a_full_run_are_in_the_documentation() -> None:
+    directory = ROOT / "docs" / "benchmarks"
+    text = (directory / "README.md").read_text()
+    for name in FIGURES:
+        figure = directory / f"{name}.png"
+        assert f"({figure.name})" in text
+        assert pixels(figure) == (1200, 700)
+        assert figure.stat().st_size < 150_000
+        assert json.loads(figure.with_suffix(".json").read_text())["quick"] is False
+
+
+def test_the_runner_lists_every_program_with_a_sentence() -> None:
+    done = run("benchmarks", "--list")
+    assert done.returncode == 0
+    lines = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
+    assert lines == programs()
+    assert {"amta_paper", "kvs"} <= lines.keys()
+    assert all(sentence for sentence in lines.values())
+
+
+def test_the_runner_runs_what_it_is_asked_for_and_says_how_it_went() -> None:
+    done = run("benchmarks", "--quick", "kvs")
+    assert done.returncode == 0, done.stderr
+    assert "lmdb, durable" in done.stdout
+    assert "exit code 0" in done.stdout
+
+
+def test_the_runner_refuses_a_name_that_it_does_not_know() -> None:
+    done = run("benchmarks", "kvz")
+    assert done.returncode == 2
+    assert "no benchmark is named 'kvz'" in done.stderr
