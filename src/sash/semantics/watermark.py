@@ -43,13 +43,17 @@ class Watermark:
     def observe(self, times: Iterable[int]) -> None:
         """Events with these times have arrived."""
         for time in times:
-            self.horizon = _later(self.horizon, time)
+            self.see(time)
             self.advance_to(time - self._delay)
+
+    def see(self, time: int) -> None:
+        """The stream has come as far as `time`; what is expected does not change by that."""
+        self.horizon = _later(self.horizon, time)
 
     def advance_to(self, time: int) -> None:
         """No event before `time` is expected any more."""
         self.value = _later(self.value, time)
-        self.horizon = _later(self.horizon, time)
+        self.see(time)
 
     def has_reached(self, time: int) -> bool:
         return self.value is not None and self.value >= time

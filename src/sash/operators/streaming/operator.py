@@ -71,7 +71,7 @@ class WindowOperator:
         late.append(late_rows(self.bound, rows.filter(pa.array(~on_time)), Lateness.TOO_LATE.value))
         rows, times = rows.filter(pa.array(on_time)), times[on_time]
         if len(times):
-            self.clock.horizon = max(int(times.max()), self.clock.horizon or int(times.max()))
+            self.clock.see(int(times.max()))
             self._hold(rows, times)
         return pa.concat_tables(late)
 

@@ -28,7 +28,8 @@ BYTES = 2**25
 
 # The stateful step hands rows over as named tuples, which rename what begins with an underscore.
 PACKED_BUCKET, PAYLOAD, NEWEST_AT = "bucket", "payload", "newest"
-EVENTS, LATE, REPORTS = "events", "late", "reports"
+COUNTS = ("events", "late", "reports", "restored")
+"""What each progress report tells; `restored` are the operators that had to be read from the state store."""
 
 PACKED = StructType(
     [
@@ -40,7 +41,7 @@ PACKED = StructType(
 ANSWERED = StructType(
     [
         StructField(PAYLOAD, BinaryType(), nullable=False),
-        *(StructField(count, LongType(), nullable=False) for count in (EVENTS, LATE, REPORTS)),
+        *(StructField(count, LongType(), nullable=False) for count in COUNTS),
     ]
 )
 
@@ -53,7 +54,7 @@ class Packer:
     """
 
     schema: pa.Schema
-    """Of a block: the columns by position, and the order of arrival."""
+    """Of a block: the order of arrival is its last column."""
     time: str
     buckets: tuple[int, ...]
     clock: Clock
@@ -103,11 +104,6 @@ class Unpacker:
 
 
 ANSWER = b"answer"
-
-
-def block_schema(columns: pa.Schema) -> pa.Schema:
-    """What a block of these input columns holds."""
-    return columns.append(pa.field(ORDINAL, pa.int64()))
 
 
 def rows_of(bucket: int, payloads: Iterable[bytes], schema: pa.Schema) -> pa.Table:

@@ -14,9 +14,8 @@ There is one timer a bucket, at the next watermark that has something to close.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pyarrow as pa
@@ -27,78 +26,48 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
-from sash.operators.bound import BoundQuery
-from sash.operators.streaming.protocol import StreamOperator
-from sash.runtimes.spark.clock import Clock
 from sash.runtimes.spark.columns import ORDINAL
-from sash.runtimes.spark.packing import EVENTS, LATE, PAYLOAD, REPORTS, blocks_of, rows_of
+from sash.runtimes.spark.packing import COUNTS, PAYLOAD, blocks_of, rows_of
+from sash.runtimes.spark.stage import Stage
 from sash.runtimes.spark.state import Bucket, StateOfBuckets
 
 if TYPE_CHECKING:
     from pyspark.sql.pandas._typing import DataFrameLike
 
-Output = Literal["reports", "late"]
-
-
-@dataclass(frozen=True)
-class Stage:
-    """A query as its executors know it."""
-
-    bound: BoundQuery
-    output: Output
-    columns: list[str]
-    """The input columns that it reads, in the order of a block."""
-    block: pa.Schema
-    clock: Clock
-    derived: bool
-    """Whether the rows come from another stateful step."""
-    operator: type[StreamOperator]
-    description: Mapping[str, Any]
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Of the answer."""
-        return self.bound.output if self.output == "reports" else self.bound.late_output
-
 
 class Heard:
-    """What an operator says in the course of one call."""
+    """What the operator of a bucket says in the course of one call."""
 
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
+    def __init__(self, stage: Stage, bucket: Bucket) -> None:
+        self._stage, self._bucket = stage, bucket
         self._parts: list[pa.Table] = []
-        self.events = self.late = self.reports = 0
+        self._counts = dict.fromkeys(COUNTS, 0) | {"restored": int(bucket.restored)}
 
-    def advance(self, bucket: Bucket, watermark: int) -> None:
-        said = bucket.operator.advance(watermark)
-        self._take(said.reports, said.late)
+    def advance(self, watermark: int) -> None:
+        said = self._bucket.operator.advance(watermark)
+        self._take("reports", said.reports)
+        self._take("late", said.late)
 
-    def insert(self, bucket: Bucket, rows: pa.Table) -> None:
-        self.events += rows.num_rows
-        arrived = rows.select(self._stage.block.names[:-1]).rename_columns(self._stage.columns)
-        late = bucket.operator.insert(arrived, rows[ORDINAL].to_numpy())
-        self._take(None, late)
+    def insert(self, rows: pa.Table) -> None:
+        self._counts["events"] += rows.num_rows
+        arrived = rows.drop_columns(ORDINAL).rename_columns(self._stage.columns)
+        self._take("late", self._bucket.operator.insert(arrived, rows[ORDINAL].to_numpy()))
 
-    def _take(self, reports: pa.Table | None, late: pa.Table) -> None:
-        self.late += late.num_rows
-        if reports is not None:
-            self.reports += reports.num_rows
-        wanted = reports if self._stage.output == "reports" else late
-        if wanted is not None and wanted.num_rows:
+    def _take(self, output: str, part: pa.Table) -> None:
+        self._counts[output] += part.num_rows
+        if output == self._stage.output and part.num_rows:
             schema = self._stage.schema
-            self._parts.append(wanted.select(schema.names).cast(schema))
+            self._parts.append(part.select(schema.names).cast(schema))
 
     def frames(self) -> Iterator[pd.DataFrame]:
         """The answer in blocks; the counts stand with the first."""
-        if not (self.events or self.late or self.reports):
+        counts = self._counts
+        if not any(counts.values()):
             return
-        counts = (self.events, self.late, self.reports)
         answer = pa.concat_tables(self._parts) if self._parts else self._stage.schema.empty_table()
         for block in blocks_of(answer):
-            yield pd.DataFrame(
-                {PAYLOAD: [block], **dict(zip((EVENTS, LATE, REPORTS), counts, strict=True))}
-            )
-            counts = (0, 0, 0)
+            yield pd.DataFrame({PAYLOAD: [block], **counts})
+            counts = dict.fromkeys(COUNTS, 0)
 
 
 class WindowProcessor(StatefulProcessor):
@@ -121,11 +90,11 @@ class WindowProcessor(StatefulProcessor):
         payloads = (payload for frame in rows for payload in frame[PAYLOAD])
         arrived = rows_of(bucket.number, payloads, self._stage.block)
         now = timerValues.getCurrentWatermarkInMs()
-        watermark, heard = self._stage.clock.watermark(now), Heard(self._stage)
+        watermark, heard = self._stage.clock.watermark(now), Heard(self._stage, bucket)
         if not self._stage.derived:
-            heard.advance(bucket, watermark)
-        heard.insert(bucket, arrived)
-        heard.advance(bucket, watermark)
+            heard.advance(watermark)
+        heard.insert(arrived)
+        heard.advance(watermark)
         self._set_timer(bucket, now)
         # Before the first row goes out: whoever reads the answer may stop at any row.
         self._state.save(bucket)
@@ -138,8 +107,8 @@ class WindowProcessor(StatefulProcessor):
         if bucket.timer == expiredTimerInfo.getExpiryTimeInMs():
             bucket.timer = None  # Spark removes a timer that has expired by itself
         now = timerValues.getCurrentWatermarkInMs()
-        heard = Heard(self._stage)
-        heard.advance(bucket, self._stage.clock.watermark(now))
+        heard = Heard(self._stage, bucket)
+        heard.advance(self._stage.clock.watermark(now))
         self._set_timer(bucket, now)
         self._state.save(bucket)
         yield from heard.frames()

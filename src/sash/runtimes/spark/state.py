@@ -42,6 +42,8 @@ class Bucket:
     operator: StreamOperator
     timer: int | None
     is_new: bool = False
+    restored: bool = False
+    """Whether the operator was read from the state store."""
 
 
 @dataclass
@@ -49,18 +51,12 @@ class Workshop:
     """The operators that this process has at hand, the most recently used last."""
 
     limit: int = 256
-    hits: int = 0
-    misses: int = 0
     _held: OrderedDict[bytes, tuple[bytes, StreamOperator]] = field(default_factory=OrderedDict)
 
     def take(self, name: bytes, writing: bytes) -> StreamOperator | None:
         """The operator that made this writing, taken out: a batch that fails must leave no trace of it."""
         known, operator = self._held.pop(name, (b"", None))
-        if known == writing:
-            self.hits += 1
-            return operator
-        self.misses += 1
-        return None
+        return operator if known == writing else None
 
     def keep(self, name: bytes, writing: bytes, operator: StreamOperator) -> None:
         self._held[name] = writing, operator
@@ -97,8 +93,14 @@ class StateOfBuckets:
         query, name, writing, timer = _TOKEN.unpack(unseal(_name(number), token[0]))
         if query != self._fingerprint:
             self._require_same_query(number)
-        operator = WORKSHOP.take(name, writing) or self._restored()
-        return Bucket(number, name, operator, None if timer == _NO_TIMER else timer)
+        at_hand = WORKSHOP.take(name, writing)
+        return Bucket(
+            number,
+            name,
+            at_hand or self._restored(),
+            None if timer == _NO_TIMER else timer,
+            restored=at_hand is None,
+        )
 
     def save(self, bucket: Bucket) -> None:
         """Write what has changed since the bucket was loaded."""

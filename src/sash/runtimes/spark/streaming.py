@@ -25,22 +25,10 @@ from sash.runtimes.spark import columns as by_position
 from sash.runtimes.spark.buckets import bucket_ids
 from sash.runtimes.spark.clock import Clock
 from sash.runtimes.spark.columns import BUCKET, arrow_schema
-from sash.runtimes.spark.fingerprint import describe
-from sash.runtimes.spark.packing import (
-    ANSWERED,
-    EVENTS,
-    LATE,
-    NEWEST_AT,
-    PACKED,
-    PACKED_BUCKET,
-    PAYLOAD,
-    REPORTS,
-    Packer,
-    Unpacker,
-    block_schema,
-)
-from sash.runtimes.spark.processor import Output, Stage, WindowProcessor
+from sash.runtimes.spark.packing import ANSWERED, COUNTS, NEWEST_AT, PACKED, PACKED_BUCKET, PAYLOAD
+from sash.runtimes.spark.processor import WindowProcessor
 from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions
+from sash.runtimes.spark.stage import Output, Stage
 from sash.runtimes.spark.upstream import NEWEST, NEWEST_TICK, Upstream
 
 BUCKETS_PER_PARTITION = 4
@@ -69,10 +57,10 @@ class StreamingSource:
         self._refuse_to_collect()
 
     def dataframe(self, bound: BoundQuery) -> DataFrame:
-        return self._windowed(bound, "reports", bound.columns)
+        return self._windowed(bound, "reports")
 
     def late_dataframe(self, bound: BoundQuery) -> DataFrame:
-        return self._windowed(bound, "late", list(bound.schema.names))
+        return self._windowed(bound, "late")
 
     def stages(self, bound: BoundQuery) -> list[str]:
         upstream, partitions = Upstream.of(self.df), shuffle_partitions(self.df.sparkSession)
@@ -93,18 +81,23 @@ class StreamingSource:
             hint="It has no end: write .dataframe() to a sink with writeStream.",
         )  # fmt: skip
 
-    def _windowed(self, bound: BoundQuery, output: Output, columns: list[str]) -> DataFrame:
+    def _windowed(self, bound: BoundQuery, output: Output) -> DataFrame:
         upstream, ticks = Upstream.of(self.df), _ticks(bound)
         upstream.require_about(self.df, bound.time, ticks=ticks)
         require_streaming(self.df.sparkSession, chained=upstream.derived)
-        buckets = _buckets(bound, shuffle_partitions(self.df.sparkSession))
-        stage = self._stage(bound, output, columns, upstream, len(buckets))
-        bucket = by_position.bucket(bound, len(buckets)).alias(BUCKET)
-        rows = self.df.select(*by_position.placed(columns), bucket)
-        time = stage.block.names[columns.index(bound.time)]
-        packed = rows.mapInArrow(Packer(stage.block, time, buckets, stage.clock), PACKED)
+        delay = bound.query.delay.length
+        stage = Stage(
+            bound=bound,
+            output=output,
+            buckets=_buckets(bound, shuffle_partitions(self.df.sparkSession)),
+            clock=Clock.of(ticks=ticks, delay=delay if upstream.columns else 0),
+            derived=upstream.derived,
+            operator=self.operator or _default_operator(),
+        )
+        bucket = by_position.bucket(bound, len(stage.buckets)).alias(BUCKET)
+        packed = self.df.select(*by_position.placed(stage.columns), bucket).mapInArrow(stage.packer, PACKED)
         if not upstream.columns:
-            name, delay = NEWEST_TICK if ticks else NEWEST, bound.query.delay.length
+            name = NEWEST_TICK if ticks else NEWEST
             packed = packed.withColumnRenamed(NEWEST_AT, name)
             packed = packed.withWatermark(name, stage.clock.spark_delay(delay))
         answered = (
@@ -117,27 +110,9 @@ class StreamingSource:
         # Two queries may meet in one plan, where these names have to differ.
         counted = answered.observe(
             f"sash {output} {uuid4().hex[:8]}",
-            *(F.coalesce(F.sum(count), F.lit(0)).alias(count) for count in (EVENTS, LATE, REPORTS)),
+            *(F.coalesce(F.sum(count), F.lit(0)).alias(count) for count in COUNTS),
         )
-        return counted.mapInArrow(Unpacker(stage.schema), from_arrow_schema(stage.schema))
-
-    def _stage(
-        self, bound: BoundQuery, output: Output, columns: list[str], upstream: Upstream, buckets: int
-    ) -> Stage:
-        places = by_position.places(columns)
-        block = [
-            bound.schema.field(name).with_name(place) for name, place in zip(columns, places, strict=True)
-        ]
-        return Stage(
-            bound=bound,
-            output=output,
-            columns=columns,
-            block=block_schema(pa.schema(block)),
-            clock=Clock.of(ticks=_ticks(bound), delay=bound.query.delay.length if upstream.columns else 0),
-            derived=upstream.derived,
-            operator=self.operator or _default_operator(),
-            description=describe(bound, output=output, columns=columns, buckets=buckets),
-        )
+        return counted.mapInArrow(stage.unpacker, from_arrow_schema(stage.schema))
 
 
 def _ticks(bound: BoundQuery) -> bool:
