@@ -87,7 +87,7 @@ def main() -> int:
         for count in sorted({1, threads}):
             name = f"range_fold, {keys} keys, {count} thread{'s'[: count - 1]}"
             contenders[name] = _ranges(fast, columns, ranges, offsets, count)
-            limits[name] = RANGE_FOLD_LIMIT if count == threads else None
+            limits[name] = RANGE_FOLD_LIMIT if count == 1 else None
         tables.append(_measured(monoid.name, n, contenders, limits, chosen.rounds))
 
     exact, compensated = monoids.sum("x").bind(("int",)), monoids.sum("x").bind(("float",))

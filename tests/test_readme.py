@@ -24,5 +24,7 @@ def test_a_python_block_of_the_readme_runs(spark: SparkSession, block: str) -> N
 def test_the_simulated_answers_in_the_readme_are_right() -> None:
     import sash
 
-    for call, answer in re.findall(r"^(sash\.secret\.simulate\(.*?\)) {2,}# (\[.*\])$", README.read_text(), re.M):
+    said = re.findall(r"^(sash\.secret\.simulate\(.*?\)) {2,}# (\[.*\])$", README.read_text(), re.M)
+    assert said
+    for call, answer in said:
         assert eval(call, {"sash": sash}) == eval(answer)

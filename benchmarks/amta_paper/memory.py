@@ -27,7 +27,7 @@ from sash.aggregators import AMTA
 ROOT = Path(__file__).parents[2]
 
 
-FULL, QUICK = range(16, 25), range(12, 13)
+FULL, QUICK = range(16, 25, 2), range(12, 13)
 """Exponents of the window sizes."""
 
 LABELS = {

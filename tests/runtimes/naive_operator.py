@@ -1,7 +1,7 @@
 """A streaming operator that remembers everything and asks the reference: slow, obvious, and honest.
 
-It stands between the Spark runtime and the definition, so that what a test finds is the runtime's fault. Its
-state is one Arrow stream for each batch, and a log of what happened in which order.
+It stands between the Spark runtime and the definition, so that what a test finds is the runtime's fault.
+Its state is one Arrow stream for each batch, and a log of what happened in which order.
 """
 
 from __future__ import annotations
@@ -78,14 +78,13 @@ class NaiveOperator:
         by_clock = query.empty or any(isinstance(window, SlideByTimeWindow) for window in query.windows)
         if by_clock or query.emit.when is When.EVERY:
             return now + 1
-        closing = [
-            extent.closes_at
-            for events in self._accepted().values()
-            for window in query.windows
-            for extent in window.extents(window.place(arrange(events, query.order))[0], horizon=now)
-            if extent.closes_at is not None and extent.closes_at > now
-        ]
-        return min(closing, default=None)
+        upcoming: list[int | None] = []
+        for events in self._accepted().values():
+            for window in query.windows:
+                placed, displaced = window.place(arrange(events, query.order))
+                upcoming += [extent.closes_at for extent in window.extents(placed, horizon=now)]
+                upcoming += [event.time for event, _ in displaced]
+        return min((time for time in upcoming if time is not None and time > now), default=None)
 
     def _outcome(self) -> Outcome:
         return evaluate(self._query, self._batches())

@@ -10,6 +10,7 @@ skipped. The tie rule makes both order-aware, hence not commutative.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from sash.aggregation.monoid import Kind, Monoid
@@ -27,19 +28,7 @@ def argmin(value: str, by: str) -> Monoid:
     >>> fold(argmin("who", "t"), [{"who": "a", "t": 2}, {"who": "b", "t": 1}, {"who": "c", "t": 1}])
     'b'
     """
-    return Monoid(
-        name="argmin",
-        columns=(column_name("value", value), column_name("by", by)),
-        identity=_no_one,
-        lift=_contender,
-        combine=_lowest,
-        lower=_value,
-        idempotent=True,
-        encode=encode,
-        decode=decode,
-        specialise=_typed_champion,
-        result=same_as(0),
-    )
+    return _champion("argmin", value, by, _lowest)
 
 
 def argmax(value: str, by: str) -> Monoid:
@@ -49,12 +38,16 @@ def argmax(value: str, by: str) -> Monoid:
     >>> fold(argmax("who", "t"), [{"who": "a", "t": 1}, {"who": "b", "t": 2}, {"who": "c", "t": 2}])
     'b'
     """
+    return _champion("argmax", value, by, _highest)
+
+
+def _champion(name: str, value: str, by: str, combine: Callable[[Champion, Champion], Champion]) -> Monoid:
     return Monoid(
-        name="argmax",
+        name=name,
         columns=(column_name("value", value), column_name("by", by)),
         identity=_no_one,
         lift=_contender,
-        combine=_highest,
+        combine=combine,
         lower=_value,
         idempotent=True,
         encode=encode,

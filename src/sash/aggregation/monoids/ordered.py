@@ -7,6 +7,7 @@ longest_increasing_run        max { k : xᵢ < xᵢ₊₁ < … < xᵢ₊ₖ₋�
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -38,19 +39,7 @@ def first(column: str) -> Monoid:
     >>> fold(first("x"), [{"x": None}, {"x": "a"}, {"x": "b"}])
     'a'
     """
-    return Monoid(
-        name="first",
-        columns=(column_name("column", column),),
-        identity=_unseen,
-        lift=_seen,
-        combine=_older,
-        lower=_value,
-        idempotent=True,
-        encode=encode,
-        decode=decode,
-        specialise=_typed_seen,
-        result=same_as(0),
-    )
+    return _one_of_two("first", column, _older)
 
 
 def last(column: str) -> Monoid:
@@ -60,12 +49,16 @@ def last(column: str) -> Monoid:
     >>> fold(last("x"), [{"x": "a"}, {"x": "b"}, {"x": None}])
     'b'
     """
+    return _one_of_two("last", column, _newer)
+
+
+def _one_of_two(name: str, column: str, combine: Callable[[Any, Any], Any]) -> Monoid:
     return Monoid(
-        name="last",
+        name=name,
         columns=(column_name("column", column),),
         identity=_unseen,
         lift=_seen,
-        combine=_newer,
+        combine=combine,
         lower=_value,
         idempotent=True,
         encode=encode,

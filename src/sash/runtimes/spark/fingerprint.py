@@ -32,7 +32,7 @@ FORMAT = 1
 _CODE = f"code of Python {sys.version_info.major}.{sys.version_info.minor}"
 
 
-def describe(bound: BoundQuery, *, output: str, columns: list[str], buckets: int) -> dict[str, Any]:
+def describe(bound: BoundQuery, *, output: str, buckets: int) -> dict[str, Any]:
     """The query as JSON. `output` says whether it emits reports or late events."""
     query = bound.query
     return {
@@ -42,7 +42,7 @@ def describe(bound: BoundQuery, *, output: str, columns: list[str], buckets: int
         "buckets (4 for each of spark.sql.shuffle.partitions)": buckets,
         "time": bound.time,
         "key": list(bound.keys),
-        "columns": {name: str(bound.schema.field(name).type) for name in columns},
+        "columns": {name: str(bound.schema.field(name).type) for name in bound.columns},
         "windows": {window.label: _plain(window) for window in query.windows},
         "aggregates": {name: _plain(monoid) for name, monoid in query.aggregates.items()},
         "computation": _plain(bound.computation) if isinstance(bound, BoundWhole) else None,

@@ -29,7 +29,7 @@ BYTES = 2**25
 # The stateful step hands rows over as named tuples, which rename what begins with an underscore.
 PACKED_BUCKET, PAYLOAD, NEWEST_AT = "bucket", "payload", "newest"
 COUNTS = ("events", "late", "reports", "restored")
-"""What each progress report tells; `restored` are the operators that had to be read from the state store."""
+"""What each progress report tells; `restored` counts the operators read from the state store."""
 
 PACKED = StructType(
     [
@@ -50,7 +50,7 @@ ANSWERED = StructType(
 class Packer:
     """Rows → (bucket, block, how far time has come): the function of `mapInArrow` before the shuffle.
 
-    Rows are numbered here: Spark has no running number for streams, and a shuffle does not keep their order.
+    Rows are numbered here: Spark has no running number for streams, and a shuffle loses their order.
     """
 
     schema: pa.Schema

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -19,6 +20,15 @@ Output = Literal["reports", "late"]
 
 
 @dataclass(frozen=True)
+class BoundToAllColumns(BoundQuery):
+    """A query that reads every column of its input: a late event is told as it came."""
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.schema.names)
+
+
+@dataclass(frozen=True)
 class Stage:
     """One stateful step and the two that pack and unpack around it."""
 
@@ -30,12 +40,21 @@ class Stage:
     """Whether the rows come from another stateful step."""
     operator: type[StreamOperator]
 
-    @property
-    def columns(self) -> list[str]:
-        """The input columns that it reads: a late event is told as it came."""
-        return self.bound.columns if self.output == "reports" else list(self.bound.schema.names)
+    @classmethod
+    def of(
+        cls, bound: BoundQuery, output: Output, *, buckets: tuple[int, ...], clock: Clock, derived: bool,
+        operator: type[StreamOperator],
+    ) -> Stage:  # fmt: skip
+        if output == "late" and bound.columns != bound.schema.names:
+            bound = BoundToAllColumns(bound.query, bound.schema, bound.time, bound.keys)
+        return cls(bound, output, buckets, clock, derived, operator)
 
     @property
+    def columns(self) -> list[str]:
+        """The input columns that it reads, in the order of a block."""
+        return self.bound.columns
+
+    @cached_property
     def block(self) -> pa.Schema:
         """Of the rows on their way to a bucket: the columns by position, and the order of arrival."""
         fields = [
@@ -44,15 +63,15 @@ class Stage:
         ]
         return pa.schema([*fields, pa.field(ORDINAL, pa.int64())])
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """Of the answer."""
         return self.bound.output if self.output == "reports" else self.bound.late_output
 
-    @property
+    @cached_property
     def description(self) -> dict[str, Any]:
         """What a checkpoint must have been made by."""
-        return describe(self.bound, output=self.output, columns=self.columns, buckets=len(self.buckets))
+        return describe(self.bound, output=self.output, buckets=len(self.buckets))
 
     @property
     def packer(self) -> Packer:

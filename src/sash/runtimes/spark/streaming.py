@@ -86,9 +86,9 @@ class StreamingSource:
         upstream.require_about(self.df, bound.time, ticks=ticks)
         require_streaming(self.df.sparkSession, chained=upstream.derived)
         delay = bound.query.delay.length
-        stage = Stage(
-            bound=bound,
-            output=output,
+        stage = Stage.of(
+            bound,
+            output,
             buckets=_buckets(bound, shuffle_partitions(self.df.sparkSession)),
             clock=Clock.of(ticks=ticks, delay=delay if upstream.columns else 0),
             derived=upstream.derived,

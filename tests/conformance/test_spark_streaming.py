@@ -1,0 +1,73 @@
+"""The transcripts, run in micro-batches: all of them in process, through packer, processor, state and
+unpacker; one of each file as a streaming query on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sash.api.query import WindowQuery
+from sash.operators.streaming.protocol import StreamOperator
+from sash.runtimes.spark.streaming import StreamingSource
+from tests.conformance import stanza as stanza_module
+from tests.conformance.stanza import Stanza
+from tests.conformance.streamed import (
+    batches_of,
+    bound_query,
+    expected_missed,
+    expected_told,
+    first_of_each_file,
+    missed_of,
+    streamed_stanzas,
+    told_of,
+)
+from tests.runtimes.micro_batches import DryStream, Ran, Sleepless, stream_batches
+from tests.runtimes.naive_operator import NaiveOperator
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.mark.parametrize("operator", [NaiveOperator, Sleepless], ids=["naive", "real"])
+@pytest.mark.parametrize("stanza", streamed_stanzas(), ids=str)
+def test_micro_batches_in_process_give_what_the_transcript_says(
+    stanza: Stanza, operator: type[StreamOperator]
+) -> None:
+    bound, batches = bound_query(stanza), batches_of(stanza)
+    assert told_of(stanza, DryStream(bound, operator).run(batches)) == expected_told(stanza)
+    late = DryStream(bound, operator, output="late").run(batches)
+    assert missed_of(stanza, late) == expected_missed(stanza)
+
+
+@pytest.fixture(scope="module")
+def one_partition(spark: SparkSession) -> Iterator[SparkSession]:
+    """A stanza has a handful of events; every further partition would only add to the time of a batch."""
+    from pyspark.cloudpickle import register_pickle_by_value
+
+    register_pickle_by_value(stanza_module)
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", "1")
+    yield spark
+    spark.conf.set("spark.sql.shuffle.partitions", before)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("stanza", first_of_each_file(), ids=str)
+def test_a_streaming_query_gives_what_the_transcript_says(
+    one_partition: SparkSession, stanza: Stanza
+) -> None:
+    source = StreamingSource(stream_batches(one_partition, batches_of(stanza)), operator=Sleepless)
+    ran = Ran(WindowQuery(source, bound_query(stanza)).dataframe())
+    assert told_of(stanza, ran.rows) == expected_told(stanza)
+
+
+@pytest.mark.spark
+def test_the_late_output_of_a_streaming_query_is_what_the_transcript_says(
+    one_partition: SparkSession,
+) -> None:
+    (stanza,) = [s for s in first_of_each_file() if s.title.startswith("lateness")]
+    source = StreamingSource(stream_batches(one_partition, batches_of(stanza)))
+    ran = Ran(WindowQuery(source, bound_query(stanza)).late().dataframe())
+    assert missed_of(stanza, ran.rows) == expected_missed(stanza) != {}

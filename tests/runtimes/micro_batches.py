@@ -1,0 +1,186 @@
+"""Streams cut into micro-batches: on Spark from files, and in process with Spark's own test double.
+
+In both, the watermark of a batch is that of the batches before it, and after the last batch one without
+data closes what the watermark has reached.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.cloudpickle import register_pickle_by_value
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
+from pyspark.sql.streaming.tws_tester import TwsTester
+
+from sash.api.stream import Stream
+from sash.operators.bound import BoundQuery
+from sash.operators.streaming import WindowOperator
+from sash.operators.streaming.protocol import StreamOperator
+from sash.runtimes.spark.clock import Clock
+from sash.runtimes.spark.columns import BUCKET, places
+from sash.runtimes.spark.packing import COUNTS, NEWEST_AT, PACKED_BUCKET, PAYLOAD
+from sash.runtimes.spark.processor import WindowProcessor
+from sash.runtimes.spark.stage import Output, Stage
+from sash.runtimes.spark.state import WORKSHOP
+from tests.runtimes import naive_operator, strategies
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# Spark's workers need not be able to import the tests.
+register_pickle_by_value(naive_operator)
+register_pickle_by_value(strategies)
+
+EPOCH = 1_700_000_000
+
+
+def write_batches(folder: Path, batches: Sequence[pa.Table], *, first: int = 0) -> None:
+    """One file a batch. The file source takes them by the time of their last change."""
+    for number, batch in enumerate(batches, start=first):
+        path = folder / f"{number:04}.parquet"
+        pq.write_table(batch, path)
+        os.utime(path, (EPOCH + number, EPOCH + number))
+
+
+def read_batches(spark: SparkSession, folder: Path, schema: pa.Schema) -> DataFrame:
+    """The files of a folder as a stream, one a micro-batch."""
+    reader = spark.readStream.schema(from_arrow_schema(schema)).option("maxFilesPerTrigger", 1)
+    return reader.parquet(str(folder))
+
+
+def stream_batches(spark: SparkSession, batches: Sequence[pa.Table]) -> DataFrame:
+    folder = Path(tempfile.mkdtemp(prefix="sash-batches-"))
+    write_batches(folder, batches)
+    return read_batches(spark, folder, batches[0].schema)
+
+
+class Ran:
+    """What a streaming query said until it had nothing more to say."""
+
+    def __init__(self, df: DataFrame, *, checkpoint: str | None = None) -> None:
+        self.tables: list[pa.Table] = []
+        query = (
+            df.writeStream.outputMode("append")
+            .foreachBatch(lambda batch, number: self.tables.append(batch.toArrow()))
+            .option("checkpointLocation", checkpoint or tempfile.mkdtemp(prefix="sash-checkpoint-"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        self.progress = query.recentProgress
+
+    @property
+    def table(self) -> pa.Table:
+        return pa.concat_tables(self.tables)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        return self.table.to_pylist()
+
+    def counted(self, count: str, *, output: str = "reports") -> int:
+        """The sum of one of our counts over all micro-batches."""
+        return sum(
+            row[count]
+            for progress in self.progress
+            for name, row in progress.observedMetrics.items()
+            if name.startswith(f"sash {output}")
+        )
+
+
+def with_operator(stream: Stream, operator: type[StreamOperator] | None) -> Stream:
+    """The stream, with another operator behind its windows."""
+    return replace(stream, source=replace(stream.source, operator=operator))
+
+
+class Sleepless(WindowOperator):
+    """The real operator, woken by every watermark: what it says when it is asked, not when it asks."""
+
+    def wakes_at(self) -> int | None:
+        return None if self.clock.value is None else self.clock.value + 1
+
+
+class DryStream:
+    """A streaming query without Spark's engine: its packer, processor and unpacker, one after the other.
+
+    The state store is Spark's in-memory double. When `forgetful`, the operators at hand are forgotten
+    between batches, so that every batch begins from what was saved.
+    """
+
+    BUCKETS = (3, 1, 4)
+
+    def __init__(
+        self, bound: BoundQuery, operator: type[StreamOperator], *, output: Output = "reports",
+        forgetful: bool = True,
+    ) -> None:  # fmt: skip
+        clock = Clock.of(ticks=pa.types.is_integer(bound.time_type))
+        buckets = self.BUCKETS if bound.keys else self.BUCKETS[:1]
+        self.stage = Stage.of(bound, output, buckets=buckets, clock=clock, derived=False, operator=operator)
+        self.delay = int(clock.spark_delay(bound.query.delay.length).split()[0])
+        self.engine = _MicroBatches(WindowProcessor(self.stage))
+        self.forgetful = forgetful
+        self.newest = self.watermark = 0
+        self.counts = dict.fromkeys(COUNTS, 0)
+
+    def run(self, batches: Sequence[pa.Table]) -> list[dict[str, Any]]:
+        """All batches, and one without data for what the last watermark closes."""
+        return [row for batch in (*batches, None) for row in self.batch(batch)]
+
+    def batch(self, table: pa.Table | None) -> list[dict[str, Any]]:
+        """The rows that come out of one micro-batch."""
+        if self.forgetful:
+            WORKSHOP.clear()
+        self.watermark = max(self.watermark, self.newest - self.delay)
+        payloads: dict[int, list[bytes]] = {}
+        for packed in [] if table is None else self.stage.packer(self._placed(table).to_batches()):
+            self.newest = max(self.newest, pc.max(packed[NEWEST_AT].cast(pa.int64())).as_py() // 1000)
+            for bucket, payload in zip(packed[PACKED_BUCKET], packed[PAYLOAD], strict=True):
+                payloads.setdefault(bucket.as_py(), []).append(payload.as_py())
+        answered = self.engine.batch(self.watermark, payloads)
+        for count in COUNTS:
+            self.counts[count] += sum(int(frame[count].iloc[0]) for frame in answered)
+        blocks = pa.table({PAYLOAD: pa.array([frame[PAYLOAD].iloc[0] for frame in answered], pa.binary())})
+        return [row for rows in self.stage.unpacker(blocks.to_batches()) for row in rows.to_pylist()]
+
+    def _placed(self, table: pa.Table) -> pa.Table:
+        columns, keys = self.stage.columns, list(self.stage.bound.keys)
+        words = (
+            [repr(list(row.values())).encode() for row in table.select(keys).to_pylist()] if keys else []
+        )
+        share = [sum(word) % len(self.stage.buckets) for word in words] or [0] * table.num_rows
+        rows = table.select(columns).rename_columns(places(columns))
+        return rows.append_column(BUCKET, pa.array(share, pa.int32()))
+
+
+class _MicroBatches(TwsTester):
+    """Spark's double of a state store, driven in Spark's order: the rows of a batch, then the timers."""
+
+    def __init__(self, processor: WindowProcessor) -> None:
+        super().__init__(processor, timeMode="EventTime", eventTimeExtractor=lambda row: 2**62)
+
+    def batch(self, watermark: int, payloads: dict[int, list[bytes]]) -> list[pd.DataFrame]:
+        self._currentWatermarkMs = watermark
+        self.handle.setWatermark(watermark)
+        now, frames = TimerValues(-1, watermark), []
+        for bucket, blocks in payloads.items():
+            self.handle.setGroupingKey(bucket)
+            arrived = iter([pd.DataFrame({PAYLOAD: blocks})])
+            frames += self.processor.handleInputRows((bucket,), arrived, now)
+        timers = self.handle._timers
+        for bucket in list(timers.getAllKeysWithTimers()):
+            self.handle.setGroupingKey(bucket)
+            for expiry in [at for at in timers.listTimers(bucket) if at <= watermark]:
+                frames += self.processor.handleExpiredTimer(
+                    key=(bucket,), timerValues=now, expiredTimerInfo=ExpiredTimerInfo(expiry)
+                )
+                self.handle.deleteTimer(expiry)
+        return frames

@@ -1,0 +1,240 @@
+"""Packing, processor, state and timers, in process: any stream in any micro-batches, against the reference."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sash.aggregation import monoids
+from sash.errors import CorruptValue, DifferentQuery
+from sash.operators.bound import BoundQuery
+from sash.operators.streaming.protocol import StreamOperator
+from sash.semantics import windows
+from sash.semantics.durations import Duration, Unit
+from sash.semantics.event import Order
+from sash.semantics.query import Emit, Query, When
+from sash.semantics.reference import Arrival, Batch, Outcome, evaluate
+from sash.semantics.window import Window
+from sash.semantics.windows import SlideByTimeWindow
+from tests.runtimes.micro_batches import DryStream, Sleepless
+from tests.runtimes.naive_operator import NaiveOperator
+from tests.runtimes.strategies import any_window, arrivals
+from tests.runtimes.tables import rows_of, table_of
+
+TYPES = {"e": pa.int64(), "x": pa.int64()}
+AGGREGATES = {"n": monoids.count(), "s": monoids.sum("x"), "held": monoids.collect("e")}
+
+
+def bound_query(query: Query) -> BoundQuery:
+    return BoundQuery(query, table_of([], TYPES).schema, "t", ("k",))
+
+
+@st.composite
+def cut(draw: st.DrawFn) -> list[list[Arrival]]:
+    """A stream in a few micro-batches."""
+    stream = draw(arrivals(max_size=24))
+    cuts = sorted(draw(st.lists(st.integers(0, len(stream)), max_size=4)))
+    edges = [0, *cuts, len(stream)]
+    return [stream[lo:hi] for lo, hi in pairwise(edges)]
+
+
+@st.composite
+def queries(draw: st.DrawFn) -> Query:
+    asked = draw(st.lists(any_window, min_size=1, max_size=2))
+    named = tuple(window.named(f"w{number}") for number, window in enumerate(asked))
+    if draw(st.booleans()) and all(Order.ARRIVAL in window.orders for window in named):
+        return Query(named, AGGREGATES, order=Order.ARRIVAL, empty=draw(st.booleans()), flush=False)
+    emits = [Emit(), Emit(When.CHANGE), Emit(When.EVERY, Duration(5, Unit.TICKS))]
+    if any(isinstance(window, SlideByTimeWindow) for window in named):
+        emits = [Emit()]  # how far other buckets have come is not known before the watermark says so
+    return Query(
+        named,
+        AGGREGATES,
+        delay=Duration(draw(st.sampled_from([0, 0, 4, 30])), Unit.TICKS),
+        allowed_lateness=Duration(draw(st.sampled_from([0, 0, 3, 20])), Unit.TICKS),
+        emit=draw(st.sampled_from(emits)),
+        empty=draw(st.booleans()),
+        flush=False,
+    )
+
+
+def expected(outcome: Outcome, query: Query) -> list[tuple]:
+    several = len(query.windows) > 1
+    return sorted(
+        (
+            (r.key, r.window if several else None, r.id, r.start, r.end, *r.values.values(), r.revision)
+            for r in outcome.reports
+        ),
+        key=repr,
+    )
+
+
+def observed(rows: list[dict], query: Query) -> list[tuple]:
+    shown = [
+        (
+            row["k"],
+            row["window"].get("name"),
+            row["window"]["id"],
+            row["window"]["start"],
+            row["window"]["end"],
+            *(row[name] for name in AGGREGATES),
+            row.get("revision", 0),
+        )
+        for row in rows
+    ]
+    return sorted(shown, key=repr)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    query=queries(),
+    batches=cut(),
+    operator=st.sampled_from([NaiveOperator, Sleepless]),
+    forgetful=st.booleans(),
+)
+def test_oracle_reports_are_those_of_the_reference_in_any_micro_batches(
+    query: Query, batches: list[list[Arrival]], operator: type[StreamOperator], forgetful: bool
+) -> None:
+    outcome = evaluate(query, [Batch(tuple(batch)) for batch in batches])
+    dry = DryStream(bound_query(query), operator, forgetful=forgetful)
+    rows = dry.run([table_of(batch, TYPES) for batch in batches])
+    assert observed(rows, query) == expected(outcome, query)
+    assert dry.counts["events"] == sum(map(len, batches))
+    assert (dry.counts["reports"], dry.counts["late"]) == (len(outcome.reports), len(outcome.late))
+
+
+@settings(max_examples=100, deadline=None)
+@given(query=queries(), batches=cut(), operator=st.sampled_from([NaiveOperator, Sleepless]))
+def test_oracle_late_events_are_those_of_the_reference_in_any_micro_batches(
+    query: Query, batches: list[list[Arrival]], operator: type[StreamOperator]
+) -> None:
+    outcome = evaluate(query, [Batch(tuple(batch)) for batch in batches])
+    late = sorted((entry.arrival.values["e"], entry.reason, entry.window or "") for entry in outcome.late)
+    dry = DryStream(bound_query(query), operator, output="late")
+    rows = dry.run([table_of(batch, TYPES) for batch in batches])
+    assert sorted((row["e"], row["late_reason"], row["late_window"] or "") for row in rows) == late
+
+
+def tumbling(size: int = 10, **changes: object) -> Query:
+    return replace(Query((windows.tumbling(size),), AGGREGATES, flush=False), **changes)
+
+
+def table(*times: int | None) -> pa.Table:
+    return table_of([Arrival(t, "a", {"e": n, "x": 1}) for n, t in enumerate(times)], TYPES)
+
+
+def test_an_operator_at_hand_is_not_read_again() -> None:
+    dry = DryStream(bound_query(tumbling()), NaiveOperator, forgetful=False)
+    dry.run([table(1), table(2), table(15)])
+    assert dry.counts["restored"] == 0
+    other = DryStream(bound_query(tumbling()), NaiveOperator, forgetful=True)
+    other.run([table(1), table(2), table(15)])
+    assert other.counts["restored"] == 3  # two batches, and the timer of the third
+
+
+def test_an_operator_whose_batch_was_rolled_back_is_not_trusted() -> None:
+    patient = tumbling(delay=Duration(10, Unit.TICKS))
+    dry = DryStream(bound_query(patient), NaiveOperator, forgetful=False)
+    dry.batch(table(1))
+    states = dry.engine.handle.value_states | dry.engine.handle.map_states
+    before = {name: _copied(state.state) for name, state in states.items()}
+    dry.batch(table(2, 3))
+    for name, state in states.items():
+        state.state = before[name]
+    dry.batch(table(2, 3))
+    (row,) = dry.run([table(30)])
+    assert (row["n"], dry.counts["restored"]) == (3, 1)
+
+
+def _copied(state: dict) -> dict:
+    return {key: dict(value) if isinstance(value, dict) else value for key, value in state.items()}
+
+
+def test_a_bucket_has_one_timer_and_it_moves_to_the_next_window_that_can_close() -> None:
+    # t        0        10        20   25   30
+    #           e1                     e2
+    # closes            ^                   ^
+    dry = DryStream(bound_query(tumbling()), NaiveOperator)
+    shift = dry.stage.clock.shift
+    dry.batch(table(1))
+    assert _timers(dry) == [shift + 10]
+    dry.batch(table(25))
+    dry.batch(None)
+    assert _timers(dry) == [shift + 30]
+
+
+def _timers(dry: DryStream) -> list[int]:
+    timers = dry.engine.handle._timers
+    return [at for bucket in timers.getAllKeysWithTimers() for at in timers.listTimers(bucket)]
+
+
+def resumed(before: DryStream, query: Query, operator: type[StreamOperator] = NaiveOperator) -> DryStream:
+    """Another query on the state that one has left."""
+    after = DryStream(bound_query(query), operator)
+    for name, state in before.engine.handle.value_states.items():
+        after.engine.handle.value_states[name].state = state.state
+    for name, state in before.engine.handle.map_states.items():
+        after.engine.handle.map_states[name].state = state.state
+    after.engine.handle._timers, after.newest = before.engine.handle._timers, before.newest
+    return after
+
+
+def test_the_same_query_goes_on_where_it_was() -> None:
+    dry = DryStream(bound_query(tumbling()), NaiveOperator)
+    dry.batch(table(1))
+    (row,) = resumed(dry, tumbling()).run([table(2, 30)])
+    assert row["n"] == 2
+
+
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [
+        (tumbling(20), r"windows\.time\(10, 10\)"),
+        (tumbling(delay=Duration(5, Unit.TICKS)), "delay was '0' and is '5'"),
+        (tumbling(emit=Emit(When.CHANGE)), "emit was 'close' and is 'change'"),
+        (tumbling(empty=True), "empty was False and is True"),
+        (tumbling(aggregates={"n": monoids.count()}), r"aggregates\.held was"),
+    ],
+    ids=["window", "delay", "emit", "empty", "aggregates"],
+)
+def test_another_query_on_the_same_state_is_refused_and_told_what_differs(other: Query, says: str) -> None:
+    dry = DryStream(bound_query(tumbling()), NaiveOperator)
+    dry.batch(table(1))
+    with pytest.raises(DifferentQuery, match=says):
+        resumed(dry, other).batch(table(2))
+
+
+def test_damaged_state_is_refused_and_named() -> None:
+    dry = DryStream(bound_query(tumbling()), NaiveOperator)
+    dry.batch(table(1))
+    state = dry.engine.handle.value_states["token"].state
+    (bucket,) = state
+    state[bucket] = (state[bucket][0][:-1] + b"?",)
+    with pytest.raises(CorruptValue, match=f"state of bucket {bucket}"):
+        dry.batch(table(2))
+
+
+def test_a_batch_without_rows_says_nothing() -> None:
+    dry = DryStream(bound_query(tumbling()), NaiveOperator)
+    assert dry.run([table(), table()]) == []
+
+
+@pytest.mark.parametrize("window", [windows.tumbling(10), windows.count(2)], ids=str)
+def test_a_stream_without_a_key_is_one_bucket(window: Window) -> None:
+    bound = BoundQuery(replace(tumbling(), windows=(window,)), table_of([], TYPES).schema, "t", ())
+    dry = DryStream(bound, NaiveOperator)
+    rows = dry.run([table(1, 2), table(3, 30)])
+    assert [row["held"] for row in rows][:1] == [[0, 1] if window == windows.count(2) else [0, 1, 0]]
+
+
+def test_rows_of_keeps_its_shape() -> None:
+    bound = bound_query(tumbling())
+    rows = DryStream(bound, NaiveOperator).run([table(1, 11)])
+    assert rows_of(pa.Table.from_pylist(rows, schema=bound.output), AGGREGATES) == [
+        ("a", None, 0, 0, 10, 1, 1, [0])
+    ]
