@@ -39,6 +39,6 @@ def run(spark: SparkSession, files: str, sink: str, checkpoint: str) -> None:
 
 
 if __name__ == "__main__":
-    session = sash.session(master="local[2]", app="stream to be killed", spark_sql_shuffle_partitions="2")
+    session = sash.session(master="local[1]", app="stream to be killed", spark_sql_shuffle_partitions="2")
     session.sparkContext.setLogLevel("OFF")
     run(session, *sys.argv[1:])

@@ -1,4 +1,4 @@
-"""Packing, processor, state and timers, in process: any stream in any micro-batches, against the reference."""
+"""Packer, processor, state and timers, in process: any stream in any micro-batches, as the reference does."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _METADATA = "spark.watermarkDelayMs"
 """Where Spark notes that a watermark is on a column."""
 
 _NODE = r"^[\s:+\-~']*"
-_WATERMARK = re.compile(_NODE + r"EventTimeWatermark .*?(?P<column>[^\s,]+?)#\d+L?: ")
+_WATERMARK = re.compile(_NODE + r"EventTimeWatermark [^,]+, (?P<column>.+?)#\d+L?: ")
 _STATEFUL = re.compile(
     _NODE + r"(TransformWithState|FlatMapGroups\w*WithState|Aggregate|Deduplicate|Distinct|Join)"
 )

@@ -1,0 +1,141 @@
+"""SIGKILL of driver, JVM and workers at many moments of one stream: its sink cannot tell.
+
+    offsets/b ──> Python workers ──> state/…/b ──> _spark_metadata/b ──> commits/b ──> offsets/b + 1
+       planned                         state saved      in the sink           done
+
+A kill falls right on one of these steps, or a random moment after it, or anywhere since the start.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import random
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from tests.faults import run_stream
+from tests.faults.victim import Victim
+from tests.runtimes.micro_batches import write_batches
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+PROGRAM = Path(run_stream.__file__)
+EVENTS = 40
+"""In each file: ten seconds of three keys, one of them null."""
+
+STEPS = (
+    "checkpoint/offsets",
+    "checkpoint/state/0/1",
+    "sink/_spark_metadata",
+    "checkpoint/commits",
+    "checkpoint/state/0/0",
+)
+
+
+def files_of(count: int, *, seed: int) -> Iterator[pa.Table]:
+    """Events up to eight seconds out of order: with a delay of five, some of them are too late."""
+    choice = random.Random(seed)
+    opening = dt.datetime(2026, 1, 5, 9, 30, tzinfo=dt.UTC)
+    for file in range(count):
+        numbers = range(file * EVENTS, (file + 1) * EVENTS)
+        seconds = [number / 4 - choice.uniform(0, 8) * (choice.random() < 0.3) for number in numbers]
+        yield pa.table(
+            {
+                "at": pa.array([opening + dt.timedelta(seconds=s) for s in seconds], pa.timestamp("us", "UTC")),
+                "key": pa.array([choice.choice(["a", "b", None]) for _ in numbers], pa.string()),
+                "number": pa.array(numbers, pa.int64()),
+                "x": pa.array([choice.uniform(-1, 1) for _ in numbers], pa.float64()),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A step of a micro-batch from the `batch`-th on first leaves a trace, and `pause` seconds more."""
+
+    step: str | None
+    """None: the start of the program."""
+    batch: int
+    pause: float
+
+    def await_in(self, home: Path, victim: Victim) -> None:
+        if self.step is not None:
+            folder = home / self.step
+            before = names_in(folder)
+            victim.wait_until(lambda: any(self._is_reached_by(name) for name in names_in(folder) - before))
+        time.sleep(self.pause)
+
+    def _is_reached_by(self, name: str) -> bool:
+        """Also by a file that is still being written: it has the number of its batch, and an ending."""
+        number = re.match(r"\.?(\d+)(\.|$)", name)
+        return number is not None and int(number[1]) >= self.batch
+
+
+def names_in(folder: Path) -> set[str]:
+    return set(os.listdir(folder)) if folder.exists() else set()
+
+
+def moments(kills: int, *, batches: int, seed: int) -> Iterator[Moment]:
+    """Spread evenly over the batches, each step in turn: right on it and after it by turns."""
+    choice = random.Random(seed)
+    for number in range(kills):
+        batch = number * batches // (kills + 1)
+        if number % 7 == 5:
+            yield Moment(None, 0, choice.uniform(0, 6))
+        else:
+            yield Moment(STEPS[number % len(STEPS)], batch, (number % 2) * choice.uniform(0, 0.5))
+
+
+def assert_kills_leave_no_trace(
+    spark: SparkSession, home: Path, *, kills: int, batches: int, seed: int
+) -> None:
+    files = home / "files"
+    files.mkdir()
+    write_batches(files, list(files_of(batches, seed=seed)))
+    arguments = [files, home / "sink", home / "checkpoint"]
+    committed = []
+    for moment in moments(kills, batches=batches, seed=seed):
+        with Victim(PROGRAM, *arguments, log=home / "log") as victim:
+            moment.await_in(home, victim)
+            assert victim.process.poll() is None
+            killed = victim.kill()
+        assert killed >= 2 or moment.step is None, "a stream is at least a driver and a JVM"
+        committed.append(sum(name.isdigit() for name in names_in(home / "checkpoint" / "commits")))
+    assert committed == sorted(committed)
+    assert committed[0] < batches // 2
+    assert batches // 2 <= committed[-1] < batches
+    with Victim(PROGRAM, *arguments, log=home / "log") as survivor:
+        survivor.finish()
+    undisturbed = [str(home / "undisturbed" / name) for name in ("sink", "checkpoint")]
+    run_stream.run(spark, str(files), *undisturbed)
+    expected = rows_in(spark, undisturbed[0])
+    assert len(expected) > 10 * batches
+    assert rows_in(spark, str(home / "sink")) == expected
+
+
+def rows_in(spark: SparkSession, sink: str) -> list[str]:
+    return sorted(map(repr, spark.read.parquet(sink).collect()))
+
+
+def test_differential_a_stream_that_is_killed_three_times_equals_an_undisturbed_one(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    assert_kills_leave_no_trace(spark, tmp_path, kills=3, batches=8, seed=3)
+
+
+@pytest.mark.soak
+def test_differential_a_stream_that_is_killed_twenty_times_equals_an_undisturbed_one(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    assert_kills_leave_no_trace(spark, tmp_path, kills=20, batches=60, seed=20)
