@@ -31,6 +31,7 @@ from typing import Any, overload
 import numpy as np
 import pyarrow as pa
 
+from sash.aggregation.kernels.source import remember
 from sash.aggregation.monoid import Monoid, ResultType
 from sash.aggregation.samples import inferred_result
 from sash.errors import ArgumentError
@@ -65,7 +66,8 @@ class Definition:
             names = f"{len(expected)} name{'s' * (len(expected) != 1)}"
             each = f"one for each of ({', '.join(expected)})"
             raise ArgumentError(f"columns of {self.name}", columns, f"{names}, {each}")
-        return Monoid(name=self.name, columns=columns, **self.functions, **self.properties)
+        # The text of the functions travels with them, so that executors can keep their machine code.
+        return remember(Monoid(name=self.name, columns=columns, **self.functions, **self.properties))
 
 
 @overload
