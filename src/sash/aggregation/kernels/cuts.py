@@ -9,13 +9,21 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
 def cut(times: Ints, offsets: Ints, slots: Ints, bounds: Ints) -> Ints:
     """For each bound b of slot s: the first position p of the slot with times[p] ≥ b, or the slot's end.
 
     Slots never decrease, and bounds never decrease within a slot: so p only moves forward.
+
+    >>> times, offsets = np.array([1, 5, 9, 2, 4]), np.array([0, 3, 5])
+    >>> cut(times, offsets, np.array([0, 0, 1]), np.array([5, 10, 3]))
+    array([1, 3, 4])
     """
     cuts = np.empty(len(bounds), np.int64)
+    _cut_all(times, offsets, slots, bounds, cuts)
+    return cuts
+
+
+def _cut(times: Ints, offsets: Ints, slots: Ints, bounds: Ints, cuts: Ints) -> None:
     slot, position, end = -1, 0, 0
     for index in range(len(bounds)):
         if slots[index] != slot:
@@ -24,4 +32,6 @@ def cut(times: Ints, offsets: Ints, slots: Ints, bounds: Ints) -> Ints:
         while position < end and times[position] < bounds[index]:
             position += 1
         cuts[index] = position
-    return cuts
+
+
+_cut_all = njit(cache=True, nogil=True)(_cut)

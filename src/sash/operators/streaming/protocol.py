@@ -15,10 +15,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, Self
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from sash.operators.answer import Answer
 from sash.operators.bound import BoundQuery
+
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class StreamOperator(Protocol):
         """The operator as it was saved; a new one when there is no header."""
         ...
 
-    def insert(self, rows: pa.Table, ordinals: object) -> pa.Table:
+    def insert(self, rows: pa.Table, ordinals: Ints) -> pa.Table:
         """Take a batch (the columns `bound.columns`; `ordinals` say in which order the rows arrived); give
         back those that are late, in the form of `bound.late_output`."""
         ...
