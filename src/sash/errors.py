@@ -24,6 +24,8 @@
     └── MissingDependency          an optional package or program is not installed (also an ImportError)
 
     SashWarning                    something works, but not as well as it could
+
+`except SashError` catches everything that Sash raises on purpose.
 """
 
 from __future__ import annotations
