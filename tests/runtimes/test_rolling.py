@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import sash
 from sash.aggregation import monoids
-from sash.errors import ArgumentError, DurationError, UnitError
+from sash.errors import ArgumentError, DurationError, UnitError, Unsupported
 from sash.semantics.query import Query
 from sash.semantics.reference import Batch, evaluate
 from sash.semantics.windows import slide_by_tuple
@@ -64,6 +64,8 @@ def test_lookbacks_that_make_no_sense_are_refused() -> None:
         stream.rolling()
     with pytest.raises(DurationError, match="lookbacks must be longer than zero"):
         stream.rolling(0)
+    with pytest.raises(Unsupported, match="give a longer delay instead"):
+        sash.stream(pa.table({"t": [1]}), time="t", allowed_lateness=5).rolling(5)
     with pytest.raises(UnitError, match="as integers"):
         stream.rolling("5 minutes").agg(n=sash.count())
     with pytest.raises(ArgumentError, match="a name that no other output column has"):

@@ -42,7 +42,8 @@ class Stream:
 
         emit:  "close" (once, when it is complete), "every <duration>" or "change" (also before that).
         empty: report windows without events too.
-        flush: whether the end of a bounded input closes what is still open (yes, when not said).
+        flush: whether the end of a bounded input closes what is still open (yes, when not said). A stream
+            has no end.
         """
         if flush and not self.source.bounded:
             raise Unsupported(
@@ -132,7 +133,8 @@ def stream(
     allowed_lateness: DurationLike = 0,
     order: str = "event-time",
 ) -> Stream:
-    """A timed stream over a PySpark DataFrame, an Arrow table, or a pandas or polars frame.
+    """A timed stream over a PySpark DataFrame, static or streaming, an Arrow table, or a pandas or polars
+    frame.
 
     time:  the column with the event time: a timestamp, or an integer in a unit of your own.
     key:   the column or columns that tell apart whose events they are; none means one key for all.
