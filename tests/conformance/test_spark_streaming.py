@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sash.api.query import WindowQuery
+from sash.operators.streaming import WindowOperator
 from sash.operators.streaming.protocol import StreamOperator
 from sash.runtimes.spark.streaming import StreamingSource
 from tests.conformance import stanza as stanza_module
@@ -23,14 +24,14 @@ from tests.conformance.streamed import (
     streamed_stanzas,
     told_of,
 )
-from tests.runtimes.micro_batches import DryStream, Ran, Sleepless, stream_batches
+from tests.runtimes.micro_batches import DryStream, Ran, stream_batches
 from tests.runtimes.naive_operator import NaiveOperator
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.mark.parametrize("operator", [NaiveOperator, Sleepless], ids=["naive", "real"])
+@pytest.mark.parametrize("operator", [NaiveOperator, WindowOperator], ids=["naive", "real"])
 @pytest.mark.parametrize("stanza", streamed_stanzas(), ids=str)
 def test_micro_batches_in_process_give_what_the_transcript_says(
     stanza: Stanza, operator: type[StreamOperator]
@@ -58,7 +59,7 @@ def one_partition(spark: SparkSession) -> Iterator[SparkSession]:
 def test_a_streaming_query_gives_what_the_transcript_says(
     one_partition: SparkSession, stanza: Stanza
 ) -> None:
-    source = StreamingSource(stream_batches(one_partition, batches_of(stanza)), operator=Sleepless)
+    source = StreamingSource(stream_batches(one_partition, batches_of(stanza)))
     ran = Ran(WindowQuery(source, bound_query(stanza)).dataframe())
     assert told_of(stanza, ran.rows) == expected_told(stanza)
 

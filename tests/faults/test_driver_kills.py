@@ -9,7 +9,6 @@ A kill falls right on one of these steps, or a random moment after it, or anywhe
 from __future__ import annotations
 
 import datetime as dt
-import os
 import random
 import re
 import time
@@ -52,7 +51,9 @@ def files_of(count: int, *, seed: int) -> Iterator[pa.Table]:
         seconds = [number / 4 - choice.uniform(0, 8) * (choice.random() < 0.3) for number in numbers]
         yield pa.table(
             {
-                "at": pa.array([opening + dt.timedelta(seconds=s) for s in seconds], pa.timestamp("us", "UTC")),
+                "at": pa.array(
+                    [opening + dt.timedelta(seconds=s) for s in seconds], pa.timestamp("us", "UTC")
+                ),
                 "key": pa.array([choice.choice(["a", "b", None]) for _ in numbers], pa.string()),
                 "number": pa.array(numbers, pa.int64()),
                 "x": pa.array([choice.uniform(-1, 1) for _ in numbers], pa.float64()),
@@ -77,13 +78,17 @@ class Moment:
         time.sleep(self.pause)
 
     def _is_reached_by(self, name: str) -> bool:
-        """Also by a file that is still being written: it has the number of its batch, and an ending."""
+        """Also by a file that is still being written: it has the number of its batch, and an ending.
+
+        Not in the first batch: Spark refuses a checkpoint whose first batch was not planned to the end
+        (spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart), with nothing done and nothing lost.
+        """
         number = re.match(r"\.?(\d+)(\.|$)", name)
-        return number is not None and int(number[1]) >= self.batch
+        return number is not None and int(number[1]) >= self.batch and (int(number[1]) > 0 or name == "0")
 
 
 def names_in(folder: Path) -> set[str]:
-    return set(os.listdir(folder)) if folder.exists() else set()
+    return {path.name for path in folder.iterdir()} if folder.exists() else set()
 
 
 def moments(kills: int, *, batches: int, seed: int) -> Iterator[Moment]:

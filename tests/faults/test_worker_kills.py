@@ -1,4 +1,4 @@
-"""SIGKILL of a Python worker in the middle of a batch: the task or the query is tried again, same result."""
+"""SIGKILL of a Python worker in the middle of a batch: what is tried again has the same result."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 PROGRAM = Path(lose_workers.__file__)
-EVENTS, FILES = 40, 5
+EVENTS, FILES = 40, 4
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Five files; the deadly event is in the middle of the third, when there is state to lose."""
+    """Four files; the deadly event is in the middle of the third, when there is state to lose."""
     folder, choice = tmp_path_factory.mktemp("files"), random.Random(5)
     assert EVENTS * 2 < DEADLY < EVENTS * 3
     batches = []
@@ -79,12 +79,13 @@ def test_differential_a_task_that_loses_its_worker_is_tried_again_in_place(
         assert rows_in(spark, tmp_path / place) == undisturbed, place
 
 
-@pytest.mark.parametrize("place", PLACES[1:])
 def test_differential_a_query_that_stops_with_its_worker_goes_on_from_its_checkpoint(
-    spark: SparkSession, files: Path, undisturbed: list[str], tmp_path: Path, place: str
+    spark: SparkSession, files: Path, undisturbed: list[str], tmp_path: Path
 ) -> None:
+    """The windows' own worker lives on, and must not go on from what it knew of the batch that failed."""
     from pyspark.errors import StreamingQueryException
 
+    place = PLACES[2]
     with pytest.raises(StreamingQueryException):
         lose_workers.run(spark, files, tmp_path, place=place)
     assert somebody_died_in(tmp_path)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +21,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
 from pyspark.sql.streaming.tws_tester import TwsTester
 
-from sash.api.stream import Stream
 from sash.operators.bound import BoundQuery
-from sash.operators.streaming import WindowOperator
 from sash.operators.streaming.protocol import StreamOperator
 from sash.runtimes.spark.clock import Clock
 from sash.runtimes.spark.columns import BUCKET, places
@@ -42,6 +39,8 @@ register_pickle_by_value(naive_operator)
 register_pickle_by_value(strategies)
 
 EPOCH = 1_700_000_000
+SCRATCH = tempfile.TemporaryDirectory(prefix="sash-streams-")
+"""Inputs and checkpoints; gone when the tests end."""
 
 
 def write_batches(folder: Path, batches: Sequence[pa.Table], *, first: int = 0) -> None:
@@ -59,7 +58,7 @@ def read_batches(spark: SparkSession, folder: Path, schema: pa.Schema) -> DataFr
 
 
 def stream_batches(spark: SparkSession, batches: Sequence[pa.Table]) -> DataFrame:
-    folder = Path(tempfile.mkdtemp(prefix="sash-batches-"))
+    folder = Path(tempfile.mkdtemp(dir=SCRATCH.name))
     write_batches(folder, batches)
     return read_batches(spark, folder, batches[0].schema)
 
@@ -72,7 +71,7 @@ class Ran:
         query = (
             df.writeStream.outputMode("append")
             .foreachBatch(lambda batch, number: self.tables.append(batch.toArrow()))
-            .option("checkpointLocation", checkpoint or tempfile.mkdtemp(prefix="sash-checkpoint-"))
+            .option("checkpointLocation", checkpoint or tempfile.mkdtemp(dir=SCRATCH.name))
             .trigger(availableNow=True)
             .start()
         )
@@ -95,18 +94,6 @@ class Ran:
             for name, row in progress.observedMetrics.items()
             if name.startswith(f"sash {output}")
         )
-
-
-def with_operator(stream: Stream, operator: type[StreamOperator] | None) -> Stream:
-    """The stream, with another operator behind its windows."""
-    return replace(stream, source=replace(stream.source, operator=operator))
-
-
-class Sleepless(WindowOperator):
-    """The real operator, woken by every watermark: what it says when it is asked, not when it asks."""
-
-    def wakes_at(self) -> int | None:
-        return None if self.clock.value is None else self.clock.value + 1
 
 
 class DryStream:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import sash
 from sash.aggregation import monoids
-from sash.errors import UnknownColumn, Unsupported
+from sash.errors import UnknownColumn
 from sash.semantics.reference import Batch, evaluate
 from sash.semantics.window import Window
 from tests.runtimes.strategies import any_window, arrivals
@@ -128,9 +128,3 @@ def test_columns_with_dots_and_backticks_in_their_names_work(spark: SparkSession
 def test_a_column_that_is_not_there_is_refused_before_any_job_runs(trades: DataFrame) -> None:
     with pytest.raises(UnknownColumn, match="Did you mean 'price'"):
         sash.stream(trades, time="ts").window(sash.count(2)).agg(s=sash.sum("prise"))
-
-
-def test_a_streaming_dataframe_is_refused_clearly(spark: SparkSession) -> None:
-    stream = spark.readStream.format("rate").load()
-    with pytest.raises(Unsupported, match="a static DataFrame"):
-        sash.stream(stream, time="timestamp")

@@ -1,7 +1,8 @@
-"""Packer, processor, state and timers, in process: any stream in any micro-batches, as the reference does."""
+"""Packer, processor, state and timers, in process: any stream in any micro-batches, by the reference."""
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import replace
 from itertools import pairwise
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from sash.aggregation import monoids
 from sash.errors import CorruptValue, DifferentQuery
 from sash.operators.bound import BoundQuery
+from sash.operators.streaming import WindowOperator
 from sash.operators.streaming.protocol import StreamOperator
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
@@ -21,10 +23,10 @@ from sash.semantics.query import Emit, Query, When
 from sash.semantics.reference import Arrival, Batch, Outcome, evaluate
 from sash.semantics.window import Window
 from sash.semantics.windows import SlideByTimeWindow
-from tests.runtimes.micro_batches import DryStream, Sleepless
+from tests.runtimes.micro_batches import DryStream
 from tests.runtimes.naive_operator import NaiveOperator
 from tests.runtimes.strategies import any_window, arrivals
-from tests.runtimes.tables import rows_of, table_of
+from tests.runtimes.tables import table_of
 
 TYPES = {"e": pa.int64(), "x": pa.int64()}
 AGGREGATES = {"n": monoids.count(), "s": monoids.sum("x"), "held": monoids.collect("e")}
@@ -94,7 +96,7 @@ def observed(rows: list[dict], query: Query) -> list[tuple]:
 @given(
     query=queries(),
     batches=cut(),
-    operator=st.sampled_from([NaiveOperator, Sleepless]),
+    operator=st.sampled_from([NaiveOperator, WindowOperator]),
     forgetful=st.booleans(),
 )
 def test_oracle_reports_are_those_of_the_reference_in_any_micro_batches(
@@ -109,7 +111,7 @@ def test_oracle_reports_are_those_of_the_reference_in_any_micro_batches(
 
 
 @settings(max_examples=100, deadline=None)
-@given(query=queries(), batches=cut(), operator=st.sampled_from([NaiveOperator, Sleepless]))
+@given(query=queries(), batches=cut(), operator=st.sampled_from([NaiveOperator, WindowOperator]))
 def test_oracle_late_events_are_those_of_the_reference_in_any_micro_batches(
     query: Query, batches: list[list[Arrival]], operator: type[StreamOperator]
 ) -> None:
@@ -232,9 +234,24 @@ def test_a_stream_without_a_key_is_one_bucket(window: Window) -> None:
     assert [row["held"] for row in rows][:1] == [[0, 1] if window == windows.count(2) else [0, 1, 0]]
 
 
-def test_rows_of_keeps_its_shape() -> None:
-    bound = bound_query(tumbling())
-    rows = DryStream(bound, NaiveOperator).run([table(1, 11)])
-    assert rows_of(pa.Table.from_pylist(rows, schema=bound.output), AGGREGATES) == [
-        ("a", None, 0, 0, 10, 1, 1, [0])
-    ]
+def test_windows_before_1970_wait_for_sparks_clock_and_lose_nothing() -> None:
+    #   1960 ……… 1969  |1970: Spark's watermark begins|  ……… 2026
+    #   e0   e1  e2                                          e3
+    schema = pa.schema([("ts", pa.timestamp("us", "UTC"))])
+    query = Query((windows.tumbling("1 day"),), {"n": monoids.count()}, flush=False)
+    dry = DryStream(BoundQuery(query, schema, "ts", ()), NaiveOperator)
+    days = [dt.datetime(year, 6, 1, tzinfo=dt.UTC) for year in (1960, 1969, 1969, 2026)]
+    batches = [pa.table({"ts": [day]}, schema=schema) for day in days]
+    assert [dry.batch(batch) for batch in batches] == [[], [], [], []]
+    told = dry.batch(None)
+    assert {row["window"]["start"]: row["n"] for row in told} == {days[0]: 1, days[1]: 2}
+    assert dry.counts["late"] == 0
+
+
+def test_times_as_far_as_a_timestamp_reaches_are_windowed() -> None:
+    schema = pa.schema([("ts", pa.timestamp("us", "UTC"))])
+    query = Query((windows.tumbling("1 day"),), {"n": monoids.count()}, flush=False)
+    dry = DryStream(BoundQuery(query, schema, "ts", ()), NaiveOperator)
+    days = [dt.datetime(9999, 12, day, tzinfo=dt.UTC) for day in (30, 31)]
+    (row,) = dry.run([pa.table({"ts": [day]}, schema=schema) for day in days])
+    assert row["window"]["start"] == days[0]

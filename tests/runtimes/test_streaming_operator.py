@@ -224,6 +224,22 @@ def test_the_operator_wakes_when_its_next_window_closes() -> None:
     assert runtime.operator.wakes_at() is None
 
 
+def test_the_operator_wakes_for_early_reports_and_for_events_without_a_place() -> None:
+    schema = table_of([], TYPES).schema
+    early = BoundQuery(
+        Query((windows.time(10, 10),), AGGREGATES, emit=Emit.parse("every 3")), schema, "t", ("k",)
+    )
+    operator = WindowOperator.load(early, None, {})
+    operator.insert(table_of([Arrival(7, "a", {"e": 0, "x": 1})], TYPES), np.arange(1))
+    operator.advance(4)
+    assert operator.wakes_at() == 6
+    delta = BoundQuery(Query((windows.delta("x", 5, 5),), AGGREGATES), schema, "t", ("k",))
+    operator = WindowOperator.load(delta, None, {})
+    operator.insert(table_of([Arrival(7, "a", {"e": 0, "x": None})], TYPES), np.arange(1))
+    operator.advance(4)
+    assert operator.wakes_at() == 7
+
+
 def test_a_stream_without_a_key_is_one_key() -> None:
     bound = BoundQuery(
         Query((windows.count(2),), {"n": monoids.count()}), pa.schema([("t", pa.int64())]), "t", ()

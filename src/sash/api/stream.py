@@ -69,6 +69,11 @@ class Stream:
         asked = tuple(_lookback(lookback) for lookback in lookbacks)
         if not asked:
             raise ArgumentError("lookbacks", (), "at least one duration, such as '5 minutes'")
+        if self.allowed_lateness.length:
+            raise Unsupported(
+                "allowed_lateness", str(self.allowed_lateness), "left out for rolling features",
+                hint="They come once for every event and are not corrected; give a longer delay instead.",
+            )  # fmt: skip
         query = Query(windows=asked, order=self.order, delay=self.delay, flush=self.source.bounded)
         return Windowed(self, query, rolling=True)
 

@@ -245,13 +245,25 @@ class WindowOperator:
         if self.held is None or self.bound.query.order is Order.ARRIVAL:
             return None
         layout = self.held.layout(self.slots, self.bound.query.order)
-        times = []
-        for track in self.tracks:
-            track.look_at(layout)
-            closes_at = track.progress.ranges(track.layout, self._moment()).closes_at
-            times.append(closes_at[(closes_at > self._now) & (closes_at != NEVER)])
-        upcoming = np.concatenate(times)
-        return int(upcoming.min()) if len(upcoming) else None
+        upcoming = [
+            time for number, track in enumerate(self.tracks) for time in self._wakes(number, track, layout)
+        ]
+        emit = self.bound.query.emit
+        if emit.when is When.EVERY and len(self.held):
+            period = emit.period.length
+            now = int(self.held.time.min()) if self.clock.value is None else self.clock.value
+            upcoming.append((now // period + 1) * period)
+        return min(upcoming, default=None)
+
+    def _wakes(self, number: int, track: Track, layout: Layout) -> list[int]:
+        """When a window of this track closes next, and when an event that it cannot place is settled."""
+        assert self.held is not None
+        misfits = np.array(list(track.look_at(layout)), np.int64)
+        untold = misfits[self.held.told[misfits] >> number & 1 == 0]
+        ranges = track.progress.ranges(track.layout, track.ahead(self._moment()))
+        times = np.concatenate([ranges.closes_at[ranges.waits_for_nothing], self.held.time[untold]])
+        later = times[times > self._now]
+        return [int(later.min())] if len(later) else []
 
     def _none_late(self) -> pa.Table:
         columns = self.bound.columns if self.held is None else self.held.rows.column_names

@@ -56,6 +56,7 @@ def header(operator: WindowOperator) -> bytes:
         "arrived": operator.arrived,
         "chunks": operator.chunks,
         "live": sorted(operator.saved_chunks),
+        "columns": operator.bound.columns if operator.held is None else operator.held.rows.column_names,
     }
     tables = [_slots(operator), _told(operator.held), *(_columns(ledger) for ledger in operator.ledgers)]
     if operator.keys is not None:
@@ -92,7 +93,9 @@ def restore(operator: WindowOperator, data: bytes, chunks: Mapping[int, bytes]) 
         raise CorruptValue(
             f"the state lacks the chunks {sorted(missing)} of {sorted(operator.saved_chunks)}"
         )
-    operator.held = _held(operator, slots, told, {number: chunks[number] for number in facts["live"]})
+    schema = pa.schema([operator.bound.schema.field(name) for name in facts["columns"]])
+    live = {number: chunks[number] for number in facts["live"]}
+    operator.held = _held(operator, schema, slots, told, live)
 
 
 def _slots(operator: WindowOperator) -> pa.Table:
@@ -116,13 +119,16 @@ def _told(held: Held | None) -> pa.Table:
     return pa.table({"sequence": held.sequence[marked], "told": held.told[marked]})
 
 
-def _held(operator: WindowOperator, slots: pa.Table, told: pa.Table, chunks: Mapping[int, bytes]) -> Held:
-    assert operator.keys is not None
-    tables = {number: _table(unseal(_name(number), data)) for number, data in chunks.items()}
-    names = operator.bound.columns if not tables else next(iter(tables.values())).column_names[:-2]
-    schema = pa.schema([operator.bound.schema.field(name) for name in names])
+def _held(
+    operator: WindowOperator,
+    schema: pa.Schema,
+    slots: pa.Table,
+    told: pa.Table,
+    chunks: Mapping[int, bytes],
+) -> Held:
     held = Held.nothing(schema)
-    for number, table in tables.items():
+    for number, data in chunks.items():
+        table = _table(unseal(_name(number), data))
         slot = _known_slots(operator, table)
         time, sequence = table[TIME].to_numpy(), table[SEQUENCE].to_numpy()
         first_time = slots["first time"].to_numpy()[slot]

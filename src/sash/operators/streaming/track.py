@@ -6,6 +6,7 @@ oldest of them, and the events that it cannot place; its progress sees only the 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from sash.operators.streaming.by_content import PolicyProgress, RunProgress
 from sash.operators.streaming.by_delta import DeltaProgress
 from sash.operators.streaming.by_position import CountProgress, SlideByTupleProgress
 from sash.operators.streaming.by_time import ClockProgress, SessionProgress, SlideByTimeProgress
-from sash.operators.streaming.progress import Progress
+from sash.operators.streaming.progress import Moment, Progress
 from sash.semantics.window import Window
 from sash.semantics.windows import (
     CountWindow,
@@ -85,6 +86,11 @@ class Track:
         self._whole, self.chosen = layout, np.flatnonzero(seen)
         self.layout = layout if seen.all() else layout.where(seen)
         return misfits
+
+    def ahead(self, moment: Moment) -> Moment:
+        """A moment one slide further: the next window may begin after all that has been seen."""
+        slide = self.window.slide if isinstance(self.window, TimeWindow) else 0
+        return replace(moment, horizon=moment.horizon + slide)
 
     def move_on(self, final: Ints, settled: int) -> Ints:
         """How many of the shared events of each slot this window lets go; at most the final ones."""

@@ -6,8 +6,8 @@
 Spark knows the watermark of a batch only when the next one begins, so what a batch brings is judged by the
 watermark of the batches before it, and what that closes is reported first. The second advance reports what
 the rows themselves settle at m: corrections, early reports, and windows that close in order of arrival.
-Rows that another stateful step emitted because the watermark has moved to m are as old as that move: they
-are judged by the watermark before it, and the first advance is left out.
+Rows that another stateful step emitted because the watermark has moved to m are as old as that move: the
+first advance is left out, so that they are judged by the last watermark that their bucket was told.
 
 There is one timer a bucket, at the next watermark that has something to close.
 """

@@ -20,6 +20,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from sash.errors import Unsupported
 from sash.operators.bound import BoundQuery
+from sash.operators.streaming import WindowOperator
 from sash.operators.streaming.protocol import StreamOperator
 from sash.runtimes.spark import columns as by_position
 from sash.runtimes.spark.buckets import bucket_ids
@@ -41,8 +42,8 @@ class StreamingSource:
     """An unbounded DataFrame."""
 
     df: DataFrame
-    operator: type[StreamOperator] | None = None
-    """What keeps the windows of a bucket; the one of `sash.operators.streaming` when it is not said."""
+    operator: type[StreamOperator] = WindowOperator
+    """What keeps the windows of a bucket."""
 
     bounded = False
 
@@ -92,7 +93,7 @@ class StreamingSource:
             buckets=_buckets(bound, shuffle_partitions(self.df.sparkSession)),
             clock=Clock.of(ticks=ticks, delay=delay if upstream.columns else 0),
             derived=upstream.derived,
-            operator=self.operator or _default_operator(),
+            operator=self.operator,
         )
         bucket = by_position.bucket(bound, len(stage.buckets)).alias(BUCKET)
         packed = self.df.select(*by_position.placed(stage.columns), bucket).mapInArrow(stage.packer, PACKED)
@@ -122,9 +123,3 @@ def _ticks(bound: BoundQuery) -> bool:
 def _buckets(bound: BoundQuery, partitions: int) -> tuple[int, ...]:
     """Numbers of buckets, as Spark will spread them; a query without a key has one."""
     return bucket_ids(partitions=partitions, each=BUCKETS_PER_PARTITION) if bound.keys else (0,)
-
-
-def _default_operator() -> type[StreamOperator]:
-    from sash.operators.streaming import WindowOperator
-
-    return WindowOperator
