@@ -77,6 +77,15 @@ def test_pandas_in_gives_pandas_out_and_polars_polars() -> None:
         assert out["s"].to_list() == [1.5]
 
 
+def test_categories_of_pandas_are_keys_like_their_values() -> None:
+    import pandas as pd
+
+    keys = pd.Categorical(["b", None, "b", "a"], categories=["unused", "a", "b"])
+    frame = pd.DataFrame({"t": [1, 2, 3, 4], "k": keys})
+    out = sash.stream(frame, time="t", key="k").window(sash.tumbling(10)).agg(n=sash.count()).collect()
+    assert {(row["k"], row["n"]) for row in out.to_pylist()} == {("a", 1), ("b", 2), (None, 1)}
+
+
 def test_no_key_means_one_key_for_all() -> None:
     table = pa.table({"t": [1, 2, 3]})
     out = sash.stream(table, time="t").window(sash.count(2)).agg(n=sash.count()).collect()

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sash.aggregation.kernels.csr import rows_by_key
 from sash.aggregation.kernels.cuts import cut
 from sash.semantics.event import Event, Order
 
@@ -72,20 +73,36 @@ class Layout:
 def arrange(rows: pa.Table, keys: list[str], times: Ints, ordinals: Ints, order: Order) -> Layout:
     """Group `rows` by `keys` and sort each group. Null is a key of its own, as in Spark's groupBy."""
     codes = key_codes(rows, keys)
-    sorting = np.lexsort((ordinals, codes) if order is Order.ARRIVAL else (ordinals, times, codes))
-    counts = np.bincount(codes, minlength=1 if rows.num_rows else 0)
-    offsets = np.concatenate(([0], np.cumsum(counts)))
-    return Layout(rows.take(pa.array(sorting)), times[sorting], offsets.astype(np.int64), order)
+    slots = int(codes.max()) + 1 if len(codes) else 0
+    by = (ordinals,) if order is Order.ARRIVAL else (times, ordinals)
+    if _in_order(*by):
+        offsets, sorting = rows_by_key(codes, slots)
+    else:
+        first = np.lexsort(by[::-1])
+        offsets, then = rows_by_key(codes[first], slots)
+        sorting = first[then]
+    return Layout(rows.take(pa.array(sorting)), times[sorting], offsets, order)
+
+
+def _in_order(*by: Ints) -> bool:
+    """Whether rows stand in the order of these columns, the first counting most. Inputs mostly do."""
+    steps = np.diff(by[0])
+    if len(by) == 1:
+        return bool((steps >= 0).all())
+    return bool((steps > 0).all()) or bool(((steps > 0) | ((steps == 0) & (np.diff(by[1]) >= 0))).all())
 
 
 def key_codes(rows: pa.Table, keys: list[str]) -> Ints:
     """A dense number for every row, equal exactly where all key columns are equal."""
     codes = np.zeros(rows.num_rows, np.int64)
-    for key in keys:
+    for number, key in enumerate(keys):
         column = rows[key].combine_chunks()
         if pa.types.is_floating(column.type):
             column = pc.if_else(pc.equal(column, 0.0), pa.scalar(0.0, column.type), column)  # −0.0 is 0.0
         encoded = pc.dictionary_encode(column, null_encoding="encode")
         own = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        codes = np.unique(codes * len(encoded.dictionary) + own, return_inverse=True)[1]
+        if number == 0:
+            codes = own  # dense already
+        else:
+            codes = np.unique(codes * len(encoded.dictionary) + own, return_inverse=True)[1]
     return codes

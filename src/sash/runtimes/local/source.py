@@ -24,14 +24,14 @@ class LocalSource:
     def of(cls, data: Any) -> LocalSource | None:
         """The source for `data`, or None when it is not of this process."""
         if isinstance(data, pa.RecordBatch):
-            return cls(pa.Table.from_batches([data]))
+            return cls(_plain(pa.Table.from_batches([data])))
         if isinstance(data, pa.Table):
-            return cls(data)
+            return cls(_plain(data))
         package = type(data).__module__.partition(".")[0]
         if package == "pandas" and hasattr(data, "iloc") and hasattr(data, "columns"):
-            return cls(pa.Table.from_pandas(data, preserve_index=False).replace_schema_metadata(), "pandas")
+            return cls(_plain(pa.Table.from_pandas(data, preserve_index=False)), "pandas")
         if package == "polars":
-            return cls(data.lazy().collect().to_arrow(), "polars")
+            return cls(_plain(data.lazy().collect().to_arrow()), "polars")
         return None
 
     @property
@@ -62,3 +62,12 @@ class LocalSource:
 
     def stages(self, bound: BoundQuery) -> list[str]:
         return ["group by key and sort", "windows: ranges of events", "fold each range"]
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Without metadata, and with categories as their values: a category may be unused, or null."""
+    fields = [
+        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(fields))
