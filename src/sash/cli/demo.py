@@ -23,8 +23,7 @@ def run(*, rows: int, symbols: int) -> None:
     """Start Spark, generate trades, window them, and show a few results and the time of each step."""
     console, clock = Console(), Stopwatch()
     with clock.lap("start Spark", console):
-        spark = sash.session(app="sash demo")
-        spark.sparkContext.setLogLevel("ERROR")
+        spark = sash.session(app="sash demo", spark_log_level="ERROR")
     with clock.lap(f"generate {rows:,} trades of {symbols} symbols", console):
         df = trades(spark, rows, symbols).cache()
         df.count()
