@@ -48,7 +48,7 @@ STEPS = (
 
 
 def files_of(count: int, *, seed: int) -> Iterator[pa.Table]:
-    """Events up to four seconds out of order, with a delay of five; a few are late by a minute (six files)."""
+    """Events up to four seconds out of order, with a delay of five; a few are a minute (six files) late."""
     choice = random.Random(seed)
     opening = dt.datetime(2026, 1, 5, 9, 30, tzinfo=dt.UTC)
     for file in range(count):

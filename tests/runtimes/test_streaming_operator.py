@@ -212,6 +212,16 @@ def test_state_that_is_damaged_or_incomplete_is_refused() -> None:
         WindowOperator.load(bound, saved.header, {})
 
 
+def test_state_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sash.operators.streaming import saving
+
+    bound = BoundQuery(Query((windows.count(3),), AGGREGATES), table_of([], TYPES).schema, "t", ("k",))
+    header = WindowOperator.load(bound, None, {}).save().header
+    monkeypatch.setattr(saving, "LAYOUT", saving.LAYOUT + 1)
+    with pytest.raises(CorruptValue, match="saved by another version of Sash"):
+        WindowOperator.load(bound, header, {})
+
+
 def test_the_operator_wakes_when_its_next_window_closes() -> None:
     bound = BoundQuery(Query((windows.time(10, 5),), AGGREGATES), table_of([], TYPES).schema, "t", ("k",))
     runtime = Runtime(bound, restart=False)

@@ -49,6 +49,8 @@ class BoundQuery:
         for window in self.query.windows:
             for column in _columns_of(window):
                 self._check_column(window.label, column)
+            if isinstance(window, DeltaWindow):
+                self._check_number(window.label, window.attribute)
         # An aggregate that cannot take its column's type is refused when the types are worked out.
         _require_different("agg", self.output.names)
         _require_different("data", self.late_output.names)
@@ -56,6 +58,11 @@ class BoundQuery:
     def _check_column(self, argument: str, name: str) -> None:
         if name not in self.schema.names:
             raise UnknownColumn(argument, name, self.schema.names)
+
+    def _check_number(self, argument: str, name: str) -> None:
+        type_ = self.schema.field(name).type
+        if not (pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_)):
+            raise Unsupported(argument, f"{name}: {type_}", "over a column of numbers")
 
     def _check_time(self) -> None:
         unit = self.query.time_unit

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int64]
 
 HEADER = b"header"
+LAYOUT = 1
+"""Goes up with every change of what a header or a chunk holds."""
 TIME, SEQUENCE = "__time", "__sequence"
 _LENGTH = struct.Struct("<Q")
 
@@ -50,6 +52,7 @@ def _name(number: int) -> bytes:
 def header(operator: WindowOperator) -> bytes:
     """Everything but the events."""
     facts = {
+        "layout": LAYOUT,
         "watermark": operator.clock.value,
         "horizon": operator.clock.horizon,
         "settled": operator.settled,
@@ -69,6 +72,11 @@ def restore(operator: WindowOperator, data: bytes, chunks: Mapping[int, bytes]) 
     """Make a new operator what it was when `data` was saved."""
     facts_text, *streams = _parts(unseal(HEADER, data))
     facts = json.loads(facts_text)
+    if facts.get("layout") != LAYOUT:
+        raise CorruptValue(
+            f"the state was saved by another version of Sash, in layout {facts.get('layout')}; this one "
+            f"reads layout {LAYOUT}: start the query anew, or go on with the version that saved it"
+        )
     operator.clock.value, operator.clock.horizon = facts["watermark"], facts["horizon"]
     operator.settled, operator.arrived, operator.chunks = (
         facts["settled"],
