@@ -6,6 +6,7 @@ never renumbered and eviction is `lo += count`. Where an algorithm keeps its ele
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
@@ -33,9 +34,9 @@ class Fifo(Aggregator):
 
     # What an algorithm provides.
 
+    @abstractmethod
     def _append(self, element: Element) -> None:
         """Add the element at position `_hi`; the caller then moves `_hi`."""
-        raise NotImplementedError
 
     def _put_times(self, times: Sequence[Time]) -> None:
         self._times.extend(times)
