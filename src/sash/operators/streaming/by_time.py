@@ -22,16 +22,10 @@ class ClockProgress(Progress[TimeWindow | CumulateWindow]):
     memory: ClassVar[dict[str, int | float]] = {"next_id": MISSING}
     forgets: ClassVar[bool] = True
 
-    _told_of_empty = False
-
-    def can_forget(self) -> bool:
-        return not self._told_of_empty
-
     def ranges(self, layout: Layout, moment: Moment) -> Ranges:
         if not moment.empty:
             found = window_ranges(self.window, layout, horizon=moment.horizon)
             return found.where(found.closes_at > moment.settled)
-        self._told_of_empty = True
         next_id = self._next_ids(layout)
         known = np.flatnonzero(next_id != MISSING)
         until = self.window.mapping(moment.horizon).stop

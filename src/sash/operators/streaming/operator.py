@@ -210,10 +210,7 @@ class WindowOperator:
 
     def _let_go(self, layout: Layout) -> None:
         assert self.held is not None
-        lateness = (
-            0 if self.bound.query.order is Order.ARRIVAL else self.bound.query.allowed_lateness.length
-        )
-        self.settled = max(self.settled, self._now - lateness)
+        self.settled = max(self.settled, self._now - self.bound.query.allowed_lateness.length)
         final = layout.before(self.settled + 1)
         gone = [track.move_on(final, self.settled) for track in self.tracks]
         shared = np.minimum.reduce(gone)

@@ -61,9 +61,6 @@ class Progress(ABC, Generic[AnyWindow]):
         for name, column in self.remembered.items():
             self.remembered[name] = column[slots]
 
-    def can_forget(self) -> bool:
-        return self.forgets
-
     def misfits(self, layout: Layout) -> dict[int, str]:
         """The positions of the events that this window cannot place, and why not."""
         return {}

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -21,16 +20,14 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from sash.operators.answer import Answer
 from sash.operators.bound import BoundQuery
 from sash.operators.bounded import answer
-from sash.operators.ranges import MISSING
 from sash.operators.times import to_integers
 from sash.runtimes.spark import columns as by_position
 from sash.runtimes.spark.columns import BUCKET, ORDINAL, arrow_schema, quoted
 from sash.runtimes.spark.requirements import shuffle_partitions
-from sash.runtimes.spark.streaming import StreamingSource
+from sash.runtimes.spark.streaming import BUCKETS_PER_PARTITION, StreamingSource
 from sash.semantics.windows import SlideByTimeWindow
 
 HORIZON = "__sash_horizon"
-BUCKETS_PER_PARTITION = 4
 
 
 @dataclass(frozen=True)
@@ -109,4 +106,4 @@ def _horizon(table: pa.Table) -> int | None:
     if HORIZON not in table.column_names:
         return None
     newest = table[HORIZON].slice(0, 1)
-    return int(to_integers(newest)[0]) if newest.null_count == 0 else int(np.int64(MISSING))
+    return int(to_integers(newest)[0]) if newest.null_count == 0 else 0  # no event has a time
