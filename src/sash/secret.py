@@ -1,4 +1,9 @@
-"""What engines report: the SECRET model, its engine profiles and its simulator."""
+"""What engines report: the SECRET model, its profiles and its simulator, and the probe of live engines."""
 
+from sash.engines.findings import EngineFindings
+from sash.engines.probe import LIVE, probe
+from sash.semantics import secret as _model
 from sash.semantics.secret import *  # noqa: F403
-from sash.semantics.secret import __all__ as __all__
+
+__all__ = ["LIVE", "EngineFindings", "probe"]
+__all__ += _model.__all__

@@ -77,6 +77,11 @@ PARAMETERS = [
     ("spark_dstream", "β − ω − 1", None, "window-close", "time", None),
     ("kafka_streams", "⌊max(0, ts1 − ω + β)/β⌋·β − 1", None, "non-empty periodic", "tuple", None),
     ("azure", "unknown", None, "window-close non-empty", "time", None),
+    ("beam", "⌈(ts1 − ω)/β⌉·β − 1", None, "window-close non-empty", "time", None),
+    ("bytewax", "⌈(ts1 − ω)/β⌉·β − 1", None, "window-close non-empty", "tuple", None),
+    ("flink_java", "⌈(ts1 − ω)/β⌉·β − 1", "β − ω", "window-close non-empty", "time", "tuple"),
+    ("pyflink", "⌈(ts1 − ω)/β⌉·β − 1", "0", "window-close non-empty", "time", "tuple"),
+    ("spark_structured", "⌈(ts1 − ω)/β⌉·β − 1", None, "window-close non-empty", "time", None),
 ]
 
 

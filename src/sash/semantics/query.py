@@ -141,5 +141,10 @@ class Query:
 
     @property
     def corrects(self) -> bool:
-        """Whether a window can be reported more than once, so that reports carry a revision."""
+        """Whether a report can be corrected by a later one."""
         return self.emit.early or self.allowed_lateness.length > 0
+
+    @property
+    def revises(self) -> bool:
+        """Whether a window can be reported more than once, so that reports carry a revision."""
+        return self.corrects or any(window.repeats for window in self.windows)

@@ -95,7 +95,7 @@ def one_by_one(arrivals: Iterable[Arrival]) -> list[Batch]:
 
 def evaluate(query: Query, batches: Iterable[Batch]) -> Outcome:
     """The reports and the late output of `query` over `batches`."""
-    evaluation = _Evaluation(query)
+    evaluation = Evaluation(query)
     for batch in batches:
         evaluation.take(batch)
     if query.flush:
@@ -103,8 +103,8 @@ def evaluate(query: Query, batches: Iterable[Batch]) -> Outcome:
     return Outcome(evaluation.reports, evaluation.late)
 
 
-class _Evaluation:
-    """All that has arrived, and all that has been said."""
+class Evaluation:
+    """All that has arrived, and all that has been said: `evaluate`, in steps."""
 
     def __init__(self, query: Query) -> None:
         self.query = query

@@ -75,6 +75,11 @@ class Window(ABC):
         return self.name or str(self)
 
     @property
+    def repeats(self) -> bool:
+        """Whether a window can be reported several times by itself, so that reports carry a revision."""
+        return False
+
+    @property
     @abstractmethod
     def time_unit(self) -> Unit:
         """What its lengths of time are measured in; EVENTS when it has none."""

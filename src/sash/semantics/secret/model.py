@@ -133,10 +133,15 @@ def windows_of(profile: Profile, kind: Kind, arrivals: Arrivals, size: int, slid
     >>> windows_of(profile("stream"), Kind.TIME, Arrivals(times=(30, 31), batches=(0, 1)), 5, 1)
     Windows(start=25, size=5, slide=1)
     """
+    return windows_from(profile, kind, arrivals.positions(kind)[0], size, slide)
+
+
+def windows_from(profile: Profile, kind: Kind, first: int, size: int, slide: int) -> Windows:
+    """The windows of an input whose first event has this position."""
     origin = profile.scope.origin(kind)
     if origin is None:
         raise Unsupported("kind", str(kind), f"a kind of window that the profile has: {profile.scope}")
-    return Windows(origin(arrivals.positions(kind)[0], size, slide), size, slide)
+    return Windows(origin(first, size, slide), size, slide)
 
 
 def evaluate(profile: Profile, kind: Kind, arrivals: Arrivals, size: int, slide: int) -> Iterator[Reported]:

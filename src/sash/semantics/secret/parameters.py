@@ -66,7 +66,12 @@ class Pick(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """The parameters of one engine. `period` belongs to Report.PERIODIC, `count_tick` is the tick of
-    count windows where it is another one. Names of enum members are taken as strings, too."""
+    count windows where it is another one. Names of enum members are taken as strings, too.
+
+    The last two are beyond the model, which knows one stream without an end and no sessions; they matter
+    when Sash runs as the engine. `watermark`: an event of any key closes the time windows of all keys, and
+    the end of a bounded input closes the rest. `sessions`: it has session windows, and an event at exactly
+    the gap joins, as in Sash."""
 
     scope: Scope
     report: AbstractSet[Report]
@@ -74,6 +79,8 @@ class Profile:
     pick: Pick = Pick.LATEST
     period: int | None = None
     count_tick: Tick | None = None
+    watermark: bool = False
+    sessions: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.scope, Scope):
@@ -90,6 +97,9 @@ class Profile:
                 raise ArgumentError("period", self.period, "a positive int when report has PERIODIC")
         elif self.period is not None:
             raise ArgumentError("period", self.period, "left out unless report has PERIODIC")
+        for argument in ("watermark", "sessions"):
+            if not isinstance(getattr(self, argument), bool):
+                raise ArgumentError(argument, getattr(self, argument), "True or False")
 
     def __str__(self) -> str:
         tick = f"{self.tick} ({self.count_tick} for count windows)" if self.count_tick else str(self.tick)

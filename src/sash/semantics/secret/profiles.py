@@ -1,4 +1,4 @@
-"""The engines whose SECRET parameters have been measured.
+"""The engines whose SECRET parameters are known.
 
     profile(name) = (t0, i0, report, tick, pick)
 
@@ -7,6 +7,11 @@ Stream Processing Engines with SECRET" (VLDB Journal 2013); Flink, Storm, Spark 
 Azure Stream Analytics from Affetti et al., "Defining the Execution Semantics of Stream Processing Engines"
 (Journal of Big Data 2017), and Kafka Streams from the experiments published with it. They describe the
 versions of those days.
+
+The engines of today are described from their documentation and source: PyFlink and Flink's Java API (2.x),
+Spark Structured Streaming (4.3), Beam's DirectRunner, Bytewax (0.21). All align the starts of time windows,
+[k·β, k·β + ω), and show what closes and holds an event. Their count windows differ: PyFlink's first one is
+shown after ω events, the Java API's after β.
 
 Two remarks on the model's edges. Its windows are open on the left, (start, end]; an engine whose windows
 are [start, end) gets an origin that lies 1 lower. And origins that do not depend on ts1 count from start-up
@@ -45,6 +50,10 @@ _FLINK = Profile(
     count_tick=Tick.TUPLE,
 )
 
+_ALIGNED = Profile(
+    scope=Scope(time=ALIGNED_START), report={Report.WINDOW_CLOSE, Report.NON_EMPTY}, tick=Tick.TIME
+)
+
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
         "azure": Profile(
@@ -52,6 +61,8 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
             report={Report.WINDOW_CLOSE, Report.NON_EMPTY},
             tick=Tick.TIME,
         ),
+        "beam": _ALIGNED,
+        "bytewax": replace(_ALIGNED, tick=Tick.TUPLE),
         "coral8": Profile(
             scope=Scope(time=ALIGNED_START, count=ZERO),
             report={Report.CONTENT_CHANGE, Report.NON_EMPTY},
@@ -59,6 +70,9 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
         ),
         "dataflow": replace(_FLINK, scope=Scope(time=BEFORE_EPOCH), count_tick=None),
         "flink": _FLINK,
+        "flink_java": replace(
+            _ALIGNED, scope=Scope(time=ALIGNED_START, count=EPOCH), count_tick=Tick.TUPLE
+        ),
         "kafka_streams": Profile(
             scope=Scope(time=FIRST_HOP),
             report={Report.NON_EMPTY, Report.PERIODIC},
@@ -70,11 +84,13 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
             report={Report.CONTENT_CHANGE, Report.WINDOW_CLOSE},
             tick=Tick.TIME,
         ),
+        "pyflink": replace(_ALIGNED, scope=Scope(time=ALIGNED_START, count=ZERO), count_tick=Tick.TUPLE),
         "spark_dstream": Profile(
             scope=Scope(time=BEFORE_EPOCH),
             report={Report.WINDOW_CLOSE},
             tick=Tick.TIME,
         ),
+        "spark_structured": replace(_ALIGNED, watermark=True, sessions=True),
         "storm": replace(_FLINK, scope=Scope(time=EPOCH, count=EPOCH)),
         "stream": Profile(
             scope=Scope(time=FIRST_EVENT, count=ONE_SIZE_BEFORE_ZERO),

@@ -69,9 +69,14 @@ def _ceiling(numerator: int, denominator: int) -> int:
     return -(-numerator // denominator)
 
 
-# Named functions and not lambdas: a profile is pickled on its way to an executor.
+# Named functions and not lambdas: a profile is pickled on its way to an executor. They are plain
+# arithmetic, so that a column of first times gives a column of origins.
 def _aligned_start(first: int, size: int, slide: int) -> int:
     return _ceiling(first - size, slide) * slide - 1
+
+
+def _aligned_start_after_zero(first: int, size: int, slide: int) -> int:
+    return _aligned_start((first + 1 + abs(first - 1)) // 2, size, slide)  # max(1, first)
 
 
 def _aligned_end(first: int, size: int, slide: int) -> int:
@@ -91,7 +96,8 @@ def _before_epoch(first: int, size: int, slide: int) -> int:
 
 
 def _first_hop(first: int, size: int, slide: int) -> int:
-    return max(0, first - size + slide) // slide * slide - 1
+    ahead = first - size + slide
+    return (ahead + abs(ahead)) // 2 // slide * slide - 1  # max(0, ahead), which columns know too
 
 
 def _zero(first: int, size: int, slide: int) -> int:
@@ -103,6 +109,7 @@ def _one_size_before_zero(first: int, size: int, slide: int) -> int:
 
 
 ALIGNED_START = Origin("⌈(ts1 − ω)/β⌉·β − 1", _aligned_start)
+ALIGNED_START_AFTER_ZERO = Origin("⌈(max(1, ts1) − ω)/β⌉·β − 1", _aligned_start_after_zero)
 ALIGNED_END = Origin("⌈ts1/β⌉·β − ω", _aligned_end)
 FIRST_EVENT = Origin("ts1 − ω", _first_event)
 EPOCH = Origin("β − ω", _epoch)
@@ -114,6 +121,7 @@ UNKNOWN = Origin("unknown", None)
 
 ORIGINS = (
     ALIGNED_START,
+    ALIGNED_START_AFTER_ZERO,
     ALIGNED_END,
     FIRST_EVENT,
     EPOCH,

@@ -69,16 +69,17 @@ def trace(
     """
     profile = engine if isinstance(engine, Profile) else profile_named(engine)
     axis = kind_of(kind)
-    _require_windows(engine, profile, axis)
+    require_windows(engine, profile, axis)
     size, slide = positive("size", size), positive("slide", slide)
     events = arrivals(times, batches=batches)
     if not events.times:
         return []
     windows = model.windows_of(profile, axis, events, size, slide)
-    return list(_Run(profile, axis, events.positions(axis), windows).reports(events))
+    return list(Run(profile, axis, events.positions(axis), windows).reports(events))
 
 
-def _require_windows(engine: str | Profile, profile: Profile, kind: Kind) -> None:
+def require_windows(engine: str | Profile, profile: Profile, kind: Kind) -> None:
+    """Unsupported unless the engine has windows of this kind, and it is known where they start."""
     name = "this profile" if isinstance(engine, Profile) else engine
     origin = profile.scope.origin(kind)
     if origin is None:
@@ -92,8 +93,16 @@ def _require_windows(engine: str | Profile, profile: Profile, kind: Kind) -> Non
         raise Unsupported("engine", engine, "a profile whose scope is known", hint=hint)
 
 
+@dataclass(slots=True)
+class Standing:
+    """What a tick must know of the ones before it: their last position, and the last reported content."""
+
+    previous: int | None = None
+    last: range = NOTHING
+
+
 @dataclass(frozen=True, slots=True)
-class _Run:
+class Run:
     """`model.evaluate` by leaps."""
 
     profile: Profile
@@ -102,18 +111,22 @@ class _Run:
     windows: Windows
 
     def reports(self, events: Arrivals) -> Iterator[Reported]:
-        picks_one = model.picks_one(self.profile, self.kind)
-        previous, last = None, NOTHING
+        standing = Standing()
         for arrival in model.ticks(self.profile.tick_of(self.kind), events):
-            now = self.positions[arrival]
-            found = self.found(arrival, model.instants(previous, now, self.windows.start), last)
-            if picks_one:
-                candidates = list(found)
-                found = iter([model.pick(self.profile, candidates)] if candidates else [])
-            for report in found:
-                last = report.content
-                yield report
-            previous = now
+            yield from self.tick(arrival, standing)
+
+    def tick(self, arrival: int, standing: Standing) -> Iterator[Reported]:
+        """What this arrival, which ticks, makes the engine report."""
+        now = self.positions[arrival]
+        passed = model.instants(standing.previous, now, self.windows.start)
+        found = self.found(arrival, passed, standing.last)
+        if model.picks_one(self.profile, self.kind):
+            candidates = list(found)
+            found = iter([model.pick(self.profile, candidates)] if candidates else [])
+        for report in found:
+            standing.last = report.content
+            yield report
+        standing.previous = now
 
     def found(self, arrival: int, passed: range, last: range) -> Iterator[Reported]:
         """What satisfies Report in one tick; before Pick, so that simultaneous windows share one `last`."""

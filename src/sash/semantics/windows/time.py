@@ -82,9 +82,14 @@ def clock_extents(
     else:
         ids = sorted({w for stamp in stamps for w in window.mapping(stamp)})
     for w in ids:
-        ends = window.extent(w)
-        lo, hi = bisect_left(stamps, ends.start), bisect_left(stamps, ends.stop)
-        yield Extent(w, lo, hi, ends.start, ends.stop, closes_at=ends.stop)
+        yield clock_extent(window, w, stamps)
+
+
+def clock_extent(window: ContextFreeWindow, w: int, stamps: Sequence[int]) -> Extent:
+    """The window w over events with these times, which never decrease."""
+    ends = window.extent(w)
+    lo, hi = bisect_left(stamps, ends.start), bisect_left(stamps, ends.stop)
+    return Extent(w, lo, hi, ends.start, ends.stop, closes_at=ends.stop)
 
 
 def time(size: DurationLike, every: DurationLike, *, origin: DurationLike = 0) -> TimeWindow:

@@ -1,0 +1,1 @@
+"""Live engines, driven through SECRET's experiments: their parameters inferred, with the evidence."""

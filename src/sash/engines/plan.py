@@ -1,0 +1,86 @@
+"""The experiments, in the order of the method: Tick, then Report, then Scope, then Pick.
+
+After Dindar et al., "Modeling the Execution Semantics of Stream Processing Engines with SECRET" (VLDB
+Journal 2013): an engine's parameters are found one after the other, each with inputs on which its values
+differ whatever the other parameters are.
+
+    tick     simultaneous events: is each one a reason to look, or the first of its time, or of its batch?
+    report   repeated contents (content-change), parts of windows (window-close), silence (non-empty),
+             windows whose ends meet only some multiples (periodic)
+    scope    consecutive times from many ts1, through windows of many sizes and slides
+    pick     count windows: many complete windows between two ticks
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from types import MappingProxyType
+
+from sash.engines.experiment import Run
+from sash.semantics.secret import Kind
+
+_TIES = (3, 5, 5, 5, 5, 7)
+_MANY_TIES = (10, 10, 11, 12, 12, 12, 12, 13, 14, 15)
+_BLOCKS = (10, 10, 10, 10, 11, 11, 11, 12, 13)
+
+TICK: Mapping[Kind, tuple[Run, ...]] = MappingProxyType(
+    {
+        Kind.TIME: (
+            Run(times=_TIES, size=4, slide=1),
+            Run(times=_TIES, size=4, slide=1, batches=(0, 1, 1, 2, 2, 3)),
+            Run(times=_TIES, size=4, slide=1, batches=(0, 1, 1, 1, 1, 2)),
+            Run(times=(1, 5, 9), size=3, slide=3, batches=(0, 1, 1)),
+        ),
+        Kind.COUNT: (
+            Run(times=_MANY_TIES, size=1, slide=1, kind="count"),
+            Run(times=_MANY_TIES, size=1, slide=1, kind="count", batches=(0, 0, 1, 2, 2, 3, 3, 4, 5, 6)),
+        ),
+    }
+)
+
+REPORT: Mapping[Kind, tuple[Run, ...]] = MappingProxyType(
+    {
+        Kind.TIME: (
+            Run(times=(30, 31, 36), size=5, slide=1),
+            Run(times=tuple(range(10, 20)), size=3, slide=3),
+            Run(times=(10, 11, 30, 31, 45), size=3, slide=3),
+            Run(times=(12, 13, 15, 18, 22, 29), size=4, slide=2),
+            # Contents that stay for longer than any period, so that a change can be told from a period.
+            Run(times=(20, 22, 60), size=16, slide=1),
+        ),
+        Kind.COUNT: (
+            Run(times=tuple(range(10, 20)), size=3, slide=3, kind="count"),
+            Run(times=tuple(range(10, 20)), size=2, slide=3, kind="count"),
+        ),
+    }
+)
+
+_SHAPES = ((3, 3), (4, 2), (5, 2), (3, 1), (2, 5), (7, 3))
+_FIRSTS = (0, 1, 6, 10, 13, -4)
+
+
+def _consecutive(first: int, size: int, slide: int) -> Run:
+    return Run(times=tuple(range(first, first + size + 2 * slide + 2)), size=size, slide=slide)
+
+
+SCOPE: Mapping[Kind, tuple[Run, ...]] = MappingProxyType(
+    {
+        Kind.TIME: tuple(
+            _consecutive(first, size, slide) for first, (size, slide) in product(_FIRSTS, _SHAPES)
+        ),
+        Kind.COUNT: tuple(
+            Run(times=tuple(range(14)), size=size, slide=slide, kind="count") for size, slide in _SHAPES
+        ),
+    }
+)
+
+PICK: Mapping[Kind, tuple[Run, ...]] = MappingProxyType(
+    {
+        Kind.TIME: (),
+        Kind.COUNT: (
+            Run(times=_BLOCKS, size=2, slide=1, kind="count"),
+            Run(times=_BLOCKS, size=2, slide=1, kind="count", batches=(0, 0, 0, 0, 1, 1, 1, 2, 3)),
+        ),
+    }
+)

@@ -1,0 +1,109 @@
+"""Probe a live engine: infer its SECRET parameters, check them on fresh runs, and look beyond the model.
+
+    probe(engine)  =  infer → verify → look beyond
+
+The answer is a result in every case. Where the engine never reports, answers differently each time, or does
+what no parameters explain, it says so and shows what was seen; there is no profile then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing, nullcontext
+from dataclasses import replace
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from typing import Any
+
+from sash.engines.beyond import look_beyond
+from sash.engines.experiment import Content, Engine, Run
+from sash.engines.findings import EngineFindings
+from sash.engines.inference import infer
+from sash.engines.peers import PEERS, peer
+from sash.engines.simulated import Simulated
+from sash.engines.verification import verify
+from sash.errors import UnknownEngine
+from sash.semantics.secret import PROFILES, Kind, Profile
+
+LIVE = ("sash", "spark_structured", *PEERS)
+"""The engines that can be driven, by name."""
+
+
+def probe(
+    engine: str | Engine | Profile,
+    *,
+    runs: int = 50,
+    scope_runs: int | None = None,
+    beyond: bool = True,
+    seed: int = 2013,
+) -> EngineFindings:
+    """What SECRET's experiments find out about an engine, and how far that reproduces it.
+
+    `engine` is one of the names in LIVE, an adapter of one's own, or a profile to be simulated. `runs`
+    fresh random runs check the result (0: none). `scope_runs` bounds the runs of the Scope experiments.
+    `beyond` asks what the model leaves open, too.
+
+    >>> from sash.semantics.secret import profile
+    >>> found = probe(profile("storm"))
+    >>> print(found.verdict)
+    50 of 50 fresh random runs reproduced
+    >>> found.finding("t0").value, found.finding("count tick").value
+    ('β − ω', 'tuple')
+    """
+    # Who opens an engine closes it: one that was given stays open.
+    with (
+        closing(engine_for(engine)) if isinstance(engine, str) else nullcontext(engine_for(engine)) as live
+    ):
+        found = _inferred(live, runs, scope_runs, seed)
+        return (
+            replace(found, beyond=look_beyond(live))
+            if beyond and not isinstance(live, Simulated)
+            else found
+        )
+
+
+def _inferred(live: Engine, runs: int, scope_runs: int | None, seed: int) -> EngineFindings:
+    def ask(asked: Sequence[Run]) -> list[tuple[Content, ...] | None]:
+        answers = zip(asked, live.answer(asked), strict=True)
+        return [seen.in_model(run) if seen.answered else None for run, seen in answers]
+
+    kinds = [kind for kind in Kind if kind in live.kinds]
+    inferred = infer(ask, kinds, scope_runs=scope_runs, seed=seed)
+    checked = verify(ask, inferred.profile, runs=runs, seed=seed) if inferred.profile and runs else None
+    return EngineFindings(
+        engine=live.name,
+        version=live.version,
+        date=datetime.now(UTC).date().isoformat(),
+        profile=inferred.profile,
+        findings=inferred.findings,
+        verdict=checked,
+        remark=inferred.remark,
+    )
+
+
+def engine_for(given: str | Engine | Profile) -> Engine:
+    """An engine that can be asked, by name; adapters are taken as they are, profiles are simulated."""
+    if isinstance(given, Profile):
+        return Simulated(given)
+    if not isinstance(given, str):
+        return given
+    if given == "sash":
+        from sash.engines.own import Sash
+
+        return Sash()
+    if given == "spark_structured":
+        from sash.engines.spark import SparkStructured
+
+        return SparkStructured()
+    if given in PEERS:
+        return peer(given)
+    raise _not_live(given)
+
+
+def _not_live(given: Any) -> UnknownEngine:
+    close = get_close_matches(given, LIVE, n=1)
+    if given in PROFILES:
+        hint = f"{given} has a profile, but cannot be driven from Python; simulate it instead."
+    else:
+        hint = f"Did you mean {close[0]!r}?" if close else ""
+    return UnknownEngine("engine", given, f"one of {', '.join(LIVE)}, or an adapter", hint=hint)

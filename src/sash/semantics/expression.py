@@ -1,0 +1,185 @@
+"""What a predicate over two rows says, found by asking it about symbols instead of values.
+
+    where(l, r)  =  abs(l.x - r.a) <= 10          the function
+    tree         =  ≤ (abs (− (left.x, right.a)), 10)
+
+A row of symbols answers `l.x` with a symbol, and operators between symbols build a tree. What a tree
+says can be taken apart (equalities, bands), written down as text and compiled. Python's `and`, `or`,
+`not`, `if` and chained comparisons ask a symbol for its truth, which it does not have: such functions
+are not traceable, and neither are those that hand a symbol to another library. They still work, on
+rows.
+
+>>> tree = trace(lambda l, r: (abs(l.x - r.a) <= 10) & (l.kind == r.kind), ["x", "kind"], ["a", "kind"])
+>>> [str(part) for part in conjuncts(tree)]
+['(abs((left.x - right.a)) <= 10)', '(left.kind == right.kind)']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NoReturn, TypeAlias
+
+from sash.errors import SashError, UnknownColumn
+
+
+class Side(Enum):
+    """Which of the two inputs of a join."""
+
+    LEFT = "left"
+    RIGHT = "right"
+
+    @property
+    def other(self) -> Side:
+        return Side.RIGHT if self is Side.LEFT else Side.LEFT
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of one side's row."""
+
+    side: Side
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.side.value}.{self.name}"
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A value that is the same for all rows."""
+
+    value: Any
+
+    def __str__(self) -> str:
+        return repr(self.value)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operator and what it is applied to: two trees, or one for `abs` and a leading minus."""
+
+    operator: str
+    operands: tuple[Node, ...]
+
+    def __str__(self) -> str:
+        if len(self.operands) == 1:
+            return f"{self.operator}({self.operands[0]})"
+        first, second = self.operands
+        return f"({first} {self.operator} {second})"
+
+
+Node: TypeAlias = "Column | Constant | Operation"
+TRUE = Constant(True)
+COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+
+
+class Untraceable(Exception):
+    """The function does more than operators between columns; the message says what. Callers handle it."""
+
+
+def trace(where: Callable[..., Any], left: Sequence[str], right: Sequence[str]) -> Node:
+    """The tree of `where`, or the constant that it answers with; UnknownColumn if it asks for another
+    column than these, Untraceable if it cannot be said as a tree."""
+    try:
+        answer = where(_SymbolRow(Side.LEFT, left), _SymbolRow(Side.RIGHT, right))
+    except (SashError, Untraceable):
+        raise
+    except Exception as error:
+        # Whatever it is, rows of values will show whether it is the function or the symbols.
+        raise Untraceable(f"{type(error).__name__}: {error}") from error
+    return _node(answer)
+
+
+def conjuncts(tree: Node) -> Iterator[Node]:
+    """The parts that must all be true; none for the constant True."""
+    match tree:
+        case Operation("&", operands):
+            for operand in operands:
+                yield from conjuncts(operand)
+        case Constant(True):
+            return
+        case _:
+            yield tree
+
+
+def columns_of(*trees: Node) -> list[Column]:
+    """The columns that trees read, each once, in the order of their first appearance."""
+    parts = (part for tree in trees for part in parts_of(tree))
+    return list(dict.fromkeys(part for part in parts if isinstance(part, Column)))
+
+
+def parts_of(tree: Node) -> Iterator[Node]:
+    """A tree and all the trees that it is made of."""
+    yield tree
+    if isinstance(tree, Operation):
+        for operand in tree.operands:
+            yield from parts_of(operand)
+
+
+class _SymbolRow:
+    """A row of symbols: `row.x` and `row["x"]`."""
+
+    def __init__(self, side: Side, columns: Sequence[str]) -> None:
+        self._side, self._columns = side, columns
+
+    def __getitem__(self, name: str) -> _Symbol:
+        if name not in self._columns:
+            raise UnknownColumn(f"where, in the {self._side.value} row, the column", name, self._columns)
+        return _Symbol(Column(self._side, name))
+
+    def __getattr__(self, name: str) -> _Symbol:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if hasattr(Mapping, name):
+            raise Untraceable(f"it uses a row as a whole ({name})")
+        return self[name]
+
+    def __iter__(self) -> NoReturn:
+        raise Untraceable("it goes through a row's columns")
+
+
+class _Symbol:
+    """A tree that operators grow. Equality grows it too, so that symbols have no hash."""
+
+    __hash__ = None  # type: ignore[assignment]
+    __array_ufunc__ = None
+    """Tells numpy to leave operators with its own scalars to us."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+
+    def __bool__(self) -> NoReturn:
+        raise Untraceable("it asks for the truth of a comparison (and, or, not, if, in, a < b < c)")
+
+    def __abs__(self) -> _Symbol:
+        return _Symbol(Operation("abs", (self.node,)))
+
+    def __neg__(self) -> _Symbol:
+        return _Symbol(Operation("-", (self.node,)))
+
+
+def _node(value: Any) -> Node:
+    return value.node if isinstance(value, _Symbol) else Constant(value)
+
+
+def _forward(operator: str) -> Callable[[_Symbol, Any], _Symbol]:
+    return lambda symbol, other: _Symbol(Operation(operator, (symbol.node, _node(other))))
+
+
+def _backward(operator: str) -> Callable[[_Symbol, Any], _Symbol]:
+    return lambda symbol, other: _Symbol(Operation(operator, (_node(other), symbol.node)))
+
+
+# No `~`: of a Python bool it is an integer, so a function that uses it has no boolean answer on rows.
+_ARITHMETIC = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%",
+    "and": "&", "or": "|", "xor": "^",
+}  # fmt: skip
+_COMPARED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+for _name, _operator in (_ARITHMETIC | _COMPARED).items():
+    setattr(_Symbol, f"__{_name}__", _forward(_operator))
+for _name, _operator in _ARITHMETIC.items():
+    setattr(_Symbol, f"__r{_name}__", _backward(_operator))

@@ -1,0 +1,153 @@
+"""Ask about an event: from a query and the batches that arrived to a `Why`.
+
+explain(query, batches, key, at)  =  the windows that hold each event of `key` at time `at`, with the
+                                     reports that `reference.evaluate(query, batches)` makes of them
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from datetime import UTC, tzinfo
+
+from sash.errors import ArgumentError
+from sash.semantics.query import Query
+from sash.semantics.reference import Batch
+from sash.semantics.run_as import EngineWindow
+from sash.semantics.secret import PROFILES, Profile
+from sash.semantics.why import reasons
+from sash.semantics.why.answer import EventStory, HeldStory, Known, Why, WindowStory
+from sash.semantics.why.engines import other_engines
+from sash.semantics.why.history import Held, KeyHistory
+from sash.semantics.why.journal import Entry, Journal
+from sash.semantics.why.reading import Reading
+from sash.semantics.window import Window, times
+from sash.semantics.windows import CumulateWindow, SlideByTimeWindow, TimeWindow
+
+
+def explain(
+    query: Query,
+    batches: Iterable[Batch],
+    *,
+    key: Hashable,
+    at: int | None,
+    calendar: bool = False,
+    zone: tzinfo = UTC,
+    engines: Mapping[str, Profile] = PROFILES,
+) -> Why:
+    """What became of the events of `key` at time `at` (None: those without a time).
+
+    `calendar` says that times are timestamps in microseconds, to be written as clock times of `zone`.
+    """
+    arrived = tuple(batches)
+    journal = Journal.of(query, arrived)
+    own = journal.of_key(key)
+    asked = [entry for entry in own if entry.arrival.time == at]
+    seen = [entry.arrival.time for entry in journal.entries if entry.arrival.time is not None]
+    reading = Reading.of(seen, calendar=calendar, zone=zone)
+    if not asked:
+        raise _no_such_event(key, at, own, reading)
+    keyed = any(entry.arrival.key is not None for entry in journal.entries)
+    histories = [KeyHistory(query, window, arrived, journal, key) for window in query.windows]
+    return Why(
+        key=key,
+        keyed=keyed,
+        reading=reading,
+        known=Known(
+            arrived=len(journal.entries),
+            newest=max(seen, default=None),
+            watermark=journal.watermark.value,
+            delay=query.delay.length,
+            order=query.order,
+            ended=query.flush,
+        ),
+        events=tuple(
+            _event(
+                entry,
+                [(history, reasons.Reasons(history, reading, keyed)) for history in histories],
+                engines,
+            )
+            for entry in asked
+        ),
+        late=dict(Counter(_late_reason(entry) for entry in own if not entry.accepted)),
+    )
+
+
+def _event(
+    entry: Entry,
+    histories: Sequence[tuple[KeyHistory, reasons.Reasons]],
+    engines: Mapping[str, Profile],
+) -> EventStory:
+    time, (first, said) = entry.arrival.time, histories[0]
+    if time is None or not entry.accepted:
+        allowed = first.query.allowed_lateness.length
+        why = reasons.lateness(entry, said.reading, allowed=allowed)
+        return EventStory(entry.number, time, accepted=False, verdict=why)
+    windows = tuple(_window(entry, history, said, engines) for history, said in histories)
+    return EventStory(
+        entry.number, time, accepted=True, verdict=reasons.acceptance(entry, said.reading), windows=windows
+    )
+
+
+def _window(
+    entry: Entry, history: KeyHistory, said: reasons.Reasons, engines: Mapping[str, Profile]
+) -> WindowStory:
+    window, ordinal = history.window, history.ordinal(entry)
+    if ordinal in history.displaced:
+        misfit = f"has no place: {history.displaced[ordinal]}"
+        return WindowStory(window.label, window.formula, absence=misfit)
+    position = history.position(ordinal)
+    held = list(history.holding(position))
+    return WindowStory(
+        label=window.label,
+        formula=window.formula,
+        held=tuple(_held(one, history, said) for one in held),
+        absence="" if held else said.absence(position),
+        engines=tuple(
+            other_engines(
+                engines,
+                window,
+                times(history.events),
+                position,
+                {(one.extent.lo, one.extent.hi) for one in held if one.reported},
+                newest=history.journal.newest(),
+                calendar=said.reading.calendar,
+            )
+        ),
+        half_open=_ends_outside(window),
+        order=tuple(history.number(event) for event in history.events),
+    )
+
+
+def _ends_outside(window: Window) -> bool:
+    if isinstance(window, EngineWindow):
+        return isinstance(window.asked, TimeWindow)
+    return isinstance(window, TimeWindow | CumulateWindow | SlideByTimeWindow)
+
+
+def _held(held: Held, history: KeyHistory, said: reasons.Reasons) -> HeldStory:
+    extent = held.extent
+    return HeldStory(
+        id=extent.id,
+        start=extent.start,
+        end=extent.end,
+        holds=(extent.lo, extent.hi),
+        reported=held.reported,
+        closed=held.closed,
+        revision=held.tellings[-1].revision if held.tellings else None,
+        why=said.story(held),
+    )
+
+
+def _late_reason(entry: Entry) -> str:
+    return "behind the watermark" if entry.arrival.time is not None else "time is null"
+
+
+def _no_such_event(key: Hashable, at: int | None, own: Sequence[Entry], reading: Reading) -> ArgumentError:
+    stamps = sorted({entry.arrival.time for entry in own if entry.arrival.time is not None})
+    if not own:
+        return ArgumentError("key", key, "the key of an event that has arrived")
+    nearest = sorted(stamps, key=lambda stamp: abs(stamp - at))[:2] if at is not None else []
+    hint = f"The nearest are at {' and '.join(map(reading.time, sorted(nearest)))}." if nearest else ""
+    given = "null" if at is None else reading.time(at)
+    return ArgumentError("at", given, f"the time of an event of key {key!r} that has arrived", hint=hint)

@@ -1,0 +1,64 @@
+"""A `Why` as HTML, for notebooks: the sentences of the text form, as a table a window.
+
+Colours are the notebook's own (`inherit`, `currentColor`), so that light and dark themes both work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+
+from sash.semantics.why import text
+from sash.semantics.why.answer import EventStory, HeldStory, Why, WindowStory
+from sash.semantics.why.reading import runs
+
+_MARKS = {"reported": "●", "open": "◐", "waits": "○"}
+"""Told apart by shape, not by colour alone."""
+
+
+def as_html(why: Why) -> str:
+    """The whole answer as one element."""
+    parts = [f"<p>{escape(text.known(why))}</p>"]
+    for event in why.events:
+        parts += _event(why, event)
+    if why.late:
+        parts.append(f"<p>{escape(text.late(why))}</p>")
+    return f'<div class="sash-why" style="color:inherit">{"".join(parts)}</div>'
+
+
+def _event(why: Why, event: EventStory) -> Iterator[str]:
+    yield f"<p><b>{escape(text.title(why, event))}</b></p>"
+    for window in event.windows:
+        caption = f"<b>{escape(window.label)}</b>: {escape(text.summary(window))}"
+        yield f"<p>{caption}<br><code>{escape(window.formula)}</code></p>"
+        if window.held:
+            yield _table(("window", "events", "state", "why"), _held_rows(why, window))
+        if window.engines:
+            yield "<p>other engines, given the events of this key in order of time, without delay</p>"
+            yield _table(("engines", "reports with it"), _engine_rows(window))
+
+
+def _held_rows(why: Why, window: WindowStory) -> Iterator[tuple[str, ...]]:
+    for held in text.chosen(window):
+        if isinstance(held, int):
+            yield (f"… and {held:,} more in between", "", "", "")
+        else:
+            yield _held_row(why, window, held)
+
+
+def _held_row(why: Why, window: WindowStory, held: HeldStory) -> tuple[str, ...]:
+    state = f"{_MARKS[held.state]} {held.state}"
+    events = escape(runs(window.numbers(held.holds)))
+    return escape(text.name(why, window, held)), events, state, "<br>".join(map(escape, held.why))
+
+
+def _engine_rows(window: WindowStory) -> Iterator[tuple[str, ...]]:
+    for sentence, engines in text.alike(window):
+        yield escape(", ".join(engine.engine for engine in engines)), escape(sentence)
+
+
+def _table(heads: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
+    cell = 'style="text-align:left;vertical-align:top;padding:0.2em 0.8em 0.2em 0"'
+    head = "".join(f'<th scope="col" {cell}>{name}</th>' for name in heads)
+    body = "".join("<tr>" + "".join(f"<td {cell}>{part}</td>" for part in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,67 @@
+"""Live engines: Sash and Spark in the ordinary tests, those with environments of their own in the soak."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sash.engines.beyond import look_beyond
+from sash.engines.experiment import Run
+from sash.engines.own import Sash
+from sash.engines.peers import PEERS
+from sash.engines.probe import probe
+from sash.engines.spark import SparkStructured
+from sash.semantics.secret import Kind, Report, Tick
+
+CLOSED_AND_NOT_EMPTY = {Report.WINDOW_CLOSE, Report.NON_EMPTY}
+ALIGNED = "⌈(ts1 − ω)/β⌉·β − 1"
+ROOT = Path(__file__).parents[2]
+
+
+def test_sash_closes_aligned_windows_and_counts_from_the_first_event():
+    found = probe("sash", scope_runs=12, runs=20, beyond=False)
+    assert (found.verdict.runs, found.verdict.agreed) == (20, 20)
+    assert found.profile.report == CLOSED_AND_NOT_EMPTY
+    assert (found.profile.scope.time.formula, found.profile.scope.count.formula) == (ALIGNED, "0")
+    assert found.profile.tick_of(Kind.COUNT) is Tick.TUPLE
+
+
+def test_sash_hands_late_events_over_and_loses_nothing_at_the_end():
+    told = {finding.parameter: finding.value for finding in look_beyond(Sash())}
+    assert told["out of order, within the delay"] == "counted"
+    assert told["out of order, beyond the delay"] == "late output"
+    assert told["session, exactly the gap"] == "merges"
+    assert told["end of input"] == "flushed"
+    assert told["gaps between windows"] == "taken"
+
+
+@pytest.mark.spark
+def test_spark_closes_aligned_windows_and_loses_those_before_1970(spark):
+    engine = SparkStructured(spark)
+    try:
+        found = probe(engine, scope_runs=3, runs=2, beyond=False)
+        assert found.profile.report == CLOSED_AND_NOT_EMPTY
+        assert found.profile.tick is Tick.TIME
+        assert (found.verdict.runs, found.verdict.agreed) == (2, 2)
+        early, gaps, sessions = engine.answer(
+            [
+                Run(times=(-5, -4, 0, 3), size=5, slide=2),
+                Run(times=(1, 2), size=2, slide=5),
+                Run(times=(1, 3, 9), size=2, kind="session"),
+            ]
+        )
+        assert early.reports == ((1, 2), (2,))
+        assert "slide_duration" in gaps.refused
+        assert sessions.reports == ((0, 1),)
+    finally:
+        engine.close()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", ["spark_structured", *PEERS])
+def test_oracle_a_live_engine_is_reproduced_by_the_profile_that_is_inferred_from_it(name, monkeypatch):
+    monkeypatch.setenv("SASH_PEERS", os.environ.get("SASH_PEERS", str(ROOT / ".venv-peers")))
+    found = probe(name)
+    assert (found.verdict.runs, found.verdict.agreed) == (50, 50), found.verdict.difference

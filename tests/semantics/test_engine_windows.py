@@ -1,0 +1,175 @@
+"""Windows as an engine reports them: the definition, its pieces, and what is refused in which words."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sash
+from sash.errors import ArgumentError, UnknownEngine, Unsupported
+from sash.semantics import windows
+from sash.semantics.event import sequence
+from sash.semantics.run_as import EngineWindow, engine_window
+from sash.semantics.secret import Kind, Profile, Report, profile, simulate, trace
+from sash.semantics.secret.course import Course
+from sash.semantics.window import Window
+from tests.semantics.test_secret_model import LENGTHS, inputs, profiles
+
+TABLE = pa.table({"t": [1, 2, 3], "x": [1, 1, 1]})
+KINDS = st.sampled_from(["time", "count"])
+
+
+def asked(kind: str, size: int, slide: int) -> Window:
+    return windows.count(size, slide) if kind == "count" else windows.time(size, slide)
+
+
+@settings(max_examples=200, deadline=None)
+@given(engine=profiles(), given_input=inputs(batched=False), size=LENGTHS, slide=LENGTHS, kind=KINDS)
+def test_oracle_extents_are_the_reports_of_the_model_and_never_decrease(
+    engine: Profile, given_input: Any, size: int, slide: int, kind: Any
+) -> None:
+    times, _ = given_input
+    extents = list(engine_window(asked(kind, size, slide), engine).extents(sequence(times)))
+    said = trace(engine, times, size, slide, kind=kind)
+    assert [list(range(extent.lo, extent.hi)) for extent in extents] == [list(r.content) for r in said]
+    assert [extent.closes_at for extent in extents] == [times[report.arrival] for report in said]
+    for one, other in pairwise(extents):
+        assert one.id <= other.id
+        assert one.lo <= other.lo
+        assert one.hi <= other.hi
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    engine=profiles(), given_input=inputs(batched=False), size=LENGTHS, slide=LENGTHS, kind=KINDS,
+    rng=st.randoms(use_true_random=False),
+)  # fmt: skip
+def test_differential_a_course_cut_anywhere_reports_what_the_whole_reports(
+    engine: Profile, given_input: Any, size: int, slide: int, kind: Any, rng: random.Random
+) -> None:
+    times, _ = given_input
+    course, axis, held, found = Course(), Kind(kind), [], []
+    for number, time in enumerate(times, start=1):
+        held.append(time)
+        if rng.random() < 0.5 or number == len(times):
+            gone = course.base
+            said = course.go_on(engine, axis, size, slide, held)
+            found += [[gone + index for index in shown.content] for shown in said]
+            del held[: course.let_go(axis, size, slide, held)]
+    assert found == simulate(engine, times, size, slide, kind=kind)
+
+
+def test_the_first_count_window_of_pyflink_comes_after_size_and_that_of_flink_in_java_after_slide() -> None:
+    assert simulate("pyflink", range(8), 3, 2, kind="count") == [[0, 1, 2], [2, 3, 4], [4, 5, 6]]
+    assert simulate("flink_java", range(8), 3, 2, kind="count") == [[0, 1], [1, 2, 3], [3, 4, 5]]
+
+
+@pytest.mark.parametrize("engine", ["beam", "bytewax", "flink_java", "pyflink", "spark_structured"])
+def test_engines_of_today_start_time_windows_at_multiples_of_the_slide(engine: str) -> None:
+    #   ω = 5, β = 3:  [−3, 2) [0, 5) [3, 8) [6, 11)         events at 1, 4, 7, 30
+    assert simulate(engine, [1, 4, 7, 30], 5, 3) == [[0], [0, 1], [1, 2], [2]]
+
+
+def test_identifiers_and_bounds_are_sashs_own_where_windows_are() -> None:
+    events = sequence([1, 4, 7, 30])
+    own = [(e.id, e.start, e.end, e.lo, e.hi) for e in windows.time(5, 3).extents(events)]
+    engines = engine_window(windows.time(5, 3), "pyflink").extents(events)
+    assert [(e.id, e.start, e.end, e.lo, e.hi) for e in engines] == own[:4]
+
+
+def test_a_watermark_of_all_keys_makes_sashs_own_windows_of_them() -> None:
+    window = windows.time(5, 3, origin=1)
+    assert engine_window(window, "spark_structured") is window
+    assert engine_window(window, replace(profile("pyflink"), watermark=True)) is window
+    assert isinstance(engine_window(window, "pyflink"), EngineWindow)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"scope": profile("storm").scope}, {"report": {Report.WINDOW_CLOSE}}], ids=str
+)
+def test_a_watermark_that_would_close_other_windows_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(Unsupported, match="engine must be a profile without watermark"):
+        engine_window(windows.time(5, 3), replace(profile("spark_structured"), **changes))
+
+
+def test_a_profile_is_told_by_true_or_false_whether_it_has_a_watermark_or_sessions() -> None:
+    for argument in ("watermark", "sessions"):
+        with pytest.raises(ArgumentError, match=f"{argument} must be True or False; got 'yes'"):
+            replace(profile("flink"), **{argument: "yes"})
+
+
+@pytest.mark.parametrize(
+    "window",
+    [
+        windows.session(3), windows.cumulate(6, 3), windows.slide_by_time(3, 3),
+        windows.slide_by_tuple(3, 1), windows.delta("x", 3, 1), windows.threshold(lambda row: row.x > 1),
+        windows.punctuated(lambda row: row.x > 1), engine_window(windows.time(3, 3), "storm"),
+    ],
+    ids=lambda window: type(window).__name__,
+)  # fmt: skip
+def test_windows_that_the_model_does_not_know_are_refused_by_name(window: Window) -> None:
+    with pytest.raises(Unsupported) as refused:
+        sash.stream(TABLE, time="t").window(window).semantics("flink")
+    assert f"window must be a time or count window with semantics('flink'); got {window.label!r}" in str(
+        refused.value
+    )
+
+
+def test_sessions_are_run_for_a_profile_that_is_known_to_join_at_the_gap() -> None:
+    stream = sash.stream(TABLE, time="t").window(sash.session(3))
+    own = stream.agg(n=sash.count()).collect()
+    assert stream.semantics("spark_structured").agg(n=sash.count()).collect() == own
+    with pytest.raises(Unsupported, match="window must be a time, count or session window"):
+        engine_window(windows.cumulate(6, 3), "spark_structured")
+
+
+def test_an_unknown_engine_is_answered_with_the_nearest_name() -> None:
+    windowed = sash.stream(TABLE, time="t").window(sash.tumbling(3))
+    with pytest.raises(UnknownEngine, match="Did you mean 'pyflink'"):
+        windowed.semantics("pyflnik")
+    with pytest.raises(UnknownEngine, match="Did you mean 'storm'"):
+        windowed.agg(n=sash.count()).semantics("strom")
+    with pytest.raises(ArgumentError, match="engine must be a Profile or the name of one"):
+        windowed.semantics(7)  # type: ignore[arg-type]
+
+
+def test_windows_that_an_engine_does_not_have_are_refused() -> None:
+    windowed = sash.stream(TABLE, time="t").window(sash.count(3))
+    with pytest.raises(Unsupported, match="kind must be 'time' for beam, which has no count windows"):
+        windowed.semantics("beam")
+    with pytest.raises(Unsupported, match="The t0 of azure is unknown"):
+        sash.stream(TABLE, time="t").window(sash.tumbling(3)).semantics("azure")
+
+
+@pytest.mark.parametrize(
+    ("stream", "window", "message"),
+    [
+        ({}, {"emit": "every 2"}, "emit must be 'close' with semantics('flink'); got 'every 2'"),
+        ({}, {"empty": True}, "empty must be False with semantics('flink'); got True"),
+        ({"allowed_lateness": 2}, {}, "allowed_lateness must be zero with semantics('flink'); got '2'"),
+    ],
+    ids=["emit", "empty", "lateness"],
+)  # fmt: skip
+def test_what_a_profile_decides_cannot_be_asked_for_as_well(stream: Any, window: Any, message: str) -> None:
+    windowed = sash.stream(TABLE, time="t", **stream).window(sash.tumbling(3), **window)
+    with pytest.raises(Unsupported) as refused:
+        windowed.semantics("flink")
+    assert str(refused.value) == f"{message}. The profile says what is reported, and when."
+
+
+def test_engines_are_run_in_event_time_order_only() -> None:
+    windowed = sash.stream(TABLE, time="t", order="arrival").window(sash.count(3))
+    with pytest.raises(Unsupported, match="order must be 'event-time'"):
+        windowed.semantics("flink")
+
+
+def test_rolling_features_are_not_windows_of_an_engine() -> None:
+    with pytest.raises(Unsupported, match="window must be a time or count window"):
+        sash.stream(TABLE, time="t").rolling(3).semantics("flink")
