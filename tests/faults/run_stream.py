@@ -1,6 +1,6 @@
 """A program for test_driver_kills.py: windows over a folder of files, one file a micro-batch.
 
-    python run_stream.py <folder of files> <sink> <checkpoint>
+    python run_stream.py <folder of files> <sink> <checkpoint> <who reads the files: spark or sash>
 
 It ends when every file has been read. Killed at any moment and started again with the same arguments, it
 goes on from the checkpoint.
@@ -9,7 +9,7 @@ goes on from the checkpoint.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sash
 
@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 SCHEMA = "at timestamp, key string, number bigint, x double"
 
 
-def run(spark: SparkSession, files: str, sink: str, checkpoint: str) -> None:
+def run(spark: SparkSession, files: str, sink: str, checkpoint: str, reader: str) -> None:
     """The windows of the stream, in parquet files that Spark's sink keeps a log of."""
-    arriving = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(files)
+    if reader == "sash":
+        arriving: Any = sash.read_stream_parquet(files, schema=SCHEMA, spark=spark, maxFilesPerTrigger=1)
+    else:
+        arriving = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(files)
     reports = (
         sash.stream(arriving, time="at", key="key", delay="5 seconds")
         .window(sash.sliding("20 seconds", every="5 seconds"), sash.count(7, 3))

@@ -94,7 +94,7 @@ class Moment:
         Not in the first batch: Spark refuses a checkpoint whose first batch was not planned to the end
         (spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart), with nothing done and nothing lost.
         """
-        number = re.match(r"\.?(\d+)(\.|$)", name)
+        number = re.match(r"\.?_?(?:batch=)?(\d+)(\.|$)", name)
         return number is not None and int(number[1]) >= self.batch and (int(number[1]) > 0 or name == "0")
 
 
@@ -114,12 +114,12 @@ def moments(kills: int, *, batches: int, seed: int) -> Iterator[Moment]:
 
 
 def assert_kills_leave_no_trace(
-    spark: SparkSession, home: Path, *, kills: int, batches: int, seed: int
+    spark: SparkSession, home: Path, *, kills: int, batches: int, seed: int, reader: str = "spark"
 ) -> None:
     files = home / "files"
     files.mkdir()
     write_batches(files, list(files_of(batches, seed=seed)))
-    arguments = [files, home / "sink", home / "checkpoint"]
+    arguments = [files, home / "sink", home / "checkpoint", reader]
     committed = []
     for moment in moments(kills, batches=batches, seed=seed):
         with Victim(PROGRAM, *arguments, log=home / "log") as victim:
@@ -134,7 +134,7 @@ def assert_kills_leave_no_trace(
     with Victim(PROGRAM, *arguments, log=home / "log") as survivor:
         survivor.finish()
     undisturbed = [str(home / "undisturbed" / name) for name in ("sink", "checkpoint")]
-    run_stream.run(spark, str(files), *undisturbed)
+    run_stream.run(spark, str(files), *undisturbed, "spark")
     expected = rows_in(spark, undisturbed[0])
     assert len(expected) > 10 * batches
     assert rows_in(spark, str(home / "sink")) == expected
@@ -148,6 +148,13 @@ def test_differential_a_stream_that_is_killed_three_times_equals_an_undisturbed_
     spark: SparkSession, tmp_path: Path
 ) -> None:
     assert_kills_leave_no_trace(spark, tmp_path, kills=3, batches=8, seed=3)
+
+
+@pytest.mark.soak
+def test_differential_a_stream_of_files_that_python_reads_survives_kills_as_sparks_own_does(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    assert_kills_leave_no_trace(spark, tmp_path, kills=5, batches=12, seed=7, reader="sash")
 
 
 @pytest.mark.soak

@@ -52,6 +52,14 @@ class Victim:
         self.process.wait()
         return killed
 
+    def kill_workers(self) -> int:
+        """SIGKILL to Spark's Python workers and to the process that starts them; how many there were."""
+        workers = [member for member in self._members() if self._is_worker(member)]
+        for worker in workers:
+            with suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGKILL)
+        return len(workers)
+
     def wait_until(self, condition: Callable[[], bool], *, seconds: float = 180) -> None:
         """Look every few milliseconds. A program that ends before the condition holds is an error."""
         deadline = time.monotonic() + seconds
@@ -67,6 +75,11 @@ class Victim:
     @property
     def said(self) -> str:
         return self._log.read_text(errors="replace")[-4000:]
+
+    def _is_worker(self, member: int) -> bool:
+        with suppress(OSError):
+            return b"pyspark.daemon" in Path(f"/proc/{member}/cmdline").read_bytes()
+        return False
 
     def _members(self) -> Iterator[int]:
         for entry in Path("/proc").glob("[0-9]*/stat"):

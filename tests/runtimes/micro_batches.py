@@ -106,8 +106,8 @@ class DryStream:
     BUCKETS = (3, 1, 4)
 
     def __init__(
-        self, bound: BoundQuery, operator: type[StreamOperator], *, output: Output = "reports",
-        forgetful: bool = True,
+        self, bound: BoundQuery, operator: type[StreamOperator] | None = None, *,
+        output: Output = "reports", forgetful: bool = True,
     ) -> None:  # fmt: skip
         clock = Clock.of(ticks=pa.types.is_integer(bound.time_type))
         buckets = self.BUCKETS if bound.keys else self.BUCKETS[:1]
@@ -128,7 +128,7 @@ class DryStream:
             WORKSHOP.clear()
         self.watermark = max(self.watermark, self.newest - self.delay)
         payloads: dict[int, list[bytes]] = {}
-        for packed in [] if table is None else self.stage.packer(self._placed(table).to_batches()):
+        for packed in [] if table is None else self.stage.packer(placed(self.stage, table).to_batches()):
             self.newest = max(self.newest, pc.max(packed[NEWEST_AT].cast(pa.int64())).as_py() // 1000)
             for bucket, payload in zip(packed[PACKED_BUCKET], packed[PAYLOAD], strict=True):
                 payloads.setdefault(bucket.as_py(), []).append(payload.as_py())
@@ -138,14 +138,14 @@ class DryStream:
         blocks = pa.table({PAYLOAD: pa.array([frame[PAYLOAD].iloc[0] for frame in answered], pa.binary())})
         return [row for rows in self.stage.unpacker(blocks.to_batches()) for row in rows.to_pylist()]
 
-    def _placed(self, table: pa.Table) -> pa.Table:
-        columns, keys = self.stage.columns, list(self.stage.bound.keys)
-        words = (
-            [repr(list(row.values())).encode() for row in table.select(keys).to_pylist()] if keys else []
-        )
-        share = [sum(word) % len(self.stage.buckets) for word in words] or [0] * table.num_rows
-        rows = table.select(columns).rename_columns(places(columns))
-        return rows.append_column(BUCKET, pa.array(share, pa.int32()))
+
+def placed(stage: Stage, table: pa.Table) -> pa.Table:
+    """Rows as Spark hands them to the packer: by position, each with its share."""
+    columns, keys = stage.columns, list(stage.bound.keys)
+    words = [repr(list(row.values())).encode() for row in table.select(keys).to_pylist()] if keys else []
+    share = [sum(word) % len(stage.buckets) for word in words] or [0] * table.num_rows
+    rows = table.select(columns).rename_columns(places(columns))
+    return rows.append_column(BUCKET, pa.array(share, pa.int32()))
 
 
 class _MicroBatches(TwsTester):

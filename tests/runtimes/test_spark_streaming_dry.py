@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from sash.aggregation import monoids
 from sash.errors import CorruptValue, DifferentQuery
 from sash.operators.bound import BoundQuery
-from sash.operators.streaming import WindowOperator
+from sash.operators.streaming import PanedOperator, WindowOperator
 from sash.operators.streaming.protocol import StreamOperator
+from sash.runtimes.spark.stage import Output
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Order
@@ -27,6 +28,7 @@ from tests.runtimes.micro_batches import DryStream
 from tests.runtimes.naive_operator import NaiveOperator
 from tests.runtimes.strategies import any_window, arrivals
 from tests.runtimes.tables import table_of
+from tests.runtimes.test_paned_operator import bind, clock_windows, four_keys
 
 TYPES = {"e": pa.int64(), "x": pa.int64()}
 AGGREGATES = {"n": monoids.count(), "s": monoids.sum("x"), "held": monoids.collect("e")}
@@ -120,6 +122,53 @@ def test_oracle_late_events_are_those_of_the_reference_in_any_micro_batches(
     dry = DryStream(bound_query(query), operator, output="late")
     rows = dry.run([table_of(batch, TYPES) for batch in batches])
     assert sorted((row["e"], row["late_reason"], row["late_window"] or "") for row in rows) == late
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    asked=st.lists(clock_windows, min_size=1, max_size=2),
+    batches=cut(),
+    delay=st.sampled_from([0, 4, 30]),
+    forgetful=st.booleans(),
+    output=st.sampled_from(["reports", "late"]),
+)
+def test_oracle_panes_answer_as_the_reference_does_in_any_micro_batches(
+    asked: list[Window], batches: list[list[Arrival]], delay: int, forgetful: bool, output: Output
+) -> None:
+    bound = bind(*asked, delay=delay)
+    outcome = evaluate(replace(bound.query, flush=False), [Batch(tuple(batch)) for batch in batches])
+    dry = DryStream(bound, forgetful=forgetful, output=output)
+    assert dry.stage.operator is PanedOperator
+    rows = dry.run([table_of(batch, TYPES) for batch in batches])
+    assert (dry.counts["reports"], dry.counts["late"]) == (len(outcome.reports), len(outcome.late))
+    if output == "late":
+        late = sorted((entry.arrival.values["e"], entry.reason) for entry in outcome.late)
+        assert sorted((row["e"], row["late_reason"]) for row in rows) == late
+    else:
+        shown = [
+            (row["k"], row["window"]["id"], row["window"]["end"], *(row[name] for name in bound.aggregates))
+            for row in rows
+        ]
+        said = [(r.key, r.id, r.end, *r.values.values()) for r in outcome.reports]
+        assert sorted(shown, key=repr) == sorted(said, key=repr)
+
+
+@pytest.mark.parametrize("forgetful", [False, True])
+def test_the_state_that_a_batch_moves_does_not_grow_with_the_window(forgetful: bool) -> None:
+    moved = []
+    for size in (64, 6400):
+        dry = DryStream(bind(windows.time(size, 1)), forgetful=False)
+        for start in range(-400 * (size // 400 + 2), 0, 400):
+            dry.batch(table_of(four_keys(start, start + 400), TYPES))
+        for start in range(0, 170, 10):
+            dry.batch(table_of(four_keys(start, start + 10), TYPES))
+            if start == 0:  # has closed what came before
+                dry.forgetful, before = forgetful, dict(dry.counts)
+        moved.append({count: dry.counts[count] - before[count] for count in ("read", "written", "reports")})
+    short, long = moved
+    assert short["reports"] == long["reports"] == 4 * 160
+    assert long["written"] < 1.5 * short["written"]
+    assert long["read"] < 4 * short["read"] + 2**16
 
 
 def tumbling(size: int = 10, **changes: object) -> Query:

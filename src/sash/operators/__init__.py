@@ -1,1 +1,59 @@
-"""What computes windows over columns: the layout of a batch, the windowers, the folder."""
+"""What computes windows over columns, and the operators that can be used by themselves.
+
+    Stateful, Aggregate, Join       O+, A+ and J+ of the STRETCH paper, over tuples with sets of keys
+    Input, ScaleGate                inputs with schemas of their own, merged into one order of time
+    ElasticOperator, setup          instances of an operator that come and go while the stream runs
+
+Each name is loaded when it is first used, because every module of this room imports the package.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sash.operators.elastic.controllers import predictive as predictive
+    from sash.operators.elastic.controllers import thresholds as thresholds
+    from sash.operators.elastic.instances import ElasticOperator as ElasticOperator
+    from sash.operators.elastic.instances import setup as setup
+    from sash.operators.elastic.metrics import Sample as Sample
+    from sash.operators.interleaved import Input as Input
+    from sash.operators.scalegate import ScaleGate as ScaleGate
+    from sash.operators.stateful.aggregate import Aggregate as Aggregate
+    from sash.operators.stateful.declaration import Stateful as Stateful
+    from sash.operators.stateful.join import Join as Join
+    from sash.operators.stateful.keys import ByRow as ByRow
+    from sash.operators.stateful.keys import InBulk as InBulk
+    from sash.operators.stateful.windows import Arrival as Arrival
+    from sash.operators.stateful.windows import WindowSet as WindowSet
+
+_HOMES = {
+    "Aggregate": "stateful.aggregate",
+    "Arrival": "stateful.windows",
+    "ByRow": "stateful.keys",
+    "ElasticOperator": "elastic.instances",
+    "InBulk": "stateful.keys",
+    "Input": "interleaved",
+    "Join": "stateful.join",
+    "Sample": "elastic.metrics",
+    "ScaleGate": "scalegate",
+    "Stateful": "stateful.declaration",
+    "WindowSet": "stateful.windows",
+    "predictive": "elastic.controllers",
+    "setup": "elastic.instances",
+    "thresholds": "elastic.controllers",
+}
+
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'sash.operators' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"sash.operators.{_HOMES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

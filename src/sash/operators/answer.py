@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sash.operators.applied import whole_windows
 from sash.operators.bound import (
     LATE_REASON,
     LATE_WINDOW,
@@ -18,12 +17,11 @@ from sash.operators.bound import (
     WINDOW,
     BoundQuery,
     BoundRolling,
-    BoundWhole,
 )
-from sash.operators.folder import fold_ranges
 from sash.operators.layout import Layout
-from sash.operators.ranges import Ranges
+from sash.operators.ranges import Ranges, RepeatedRanges
 from sash.operators.times import from_integers
+from sash.operators.values import Evaluator, Values, evaluated
 from sash.semantics.window import Window
 
 Ints = NDArray[np.int64]
@@ -45,25 +43,33 @@ def reports(
     *,
     keys: pa.Table,
     revisions: Ints | None = None,
+    evaluate: Evaluator = evaluated,
 ) -> pa.Table:
     """One row a window (or as many as a function over whole windows answers with); `keys` has the key of
-    each slot."""
+    each slot, `evaluate` is who computes the values."""
+    values = evaluate(bound, window, layout, ranges)
+    return told(bound, window, ranges, values, keys=keys, revisions=revisions)
+
+
+def told(
+    bound: BoundQuery,
+    window: Window,
+    ranges: Ranges,
+    values: Values,
+    *,
+    keys: pa.Table,
+    revisions: Ints | None = None,
+) -> pa.Table:
+    """Values that are computed already, as reports."""
     if revisions is None:
-        revisions = np.zeros(len(ranges), np.int64)
-    if isinstance(bound, BoundWhole):
-        owners, results = whole_windows(bound.computation, layout.rows, ranges)
-        ranges, revisions = ranges.take(owners), revisions[owners]
-        values = {name: results[name] for name in results.column_names}
-    else:
-        values = {
-            name: fold_ranges(monoid, layout.rows, ranges, bound.output.field(name).type)
-            for name, monoid in bound.aggregates.items()
-        }
+        first = np.zeros(len(ranges), np.int64)
+        revisions = ranges.revision if isinstance(ranges, RepeatedRanges) else first
+    ranges, revisions = ranges.take(values.owners), revisions[values.owners]
     owners_keys = keys.take(pa.array(ranges.slot))
     columns: dict[str, Any] = {key: owners_keys[key] for key in bound.keys}
     columns[WINDOW] = _window_column(bound, window, ranges)
-    columns |= values
-    if bound.query.corrects:
+    columns |= {name: values.columns[name] for name in values.columns.column_names}
+    if bound.query.revises:
         columns[REVISION] = pa.array(revisions)
     return pa.table(columns, schema=bound.output)
 
@@ -79,15 +85,21 @@ def _window_column(bound: BoundQuery, window: Window, ranges: Ranges) -> pa.Stru
     return pa.StructArray.from_arrays(parts, fields=list(bound.window_type))
 
 
-def features(bound: BoundRolling, layout: Layout, events: Ints, lookbacks: Sequence[Ranges]) -> pa.Table:
+def features(
+    bound: BoundRolling,
+    layout: Layout,
+    events: Ints,
+    lookbacks: Sequence[Ranges],
+    *,
+    evaluate: Evaluator = evaluated,
+) -> pa.Table:
     """One row for each of the events at these positions: a look-back has one range for each, so that its
     folds are columns."""
     table = layout.rows.take(pa.array(events))
     for window, ranges in zip(bound.query.windows, lookbacks, strict=True):
-        for name, monoid in bound.aggregates.items():
-            feature = bound.feature(name, window)
-            result = bound.output.field(feature).type
-            table = table.append_column(feature, fold_ranges(monoid, layout.rows, ranges, result))
+        folds = evaluate(bound, window, layout, ranges).columns
+        for name in bound.aggregates:
+            table = table.append_column(bound.feature(name, window), folds[name])
     return table.cast(bound.output)
 
 

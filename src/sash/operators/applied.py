@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from sash.errors import PredicateError
 from sash.operators.ranges import Ranges
+from sash.operators.steps import counted
 from sash.semantics.event import Row
 
 Ints = NDArray[np.int64]
@@ -73,7 +74,8 @@ def whole_windows(computation: WholeWindow, rows: pa.Table, ranges: Ranges) -> t
     """The result rows of all windows, and for each the index of the window that it belongs to."""
     owners: list[int] = []
     results: list[Mapping[str, Any]] = []
-    for index, (lo, hi) in enumerate(zip(ranges.lo.tolist(), ranges.hi.tolist(), strict=True)):
+    bounds = list(zip(ranges.lo.tolist(), ranges.hi.tolist(), strict=True))
+    for index, (lo, hi) in enumerate(counted(bounds)):
         try:
             found = computation.rows(rows.slice(lo, hi - lo))
         except Exception as error:

@@ -117,7 +117,7 @@ class BoundQuery:
         """The keys, the window, the aggregates, and the revision where reports can be corrected."""
         fields = [self.schema.field(key) for key in self.keys]
         fields += [pa.field(WINDOW, self.window_type), *self.values]
-        if self.query.corrects:
+        if self.query.revises:
             fields.append(pa.field(REVISION, pa.int64()))
         return pa.schema([field.remove_metadata() for field in fields])
 
@@ -149,7 +149,7 @@ class BoundQuery:
             names = pa.array([window.label for window in self.query.windows])
             columns.append(pc.index_in(window.field("name"), value_set=names))
         columns.append(window.field("id"))
-        if self.query.corrects:
+        if self.query.revises:
             columns.append(reports[REVISION])
         return _sorted_by(columns, reports)
 

@@ -16,7 +16,9 @@ from sash.operators.answer import Answer, features, late_rows, reports
 from sash.operators.bound import BoundQuery, BoundRolling
 from sash.operators.layout import Layout, arrange
 from sash.operators.ranges import Ranges
+from sash.operators.steps import counted
 from sash.operators.times import to_integers
+from sash.operators.values import Evaluator, evaluated
 from sash.operators.windowers import window_ranges
 from sash.semantics.event import Order
 from sash.semantics.window import Window
@@ -25,12 +27,17 @@ Ints = NDArray[np.int64]
 
 
 def answer(
-    bound: BoundQuery, table: pa.Table, *, ordinals: Ints | None = None, horizon: int | None = None
+    bound: BoundQuery,
+    table: pa.Table,
+    *,
+    ordinals: Ints | None = None,
+    horizon: int | None = None,
+    evaluate: Evaluator = evaluated,
 ) -> Answer:
     """Evaluate a bound query over a table.
 
     `ordinals` are the arrival order of the rows (as they stand, when not given). `horizon` is the greatest
-    time of the whole input, when the table is only a part of it.
+    time of the whole input, when the table is only a part of it. `evaluate` computes the values of windows.
     """
     known = pc.is_valid(table[bound.time])
     late = [late_rows(bound, table.filter(pc.invert(known)), "time is null")]
@@ -44,15 +51,16 @@ def answer(
         horizon = int(times.max()) if len(times) else 0
     if isinstance(bound, BoundRolling):
         lookbacks = [window_ranges(window, layout, horizon=horizon) for window in bound.query.windows]
-        return Answer(features(bound, layout, np.arange(table.num_rows), lookbacks), late[0])
+        told = features(bound, layout, np.arange(table.num_rows), lookbacks, evaluate=evaluate)
+        return Answer(told, late[0])
     keys = layout.rows.select(list(bound.keys)).take(pa.array(layout.firsts))
     said = []
-    for window in bound.query.windows:
+    for window in counted(bound.query.windows):
         placed, displaced = _place(bound, window, layout)
         late.append(displaced)
         ranges = window_ranges(window, placed, horizon=horizon, empty=bound.query.empty)
         reported = _reported(bound, ranges, horizon)
-        said.append(reports(bound, window, placed, reported, keys=keys))
+        said.append(reports(bound, window, placed, reported, keys=keys, evaluate=evaluate))
     return Answer(pa.concat_tables(said), pa.concat_tables(late))
 
 

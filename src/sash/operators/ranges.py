@@ -40,6 +40,11 @@ class Ranges:
         known: NDArray[np.bool_] = self.closes_at != NEVER
         return known
 
+    @property
+    def longest(self) -> int:
+        """How many events the window with the most has."""
+        return int((self.hi - self.lo).max()) if len(self) else 0
+
     @classmethod
     def of(cls, extents: Iterable[tuple[int, int, Extent]]) -> Ranges:
         """From extents as objects, each with its slot and the position of the slot's first event."""
@@ -54,7 +59,20 @@ class Ranges:
         return self.take(np.flatnonzero(chosen))
 
     def take(self, indexes: Ints) -> Ranges:
-        return Ranges(**{field.name: getattr(self, field.name)[indexes] for field in fields(self)})
+        return replace(self, **{field.name: getattr(self, field.name)[indexes] for field in fields(self)})
+
+
+@dataclass(frozen=True)
+class RepeatedRanges(Ranges):
+    """Of windows that are reported several times by themselves: one entry a report."""
+
+    revision: Ints
+    """How many reports of the same window came before."""
+
+    @classmethod
+    def with_revisions(cls, ranges: Ranges, revision: Ints) -> RepeatedRanges:
+        columns = {field.name: getattr(ranges, field.name) for field in fields(Ranges)}
+        return cls(**columns, revision=revision)
 
 
 def _entry(slot: int, base: int, extent: Extent) -> tuple[int, ...]:

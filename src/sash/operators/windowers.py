@@ -12,8 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sash.aggregation.kernels.cuts import cut
+from sash.operators.clock_windows import clock_ranges, numbered, windows_in
+from sash.operators.engine_ranges import engine_ranges, on_columns
 from sash.operators.layout import Layout
 from sash.operators.ranges import NEVER, Ranges, event_bounds
+from sash.semantics.run_as import EngineWindow
 from sash.semantics.window import Window
 from sash.semantics.windows import (
     CountWindow,
@@ -37,6 +40,8 @@ def window_ranges(window: Window, layout: Layout, *, horizon: int, empty: bool =
 
 def vectorised(window: Window) -> bool:
     """Whether this kind has a windower that works on columns."""
+    if isinstance(window, EngineWindow):
+        return on_columns(window)
     return _ranges.dispatch(type(window)) is not _ranges.dispatch(object)
 
 
@@ -67,25 +72,12 @@ def _(window: CountWindow, layout: Layout, horizon: int, empty: bool) -> Ranges:
 
 @_ranges.register
 def _(window: TimeWindow, layout: Layout, horizon: int, empty: bool) -> Ranges:
-    return clock_ranges(window, layout, *_clock_windows(window, layout, horizon, empty))
+    return clock_ranges(window, layout, *windows_in(window, layout, horizon, empty))
 
 
 @_ranges.register
 def _(window: CumulateWindow, layout: Layout, horizon: int, empty: bool) -> Ranges:
-    return clock_ranges(window, layout, *_clock_windows(window, layout, horizon, empty))
-
-
-def clock_ranges(window: TimeWindow | CumulateWindow, layout: Layout, slot: Ints, w: Ints) -> Ranges:
-    """The given windows, whether or not they hold an event: over [start, end), which never decrease."""
-    if isinstance(window, TimeWindow):
-        start = window.origin + w * window.slide
-        end = start + window.size
-    else:
-        start = window.origin + w // window.steps * window.size
-        end = start + (w % window.steps + 1) * window.step
-    lo = cut(layout.times, layout.offsets, slot, start)
-    hi = cut(layout.times, layout.offsets, slot, end)
-    return Ranges(slot, w, lo, hi, start, end, closes_at=end)
+    return clock_ranges(window, layout, *windows_in(window, layout, horizon, empty))
 
 
 @_ranges.register
@@ -124,38 +116,6 @@ def _(window: SessionWindow, layout: Layout, horizon: int, empty: bool) -> Range
     return Ranges(layout.slot_of_position()[lo], start, lo, hi, start, end, closes_at=end + 1)
 
 
-def numbered(counts: Ints) -> tuple[Ints, Ints]:
-    """Slots repeated counts[slot] times, and a number from 0 within each.
-
-    >>> numbered(np.array([2, 0, 1]))
-    (array([0, 0, 2]), array([0, 1, 0]))
-    """
-    slot = np.repeat(np.arange(len(counts)), counts)
-    return slot, np.arange(len(slot)) - np.repeat(np.cumsum(counts) - counts, counts)
-
-
-def clock_mapping(window: TimeWindow | CumulateWindow, times: Ints) -> tuple[Ints, Ints]:
-    """The first and the last window of each time: `mapping`, on columns."""
-    offset = times - window.origin
-    if isinstance(window, TimeWindow):
-        return (offset - window.size) // window.slide + 1, offset // window.slide
-    block, offset = np.divmod(offset, window.size)
-    return block * window.steps + offset // window.step, (block + 1) * window.steps - 1
-
-
-def _clock_windows(
-    window: TimeWindow | CumulateWindow, layout: Layout, horizon: int, empty: bool
-) -> tuple[Ints, Ints]:
-    """The windows that the clock cuts: (slot, identifier) of those that hold an event; with `empty`, of all
-    from the first of a slot to the last that begins by the horizon."""
-    first, last = clock_mapping(window, layout.times)
-    if empty:
-        first = first[layout.firsts]
-        slot, number = numbered(window.mapping(horizon).stop - first)
-        return slot, first[slot] + number
-    # Ends never decrease, so an event opens exactly those of its windows that its predecessor is not in.
-    opens = first.copy()
-    opens[1:] = np.maximum(first[1:], last[:-1] + 1)
-    opens[layout.firsts] = first[layout.firsts]
-    position, number = numbered(np.maximum(last - opens + 1, 0))
-    return layout.slot_of_position()[position], opens[position] + number
+@_ranges.register
+def _(window: EngineWindow, layout: Layout, horizon: int, empty: bool) -> Ranges:
+    return engine_ranges(window, layout)

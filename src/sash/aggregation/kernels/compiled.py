@@ -31,6 +31,8 @@ from sash.aggregation.kernels import (
     daba,
     elementwise,
     fiba,
+    group_fold,
+    keyed_panes,
     machine,
     range_fold,
     subtract_on_evict,
@@ -62,6 +64,8 @@ TEMPLATES: dict[str, Callable[..., Any]] = {
         fiba.fiba,
         subtract_on_evict.subtract_on_evict,
         range_fold.range_folds,
+        keyed_panes.keyed_panes,
+        group_fold.group_folds,
     )
 }
 

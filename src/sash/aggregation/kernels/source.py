@@ -39,12 +39,17 @@ def remember(monoid: Monoid) -> Monoid:
     Functions whose text is not to be had are left as they are: they still compile, without a file.
     """
     for function in (monoid.lift, monoid.combine, monoid.lower, monoid.inverse):
-        for reached in _reachable(function):
-            try:
-                setattr(reached, CARRIED, source_of(reached))
-            except NoSource:
-                continue
+        carry_source(function)
     return monoid
+
+
+def carry_source(function: Callable[..., Any] | None) -> None:
+    """Let a function, and those that it calls, carry their source text wherever they are pickled to."""
+    for reached in _reachable(function):
+        try:
+            setattr(reached, CARRIED, source_of(reached))
+        except NoSource:
+            continue
 
 
 def source_of(function: Callable[..., Any]) -> str:

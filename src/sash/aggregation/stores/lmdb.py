@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from sash.aggregation.stores import environment
 from sash.aggregation.stores.environment import Environment
@@ -130,6 +130,22 @@ class LMDB(EpochStore):
                     if not key.startswith(start):
                         break
                     yield key[len(self._prefix) :]
+
+    @classmethod
+    def commit_together(cls, stores: Sequence[Self], epoch: int) -> None:
+        """One transaction for all: all of them or none, and the disk is waited for once."""
+        due = [store for store in stores if store._is_due(epoch)]
+        if len({store.path for store in due}) > 1:
+            raise ArgumentError("stores", [store.path for store in due], "namespaces of one environment")
+
+        def apply(transaction: Any) -> None:
+            for store in due:
+                store._apply(epoch, store._delta, transaction)
+
+        if due:
+            due[0]._environment().write(apply)
+        for store in due:
+            store._is_now(epoch)
 
     def _write(self, epoch: int, delta: Delta) -> None:
         self.on_step("before the transaction")

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sash.aggregation.kernels.cuts import cut
+from sash.operators.clock_windows import numbered
 from sash.operators.layout import Layout
 from sash.operators.ranges import NEVER, Ranges, event_bounds
 from sash.operators.streaming.progress import Moment, Progress
-from sash.operators.windowers import numbered
 from sash.semantics.windows import CountWindow, SlideByTupleWindow
 
 Ints = NDArray[np.int64]

@@ -7,10 +7,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sash.operators.clock_windows import clock_mapping, clock_ranges, numbered
 from sash.operators.layout import Layout
 from sash.operators.ranges import MISSING, Ranges
 from sash.operators.streaming.progress import Moment, Progress, first_or
-from sash.operators.windowers import clock_mapping, clock_ranges, instants, numbered, window_ranges
+from sash.operators.windowers import instants, window_ranges
 from sash.semantics.windows import CumulateWindow, SessionWindow, SlideByTimeWindow, TimeWindow
 
 Ints = NDArray[np.int64]

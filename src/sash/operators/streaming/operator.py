@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 
 from sash.operators.answer import Answer, features, late_rows, reports
 from sash.operators.bound import BoundQuery, BoundRolling
-from sash.operators.layout import Layout, key_codes
+from sash.operators.layout import Layout
 from sash.operators.ranges import NEVER, Ranges
 from sash.operators.streaming import saving
 from sash.operators.streaming.by_position import SlideByTupleProgress
 from sash.operators.streaming.held import Held
+from sash.operators.streaming.keyring import Keyring
 from sash.operators.streaming.ledger import Ledger, fingerprints, reckon
 from sash.operators.streaming.progress import Moment
 from sash.operators.streaming.protocol import Saved
@@ -45,7 +46,7 @@ class WindowOperator:
         self.bound = bound
         self.clock = Watermark(allowed_lateness=query.allowed_lateness.length)
         self.settled = -NEVER
-        self.keys: pa.Table | None = None
+        self.keyring = Keyring(bound.keys)
         self.held: Held | None = None
         self.arrived = 0
         self.chunks = 0
@@ -57,12 +58,13 @@ class WindowOperator:
 
     @property
     def slots(self) -> int:
-        return 0 if self.keys is None else self.keys.num_rows
+        return len(self.keyring)
 
     # Events arrive
 
     def insert(self, rows: pa.Table, ordinals: Ints) -> pa.Table:
-        rows = rows.take(pa.array(np.argsort(ordinals, kind="stable")))
+        if (np.diff(ordinals) < 0).any():
+            rows = rows.take(pa.array(np.argsort(ordinals, kind="stable")))
         known = pc.is_valid(rows[self.bound.time])
         late = [late_rows(self.bound, rows.filter(pc.invert(known)), "time is null")]
         rows = rows.filter(known)
@@ -98,19 +100,10 @@ class WindowOperator:
         self.held = held.plus(new, self.bound.query.order)
 
     def _slots_of(self, rows: pa.Table) -> Ints:
-        """The slot of each row; keys that are new get the next ones, in the order of their arrival."""
-        one_key = pa.table({"no key": np.zeros(rows.num_rows, np.int8)})
-        keys = rows.select(list(self.bound.keys)) if self.bound.keys else one_key
         before = self.slots
-        known = keys.slice(0, 0) if self.keys is None else self.keys
-        both = pa.concat_tables([known, keys])
-        codes = key_codes(both, both.column_names)
-        _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-        by_arrival = np.argsort(np.argsort(first))
-        self.keys = both.take(pa.array(np.sort(first)))
+        slots = self.keyring.slots_of(rows)
         for track in self.tracks:
             track.add_slots(self.slots - before)
-        slots: Ints = by_arrival[inverse][before:]
         return slots
 
     # Time passes
@@ -175,14 +168,13 @@ class WindowOperator:
 
     def _reports(self, number: int, track: Track, *, tick: bool, flush: bool) -> pa.Table:
         assert self.held is not None
-        assert self.keys is not None
         query = self.bound.query
         ranges = track.progress.ranges(track.layout, self._moment())
         closed = self._closed(ranges, flush=flush)
 
         def told(ranges: Ranges, revisions: Ints | None) -> pa.Table:
             return reports(
-                self.bound, track.window, track.layout, ranges, keys=self.keys, revisions=revisions
+                self.bound, track.window, track.layout, ranges, keys=self.keyring.table, revisions=revisions
             )
 
         if not query.corrects:
@@ -224,7 +216,6 @@ class WindowOperator:
     def _forget_idle_slots(self) -> None:
         """A key without events is forgotten when none of its windows needs to remember it."""
         assert self.held is not None
-        assert self.keys is not None
         if self.bound.query.empty or not all(track.progress.forgets for track in self.tracks):
             return
         busy = np.unique(np.concatenate([self.held.slot, *(ledger.slot for ledger in self.ledgers)]))
@@ -232,7 +223,7 @@ class WindowOperator:
             return
         new_slot = np.full(self.slots, -1)
         new_slot[busy] = np.arange(len(busy))
-        self.keys = self.keys.take(pa.array(busy))
+        self.keyring.keep(busy)
         self.held = self.held.with_slots(new_slot[self.held.slot])
         self.ledgers = [ledger.with_slots(new_slot) for ledger in self.ledgers]
         for track in self.tracks:
@@ -268,6 +259,9 @@ class WindowOperator:
         return late_rows(self.bound, rows, "")
 
     # Between two batches
+
+    def attach(self, chunks: Mapping[int, bytes]) -> None:
+        """Everything was read by `load`."""
 
     def save(self) -> Saved:
         live = frozenset() if self.held is None else frozenset(np.unique(self.held.chunk).tolist())

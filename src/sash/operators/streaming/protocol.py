@@ -39,7 +39,11 @@ class StreamOperator(Protocol):
 
     @classmethod
     def load(cls, bound: BoundQuery, header: bytes | None, chunks: Mapping[int, bytes]) -> Self:
-        """The operator as it was saved; a new one when there is no header."""
+        """The operator as it was saved; a new one when there is no header. Chunks are read when needed."""
+        ...
+
+    def attach(self, chunks: Mapping[int, bytes]) -> None:
+        """Where to read chunks from now on: a store's handle lasts for one batch."""
         ...
 
     def insert(self, rows: pa.Table, ordinals: Ints) -> pa.Table:

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from sash.aggregation.stores.values import seal, unseal
 from sash.errors import CorruptValue
-from sash.operators.layout import key_codes
 from sash.operators.ranges import NEVER
 from sash.operators.streaming.held import Held
 from sash.operators.streaming.ledger import Ledger
@@ -62,8 +61,8 @@ def header(operator: WindowOperator) -> bytes:
         "columns": operator.bound.columns if operator.held is None else operator.held.rows.column_names,
     }
     tables = [_slots(operator), _told(operator.held), *(_columns(ledger) for ledger in operator.ledgers)]
-    if operator.keys is not None:
-        tables.append(operator.keys)
+    if operator.keyring.table is not None:
+        tables.append(operator.keyring.table)
     parts = [json.dumps(facts).encode(), *(_stream(table) for table in tables)]
     return seal(HEADER, b"".join(_LENGTH.pack(len(part)) + part for part in parts))
 
@@ -91,18 +90,19 @@ def restore(operator: WindowOperator, data: bytes, chunks: Mapping[int, bytes]) 
     ]
     if len(rest) == count:
         return
-    operator.keys = rest[count]
+    operator.keyring.table = rest[count]
     for number, track in enumerate(operator.tracks):
         track.skipped = slots[f"{number} skipped"].to_numpy()
         for name in track.progress.remembered:
             track.progress.remembered[name] = slots[f"{number} {name}"].to_numpy().copy()
-    missing = operator.saved_chunks - set(chunks)
+    found = ((number, chunks.get(number)) for number in facts["live"])
+    live = {number: data for number, data in found if data is not None}
+    missing = operator.saved_chunks - live.keys()
     if missing:
         raise CorruptValue(
             f"the state lacks the chunks {sorted(missing)} of {sorted(operator.saved_chunks)}"
         )
     schema = pa.schema([operator.bound.schema.field(name) for name in facts["columns"]])
-    live = {number: chunks[number] for number in facts["live"]}
     operator.held = _held(operator, schema, slots, told, live)
 
 
@@ -137,7 +137,7 @@ def _held(
     held = Held.nothing(schema)
     for number, data in chunks.items():
         table = _table(unseal(_name(number), data))
-        slot = _known_slots(operator, table)
+        slot = operator.keyring.find(table)
         time, sequence = table[TIME].to_numpy(), table[SEQUENCE].to_numpy()
         first_time = slots["first time"].to_numpy()[slot]
         first_sequence = slots["first sequence"].to_numpy()[slot]
@@ -152,20 +152,6 @@ def _held(
     for position in np.flatnonzero(np.isin(held.sequence, list(marks))):
         held.told[position] = marks[int(held.sequence[position])]
     return held
-
-
-def _known_slots(operator: WindowOperator, table: pa.Table) -> Ints:
-    """The slot of each row's key; −1 for a key that has been forgotten."""
-    keys = operator.keys
-    assert keys is not None
-    if not operator.bound.keys:
-        return np.zeros(table.num_rows, np.int64)
-    both = pa.concat_tables([keys, table.select(list(operator.bound.keys))])
-    codes = key_codes(both, list(operator.bound.keys))
-    slot_of_code = np.full(len(both) + 1, -1)
-    slot_of_code[codes[: keys.num_rows]] = np.arange(keys.num_rows)
-    slots: Ints = slot_of_code[codes[keys.num_rows :]]
-    return slots
 
 
 def _columns(ledger: Ledger) -> pa.Table:

@@ -17,9 +17,11 @@ from sash.operators.bound import BoundQuery
 from sash.operators.layout import Layout
 from sash.operators.streaming.by_content import PolicyProgress, RunProgress
 from sash.operators.streaming.by_delta import DeltaProgress
+from sash.operators.streaming.by_engine import engine_progress
 from sash.operators.streaming.by_position import CountProgress, SlideByTupleProgress
 from sash.operators.streaming.by_time import ClockProgress, SessionProgress, SlideByTimeProgress
 from sash.operators.streaming.progress import Moment, Progress
+from sash.semantics.run_as import EngineWindow
 from sash.semantics.window import Window
 from sash.semantics.windows import (
     CountWindow,
@@ -51,6 +53,8 @@ PROGRESS: dict[type[Window], type[Progress[Any]]] = {
 
 
 def progress_of(window: Window, bound: BoundQuery) -> Progress[Any]:
+    if isinstance(window, EngineWindow):
+        return engine_progress(window)
     progress = PROGRESS[type(window)](window)
     if isinstance(progress, DeltaProgress):
         progress.measure(whole=pa.types.is_integer(bound.schema.field(progress.window.attribute).type))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
+from sash.operators.answer import Answer
 from sash.operators.bound import BoundQuery
 from sash.operators.bounded import answer
+from sash.operators.patterns.declared import Pattern
+from sash.operators.patterns.evaluate import evaluator, workers_of
+from sash.operators.steps import watched
+from sash.runtimes.progress import Reading, shown
 
 
 @dataclass(frozen=True)
@@ -17,6 +22,8 @@ class LocalSource:
 
     table: pa.Table
     form: str = "arrow"
+    pattern: Pattern | None = None
+    """Who computes the windows; None: this thread."""
 
     bounded = True
 
@@ -38,11 +45,22 @@ class LocalSource:
     def schema(self) -> pa.Schema:
         return self.table.schema
 
+    def rows(self, columns: list[str]) -> pa.Table:
+        """The events themselves, in order of arrival."""
+        return self.table.select(columns)
+
     def collect(self, bound: BoundQuery) -> pa.Table:
-        return answer(bound, self.table.select(bound.columns)).reports
+        return self._answer(bound, bound.columns).reports
 
     def collect_late(self, bound: BoundQuery) -> pa.Table:
-        return answer(bound, self.table).late
+        return self._answer(bound, self.table.column_names).late
+
+    def _answer(self, bound: BoundQuery, columns: list[str]) -> Answer:
+        with watched() as steps, shown("windows", lambda: Reading(steps.share)):
+            return answer(bound, self.table.select(columns), evaluate=evaluator(self.pattern))
+
+    def parallel(self, pattern: Pattern | None, bound: BoundQuery) -> LocalSource:
+        return replace(self, pattern=pattern)
 
     def frame(self, reports: pa.Table) -> Any:
         """An answer in the form of the input."""
@@ -61,7 +79,7 @@ class LocalSource:
         return self.frame(self.collect_late(bound))
 
     def stages(self, bound: BoundQuery) -> list[str]:
-        return ["group by key and sort", "windows: ranges of events", "fold each range"]
+        return ["group by key and sort", "windows: ranges of events", *workers_of(self.pattern, bound)]
 
 
 def _plain(table: pa.Table) -> pa.Table:

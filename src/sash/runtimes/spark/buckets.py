@@ -16,8 +16,9 @@ from __future__ import annotations
 from functools import cache
 from itertools import count
 
-_MASK = 0xFFFFFFFF
-_SEED = 42
+import numpy as np
+
+from sash.aggregation.kernels.murmur3 import NO_NULLS, SEED, hash_longs
 
 
 @cache
@@ -41,17 +42,7 @@ def partition_of(bucket: int, partitions: int) -> int:
 
 
 def murmur3(number: int) -> int:
-    """Spark's `hash` of a bigint: MurmurHash3 (A. Appleby) for 32 bits over its two halves, low first."""
-    state = _SEED
-    for half in (number & _MASK, (number >> 32) & _MASK):
-        mixed = _rotated(half * 0xCC9E2D51 & _MASK, 15) * 0x1B873593 & _MASK
-        state = (_rotated(state ^ mixed, 13) * 5 + 0xE6546B64) & _MASK
-    state ^= 8
-    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
-        state = (state ^ state >> shift) * factor & _MASK
-    state ^= state >> 16
-    return state - 2**32 if state >= 2**31 else state
-
-
-def _rotated(word: int, bits: int) -> int:
-    return (word << bits | word >> (32 - bits)) & _MASK
+    """Spark's `hash` of a bigint."""
+    state = np.array([SEED], np.uint32)
+    hash_longs(np.array([number]).view(np.uint64), NO_NULLS, state)
+    return int(state.view(np.int32)[0])

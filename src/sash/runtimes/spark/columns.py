@@ -12,6 +12,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from sash.operators.bound import BoundQuery
 
 BUCKET, ORDINAL = "__sash_bucket", "__sash_ordinal"
+HASH, HORIZON = "__sash_hash", "__sash_horizon"
 
 
 def arrow_schema(df: DataFrame) -> pa.Schema:
@@ -37,10 +38,14 @@ def quoted(name: str) -> str:
 
 def bucket(bound: BoundQuery, count: int) -> Column:
     """Which of `count` buckets the row's key belongs to; all rows are in one when there is no key."""
+    return F.pmod(key_hash(bound), F.lit(count)) if bound.keys else F.lit(0)
+
+
+def key_hash(bound: BoundQuery) -> Column:
+    """The same number for equal keys; 0 when there is no key."""
     if not bound.keys:
         return F.lit(0)
-    keys = [_hashable(F.col(quoted(key)), bound.schema.field(key).type) for key in bound.keys]
-    return F.pmod(F.hash(*keys), F.lit(count))
+    return F.hash(*(_hashable(F.col(quoted(key)), bound.schema.field(key).type) for key in bound.keys))
 
 
 def _hashable(column: Column, type_: pa.DataType) -> Column:

@@ -25,6 +25,8 @@ import pyarrow as pa
 from sash.aggregation.monoid import Monoid
 from sash.errors import DifferentQuery
 from sash.operators.bound import BoundQuery, BoundWhole
+from sash.operators.joins.bound import BoundJoin
+from sash.semantics.expression import Side
 
 FORMAT = 1
 """Of what Sash keeps in a state store; a checkpoint of another format cannot be resumed."""
@@ -51,6 +53,27 @@ def describe(bound: BoundQuery, *, output: str, buckets: int) -> dict[str, Any]:
         "allowed_lateness": str(query.allowed_lateness),
         "emit": str(query.emit),
         "empty": query.empty,
+    }
+
+
+def describe_join(bound: BoundJoin, *, output: str, buckets: int) -> dict[str, Any]:
+    """A join as JSON."""
+    join = bound.join
+    return {
+        "format": FORMAT,
+        "kind": "join",
+        "output": output,
+        "buckets (by spark.sql.shuffle.partitions)": buckets,
+        "within": str(join.within),
+        "where": str(bound.tree) if bound.tree is not None else _plain(join.where),
+        "candidates": bound.strategy.how,
+        "delay": {side.value: str(join.delay(side)) for side in Side},
+        "time": {side.value: bound.of(side).time for side in Side},
+        "key": {side.value: list(bound.of(side).keys) for side in Side},
+        "columns": {
+            side.value: {field.name: str(field.type) for field in bound.of(side).schema} for side in Side
+        },
+        "suffixes": list(bound.suffixes),
     }
 
 
@@ -106,16 +129,18 @@ def _plain(value: Any, *, within: tuple[int, ...] = ()) -> Any:
         return "itself"
     within = (*within, id(value))
     match value:
+        case Enum():
+            return value.value
         case None | bool() | int() | str():
             return value
         case float() | complex() | bytes():
             return repr(value)
-        case Enum():
-            return value.value
         case Mapping():
             return {str(name): _plain(part, within=within) for name, part in value.items()}
         case list() | tuple():
             return [_plain(part, within=within) for part in value]
+        case frozenset():
+            return sorted((_plain(part, within=within) for part in value), key=repr)
         case Monoid():
             return _monoid(value, within)
         case FunctionType():

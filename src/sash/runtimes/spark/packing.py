@@ -28,8 +28,9 @@ BYTES = 2**25
 
 # The stateful step hands rows over as named tuples, which rename what begins with an underscore.
 PACKED_BUCKET, PAYLOAD, NEWEST_AT = "bucket", "payload", "newest"
-COUNTS = ("events", "late", "reports", "restored")
-"""What each progress report tells; `restored` counts the operators read from the state store."""
+COUNTS = ("events", "late", "reports", "restored", "read", "written")
+"""What each progress report tells: `restored` counts the operators read from the state store, `read` and
+`written` the bytes from and to it."""
 
 PACKED = StructType(
     [
@@ -106,11 +107,11 @@ class Unpacker:
 ANSWER = b"answer"
 
 
-def rows_of(bucket: int, payloads: Iterable[bytes], schema: pa.Schema) -> pa.Table:
-    """The rows that arrived for a bucket."""
-    return pa.Table.from_batches(
-        [opened(_name(bucket), payload, schema) for payload in payloads], schema=schema
-    )
+def rows_of(bucket: int, payloads: Iterable[bytes | pa.Buffer], schema: pa.Schema) -> pa.Table:
+    """The rows that arrived for a bucket, in order: a shuffle mixes blocks, but not what is in them."""
+    blocks = [opened(_name(bucket), payload, schema) for payload in payloads]
+    blocks.sort(key=lambda rows: rows.column(ORDINAL)[0].as_py())
+    return pa.Table.from_batches(blocks, schema=schema)
 
 
 def blocks_of(answer: pa.Table) -> Iterator[bytes]:

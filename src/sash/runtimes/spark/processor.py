@@ -41,7 +41,7 @@ class Heard:
     def __init__(self, stage: Stage, bucket: Bucket) -> None:
         self._stage, self._bucket = stage, bucket
         self._parts: list[pa.Table] = []
-        self._counts = dict.fromkeys(COUNTS, 0) | {"restored": int(bucket.restored)}
+        self._counts = dict.fromkeys(COUNTS, 0)
 
     def advance(self, watermark: int) -> None:
         said = self._bucket.operator.advance(watermark)
@@ -59,15 +59,22 @@ class Heard:
             schema = self._stage.schema
             self._parts.append(part.select(schema.names).cast(schema))
 
-    def frames(self) -> Iterator[pd.DataFrame]:
-        """The answer in blocks; the counts stand with the first."""
-        counts = self._counts
+    def blocks(self) -> Iterator[tuple[bytes, dict[str, int]]]:
+        """The answer in blocks, each with counts; the first has them all."""
+        bucket = self._bucket
+        state = {"restored": int(bucket.restored), "read": bucket.chunks.read, "written": bucket.written}
+        counts = self._counts | state
         if not any(counts.values()):
             return
         answer = pa.concat_tables(self._parts) if self._parts else self._stage.schema.empty_table()
         for block in blocks_of(answer):
-            yield pd.DataFrame({PAYLOAD: [block], **counts})
+            yield block, counts
             counts = dict.fromkeys(COUNTS, 0)
+
+    def frames(self) -> Iterator[pd.DataFrame]:
+        """The answer as Spark's stateful step wants it."""
+        for block, counts in self.blocks():
+            yield pd.DataFrame({PAYLOAD: [block], **counts})
 
 
 class WindowProcessor(StatefulProcessor):
@@ -87,10 +94,9 @@ class WindowProcessor(StatefulProcessor):
         self, key: Any, rows: Iterator[Any], timerValues: TimerValues
     ) -> Iterator[DataFrameLike]:
         bucket = self._state.load(int(key[0]))
-        payloads = (payload for frame in rows for payload in frame[PAYLOAD])
-        arrived = rows_of(bucket.number, payloads, self._stage.block)
+        arrived = self._arrived(bucket, rows)
         now = timerValues.getCurrentWatermarkInMs()
-        watermark, heard = self._stage.clock.watermark(now), Heard(self._stage, bucket)
+        watermark, heard = self._stage.clock.watermark(now), self._heard(bucket)
         if not self._stage.derived:
             heard.advance(watermark)
         heard.insert(arrived)
@@ -107,11 +113,19 @@ class WindowProcessor(StatefulProcessor):
         if bucket.timer == expiredTimerInfo.getExpiryTimeInMs():
             bucket.timer = None  # Spark removes a timer that has expired by itself
         now = timerValues.getCurrentWatermarkInMs()
-        heard = Heard(self._stage, bucket)
+        heard = self._heard(bucket)
         heard.advance(self._stage.clock.watermark(now))
         self._set_timer(bucket, now)
         self._state.save(bucket)
         yield from heard.frames()
+
+    def _heard(self, bucket: Bucket) -> Heard:
+        return Heard(self._stage, bucket)
+
+    def _arrived(self, bucket: Bucket, frames: Iterator[Any]) -> Any:
+        """What `Heard.insert` takes."""
+        payloads = (payload for frame in frames for payload in frame[PAYLOAD])
+        return rows_of(bucket.number, payloads, self._stage.block)
 
     def _set_timer(self, bucket: Bucket, now: int) -> None:
         """The one timer of a bucket, where the operator wakes next; never in the past, which would wake it

@@ -19,6 +19,8 @@ SETTINGS = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.ui.enabled": "false",
+    # Spark's own bar writes to anything that is called standard error; Sash looks whether it is a terminal.
+    "spark.ui.showConsoleProgress": "false",
     # Windows are cut in UTC; a session in local time would show other bounds than it computes with.
     "spark.sql.session.timeZone": "UTC",
     # Windows over streams keep their state here; changelogs make a micro-batch write what has changed.

@@ -9,25 +9,28 @@ arrival order travels as a column, because a shuffle does not keep it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from sash.operators.answer import Answer
 from sash.operators.bound import BoundQuery
-from sash.operators.bounded import answer
-from sash.operators.times import to_integers
+from sash.operators.patterns.declared import Pattern
 from sash.runtimes.spark import columns as by_position
-from sash.runtimes.spark.columns import BUCKET, ORDINAL, arrow_schema, quoted
+from sash.runtimes.spark.bucket import BucketQuery
+from sash.runtimes.spark.columns import BUCKET, HASH, HORIZON, ORDINAL, arrow_schema, quoted
+from sash.runtimes.spark.parquet_stream import ParquetStream
+from sash.runtimes.spark.patterns.active import sent_to_workers
+from sash.runtimes.spark.patterns.agnostic import handed_to_workers
+from sash.runtimes.spark.patterns.plan import is_agnostic, plan_of, require_possible, stages_of
+from sash.runtimes.spark.progress import jobs_shown
 from sash.runtimes.spark.requirements import shuffle_partitions
 from sash.runtimes.spark.streaming import BUCKETS_PER_PARTITION, StreamingSource
 from sash.semantics.windows import SlideByTimeWindow
-
-HORIZON = "__sash_horizon"
 
 
 @dataclass(frozen=True)
@@ -35,12 +38,16 @@ class SparkSource:
     """A static DataFrame."""
 
     df: DataFrame
+    pattern: Pattern | None = None
+    """How windows are spread over tasks; None: by buckets of keys."""
 
     bounded = True
 
     @classmethod
     def of(cls, data: Any) -> SparkSource | StreamingSource | None:
-        """The source for `data`, or None when it is not a DataFrame of Spark."""
+        """The source for `data`, or None when it is neither a DataFrame of Spark nor a stream of files."""
+        if isinstance(data, ParquetStream):
+            return data.source()
         if not isinstance(data, DataFrame):
             return None
         return StreamingSource(data) if data.isStreaming else cls(data)
@@ -49,61 +56,72 @@ class SparkSource:
     def schema(self) -> pa.Schema:
         return arrow_schema(self.df)
 
+    def rows(self, columns: list[str]) -> pa.Table:
+        """The events themselves, in order of arrival, brought to the driver."""
+        schema = pa.schema([self.schema.field(name) for name in columns])
+        return self.df.select(*map(quoted, columns)).toArrow().cast(schema)
+
+    def parallel(self, pattern: Pattern | None, bound: BoundQuery) -> SparkSource:
+        if pattern is not None:
+            require_possible(pattern, bound)
+        return replace(self, pattern=pattern)
+
     def collect(self, bound: BoundQuery) -> pa.Table:
-        return self.dataframe(bound).toArrow().cast(bound.output)
+        return self._collected(self.dataframe(bound)).cast(bound.output)
 
     def collect_late(self, bound: BoundQuery) -> pa.Table:
-        return self.late_dataframe(bound).toArrow().cast(bound.late_output)
+        return self._collected(self.late_dataframe(bound)).cast(bound.late_output)
+
+    def _collected(self, df: DataFrame) -> pa.Table:
+        with jobs_shown(self.df.sparkSession):
+            return df.toArrow()
 
     def dataframe(self, bound: BoundQuery) -> DataFrame:
-        return self._windowed(bound, bound.columns, bound.output, lambda said: said.reports)
+        if self.pattern is None:
+            return self._windowed(bound, bound.columns, bound.output, lambda said: said.reports)
+        query = BucketQuery(bound, tuple(bound.columns))
+        if is_agnostic(self.pattern):
+            rows = self._rows(query, self._bucket(bound))
+            return handed_to_workers(rows, query, workers=self.pattern.workers)
+        rows = self._rows(query, by_position.key_hash(bound).cast("long").alias(HASH))
+        return sent_to_workers(rows, query, plan_of(self.pattern))
 
     def late_dataframe(self, bound: BoundQuery) -> DataFrame:
         return self._windowed(bound, bound.schema.names, bound.late_output, lambda said: said.late)
 
     def stages(self, bound: BoundQuery) -> list[str]:
         keys = ", ".join(bound.keys) or "one bucket: no key"
-        return [
-            f"select {len(bound.columns)} columns",
-            f"shuffle by bucket of ({keys})",
-            "window and fold in Arrow",
-        ]
+        select = f"select {len(bound.columns)} columns"
+        if self.pattern is not None:
+            return [select, *stages_of(self.pattern, keys)]
+        return [select, f"shuffle by bucket of ({keys})", "window and fold in Arrow"]
 
     def _windowed(
         self, bound: BoundQuery, columns: list[str], output: pa.Schema, part: Callable[[Answer], pa.Table]
     ) -> DataFrame:
-        places = by_position.places(columns)
-        buckets = shuffle_partitions(self.df.sparkSession) * BUCKETS_PER_PARTITION
-        rows = self.df.select(
-            *by_position.placed(columns),
-            F.monotonically_increasing_id().alias(ORDINAL),
-            by_position.bucket(bound, buckets).alias(BUCKET),
-        )
-        if _needs_horizon(bound):
-            newest = self.df.agg(F.max(quoted(bound.time)).alias(HORIZON))
-            rows = rows.crossJoin(F.broadcast(newest))
-        schema = pa.schema([bound.schema.field(name) for name in columns])
+        query = BucketQuery(bound, tuple(columns))
 
         def window(table: pa.Table) -> pa.Table:
-            said = answer(
-                bound,
-                table.select(places).rename_columns(columns).cast(schema),
-                ordinals=table[ORDINAL].to_numpy(),
-                horizon=_horizon(table),
-            )
-            return part(said)
+            return part(query.answer(table))
 
+        rows = self._rows(query, self._bucket(bound))
         return rows.groupBy(BUCKET).applyInArrow(window, from_arrow_schema(output))
+
+    def _rows(self, query: BucketQuery, place: Column) -> DataFrame:
+        """The columns by position, the order of arrival, and `place`, which says where a row goes."""
+        ordinal = F.monotonically_increasing_id().alias(ORDINAL)
+        rows = self.df.select(*by_position.placed(query.columns), ordinal, place)
+        if _needs_horizon(query.bound):
+            newest = self.df.agg(F.max(quoted(query.bound.time)).alias(HORIZON))
+            rows = rows.crossJoin(F.broadcast(newest))
+        return rows
+
+    def _bucket(self, bound: BoundQuery) -> Column:
+        buckets = shuffle_partitions(self.df.sparkSession) * BUCKETS_PER_PARTITION
+        return by_position.bucket(bound, buckets).alias(BUCKET)
 
 
 def _needs_horizon(bound: BoundQuery) -> bool:
     """Whether windows exist because the stream went on elsewhere, without an event of their key."""
     by_clock = any(isinstance(window, SlideByTimeWindow) for window in bound.query.windows)
     return bound.query.empty or by_clock or not bound.query.flush
-
-
-def _horizon(table: pa.Table) -> int | None:
-    if HORIZON not in table.column_names:
-        return None
-    newest = table[HORIZON].slice(0, 1)
-    return int(to_integers(newest)[0]) if newest.null_count == 0 else 0  # no event has a time

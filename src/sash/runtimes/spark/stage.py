@@ -9,6 +9,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from sash.operators.bound import BoundQuery
+from sash.operators.streaming import operator_for
 from sash.operators.streaming.protocol import StreamOperator
 from sash.runtimes.spark import columns as by_position
 from sash.runtimes.spark.clock import Clock
@@ -43,11 +44,11 @@ class Stage:
     @classmethod
     def of(
         cls, bound: BoundQuery, output: Output, *, buckets: tuple[int, ...], clock: Clock, derived: bool,
-        operator: type[StreamOperator],
+        operator: type[StreamOperator] | None = None,
     ) -> Stage:  # fmt: skip
         if output == "late" and bound.columns != bound.schema.names:
             bound = BoundToAllColumns(bound.query, bound.schema, bound.time, bound.keys)
-        return cls(bound, output, buckets, clock, derived, operator)
+        return cls(bound, output, buckets, clock, derived, operator or operator_for(bound))
 
     @property
     def columns(self) -> list[str]:
@@ -71,7 +72,8 @@ class Stage:
     @cached_property
     def description(self) -> dict[str, Any]:
         """What a checkpoint must have been made by."""
-        return describe(self.bound, output=self.output, buckets=len(self.buckets))
+        described = describe(self.bound, output=self.output, buckets=len(self.buckets))
+        return described | {"state": self.operator.__name__}
 
     @property
     def packer(self) -> Packer:

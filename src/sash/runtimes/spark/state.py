@@ -6,15 +6,15 @@
     chunks   the operator's, number → bytes, each written once
 
 Only the token is always read. A worker that still holds the operator which wrote it goes on with that; any
-other one, or the same one after a batch that was rolled back, reads header and chunks. The name of a
-writing is random, so that no two writings are ever taken for each other.
+other one, or the same one after a batch that was rolled back, reads the header, and both the chunks that
+they need. The name of a writing is random, so that no two writings are ever taken for each other.
 """
 
 from __future__ import annotations
 
 import struct
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -33,6 +33,33 @@ _TOKEN = struct.Struct("<32s16s16sq")
 _NO_TIMER = -1
 
 
+class StoredChunks(Mapping[int, bytes]):
+    """The chunks of one bucket, each read when it is asked for."""
+
+    read = 0
+    """Bytes that came from the store, those of the header included."""
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class ChunksInState(StoredChunks):
+    """Chunks in Spark's state store."""
+
+    def __init__(self, state: Any) -> None:
+        self._state = state
+
+    def __getitem__(self, number: int) -> bytes:
+        value = self._state.getValue((number,))
+        if value is None:
+            raise KeyError(number)
+        self.read += len(value[0])
+        return bytes(value[0])
+
+    def __iter__(self) -> Iterator[int]:
+        return (number for (number,) in self._state.keys())  # noqa: SIM118 (a state, not a dict)
+
+
 @dataclass
 class Bucket:
     """The operator of one bucket while a batch is worked on."""
@@ -41,9 +68,12 @@ class Bucket:
     name: bytes
     operator: StreamOperator
     timer: int | None
+    chunks: StoredChunks
     is_new: bool = False
     restored: bool = False
     """Whether the operator was read from the state store."""
+    written: int = 0
+    """Bytes of header and chunks that went to the state store."""
 
 
 @dataclass
@@ -86,25 +116,29 @@ class StateOfBuckets:
 
     def load(self, number: int) -> Bucket:
         """The bucket as it was saved, or a new one; DifferentQuery if another query saved it."""
-        token = self._token.get()
+        token, chunks = self._token.get(), ChunksInState(self._chunks)
         if token is None:
-            fresh = self._operator.load(self._bound, None, {})
-            return Bucket(number, uuid4().bytes, fresh, None, is_new=True)
+            fresh = self._operator.load(self._bound, None, chunks)
+            return Bucket(number, uuid4().bytes, fresh, None, chunks, is_new=True)
         query, name, writing, timer = _TOKEN.unpack(unseal(_name(number), token[0]))
         if query != self._fingerprint:
             self._require_same_query(number)
         at_hand = WORKSHOP.take(name, writing)
-        return Bucket(
-            number,
-            name,
-            at_hand or self._restored(),
-            None if timer == _NO_TIMER else timer,
-            restored=at_hand is None,
-        )
+        if at_hand is not None:
+            at_hand.attach(chunks)
+        operator = at_hand or self._restored(chunks)
+        timer = None if timer == _NO_TIMER else timer
+        return Bucket(number, name, operator, timer, chunks, restored=at_hand is None)
+
+    def _restored(self, chunks: StoredChunks) -> StreamOperator:
+        header: Any = self._header.get()
+        chunks.read += len(header[0])
+        return self._operator.load(self._bound, header[0], chunks)
 
     def save(self, bucket: Bucket) -> None:
         """Write what has changed since the bucket was loaded."""
         saved = bucket.operator.save()
+        bucket.written += len(saved.header) + sum(map(len, saved.written.values()))
         for number, data in saved.written.items():
             self._chunks.updateValue((number,), (data,))
         for number in saved.dropped:
@@ -117,11 +151,6 @@ class StateOfBuckets:
         token = _TOKEN.pack(self._fingerprint, bucket.name, writing, timer)
         self._token.update((seal(_name(bucket.number), token),))
         WORKSHOP.keep(bucket.name, writing, bucket.operator)
-
-    def _restored(self) -> StreamOperator:
-        header = self._header.get()
-        chunks = {key[0]: value[0] for key, value in self._chunks.iterator()}
-        return self._operator.load(self._bound, None if header is None else header[0], chunks)
 
     def _require_same_query(self, number: int) -> None:
         kept = self._query.get()

@@ -20,7 +20,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from sash.errors import Unsupported
 from sash.operators.bound import BoundQuery
-from sash.operators.streaming import WindowOperator
+from sash.operators.patterns.declared import Pattern
+from sash.operators.streaming import PanedOperator
 from sash.operators.streaming.protocol import StreamOperator
 from sash.runtimes.spark import columns as by_position
 from sash.runtimes.spark.buckets import bucket_ids
@@ -42,10 +43,11 @@ class StreamingSource:
     """An unbounded DataFrame."""
 
     df: DataFrame
-    operator: type[StreamOperator] = WindowOperator
-    """What keeps the windows of a bucket."""
+    operator: type[StreamOperator] | None = None
+    """What keeps the windows of a bucket; None: whatever suits the query."""
 
     bounded = False
+    pattern = None
 
     @property
     def schema(self) -> pa.Schema:
@@ -63,6 +65,14 @@ class StreamingSource:
     def late_dataframe(self, bound: BoundQuery) -> DataFrame:
         return self._windowed(bound, "late")
 
+    def parallel(self, pattern: Pattern | None, bound: BoundQuery) -> StreamingSource:
+        if pattern is None:
+            return self
+        raise Unsupported(
+            "pattern", str(pattern), "'auto' for a streaming DataFrame",
+            hint="There a bucket of keys is one worker; Spark spreads the buckets over its tasks.",
+        )  # fmt: skip
+
     def stages(self, bound: BoundQuery) -> list[str]:
         upstream, partitions = Upstream.of(self.df), shuffle_partitions(self.df.sparkSession)
         delay = f"a delay of {bound.query.delay}"
@@ -72,7 +82,7 @@ class StreamingSource:
             f"pack {len(bound.columns)} columns into a block for each bucket of ({keys})",
             f"watermark: {kept}",
             f"shuffle {len(_buckets(bound, partitions))} buckets to {partitions} partitions",
-            "window and fold, with state in RocksDB",
+            f"window and fold, with {'panes' if PanedOperator.suits(bound) else 'events'} in RocksDB",
             "unpack",
         ]
 
@@ -95,8 +105,7 @@ class StreamingSource:
             derived=upstream.derived,
             operator=self.operator,
         )
-        bucket = by_position.bucket(bound, len(stage.buckets)).alias(BUCKET)
-        packed = self.df.select(*by_position.placed(stage.columns), bucket).mapInArrow(stage.packer, PACKED)
+        packed = self.packed(stage)
         if not upstream.columns:
             name = NEWEST_TICK if ticks else NEWEST
             packed = packed.withColumnRenamed(NEWEST_AT, name)
@@ -114,6 +123,11 @@ class StreamingSource:
             *(F.coalesce(F.sum(count), F.lit(0)).alias(count) for count in COUNTS),
         )
         return counted.mapInArrow(stage.unpacker, from_arrow_schema(stage.schema))
+
+    def packed(self, stage: Stage) -> DataFrame:
+        """The rows of the stream, a block for each bucket."""
+        bucket = by_position.bucket(stage.bound, len(stage.buckets)).alias(BUCKET)
+        return self.df.select(*by_position.placed(stage.columns), bucket).mapInArrow(stage.packer, PACKED)
 
 
 def _ticks(bound: BoundQuery) -> bool:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any, cast
 
 from pyspark.sql import DataFrame
 
-from sash.errors import ArgumentError, Unsupported
+from sash.errors import ArgumentError
 
 NEWEST, NEWEST_TICK = "__sash_newest", "__sash_newest_tick"
 """The columns that carry our own watermarks, for timestamps and for integers; told apart in a plan."""
@@ -40,10 +41,7 @@ class Upstream:
     @classmethod
     def of(cls, df: DataFrame) -> Upstream:
         if type(df).__module__.startswith("pyspark.sql.connect"):
-            raise Unsupported(
-                "data", "a streaming DataFrame of Spark Connect", "one of a classic Spark session",
-                hint="Which watermarks a stream already has is read from its plan, on the driver.",
-            )  # fmt: skip
+            return cls.in_plan(_analysed(cast(Any, df)._explain_string(mode="extended")))
         return cls.in_plan(str(df._jdf.queryExecution().analyzed().treeString()))
 
     @classmethod
@@ -68,6 +66,15 @@ class Upstream:
                 "time", time, f"what the stream's watermark is on ({_names(watermarked, foreign)})",
                 hint="Spark allows one watermark for a stream; without one, sash.stream sets its own.",
             )  # fmt: skip
+
+
+def _analysed(explained: str) -> str:
+    """The analysed plan alone, of what Spark Connect tells: all plans, each under its title.
+
+    >>> _analysed("== Parsed … ==\\na\\n== Analyzed Logical Plan ==\\nb\\n== Optimized … ==\\nc")
+    '\\nb\\n'
+    """
+    return explained.partition("== Analyzed Logical Plan ==")[2].partition("== Optimized")[0]
 
 
 def _names(watermarked: list[str], foreign: list[str]) -> str:

@@ -1,0 +1,121 @@
+"""Static DataFrames: sliding windows against `F.window`, look-backs against `rangeBetween`."""
+
+# ruff: noqa: N805 (a monoid's functions have no self)
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import sash
+from benchmarks.harness import Table, race
+from benchmarks.spark.inputs import events, written
+from benchmarks.spark.runs import finish
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+DAY = 86_400
+
+
+@sash.monoid(commutative=True)
+class Total:
+    def identity():
+        return 0
+
+    def lift(x):
+        return x
+
+    def combine(a, b):
+        return a + b
+
+    def lower(s):
+        return s
+
+
+def sliding(spark: SparkSession, folder: Path, *, rows: int, rounds: int) -> list[Table]:
+    """60 s and 3600 s every second; a user's monoid against the built-in sum.
+
+    Spark's own 3600 s are not here: the copies of a row become more code than Java takes in one method, and
+    10,000 rows then need four minutes.
+    """
+    share = 4
+    all_rows = spark.read.parquet(str(written(folder / "all", events(rows, 100, 3600), files=4)))
+    part = spark.read.parquet(str(written(folder / "part", events(rows // share, 100, 3600), files=4)))
+    seconds = race(
+        {
+            "sash, 60 s": lambda: finish(_sliding(all_rows, "60 seconds", sash.sum("x"))),
+            "F.window, 60 s": lambda: finish(_native(part, "60 seconds")),
+            "sash, 3600 s": lambda: finish(_sliding(all_rows, "3600 seconds", sash.sum("x"))),
+            "sash, 60 s, a user's sum": lambda: finish(_sliding(all_rows, "60 seconds", Total("x"))),
+        },
+        rounds=rounds,
+    )
+    native = seconds["F.window, 60 s"] * share
+    by_row = Table(f"batch: {rows:,} rows, 100 keys, sum, 60 s every 1 s", "F.window")
+    by_row.start()
+    by_row.add("sash", seconds["sash, 60 s"], seconds["sash, 60 s"] / native, limit=0.25)
+    by_row.add(f"F.window, {share} × its time for a {share}th of the rows", native, 1.0)
+    own = Table("batch: the same, against our own 60 s", "sash, 60 s")
+    own.start()
+    base = seconds["sash, 60 s"]
+    own.add("sash, 3600 s every 1 s", seconds["sash, 3600 s"], seconds["sash, 3600 s"] / base, limit=1.5)
+    users = seconds["sash, 60 s, a user's sum"]
+    own.add("sash, 60 s, a user's monoid", users, users / base, limit=1.3)
+    return [by_row, own]
+
+
+def _sliding(df: DataFrame, size: str, monoid: sash.Monoid) -> DataFrame:
+    windowed = sash.stream(df, time="ts", key="k").window(sash.sliding(size, every="1 second"))
+    return windowed.agg(s=monoid).dataframe()
+
+
+def _native(df: DataFrame, size: str) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    return df.groupBy("k", F.window("ts", size, "1 second")).agg(F.sum("x").alias("s"))
+
+
+def rolling(spark: SparkSession, folder: Path, *, rows: int, rounds: int) -> list[Table]:
+    """Count, sum, mean, max and standard deviation of three look-backs, for every event of a day."""
+    path = written(folder / "day", events(rows, 100, DAY), files=4)
+    half = written(folder / "half", events(rows // 2, 100, DAY), files=4)
+    whole_day, thin_day = spark.read.parquet(str(path)), spark.read.parquet(str(half))
+    seconds = race(
+        {"all": lambda: finish(_features(whole_day)), "half": lambda: finish(_features(thin_day))},
+        rounds=rounds,
+    )
+    # Once, and not warmed up: it takes minutes, of which starting is no part.
+    native = race({"rangeBetween": lambda: finish(_ranges(whole_day))}, rounds=0 if rounds == 0 else 1)
+    table = Table(f"batch: rolling features, {rows:,} rows, 100 keys, one day", "rangeBetween")
+    table.start()
+    base = native["rangeBetween"]
+    table.add("sash", seconds["all"], seconds["all"] / base, limit=0.05)
+    table.add("Spark, Window.rangeBetween", base, 1.0)
+    growth = Table("batch: rolling features, twice the rows", "sash, half")
+    growth.start()
+    growth.add("sash, all rows", seconds["all"], seconds["all"] / seconds["half"], limit=2.4)
+    return [table, growth]
+
+
+LOOKBACKS = {"5 minutes": 300, "1 hour": 3600, "24 hours": DAY}
+
+
+def _features(df: DataFrame) -> DataFrame:
+    rolled = sash.stream(df, time="ts", key="k").rolling(*LOOKBACKS)
+    v = "v"
+    return rolled.agg(
+        n=sash.count(), s=sash.sum(v), m=sash.mean(v), hi=sash.max(v), sd=sash.stddev(v)
+    ).dataframe()
+
+
+def _ranges(df: DataFrame) -> DataFrame:
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    micros = F.unix_micros("ts")
+    for name, length in LOOKBACKS.items():
+        over = Window.partitionBy("k").orderBy(micros).rangeBetween(1 - int(length * 1e6), 0)
+        for function in (F.count, F.sum, F.avg, F.max, F.stddev):
+            df = df.withColumn(f"{function.__name__} {name}", function("v").over(over))
+    return df

@@ -1,0 +1,50 @@
+"""How a DataFrame is run to its end without keeping what it says, and how its micro-batches did."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import sash
+from benchmarks.spark.inputs import SCHEMA
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+def finish(df: DataFrame) -> None:
+    """A static DataFrame."""
+    df.write.format("noop").mode("overwrite").save()
+
+
+def stream(spark: SparkSession, folder: Path, *, files: int = 2) -> DataFrame:
+    """The files of a folder, this many a micro-batch."""
+    return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", files).parquet(str(folder))
+
+
+def files_of(folder: Path) -> Any:
+    """The same as `stream`, read by Python."""
+    return sash.read_stream_parquet(folder, maxFilesPerTrigger=2)
+
+
+def drain(df: DataFrame) -> StreamingQuery:
+    """A streaming DataFrame, until all that is there has been read."""
+    with tempfile.TemporaryDirectory(prefix="sash-bench-") as checkpoint:
+        query = (
+            df.writeStream.format("noop")
+            .outputMode("append")
+            .option("checkpointLocation", checkpoint)
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        return query
+
+
+def median_batch(query: StreamingQuery, *, warm_up: int) -> float:
+    """Seconds of the median micro-batch, the first few left out."""
+    times = [progress.durationMs["triggerExecution"] for progress in query.recentProgress]
+    return statistics.median(times[warm_up:]) / 1000

@@ -1,0 +1,62 @@
+"""The keys of a bucket, each with its slot: 0, 1, 2, … in the order in which they first came."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sash.operators.layout import key_codes
+
+Ints = NDArray[np.int64]
+
+
+class Keyring:
+    """Null is a key of its own. A stream without a key has one, which holds everything."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+        self.table: pa.Table | None = None
+        """One row a slot; None until the first key has come."""
+
+    def __len__(self) -> int:
+        return 0 if self.table is None else int(self.table.num_rows)
+
+    def slots_of(self, rows: pa.Table) -> Ints:
+        """The slot of each row; keys that are new get the next ones."""
+        keys = self._keys(rows)
+        known = keys.slice(0, 0) if self.table is None else self.table
+        both = pa.concat_tables([known, keys])
+        codes = key_codes(both, both.column_names)
+        if len(self.names) > 1:
+            _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+            codes = np.argsort(np.argsort(first))[inverse]
+        # Codes now count distinct keys in the order of their first appearance: the known ones keep theirs.
+        slots: Ints = codes[known.num_rows :]
+        new = np.flatnonzero(codes >= known.num_rows)
+        if len(new) or self.table is None:
+            first = new[np.unique(codes[new], return_index=True)[1]]
+            self.table = pa.concat_tables([known, both.take(pa.array(first))])
+        return slots
+
+    def find(self, rows: pa.Table) -> Ints:
+        """The slot of each row; −1 for a key that is not here."""
+        before, count = self.table, len(self)
+        slots = self.slots_of(rows)
+        self.table = before
+        return np.where(slots < count, slots, -1)
+
+    def of_slots(self, slots: Ints) -> pa.Table:
+        """The key of each of these slots: no column at all when the stream has no key."""
+        assert self.table is not None
+        return self.table.take(pa.array(slots)).select(list(self.names))
+
+    def keep(self, slots: Ints) -> None:
+        """Forget all others; the slot at position i becomes slot i."""
+        assert self.table is not None
+        self.table = self.table.take(pa.array(slots))
+
+    def _keys(self, rows: pa.Table) -> pa.Table:
+        if self.names:
+            return rows.select(list(self.names))
+        return pa.table({"no key": np.zeros(rows.num_rows, np.int8)})

@@ -1,0 +1,87 @@
+"""The operator of a bucket in a decoupled store, and in the memory of the worker that saved it last.
+
+    token      bucket's own name · name of the last writing · when it wakes
+    header     the operator's, rewritten when it was at work
+    chunk 0 …  the operator's, each written once
+
+As in Spark's state store (see `runtimes.spark.state`), a worker that still holds the operator which made
+the last writing goes on with it; any other one reads the header, and both the chunks that they need.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from uuid import uuid4
+
+from sash.aggregation.stores.epochs import EpochStore
+from sash.errors import CorruptValue
+from sash.runtimes.spark.stage import Stage
+from sash.runtimes.spark.state import WORKSHOP, Bucket, StoredChunks
+
+TOKEN, HEADER, CHUNK = b"token", b"header", b"chunk "
+_TOKEN = struct.Struct("<16s16sq")
+_NEVER = -(2**63)
+
+
+class ChunksInStore(StoredChunks):
+    """Chunks in a decoupled store."""
+
+    def __init__(self, store: EpochStore) -> None:
+        self._store = store
+
+    def __getitem__(self, number: int) -> bytes:
+        (data,) = self._store.get_many([chunk_key(number)])
+        if data is None:
+            raise KeyError(number)
+        self.read += len(data)
+        return data
+
+    def __iter__(self) -> Iterator[int]:
+        return (int(key.removeprefix(CHUNK)) for key in self._store.keys(prefix=CHUNK))
+
+
+class HeldBucket:
+    """One bucket during one epoch."""
+
+    def __init__(self, stage: Stage, number: int, store: EpochStore) -> None:
+        self._stage, self._number, self._store = stage, number, store
+        (token,) = store.get_many([TOKEN])
+        self._name, self._writing, self._wakes_at = b"", b"", _NEVER
+        if token is not None:
+            self._name, self._writing, self._wakes_at = _TOKEN.unpack(token)
+
+    def sleeps(self, watermark: int) -> bool:
+        """Whether time alone, up to this watermark, changes nothing here."""
+        return self._wakes_at == _NEVER or self._wakes_at > watermark
+
+    def load(self) -> Bucket:
+        """The operator as it was saved, or a new one."""
+        stage, chunks = self._stage, ChunksInStore(self._store)
+        if not self._name:
+            fresh = stage.operator.load(stage.bound, None, chunks)
+            return Bucket(self._number, uuid4().bytes, fresh, None, chunks, is_new=True)
+        operator = WORKSHOP.take(self._name, self._writing)
+        if operator is not None:
+            operator.attach(chunks)
+            return Bucket(self._number, self._name, operator, None, chunks)
+        (header,) = self._store.get_many([HEADER])
+        if header is None:
+            raise CorruptValue(f"the state of bucket {self._number} lacks its header")
+        chunks.read += len(header)
+        operator = stage.operator.load(stage.bound, header, chunks)
+        return Bucket(self._number, self._name, operator, None, chunks, restored=True)
+
+    def save(self, bucket: Bucket) -> None:
+        """Write what has changed since it was loaded; it counts once the store is committed."""
+        wakes_at, saved, writing = bucket.operator.wakes_at(), bucket.operator.save(), uuid4().bytes
+        token = _TOKEN.pack(bucket.name, writing, _NEVER if wakes_at is None else wakes_at)
+        chunks = {chunk_key(number): data for number, data in saved.written.items()}
+        bucket.written += len(saved.header) + sum(map(len, chunks.values()))
+        self._store.put_many({TOKEN: token, HEADER: saved.header, **chunks})
+        self._store.delete_many(map(chunk_key, saved.dropped))
+        WORKSHOP.keep(bucket.name, writing, bucket.operator)
+
+
+def chunk_key(number: int) -> bytes:
+    return CHUNK + b"%d" % number

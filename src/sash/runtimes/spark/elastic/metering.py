@@ -1,0 +1,124 @@
+"""What a micro-batch did and took, and what a controller sees of it.
+
+    seconds      the instances' own time: the length of their step, and the wait for data before it
+    rate         events / seconds                    utilisation    busy / (degree · seconds)
+
+The time in which the driver plans, packers pack and the sink writes is nobody's fault who computes
+windows: more instances would not shorten it, so it is left out. What is always between two batches, at
+the least, is Spark's bookkeeping; only what is more than that is a wait.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sash.operators.elastic.metrics import Sample
+from sash.runtimes.spark.elastic.step import BEGAN, BUSY, ENDED, NO_TASK, TASK
+from sash.runtimes.spark.packing import COUNTS
+
+REMEMBERED = 1000
+"""Batches that a handle can tell about."""
+
+
+@dataclass(frozen=True)
+class BatchMetrics:
+    """One micro-batch."""
+
+    batch: int
+    degree: int
+    """The tasks that served its buckets."""
+    events: int
+    late: int
+    reports: int
+    restored: int
+    """Buckets whose operator was read from the store, because another process had it at hand, or none."""
+    read: int
+    written: int
+    """Bytes from and to the store."""
+    watermark: int
+    """What the batch has moved it to, in the unit of the time column (µs for timestamps)."""
+    began: float
+    """Seconds since 1970."""
+    seconds: float
+    """The whole batch, from its rows to the sink."""
+    step: float
+    """Its stateful step, from the first task's begin to the last one's end."""
+    busy: float
+    """What the tasks of that step worked, added up."""
+
+
+def told_by(stepped: pa.Table) -> dict[str, Any]:
+    """The counts of a step, and its times."""
+    tasks = stepped.filter(pc.field(TASK) != NO_TASK)
+    counts = {count: pc.sum(stepped[count]).as_py() for count in COUNTS}
+    took = pc.max(tasks[ENDED]).as_py() - pc.min(tasks[BEGAN]).as_py()
+    return counts | {"degree": tasks.num_rows, "step": took, "busy": pc.sum(tasks[BUSY]).as_py()}
+
+
+class Meter:
+    """The batches of one query, as they come."""
+
+    def __init__(self) -> None:
+        self.batches: deque[BatchMetrics] = deque(maxlen=REMEMBERED)
+        self.samples: deque[Sample] = deque(maxlen=REMEMBERED)
+        self._least_gap: float | None = None
+
+    def add(self, batch: BatchMetrics, *, pending: int) -> None:
+        seconds = max(batch.step + self._waited(batch), 1e-9)
+        self.batches.append(batch)
+        self.samples.append(
+            Sample(
+                time=batch.began + batch.seconds,
+                seconds=seconds,
+                degree=batch.degree,
+                rate=batch.events / seconds,
+                pending=pending,
+                utilisation=min(1.0, batch.busy / (batch.degree * seconds)),
+            )
+        )
+
+    def _waited(self, batch: BatchMetrics) -> float:
+        if not self.batches:
+            return 0.0
+        last = self.batches[-1]
+        gap = max(0.0, batch.began - last.began - last.seconds)
+        self._least_gap = gap if self._least_gap is None else min(self._least_gap, gap)
+        return gap - self._least_gap
+
+
+def behind(sources: Sequence[Any]) -> int:
+    """Rows that wait in the sources of a progress report, as far as these say: Kafka does, files do not.
+
+    >>> from types import SimpleNamespace as Told
+    >>> behind([Told(endOffset='{"trades":{"0":7,"1":5}}', latestOffset='{"trades":{"0":9,"1":5}}')])
+    2
+    """
+    return sum(
+        max(0, latest - read[partition])
+        for source in sources
+        for read, newest in _topics(source)
+        for partition, latest in newest.items()
+        if partition in read
+    )
+
+
+def _topics(source: Any) -> list[tuple[dict[str, int], dict[str, int]]]:
+    """For each topic: the offset of each partition that was read, and the newest there is."""
+    read, newest = (_parsed(offset) for offset in (source.endOffset, source.latestOffset))
+    return [(read[topic], newest[topic]) for topic in newest if topic in read]
+
+
+def _parsed(offset: str | None) -> dict[str, dict[str, int]]:
+    try:
+        found = json.loads(offset or "null")
+    except ValueError:
+        return {}
+    found = found if isinstance(found, dict) else {}
+    return {topic: offsets for topic, offsets in found.items() if isinstance(offsets, dict)}

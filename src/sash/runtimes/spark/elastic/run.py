@@ -1,0 +1,145 @@
+"""One micro-batch of an elastic query after the other, and the handle of the whole.
+
+    journal ─ m ─┐
+    pack ─ max τ ┴─▶ m' ─▶ degree n ─▶ repartitionById(n) ─▶ step(m, m') ─▶ sink ─▶ journal
+      kept                                 kept: evaluated once and as a whole
+
+What a batch says depends on its rows and on m, never on n: the controller may answer as it likes, and
+another way after a restart. A failure anywhere leaves Spark at the same batch. When that is executed
+again, the journal and every bucket go back to the end of the batch before, whether they had committed
+this one or not.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.streaming.query import StreamingQuery
+
+from sash.errors import StoreError
+from sash.operators.elastic.declaration import Elastic
+from sash.operators.elastic.metrics import Sample
+from sash.operators.times import to_integers
+from sash.runtimes.spark.elastic.home import Home
+from sash.runtimes.spark.elastic.journal import Journal
+from sash.runtimes.spark.elastic.metering import BatchMetrics, Meter, behind, told_by
+from sash.runtimes.spark.elastic.step import STEPPED, Step
+from sash.runtimes.spark.packing import NEWEST_AT, PACKED_BUCKET, PAYLOAD
+from sash.runtimes.spark.stage import Stage
+
+QUERY_ID = "sql.streaming.queryId"
+"""The property of a stream's thread that holds the identifier in its checkpoint."""
+
+
+@dataclass
+class ElasticRun:
+    """The function of `foreachBatch`."""
+
+    stage: Stage
+    elastic: Elastic
+    checkpoint: str
+    sink: Callable[[DataFrame, int], None]
+    meter: Meter = field(default_factory=Meter)
+    query: StreamingQuery | None = None
+
+    def __call__(self, packed: DataFrame, epoch: int) -> None:
+        began = time.time()
+        with self._home(packed).journal() as store:
+            journal = Journal(store, self.description, epoch=epoch)
+            packed.persist()
+            try:
+                newest = max(journal.newest, _newest(packed))
+                before, after = self._watermark(journal.newest), self._watermark(newest)
+                told = self._answered(packed, epoch, before, after)
+            finally:
+                packed.unpersist()
+            journal.commit(newest)
+        took = time.time() - began
+        batch = BatchMetrics(batch=epoch, watermark=after, began=began, seconds=took, **told)
+        self.meter.add(batch, pending=self._pending())
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """What the state must have been made by."""
+        described = {name: part for name, part in self.stage.description.items() if "shuffle" not in name}
+        return described | {"elastic buckets": len(self.stage.buckets)}
+
+    def _home(self, packed: DataFrame) -> Home:
+        query = packed.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
+        return Home.of(self.elastic.store, checkpoint=self.checkpoint, query=str(query))
+
+    def _watermark(self, newest: int) -> int:
+        """As Spark computes it: whole milliseconds, never below 0, where 0 means that nothing is known."""
+        delay = self.stage.clock.spark_delay(self.stage.bound.query.delay.length)
+        return self.stage.clock.watermark(newest // 1000 - int(delay.split()[0]))
+
+    def _answered(self, packed: DataFrame, epoch: int, before: int, after: int) -> dict[str, Any]:
+        """Step and sink; what the step tells of itself."""
+        degree = self.elastic.degree(list(self.meter.samples))
+        step = Step(self.stage, self._home(packed), epoch, degree, before, after)
+        stepped = (
+            packed.select(PACKED_BUCKET, PAYLOAD)
+            .repartitionById(degree, F.col(PACKED_BUCKET).cast("int"))
+            .sortWithinPartitions(PACKED_BUCKET)
+            .mapInArrow(step, STEPPED)
+            .persist()
+        )
+        try:
+            # Evaluated here and as a whole: a sink may look at a part of it, or not at all.
+            told = told_by(stepped.drop(PAYLOAD).toArrow())
+            if told["degree"] != degree:
+                raise StoreError(f"{told['degree']} tasks have served the buckets of {degree}")
+            if told[self.stage.output]:
+                schema = from_arrow_schema(self.stage.schema)
+                self.sink(stepped.select(PAYLOAD).mapInArrow(self.stage.unpacker, schema), epoch)
+        finally:
+            stepped.unpersist()
+        return told
+
+    def _pending(self) -> int:
+        progress = None if self.query is None else self.query.lastProgress
+        return 0 if progress is None else behind(progress.sources)
+
+
+def _newest(packed: DataFrame) -> int:
+    """The greatest time among the blocks, in the microseconds of `Clock.stamp`; 0 when there is none."""
+    stamps = to_integers(packed.select(NEWEST_AT).toArrow()[NEWEST_AT])
+    return int(stamps.max()) if len(stamps) else 0
+
+
+class ElasticQuery:
+    """A running elastic query: Spark's StreamingQuery, and what the batches of this run did."""
+
+    def __init__(self, query: StreamingQuery, run: ElasticRun) -> None:
+        self.query, self._run = query, run
+        run.query = query
+
+    @property
+    def metrics(self) -> list[BatchMetrics]:
+        """The batches of this run, the oldest first."""
+        return list(self._run.meter.batches)
+
+    @property
+    def samples(self) -> list[Sample]:
+        """What the controller was shown."""
+        return list(self._run.meter.samples)
+
+    @property
+    def degrees(self) -> dict[int, int]:
+        """How many tasks served the buckets, for each batch."""
+        return {batch.batch: batch.degree for batch in self.metrics}
+
+    @property
+    def degree(self) -> int:
+        """Of the latest batch; the least that is allowed before there is one."""
+        return self.metrics[-1].degree if self.metrics else self._run.elastic.min
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything else is the StreamingQuery's: `awaitTermination`, `stop`, `lastProgress` and so on."""
+        return getattr(self.query, name)

@@ -1,0 +1,128 @@
+"""What one of n tasks does in an epoch: the buckets b with b mod n = its number, one after the other.
+
+    rows arrived, judged by watermark m;  the batch has moved it to m':
+        advance(m), insert(rows), advance(m), advance(m')
+    none arrived, but something is due at m':
+        advance(m')
+
+These are the calls of the ordinary streaming runtime (see `runtimes.spark.processor`), where m' is told
+at the beginning of the next batch. Here it is known before the step begins, so that what a batch closes
+is reported with that batch, also when no other batch ever comes.
+
+A task takes back what an earlier try of the same epoch may have committed, and ends with one commit for all
+its buckets. Which task serves a bucket leaves no trace in its state.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.types import DoubleType, IntegerType, StructField, StructType
+
+from sash.aggregation.stores.epochs import EpochStore
+from sash.runtimes.spark.elastic.held import HeldBucket
+from sash.runtimes.spark.elastic.home import Home
+from sash.runtimes.spark.packing import ANSWER, ANSWERED, COUNTS, PACKED_BUCKET, PAYLOAD, block, rows_of
+from sash.runtimes.spark.processor import Heard
+from sash.runtimes.spark.stage import Stage
+
+TASK, BEGAN, ENDED, BUSY = "task", "began", "ended", "busy"
+NO_TASK = -1
+STEPPED = StructType(
+    [
+        *ANSWERED.fields,
+        StructField(TASK, IntegerType(), nullable=False),
+        *(StructField(name, DoubleType(), nullable=False) for name in (BEGAN, ENDED, BUSY)),
+    ]
+)
+"""A row for each block of an answer, and a last one for each task, which says how long it took."""
+
+_ARROW = pa.schema(
+    [
+        pa.field(PAYLOAD, pa.binary()),
+        *(pa.field(count, pa.int64()) for count in COUNTS),
+        pa.field(TASK, pa.int32()),
+        *(pa.field(name, pa.float64()) for name in (BEGAN, ENDED, BUSY)),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """The function of `mapInArrow` between the shuffle and the sink: blocks of rows → blocks of answers."""
+
+    stage: Stage
+    home: Home
+    epoch: int
+    tasks: int
+    before: int
+    """The watermark that judges the rows of this batch."""
+    after: int
+    """The watermark that they have brought."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        task = TaskContext.get()
+        return self.of_task(0 if task is None else task.partitionId(), batches)
+
+    def of_task(self, task: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        began, busy = time.time(), 0.0
+        numbers = [bucket for bucket in self.stage.buckets if bucket % self.tasks == task]
+        stores = dict(zip(numbers, self.home.buckets(numbers), strict=True))
+        for bucket, payloads in _by_bucket(batches, numbers):
+            since = time.perf_counter()
+            # Not before its rows are here: a task whose driver has died learns of it by missing rows.
+            stores[bucket].rollback(self.epoch - 1)
+            said = list(self._serve(bucket, payloads, stores[bucket]))
+            busy += time.perf_counter() - since
+            yield from said
+        since = time.perf_counter()
+        if stores:
+            type(stores[numbers[0]]).commit_together(list(stores.values()), self.epoch)
+        busy += time.perf_counter() - since
+        nothing = block(ANSWER, self.stage.schema.empty_table())
+        yield _row(nothing, dict.fromkeys(COUNTS, 0), (task, began, time.time(), busy))
+
+    def _serve(self, bucket: int, payloads: list[pa.Buffer], store: EpochStore) -> Iterator[pa.RecordBatch]:
+        held = HeldBucket(self.stage, bucket, store)
+        if not payloads and held.sleeps(self.after):
+            return
+        loaded = held.load()
+        heard = Heard(self.stage, loaded)
+        if payloads:
+            heard.advance(self.before)
+            heard.insert(rows_of(bucket, payloads, self.stage.block))
+            heard.advance(self.before)
+        heard.advance(self.after)
+        held.save(loaded)
+        for answer, counts in heard.blocks():
+            yield _row(answer, counts, (NO_TASK, 0.0, 0.0, 0.0))
+
+
+def _row(payload: bytes, counts: dict[str, int], told: tuple[int, float, float, float]) -> pa.RecordBatch:
+    values: list[Any] = [payload, *(counts[count] for count in COUNTS), *told]
+    return pa.record_batch(
+        [pa.array([value], f.type) for value, f in zip(values, _ARROW, strict=True)], schema=_ARROW
+    )
+
+
+def _by_bucket(batches: Iterable[pa.RecordBatch], mine: list[int]) -> Iterator[tuple[int, list[pa.Buffer]]]:
+    """Each of my buckets with its blocks, which arrive sorted by bucket; those without any at the end."""
+    idle = dict.fromkeys(mine)
+    rows = (
+        (bucket, payload.as_buffer())
+        for batch in batches
+        for bucket, payload in zip(
+            batch.column(PACKED_BUCKET).to_pylist(), batch.column(PAYLOAD), strict=True
+        )
+    )
+    for bucket, blocks in groupby(rows, key=lambda row: row[0]):
+        del idle[bucket]
+        yield bucket, [payload for _, payload in blocks]
+    for bucket in idle:
+        yield bucket, []

@@ -1,0 +1,30 @@
+"""Joins of two DataFrames of Spark: static ones, or streams.
+
+    static       spread over buckets → cogroup(bucket) → pairs                            join_static.py
+    streaming    spread over buckets → pack → union → join, in a state store → unpack     join_streaming.py
+
+A row can go to several buckets, but every pair meets in one (`join_spreading`). Spark itself joins two
+streams only where there is an equality; here the buckets are ours.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from sash.runtimes.spark.join_static import StaticJoin
+from sash.runtimes.spark.join_streaming import StreamingJoin
+from sash.runtimes.spark.parquet_stream import FileSource
+
+
+def joined(left: Any, right: Any) -> StaticJoin | StreamingJoin:
+    """The runtime for two sources of Spark, both static or both streams."""
+    if left.bounded:
+        return StaticJoin(left.df, right.df)
+    return StreamingJoin(_rows_of(left), _rows_of(right))
+
+
+def _rows_of(source: Any) -> DataFrame:
+    rows: DataFrame = source.files.dataframe() if isinstance(source, FileSource) else source.df
+    return rows

@@ -1,0 +1,149 @@
+"""Active workers on Spark: rows are sent to the partitions whose windows hold them.
+
+    rows ──[deal]──▶ mapInArrow: [fold panes], route ──shuffle──▶ mapInArrow: windows of this worker
+
+A worker is a partition. It answers for its own windows only, and has all their events; of other windows it
+may have some, and says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from sash.operators.bound import BoundQuery
+from sash.operators.bounded import answer
+from sash.operators.layout import Layout, key_codes
+from sash.operators.panes import Panes, clock_windows, group_by
+from sash.operators.ranges import Ranges
+from sash.operators.times import to_integers
+from sash.operators.values import Values, values_over
+from sash.runtimes.spark import columns as by_position
+from sash.runtimes.spark.bucket import BucketQuery, horizon_of
+from sash.runtimes.spark.columns import HASH, HORIZON, ORDINAL
+from sash.runtimes.spark.packing import gathered
+from sash.runtimes.spark.patterns.plan import Plan
+from sash.runtimes.spark.patterns.route import Route
+from sash.semantics.window import Window
+
+Ints = NDArray[np.int64]
+
+WORKER = "__sash_worker"
+
+
+def sent_to_workers(rows: DataFrame, query: BucketQuery, plan: Plan) -> DataFrame:
+    """The reports over rows, which have the query's columns by position, an ordinal and a hash."""
+    panes = Panes.of(query.bound) if plan.folds else None
+    router = Router(query, plan.route, panes, HORIZON in rows.columns)
+    if plan.dealt is not None:
+        rows = rows.repartition(plan.dealt)
+    sent = rows.mapInArrow(router, from_arrow_schema(router.schema))
+    placed = sent.repartitionById(plan.route.workers, F.col(WORKER).cast("int"))
+    return placed.mapInArrow(WindowWorker(router), from_arrow_schema(query.bound.output))
+
+
+@dataclass(frozen=True)
+class Router:
+    """Rows → rows for workers: the function of `mapInArrow` before the shuffle."""
+
+    query: BucketQuery
+    route: Route
+    panes: Panes | None
+    """How rows are folded before they are sent; None: they are sent as they are."""
+    has_horizon: bool
+
+    @cached_property
+    def sends(self) -> BoundQuery:
+        """The query over what is sent."""
+        return self.query.bound if self.panes is None else self.panes.folded
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """The columns of what is sent."""
+        return list(self.query.columns if self.panes is None else self.sends.schema.names)
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The same by position, and what the worker needs to know of each row."""
+        fields = [self.sends.schema.field(name) for name in self.columns]
+        places = by_position.places(self.columns)
+        placed = [field.with_name(place) for field, place in zip(fields, places, strict=True)]
+        names = [ORDINAL, HASH, WORKER, *([HORIZON] if self.has_horizon else [])]
+        return pa.schema([*placed, *(pa.field(name, pa.int64()) for name in names)])
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for table in gathered(batches):
+            yield from self.sent(table).to_batches()
+
+    def sent(self, table: pa.Table) -> pa.Table:
+        """The rows of a table, once for each worker that needs them."""
+        rows = self.query.rows(table)
+        known = pc.is_valid(rows[self.query.bound.time])  # the others are in the late output
+        rows = rows.filter(known)
+        hashes, ordinals = (table[name].filter(known).to_numpy() for name in (HASH, ORDINAL))
+        if self.panes is not None:
+            rows, one = self._folded(rows, self.panes)
+            hashes, ordinals = hashes[one], ordinals[one]
+        times = to_integers(rows[self.sends.time])
+        chosen, workers = self.route.sent(clock_windows(self.query.bound), hashes, times)
+        columns = [*rows.take(pa.array(chosen)).columns, ordinals[chosen], hashes[chosen], workers]
+        if self.has_horizon:
+            columns.append(np.full(len(chosen), horizon_of(table)))
+        return pa.table(columns, names=self.schema.names).cast(self.schema)
+
+    def _folded(self, rows: pa.Table, panes: Panes) -> tuple[pa.Table, Ints]:
+        """One row for each key and pane, and one of its events."""
+        keys = list(self.query.bound.keys)
+        starts = panes.starts(to_integers(rows[self.query.bound.time]))
+        codes, one = group_by(key_codes(rows, keys), starts)
+        folds = panes.fold_events(rows, codes, groups=len(one))
+        of_panes = [*rows.select(keys).take(pa.array(one)).columns, starts[one], *folds]
+        return pa.table(of_panes, names=self.columns).cast(self.sends.schema), one
+
+
+@dataclass(frozen=True)
+class WindowWorker:
+    """The rows that were sent to a worker → its reports: the function of `mapInArrow` after the shuffle."""
+
+    router: Router
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        table = pa.Table.from_batches(batches, schema=self.router.schema)
+        if table.num_rows:
+            yield from self.reports(table).to_batches()
+
+    def reports(self, table: pa.Table) -> pa.Table:
+        columns = self.router.columns
+        rows = table.select(by_position.places(columns)).rename_columns(columns)
+        said = answer(
+            self.router.sends,
+            rows.append_column(HASH, table[HASH]),
+            ordinals=table[ORDINAL].to_numpy(),
+            horizon=horizon_of(table),
+            evaluate=OnlyMine(self.router.route, table[WORKER][0].as_py(), columns),
+        )
+        return said.reports.cast(self.router.query.bound.output)
+
+
+@dataclass(frozen=True)
+class OnlyMine:
+    """An evaluator that answers for the windows of one worker."""
+
+    route: Route
+    worker: int
+    columns: list[str]
+
+    def __call__(self, bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges) -> Values:
+        hashes = layout.rows[HASH].to_numpy()[layout.offsets[ranges.slot]]
+        mine = np.flatnonzero(self.route.mine(self.worker, hashes, ranges.id))
+        values = values_over(bound, layout.rows.select(self.columns), ranges.take(mine))
+        return values.owned_by(mine)

@@ -1,0 +1,119 @@
+"""Agnostic workers on Spark: an owner for each bucket of keys triggers windows, any worker computes them.
+
+    rows ──shuffle by key──▶ owner: windows in batches, with their events ──round-robin──▶ worker: values
+
+Which worker computes a batch has nothing to do with its key, so that the windows of one hot key are spread
+over all of them. A batch is a run of neighbouring windows and takes the events between their ends once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from sash.operators.answer import told
+from sash.operators.bound import BoundQuery
+from sash.operators.layout import Layout
+from sash.operators.patterns.share import Share, blocks
+from sash.operators.ranges import Ranges, RepeatedRanges
+from sash.operators.values import Values, values_over
+from sash.runtimes.spark.bucket import BucketQuery
+from sash.runtimes.spark.columns import BUCKET
+from sash.semantics.window import Window
+
+WORKER, WINDOW, KEYS, RANGES, ROWS = "worker", "window", "keys", "ranges", "rows"
+BATCH = pa.schema(
+    [
+        pa.field(WORKER, pa.int64()),
+        pa.field(WINDOW, pa.int64()),
+        *(pa.field(name, pa.binary()) for name in (KEYS, RANGES, ROWS)),
+    ]
+)
+"""A batch of windows: who computes it, which of the query's windows, and three Arrow tables: the key of
+each slot, the ranges, and the events."""
+TURNS = 4
+"""How many batches of a bucket each worker gets: more balance better, fewer repeat fewer events."""
+
+
+def handed_to_workers(rows: DataFrame, query: BucketQuery, *, workers: int) -> DataFrame:
+    """The reports over rows, which have the query's columns by position, an ordinal and a bucket."""
+
+    def owner(table: pa.Table) -> pa.Table:
+        # A plain function: Spark asks for its signature.
+        return triggered(query, table, workers=workers)
+
+    batches = rows.groupBy(BUCKET).applyInArrow(owner, from_arrow_schema(BATCH))
+    placed = batches.repartitionById(workers, F.col(WORKER).cast("int"))
+    return placed.mapInArrow(BatchWorker(query.bound), from_arrow_schema(query.bound.output))
+
+
+def triggered(query: BucketQuery, table: pa.Table, *, workers: int) -> pa.Table:
+    """All windows over the rows of a bucket, in batches for workers."""
+    shares: list[Share] = []
+
+    def trigger(bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges) -> Values:
+        shares.append(Share.whole(bound, window, layout, ranges))
+        return Values(np.empty(0, np.int64), pa.schema(bound.values).empty_table())
+
+    query.answer(table, evaluate=trigger)
+    batches = [
+        {WINDOW: number} | _batch(share, first, last)
+        for number, share in enumerate(shares)
+        for first, last in blocks(len(share), workers * TURNS)
+    ]
+    # Buckets begin with different workers, so that many small ones do not all meet at the first.
+    begin = table[BUCKET][0].as_py()
+    numbered = [{WORKER: (begin + turn) % workers} | batch for turn, batch in enumerate(batches)]
+    return pa.Table.from_pylist(numbered, schema=BATCH)
+
+
+def _batch(share: Share, first: int, last: int) -> dict[str, object]:
+    mine = share.neighbours(first, last)
+    slots, slot = np.unique(mine.ranges.slot, return_inverse=True)
+    # From the whole layout: a window without events has a key all the same.
+    keys = share.layout.rows.select(list(share.bound.keys)).take(pa.array(share.layout.offsets[slots]))
+    columns = {field.name: getattr(mine.ranges, field.name) for field in fields(mine.ranges)}
+    return {
+        KEYS: _written(keys),
+        RANGES: _written(pa.table(columns | {"slot": slot})),
+        ROWS: _written(mine.layout.rows),
+    }
+
+
+@dataclass(frozen=True)
+class BatchWorker:
+    """Batches of windows → their reports: the function of `mapInArrow`."""
+
+    bound: BoundQuery
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for given in range(batch.num_rows):
+                parts = {name: batch.column(name)[given] for name in batch.schema.names}
+                yield from self.reports(parts).to_batches()
+
+    def reports(self, batch: dict[str, pa.Scalar]) -> pa.Table:
+        keys, rows = _read(batch[KEYS]), _read(batch[ROWS])
+        table = _read(batch[RANGES])
+        columns = {name: table[name].to_numpy() for name in table.column_names}
+        window = self.bound.query.windows[batch[WINDOW].as_py()]
+        ranges = (RepeatedRanges if window.repeats else Ranges)(**columns)
+        return told(self.bound, window, ranges, values_over(self.bound, rows, ranges), keys=keys)
+
+
+def _written(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def _read(payload: pa.BinaryScalar) -> pa.Table:
+    with pa.ipc.open_stream(payload.as_buffer()) as reader:
+        return reader.read_all()

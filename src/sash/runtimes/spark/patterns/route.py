@@ -1,0 +1,60 @@
+"""Which worker computes which window, and therefore which workers an event is sent to.
+
+    window w of key k  →  worker (h(k) mod a) · b + (h(k) + w) mod b,      a shares of keys × b of windows
+    event τ of key k   →  the workers of the windows that hold τ, at most b of them
+
+With b = 1 that is a key farm and an event goes to one worker; with a = 1 a window farm. The windows of an
+event are known from its time alone, because the clock cuts them; those of a count window are not.
+
+>>> import numpy as np
+>>> from sash.semantics.windows import time
+>>> rows, workers = Route(1, 3).sent([time(4, 2)], np.array([0, 0, 1]), np.array([1, 2, 2]))
+>>> list(zip(rows.tolist(), workers.tolist()))
+[(0, 0), (0, 2), (1, 0), (1, 1), (2, 1), (2, 2)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sash.operators.clock_windows import clock_mapping
+from sash.operators.panes import ClockWindow
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Route:
+    """Shares of keys, and shares of windows."""
+
+    keys: int
+    windows: int
+
+    @property
+    def workers(self) -> int:
+        return self.keys * self.windows
+
+    def sent(self, windows: Iterable[ClockWindow], hashes: Ints, times: Ints) -> tuple[Ints, Ints]:
+        """Rows and workers: row i of the answer is event rows[i], for worker workers[i]."""
+        if self.windows == 1:
+            return np.arange(len(hashes)), self._base(hashes)
+        goes = np.zeros((len(hashes), self.windows), np.bool_)
+        for window in windows:
+            first, last = clock_mapping(window, times)
+            for step in range(self.windows):
+                held = first + step <= last
+                goes[held, (hashes[held] + first[held] + step) % self.windows] = True
+        rows, share = np.nonzero(goes)
+        return rows, self._base(hashes[rows]) + share
+
+    def mine(self, worker: int, hashes: Ints, ids: Ints) -> NDArray[np.bool_]:
+        """Which of the windows with these identifiers, of keys with these hashes, are that worker's."""
+        computes: NDArray[np.bool_] = self._base(hashes) + (hashes + ids) % self.windows == worker
+        return computes
+
+    def _base(self, hashes: Ints) -> Ints:
+        return hashes % self.keys * self.windows

@@ -1,0 +1,89 @@
+"""`q.start(sink, checkpoint=…)`: a streaming query with its sink, fixed or elastic.
+
+A fixed one is what `q.dataframe().writeStream` gives: its parallelism is frozen in its checkpoint. An
+elastic one chooses the number of its tasks for every micro-batch (see `elastic`).
+"""
+
+from __future__ import annotations
+
+from os import PathLike, fspath
+from typing import Any, cast
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from sash.errors import ArgumentError, Unsupported
+from sash.operators.bound import BoundQuery
+from sash.operators.elastic.declaration import Elastic
+from sash.runtimes.spark.clock import Clock
+from sash.runtimes.spark.elastic.home import require_reachable
+from sash.runtimes.spark.elastic.run import ElasticQuery, ElasticRun
+from sash.runtimes.spark.elastic.sinks import Sink, sink_for
+from sash.runtimes.spark.stage import Output, Stage
+from sash.runtimes.spark.streaming import StreamingSource
+from sash.runtimes.spark.upstream import Upstream
+from sash.semantics import durations
+from sash.semantics.durations import DurationLike, Unit
+
+AVAILABLE_NOW = "available now"
+
+
+def start(
+    source: StreamingSource,
+    bound: BoundQuery,
+    output: Output,
+    sink: Sink,
+    *,
+    checkpoint: str | PathLike[str],
+    elastic: Elastic | None,
+    trigger: DurationLike | None,
+    name: str | None,
+) -> StreamingQuery | ElasticQuery:
+    """Begin; the handle tells how it goes and stops it."""
+    place = fspath(checkpoint)
+    if elastic is None:
+        answer = source.dataframe(bound) if output == "reports" else source.late_dataframe(bound)
+        writer = _writer(answer, place, trigger, name).outputMode("append")
+        if callable(sink):
+            return cast(StreamingQuery, writer.foreachBatch(sink).start())
+        sink_for(sink)
+        return cast(StreamingQuery, writer.format("parquet").start(fspath(sink)))
+    if not isinstance(elastic, Elastic):
+        raise ArgumentError("elastic", elastic, "sash.Elastic(min=…, max=…), or left out")
+    require_reachable(source.df.sparkSession, elastic.store, place)
+    _require_no_watermark(source)
+    stage = Stage.of(
+        bound,
+        output,
+        buckets=tuple(range(elastic.buckets)) if bound.keys else (0,),
+        clock=Clock.of(ticks=bool(pa.types.is_integer(bound.time_type))),
+        derived=False,
+        operator=source.operator,
+    )
+    run = ElasticRun(stage, elastic, place, sink_for(sink))
+    query = _writer(source.packed(stage), place, trigger, name).foreachBatch(run).start()
+    return ElasticQuery(query, run)
+
+
+def _writer(df: DataFrame, checkpoint: str, trigger: DurationLike | None, name: str | None) -> Any:
+    writer = df.writeStream.option("checkpointLocation", checkpoint)
+    if name is not None:
+        writer = writer.queryName(name)
+    if trigger == AVAILABLE_NOW:
+        return writer.trigger(availableNow=True)
+    if trigger is None:
+        return writer
+    every = durations.positive(trigger, "trigger")
+    if every.unit is not Unit.MICROSECONDS:
+        raise ArgumentError("trigger", trigger, f"a duration such as '5 seconds', or {AVAILABLE_NOW!r}")
+    return writer.trigger(processingTime=f"{every.length} microseconds")
+
+
+def _require_no_watermark(source: StreamingSource) -> None:
+    columns = Upstream.of(source.df).columns
+    if columns:
+        raise Unsupported(
+            "elastic", f"a stream with a watermark on {', '.join(columns)}", "given streams without one",
+            hint="Say how late events may come with sash.stream(…, delay=…) instead of withWatermark.",
+        )  # fmt: skip

@@ -1,0 +1,117 @@
+"""An elastic query without Spark's engine: its packer, the step of each task, its journal and its unpacker.
+
+The state is in a real LMDB environment. Any epoch can be executed again, after none, some or all of the
+tasks of an earlier try have committed, with another number of tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sash.aggregation.stores.epochs import EpochStore
+from sash.aggregation.stores.lmdb import LMDB
+from sash.operators.bound import BoundQuery
+from sash.operators.elastic.declaration import Elastic
+from sash.operators.streaming.protocol import StreamOperator
+from sash.runtimes.spark.clock import Clock
+from sash.runtimes.spark.elastic.home import Home
+from sash.runtimes.spark.elastic.journal import Journal
+from sash.runtimes.spark.elastic.run import ElasticRun
+from sash.runtimes.spark.elastic.step import Step
+from sash.runtimes.spark.packing import NEWEST_AT, PACKED_BUCKET, PAYLOAD
+from sash.runtimes.spark.stage import Output, Stage
+from sash.runtimes.spark.state import WORKSHOP
+from tests.runtimes.micro_batches import placed
+
+
+@dataclass(frozen=True)
+class QuickHome(Home):
+    """Leaves it to the operating system when the disk is written."""
+
+    def open(self, namespace: str) -> EpochStore:
+        return LMDB(self.place, namespace=namespace, durable=False)
+
+
+@dataclass(frozen=True)
+class Try:
+    """An execution of an epoch that fails: how many tasks there are, and how many of them commit first."""
+
+    tasks: int
+    committed: int
+
+
+class DryElastic:
+    BUCKETS = 5
+
+    def __init__(
+        self,
+        bound: BoundQuery,
+        folder: Path,
+        *,
+        degrees: Callable[[int], int] = lambda epoch: 1,
+        operator: type[StreamOperator] | None = None,
+        output: Output = "reports",
+        forgetful: bool = False,
+    ) -> None:
+        stage = Stage.of(
+            bound,
+            output,
+            buckets=tuple(range(self.BUCKETS)) if bound.keys else (0,),
+            clock=Clock.of(ticks=pa.types.is_integer(bound.time_type)),
+            derived=False,
+            operator=operator,
+        )
+        self.run_ = ElasticRun(stage, Elastic(max=1), str(folder), lambda df, batch: None)
+        self.stage, self.home = stage, QuickHome(str(folder / "state"))
+        self.degrees, self.forgetful = degrees, forgetful
+        self.served: list[tuple[int, int]] = []
+        """Which task of how many wrote the last row, epoch by epoch."""
+
+    def run(
+        self, batches: Sequence[pa.Table], *, tries: Sequence[Sequence[Try]] = ()
+    ) -> list[dict[str, Any]]:
+        rows = []
+        for epoch, batch in enumerate(batches):
+            for failing in tries[epoch] if epoch < len(tries) else ():
+                self.execute(batch, epoch, tasks=failing.tasks, only=failing.committed)
+            rows += self.execute(batch, epoch, tasks=self.degrees(epoch))
+        return rows
+
+    def execute(
+        self, batch: pa.Table, epoch: int, *, tasks: int, only: int | None = None
+    ) -> list[dict[str, Any]]:
+        """The rows of one execution; of one that fails after `only` tasks, which therefore says nothing."""
+        if self.forgetful:
+            WORKSHOP.clear()
+        blocks = pa.Table.from_batches(
+            list(self.stage.packer(placed(self.stage, batch).to_batches()))
+            or [pa.record_batch({PACKED_BUCKET: [], PAYLOAD: pa.array([], pa.binary()), NEWEST_AT: []})]
+        )
+        arrived = pc.max(blocks[NEWEST_AT].cast(pa.int64())).as_py() or 0
+        answers = []
+        with self.home.journal() as store:
+            journal = Journal(store, self.run_.description, epoch=epoch)
+            newest = max(journal.newest, arrived)
+            before, after = (self.run_._watermark(time) for time in (journal.newest, newest))
+            step = Step(self.stage, self.home, epoch, tasks, before, after)
+            for task in range(tasks if only is None else min(only, tasks)):
+                mine = pc.equal(_modulo(blocks[PACKED_BUCKET], tasks), task)
+                sorted_blocks = blocks.filter(mine).sort_by(PACKED_BUCKET)
+                answers += list(step.of_task(task, sorted_blocks.to_batches()))
+            if only is None:
+                journal.commit(newest)
+        if only is not None:
+            return []
+        self.served.append((len(answers), tasks))
+        said = self.stage.unpacker(batch.select([PAYLOAD]) for batch in answers)
+        return [row for rows in said for row in rows.to_pylist()]
+
+
+def _modulo(numbers: pa.ChunkedArray, by: int) -> pa.Array:
+    return pa.array(numbers.to_numpy() % by)

@@ -1,0 +1,254 @@
+"""Elastic queries on Spark: the rows of a fixed one, whatever the degrees; sinks, restarts, refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import sash
+from sash.errors import ArgumentError, SettingError, Unsupported
+from sash.operators.elastic.metrics import Sample
+from sash.runtimes.spark.elastic.home import require_reachable
+from sash.runtimes.spark.elastic.metering import BatchMetrics, Meter, behind
+from sash.runtimes.spark.elastic.sinks import ParquetSink
+from tests.aggregation.conftest import RedisServer
+from tests.runtimes.micro_batches import Ran, read_batches, stream_batches, write_batches
+from tests.runtimes.test_spark_streaming import (
+    SCHEMA,
+    by_minute,
+    closed,
+    cut,
+    disordered,
+    several,
+    trades,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+SCRIPT = (1, 2, 4, 1, 3)
+
+
+def scripted(samples: Sequence[Sample]) -> int:
+    return SCRIPT[len(samples) % len(SCRIPT)]
+
+
+ELASTIC = sash.Elastic(max=4, controller=scripted, buckets=8)
+
+
+class Sunk:
+    """A sink that remembers."""
+
+    def __init__(self) -> None:
+        self.tables: dict[int, pa.Table] = {}
+
+    def __call__(self, reports: DataFrame, batch: int) -> None:
+        self.tables[batch] = reports.toArrow()
+
+    @property
+    def rows(self) -> list[str]:
+        return sorted(str(row) for table in self.tables.values() for row in table.to_pylist())
+
+
+def run(query: Any, sink: Any, checkpoint: Path, *, elastic: sash.Elastic | None = ELASTIC) -> Any:
+    handle = query.start(sink, checkpoint=checkpoint, elastic=elastic, trigger="available now")
+    handle.awaitTermination()
+    return handle
+
+
+def in_folder(spark: SparkSession, sink: Path) -> list[str]:
+    return sorted(map(str, spark.read.parquet(str(sink)).drop("batch").toArrow().to_pylist()))
+
+
+def test_differential_an_elastic_query_says_what_the_bounded_one_does_at_every_degree(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows, sink = disordered(trades()), Sunk()
+    batches = cut(rows, 4)
+    handle = run(several(stream_batches(spark, batches)), sink, tmp_path / "checkpoint")
+    assert sink.rows == closed(several(pa.Table.from_pylist(rows, schema=SCHEMA)))
+    # One epoch a file, the one without rows included: a new degree costs no micro-batch of its own.
+    assert handle.degrees == dict(enumerate(SCRIPT[: len(batches)]))
+    assert sum(batch.events for batch in handle.metrics) == len(rows)
+    assert handle.degree == handle.samples[-1].degree == SCRIPT[len(batches) - 1]
+
+
+def test_a_restart_goes_on_from_the_checkpoint_with_any_other_degrees(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = disordered(trades())
+    batches = cut(rows, 4)
+    (tmp_path / "input").mkdir()
+    for first, some in ((0, batches[:3]), (3, batches[3:])):
+        write_batches(tmp_path / "input", some, first=first)
+        source = read_batches(spark, tmp_path / "input", SCHEMA)
+        run(by_minute(source), tmp_path / "sink", tmp_path / "checkpoint")
+    bounded = sash.stream(
+        pa.Table.from_pylist(rows, schema=SCHEMA), time="ts", key="symbol", delay="30 seconds"
+    ).window(sash.tumbling("1 minute"), flush=False)
+    assert in_folder(spark, tmp_path / "sink") == closed(bounded.agg(n=sash.count()))
+
+
+@pytest.fixture(scope="module")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    server = RedisServer(tmp_path_factory.mktemp("redis"))
+    yield server.url
+    server.kill()
+
+
+@pytest.mark.redis
+def test_differential_state_in_redis_and_files_read_by_python_give_the_rows_of_a_fixed_query(
+    spark: SparkSession, tmp_path: Path, redis_url: str
+) -> None:
+    (tmp_path / "input").mkdir()
+    write_batches(tmp_path / "input", cut(disordered(trades(120)), 2))
+    files = sash.read_stream_parquet(tmp_path / "input", spark=spark, maxFilesPerTrigger=1)
+    sink, elastic = Sunk(), sash.Elastic(max=2, controller=scripted, store=redis_url, buckets=4)
+    run(by_minute(files), sink, tmp_path / "checkpoint", elastic=elastic)
+    fixed = Ran(by_minute(read_batches(spark, tmp_path / "input", SCHEMA)).dataframe())
+    assert sink.rows == sorted(map(str, fixed.rows)) != []
+
+
+def test_late_rows_are_an_elastic_query_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
+    rows = trades(200)
+    batches = [pa.Table.from_pylist(part, schema=SCHEMA) for part in (rows[100:], rows[:20])]
+    sink = Sunk()
+    run(by_minute(stream_batches(spark, batches)).late(), sink, tmp_path / "checkpoint")
+    assert len(sink.rows) == 20
+    assert all("behind the watermark" in row for row in sink.rows)
+
+
+def test_a_fixed_query_starts_with_a_folder_or_a_function_too(spark: SparkSession, tmp_path: Path) -> None:
+    batches, sink = cut(trades(120), 1), Sunk()
+    for name, to in (("folder", tmp_path / "sink"), ("function", sink)):
+        run(by_minute(stream_batches(spark, batches)), to, tmp_path / name, elastic=None)
+    assert in_folder(spark, tmp_path / "sink") == sink.rows != []
+
+
+def test_a_sink_that_fails_is_told_the_same_batch_again(spark: SparkSession, tmp_path: Path) -> None:
+    from pyspark.errors import StreamingQueryException
+
+    (tmp_path / "input").mkdir()
+    write_batches(tmp_path / "input", cut(trades(240), 1))
+    told: list[tuple[int, list[str]]] = []
+
+    def fail_once(reports: DataFrame, batch: int) -> None:
+        told.append((batch, sorted(map(str, reports.toArrow().to_pylist()))))
+        if len(told) == 1:
+            raise ConnectionError("the sink is away")
+
+    def begin() -> None:
+        run(by_minute(read_batches(spark, tmp_path / "input", SCHEMA)), fail_once, tmp_path / "checkpoint")
+
+    with pytest.raises(StreamingQueryException, match="the sink is away"):
+        begin()
+    begin()
+    assert len(told) == 2
+    assert told[0] == told[1]
+
+
+def test_a_batch_that_is_in_the_folder_is_left_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
+    sink = ParquetSink(str(tmp_path / "sink"))
+    sink(spark.range(3).coalesce(1), 7)
+    sink(spark.range(5).coalesce(1), 7)
+    assert spark.read.parquet(str(tmp_path / "sink")).count() == 3
+    assert [path.name for path in (tmp_path / "sink").iterdir() if not path.name.startswith(".")] == [
+        "batch=7"
+    ]
+
+
+# What is refused, before anything runs
+
+
+def test_starting_a_bounded_query_is_refused() -> None:
+    with pytest.raises(Unsupported, match="a streaming DataFrame for start"):
+        by_minute(SCHEMA.empty_table()).start("sink", checkpoint="checkpoint")
+
+
+def test_an_elastic_query_over_a_stream_with_a_watermark_is_refused(spark: SparkSession) -> None:
+    rate = spark.readStream.format("rate").load()
+    counts = sash.stream(rate.withWatermark("timestamp", "1 minute"), time="timestamp").window(
+        sash.tumbling("1 minute")
+    )
+    with pytest.raises(Unsupported, match=r"delay=… instead of withWatermark|delay=…"):
+        counts.agg(n=sash.count()).start("sink", checkpoint="checkpoint", elastic=ELASTIC)
+
+
+@pytest.mark.parametrize(
+    ("argument", "wrong"), [("sink", {"sink": 3}), ("elastic", {"elastic": 4}), ("trigger", {"trigger": 5})]
+)
+def test_arguments_that_cannot_be_are_refused_by_name(
+    spark: SparkSession, tmp_path: Path, argument: str, wrong: dict[str, Any]
+) -> None:
+    rate = spark.readStream.format("rate").load()
+    query = sash.stream(rate, time="timestamp").window(sash.tumbling("1 minute")).agg(n=sash.count())
+    given = {"sink": "sink", "checkpoint": tmp_path, "elastic": ELASTIC} | wrong
+    with pytest.raises(ArgumentError, match=f"^{argument} must be"):
+        query.start(given.pop("sink"), **given)
+
+
+def session_with(**settings: str) -> Any:
+    """What `require_reachable` asks a session for."""
+    known = {"spark.master": "local[2]"} | {
+        name.replace("_", "."): value for name, value in settings.items()
+    }
+    return SimpleNamespace(sparkContext=SimpleNamespace(getConf=lambda: known))
+
+
+@pytest.mark.parametrize(
+    ("settings", "store", "checkpoint", "error"),
+    [
+        ({"spark_speculation": "true"}, "redis", "/c", SettingError),
+        ({"spark_master": "spark://host:7077"}, "lmdb", "/c", Unsupported),
+        ({}, "lmdb", "s3://bucket/c", Unsupported),
+    ],
+)
+def test_where_state_could_be_lost_an_elastic_query_is_refused(
+    settings: dict[str, str], store: str, checkpoint: str, error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        require_reachable(session_with(**settings), store, checkpoint)
+    require_reachable(session_with(), "lmdb", "file:/c")
+    require_reachable(session_with(spark_master="spark://host:7077"), "redis", "s3://bucket/c")
+
+
+# What a controller sees
+
+
+def batch(
+    number: int, *, began: float, seconds: float, step: float, busy: float, **more: int
+) -> BatchMetrics:
+    given = {"degree": 2, "events": 100, "late": 0, "reports": 0, "restored": 0, "read": 0, "written": 0}
+    return BatchMetrics(
+        batch=number, watermark=0, began=began, seconds=seconds, step=step, busy=busy, **(given | more)
+    )
+
+
+def test_utilisation_counts_the_time_that_instances_have_and_not_that_of_the_driver() -> None:
+    # batch   0 [ pack | step 1 s | sink ] .1. [ pack | step 1 s | sink ] .1. …waits 4 s… [ … ]
+    meter = Meter()
+    meter.add(batch(0, began=0.0, seconds=3.0, step=1.0, busy=1.9), pending=0)
+    meter.add(batch(1, began=3.1, seconds=3.0, step=1.0, busy=1.9), pending=0)
+    meter.add(batch(2, began=10.2, seconds=3.0, step=1.0, busy=1.0), pending=7)
+    back_to_back, last = meter.samples[1], meter.samples[2]
+    assert back_to_back.utilisation == pytest.approx(0.95)
+    assert back_to_back.rate == pytest.approx(100.0)
+    assert last.seconds == pytest.approx(1.0 + 4.0)
+    assert last.utilisation == pytest.approx(1.0 / (2 * 5.0))
+    assert last.work == pytest.approx(1.0)
+    assert last.pending == 7
+
+
+def test_what_waits_in_a_source_is_known_where_the_source_says_it() -> None:
+    kafka = SimpleNamespace(endOffset='{"t":{"0":5,"1":9}}', latestOffset='{"t":{"0":8,"1":9,"2":4}}')
+    files = SimpleNamespace(endOffset='{"logOffset":3}', latestOffset=None)
+    broken = SimpleNamespace(endOffset="<offset>", latestOffset="12")
+    assert behind([kafka, files, broken]) == 3
+    assert behind([]) == 0
