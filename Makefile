@@ -3,9 +3,12 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+# Other engines pin other versions of the same packages, and have no wheels for the newest Pythons.
+PEERS  ?= .venv-peers
+PEER_PYTHON ?= python3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format soak bench figures java redis clean
+.PHONY: help demo test check format soak bench figures java redis clean peers secret
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -41,6 +44,23 @@ format: $(READY)  ## let ruff mend what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+peers: $(PEERS)/flink/.ready $(PEERS)/beam/.ready  ## install the engines that `make secret` probes
+
+$(PEERS)/flink/.ready: Makefile
+	$(PEER_PYTHON) -m venv $(PEERS)/flink
+	$(PEERS)/flink/bin/python -m pip install --quiet --disable-pip-version-check apache-flink==2.3.0
+	@touch $@
+
+$(PEERS)/beam/.ready: Makefile
+	$(PEER_PYTHON) -m venv $(PEERS)/beam
+	$(PEERS)/beam/bin/python -m pip install --quiet --disable-pip-version-check apache-beam==2.77.0 bytewax==0.21.1
+	@touch $@
+
+secret: $(READY) java peers  ## probe the live engines, and write docs/secret
+	SASH_PEERS=$(PEERS) $(BIN)/python -m sash.engines.live docs/secret/results.json
+	$(BIN)/sash secret table --format markdown --results docs/secret/results.json > docs/secret/table.md
+	$(BIN)/sash secret table --format html --results docs/secret/results.json > docs/secret/table.html
+
 bench: $(READY) java redis  ## run the benchmarks: ratios inside one run
 	$(BIN)/python -m benchmarks
 
@@ -48,4 +68,4 @@ figures: $(READY)  ## reproduce the AMTA paper's experiments, with their figures
 	$(BIN)/python -m benchmarks.amta_paper
 
 clean:  ## remove what was built
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -107,6 +107,25 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
     from sash.api.overloads import count as count
     from sash.api.overloads import session as session
     from sash.api.stream import stream as stream
+    from sash.operators.elastic.declaration import Elastic as Elastic
+    from sash.operators.patterns.declared import (
+        KeyFarm as KeyFarm,
+    )
+    from sash.operators.patterns.declared import (
+        PaneFarm as PaneFarm,
+    )
+    from sash.operators.patterns.declared import (
+        WinFarm as WinFarm,
+    )
+    from sash.operators.patterns.declared import (
+        WinMapReduce as WinMapReduce,
+    )
+    from sash.operators.patterns.declared import (
+        WinSeq as WinSeq,
+    )
+    from sash.operators.scalegate import ScaleGate as ScaleGate
+    from sash.runtimes.spark.parquet_stream import read_stream_parquet as read_stream_parquet
+    from sash.runtimes.spark.progress import progress as progress
     from sash.semantics.windows import (
         cumulate as cumulate,
     )
@@ -148,13 +167,19 @@ _WINDOWS = (
     "cumulate", "delta", "hopping", "policy", "punctuated", "slide_by_time", "slide_by_tuple",
     "sliding", "threshold", "tumbling",
 )  # fmt: skip
+_PATTERNS = ("KeyFarm", "PaneFarm", "WinFarm", "WinMapReduce", "WinSeq")
 _HOMES = {
+    "Elastic": "sash.operators.elastic.declaration",
     "Monoid": "sash.aggregation.monoid",
+    "ScaleGate": "sash.operators.scalegate",
     "count": "sash.api.overloads",
     "monoid": "sash.aggregation.define",
+    "progress": "sash.runtimes.spark.progress",
+    "read_stream_parquet": "sash.runtimes.spark.parquet_stream",
     "session": "sash.api.overloads",
     "stream": "sash.api.stream",
     **dict.fromkeys(_AGGREGATES, "sash.aggregation.monoids"),
+    **dict.fromkeys(_PATTERNS, "sash.operators.patterns.declared"),
     **dict.fromkeys(_WINDOWS, "sash.semantics.windows"),
 }
 

@@ -15,12 +15,14 @@
     ├── DataError                  the data broke a promise
     │   ├── IntegerOverflow        a 64-bit sum does not fit                 (also an OverflowError)
     │   ├── PredicateError         a user's function raised, or did not answer with a bool
+    │   ├── BadFile                a file of a stream is gone, damaged, or has other columns
     │   └── OutOfOrder             an element older than what a FIFO aggregator already holds
     ├── StoreError                 a store did not do what was asked
     │   ├── CorruptValue           damaged or foreign bytes under a key
     │   ├── DifferentQuery         a checkpoint that another query made
     │   ├── StoreUnavailable       the server does not answer after bounded retries
     │   └── EpochError             commit, rollback or read of an epoch that is not there
+    ├── EngineError                a live engine that is probed died, hung or failed
     └── MissingDependency          an optional package or program is not installed (also an ImportError)
 
     SashWarning                    something works, but not as well as it could
@@ -127,6 +129,10 @@ class PredicateError(DataError):
     """A user's predicate, policy or function raised, or did not answer with what was asked for."""
 
 
+class BadFile(DataError):
+    """A file of a stream is gone, damaged, or has other columns than the stream; the message names it."""
+
+
 class OutOfOrder(DataError):
     """An element is older than what a first-in-first-out aggregator already holds."""
 
@@ -149,6 +155,10 @@ class StoreUnavailable(StoreError, ConnectionError):
 
 class EpochError(StoreError):
     """Commit, rollback or read of an epoch that is not there."""
+
+
+class EngineError(SashError, RuntimeError):
+    """A live engine that is probed died, hung or failed; the message has its last words."""
 
 
 class MissingDependency(SashError, ImportError):

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
 from sash.api.source import Source
+from sash.api.starting import start
+from sash.api.why import NO_KEY, explain_window
 from sash.errors import Unsupported
 from sash.operators.bound import BoundQuery, BoundWhole
+from sash.operators.patterns.allowed import require_allowed
+from sash.operators.patterns.declared import Pattern, require_pattern
+from sash.operators.patterns.stages import described
 from sash.operators.windowers import vectorised
+from sash.semantics.durations import DurationLike
+from sash.semantics.run_as import as_engine
+from sash.semantics.secret import Profile
+from sash.semantics.why import Why
+
+if TYPE_CHECKING:
+    from sash.operators.elastic.declaration import Elastic
 
 
 @dataclass(frozen=True)
@@ -34,6 +48,40 @@ class WindowQuery:
     def collect(self) -> pa.Table:
         """The reports of a bounded input as an Arrow table, in order."""
         return self.bound.ordered(self.source.collect(self.bound))
+
+    def start(
+        self,
+        sink: str | PathLike[str] | Callable[[Any, int], None],
+        *,
+        checkpoint: str | PathLike[str],
+        elastic: Elastic | None = None,
+        trigger: DurationLike | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """Run over a streaming DataFrame until it is stopped; answers with the handle of the running query.
+
+        sink:    a folder of parquet files, or a function of a DataFrame and the number of its micro-batch.
+        checkpoint: where Spark notes how far it has come, to go on from there after a stop.
+        elastic: sash.Elastic(min=1, max=8), between how many tasks each micro-batch may choose. Without
+            it Spark's settings decide, once and for all.
+        trigger: how often a micro-batch begins ('5 seconds'), or 'available now': all that is there, then
+            stop. As soon as there is data, when not given.
+        """
+        return start(
+            self.source, self.bound, "reports", sink,
+            checkpoint=checkpoint, elastic=elastic, trigger=trigger, name=name,
+        )  # fmt: skip
+
+    def semantics(self, engine: str | Profile) -> WindowQuery:
+        """The same query, reported as that engine does; see `Windowed.semantics`."""
+        return replace(self, bound=replace(self.bound, query=as_engine(self.bound.query, engine)))
+
+    def parallel(self, pattern: Pattern | Literal["auto"], /) -> WindowQuery:
+        """Compute the same answer with the workers of a pattern: `parallel(sash.WinFarm(4))`."""
+        chosen = require_pattern(pattern)
+        if chosen is not None:
+            require_allowed(chosen, self.bound)
+        return replace(self, source=self.source.parallel(chosen, self.bound))
 
     def late(self) -> LateOutput:
         """The events that are in no window, each with the reason, as their own query."""
@@ -60,9 +108,34 @@ class WindowQuery:
         for name, monoid in bound.aggregates.items():
             algebra = "commutative" if monoid.commutative else "ordered"
             lines.append(f"  {name}: {monoid.name}({', '.join(monoid.columns)}), {algebra}")
+        if self.source.pattern is not None:
+            lines += ["pattern", *(f"  {line}" for line in described(self.source.pattern))]
         lines.append("stages")
         lines += [f"  {number}. {stage}" for number, stage in enumerate(self.source.stages(bound), start=1)]
         return lines
+
+    def explain_window(
+        self,
+        *,
+        at: Any,
+        key: Any = NO_KEY,
+        as_of: int | None = None,
+        events: Any = None,
+        engines: str | Iterable[str] | None = None,
+    ) -> Why:
+        """Why the windows that hold an event were reported, or what they wait for.
+
+        at:      the event's time; all events of the key at that time are told about.
+        key:     whose event: a value, a tuple or a dict when several columns make the key. None is null.
+        as_of:   only the first so many events have arrived, one by one, and the input has not ended. When
+            it is not given, a bounded input is taken at once, as `collect()` takes it.
+        events:  recorded events of a stream in order of arrival, replayed one by one; a query over a
+            streaming DataFrame needs them.
+        engines: the SECRET profiles to compare with; all when not given.
+        """
+        return explain_window(
+            self.source, self.bound, at=at, key=key, as_of=as_of, events=events, engines=engines
+        )
 
     def __repr__(self) -> str:
         windows = ", ".join(window.label for window in self.bound.query.windows)
@@ -81,3 +154,18 @@ class LateOutput:
 
     def collect(self) -> pa.Table:
         return self.source.collect_late(self.bound)
+
+    def start(
+        self,
+        sink: str | PathLike[str] | Callable[[Any, int], None],
+        *,
+        checkpoint: str | PathLike[str],
+        elastic: Elastic | None = None,
+        trigger: DurationLike | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """As `WindowQuery.start`: a query of its own, with a checkpoint of its own."""
+        return start(
+            self.source, self.bound, "late", sink,
+            checkpoint=checkpoint, elastic=elastic, trigger=trigger, name=name,
+        )  # fmt: skip

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from sash.errors import ArgumentError
 from sash.operators.bound import BoundQuery
+from sash.operators.patterns.declared import Pattern
 from sash.runtimes.local.source import LocalSource
 
 
@@ -18,6 +19,9 @@ class Source(Protocol):
     def schema(self) -> pa.Schema: ...
     @property
     def bounded(self) -> bool: ...
+    @property
+    def pattern(self) -> Pattern | None: ...
+    def parallel(self, pattern: Pattern | None, bound: BoundQuery) -> Source: ...
     def collect(self, bound: BoundQuery) -> pa.Table: ...
     def collect_late(self, bound: BoundQuery) -> pa.Table: ...
     def dataframe(self, bound: BoundQuery) -> Any: ...
@@ -30,7 +34,7 @@ def source_of(data: Any) -> Source:
     local = LocalSource.of(data)
     if local is not None:
         return local
-    if type(data).__module__.startswith("pyspark."):
+    if type(data).__module__.startswith(("pyspark.", "sash.runtimes.spark.")):
         from sash.runtimes.spark.source import SparkSource
 
         spark = SparkSource.of(data)

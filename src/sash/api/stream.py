@@ -5,22 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
+from sash.api.joining import JoinQuery, joined_streams
 from sash.api.query import WindowQuery
 from sash.api.source import Source, source_of
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.applied import Apply, Fold, WholeWindow
 from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
+from sash.operators.patterns.declared import Pattern, require_pattern
 from sash.runtimes import ddl
 from sash.semantics import durations, windows
 from sash.semantics.durations import Duration, DurationLike
 from sash.semantics.event import Order, Row
+from sash.semantics.join import Where
 from sash.semantics.predicate import require_callable
 from sash.semantics.query import Emit, Query
+from sash.semantics.run_as import as_engine
+from sash.semantics.secret import Profile
 from sash.semantics.window import Window
 
 
@@ -77,6 +82,19 @@ class Stream:
         query = Query(windows=asked, order=self.order, delay=self.delay, flush=self.source.bounded)
         return Windowed(self, query, rolling=True)
 
+    def join(
+        self, other: Stream, *, within: DurationLike, where: Where | None = None,
+        suffixes: tuple[str, str] = ("_left", "_right"),
+    ) -> JoinQuery:  # fmt: skip
+        """Pairs of an event of this stream and one of `other` that are at most `within` apart in time, have
+        the same key (where the streams have one) and satisfy `where(l, r)`; each pair once.
+
+        where:    a function of the two rows, such as `lambda l, r: abs(l.x - r.a) <= 10`; comparisons that
+            are combined with `&` and `|` can be searched for, others are asked of every pair.
+        suffixes: what tells apart columns of the same name.
+        """
+        return joined_streams(self, other, within=within, where=where, suffixes=suffixes)
+
 
 def _lookback(given: DurationLike) -> Window:
     length = durations.positive(given, "lookbacks")
@@ -91,6 +109,19 @@ class Windowed:
     stream: Stream
     query: Query
     rolling: bool = False
+    pattern: Pattern | Literal["auto"] = "auto"
+
+    def parallel(self, pattern: Pattern | Literal["auto"], /) -> Windowed:
+        """Compute what follows with the workers of a pattern; what it cannot compute is refused then."""
+        require_pattern(pattern)
+        return replace(self, pattern=pattern)
+
+    def semantics(self, engine: str | Profile) -> Windowed:
+        """Report as that engine does: `semantics("flink")`, or any other profile of `sash.secret`.
+
+        What is reported, and in which order, is what `sash.secret.simulate` says of each key's events.
+        """
+        return replace(self, query=as_engine(self.query, engine))
 
     def agg(self, **aggregates: Monoid) -> WindowQuery:
         """One output column for each aggregate: `agg(n=sash.count(), total=sash.sum("price"))`."""
@@ -101,7 +132,7 @@ class Windowed:
                 raise ArgumentError(name, monoid, "an aggregate such as sash.sum('price')")
         query = replace(self.query, aggregates=aggregates)
         bind = BoundRolling if self.rolling else BoundQuery
-        return WindowQuery(self.stream.source, bind(query, *self._input))
+        return self._answered(bind(query, *self._input))
 
     def apply(self, fn: Callable[[pa.Table], Any], *, schema: str | pa.Schema) -> WindowQuery:
         """Hand every window as a whole to `fn(pyarrow.Table)`, which answers with a dict (one row), a list
@@ -122,7 +153,10 @@ class Windowed:
                 "rolling", "apply or fold", "used with agg",
                 hint="For whole windows of every event use .window(sash.slide_by_tuple(lookback, 1)).",
             )  # fmt: skip
-        return WindowQuery(self.stream.source, BoundWhole(self.query, *self._input, computation))
+        return self._answered(BoundWhole(self.query, *self._input, computation))
+
+    def _answered(self, bound: BoundQuery) -> WindowQuery:
+        return WindowQuery(self.stream.source, bound).parallel(self.pattern)
 
     @property
     def _input(self) -> tuple[pa.Schema, str, tuple[str, ...]]:

@@ -1,0 +1,141 @@
+"""Parallel patterns on one key: workers against workers, and patterns against each other.
+
+    python -m benchmarks.patterns [--quick] [--json PATH] [--rounds 3]
+
+Three questions, each answered by a ratio inside one run, with all answers compared:
+- a sum over sliding windows of one key: how much do two workers gain over one, pattern by pattern?
+- the skyline of six columns over 1 s / 10 ms windows: how much does a pane farm gain over a window farm of
+  the same degree, which computes each window from its events?
+- a Levenberg-Marquardt fit of each window in worker processes: how much do two gain over one?
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import sash
+from benchmarks.harness import Table, finish, options, race
+from sash.api.query import WindowQuery
+from sash.operators.patterns.declared import Pattern
+
+SECOND = 1_000_000
+SIX = tuple("abcdef")
+
+
+def sums(events: int) -> WindowQuery:
+    """A compensated sum and a standard deviation over windows of 100,000 events, one for each ten."""
+    random = np.random.default_rng(1)
+    table = pa.table({"t": np.arange(events), "x": random.normal(size=events)})
+    windows = sash.count(max(events // 20, 100), 10)
+    return sash.stream(table, time="t").window(windows).agg(s=sash.sum("x"), sd=sash.stddev("x"))
+
+
+def skylines(events: int) -> WindowQuery:
+    """Points of six columns that go together, as features of packets do; the last second, every 10 ms."""
+    random = np.random.default_rng(2)
+    good = random.random(events)
+    columns = {name: good + random.normal(0.0, 0.05, events) for name in SIX}
+    times = np.sort(random.integers(0, 2 * SECOND, events))
+    table = pa.table({"t": pa.array(times, pa.timestamp("us")), **columns})
+    return (
+        sash.stream(table, time="t")
+        .window(sash.sliding("1 second", every="10 milliseconds"))
+        .agg(best=sash.skyline(*SIX))
+    )
+
+
+def fits(events: int) -> WindowQuery:
+    """A decaying exponential fitted to each window of 400 events."""
+    random = np.random.default_rng(3)
+    x = np.linspace(0.0, 4.0, 400)
+    y = 2.5 * np.exp(-1.3 * np.resize(x, events)) + random.normal(0.0, 0.1, events)
+    table = pa.table({"t": np.arange(events), "x": np.resize(x, events), "y": y})
+
+    def fitted(window: pa.Table) -> dict[str, Any]:
+        from scipy.optimize import least_squares
+
+        at, seen = window["x"].to_numpy(), window["y"].to_numpy()
+        found = least_squares(
+            lambda p: p[0] * np.exp(-p[1] * at) + p[2] - seen, [1.0, 1.0, 0.0], method="lm"
+        )
+        return {"a": float(found.x[0]), "b": float(found.x[1])}
+
+    window = sash.count(400, 20)
+    return sash.stream(table, time="t").window(window).apply(fitted, schema="a double, b double")
+
+
+def compare(
+    title: str, query: WindowQuery, patterns: dict[str, Pattern], *, rounds: int, limits: dict[str, float]
+) -> Table:
+    """Race the patterns; the first is the yardstick, and all must give the same answer."""
+    yardstick = next(iter(patterns))
+    queries = {name: query.parallel(pattern) for name, pattern in patterns.items()}
+    answers = [each.collect() for each in queries.values()]
+    for name, answer in zip(queries, answers, strict=True):
+        assert close(answer, answers[0]), f"{name} answers differently"
+    table = Table(title, yardstick)
+    table.start()
+    seconds = race({name: each.collect for name, each in queries.items()}, rounds=rounds)
+    for name, spent in seconds.items():
+        table.add(name, spent, spent / seconds[yardstick], limit=limits.get(name))
+    return table
+
+
+def close(one: pa.Table, two: pa.Table) -> bool:
+    """Equal, but for what rounding in another order changes."""
+    if one.drop_columns(["window"]).equals(two.drop_columns(["window"])):
+        return one["window"].equals(two["window"])
+    floats = [name for name in one.column_names if pa.types.is_floating(one.schema.field(name).type)]
+    return all(np.allclose(one[name], two[name], rtol=1e-9, equal_nan=True) for name in floats)
+
+
+def main() -> int:
+    chosen = options("Parallel patterns: degrees and patterns against each other.")
+    quick = chosen.quick
+    two = sash.WinFarm(2, model="agnostic")
+    tables = [
+        compare(
+            "sum and stddev over sliding windows of one key",
+            sums(20_000 if quick else 2_000_000),
+            {
+                "one worker": sash.WinFarm(1, model="agnostic"),
+                "window farm, 2 agnostic": two,
+                "window farm, 2 active": sash.WinFarm(2),
+                "pane farm 2 + 2": sash.PaneFarm(2, 2),
+                "map-reduce 2 + 2": sash.WinMapReduce(2, 2),
+            },
+            rounds=chosen.rounds,
+            limits={"window farm, 2 agnostic": 1 / 1.6},
+        ),
+        compare(
+            "skyline of six columns, 1 s / 10 ms",
+            skylines(200 if quick else 10_000),
+            {
+                "window farm, 2": sash.WinFarm(2),
+                "pane farm 1 + 1": sash.PaneFarm(1, 1),
+                "window farm of 2 pane farms": sash.WinFarm(sash.PaneFarm(1, 1), replicas=2),
+            },
+            rounds=chosen.rounds,
+            limits={"pane farm 1 + 1": 1 / 4},
+        ),
+        compare(
+            "Levenberg-Marquardt fit of each window, in worker processes",
+            fits(1_000 if quick else 20_000),
+            {
+                "one worker": sash.WinFarm(1),
+                "window farm, 2 active": sash.WinFarm(2),
+                "window farm, 2 agnostic": two,
+            },
+            rounds=chosen.rounds,
+            limits={"window farm, 2 active": 1 / 1.7, "window farm, 2 agnostic": 1 / 1.7},
+        ),
+    ]
+    return finish(tables, chosen)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

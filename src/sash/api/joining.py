@@ -1,0 +1,163 @@
+"""`sash.stream(…).join(…)`: a join that knows its inputs: explain it, run it, take it on as a DataFrame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from sash.api.source import Source
+from sash.errors import ArgumentError, Unsupported
+from sash.operators.joins.bound import BoundJoin, BoundSide
+from sash.runtimes.local.joining import LocalJoin
+from sash.runtimes.local.source import LocalSource
+from sash.semantics import durations
+from sash.semantics.durations import Duration, DurationLike, whole_number
+from sash.semantics.event import Order
+from sash.semantics.expression import Side
+from sash.semantics.join import Join, Where
+
+
+class Stream(Protocol):
+    """What a join needs to know of `sash.stream(…)`."""
+
+    @property
+    def source(self) -> Source: ...
+    @property
+    def time(self) -> str: ...
+    @property
+    def keys(self) -> tuple[str, ...]: ...
+    @property
+    def delay(self) -> Duration: ...
+    @property
+    def allowed_lateness(self) -> Duration: ...
+    @property
+    def order(self) -> Order: ...
+
+
+def joined_streams(
+    left: Stream, right: Stream, *, within: DurationLike, where: Where | None, suffixes: tuple[str, str]
+) -> JoinQuery:
+    """See `Stream.join`."""
+    if not all(hasattr(right, name) for name in ("source", "time", "keys", "delay")):
+        raise ArgumentError("other", type(right).__name__, "a stream, such as sash.stream(df, time='ts')")
+    if len(suffixes) != 2 or not all(isinstance(suffix, str) for suffix in suffixes):
+        raise ArgumentError("suffixes", suffixes, "two texts, such as ('_left', '_right')")
+    for stream in (left, right):
+        if stream.order is Order.ARRIVAL:
+            raise Unsupported("order", "arrival", "'event-time' for a join, whose windows are of time")
+        if stream.allowed_lateness.length:
+            raise Unsupported(
+                "allowed_lateness", str(stream.allowed_lateness), "left out for a join",
+                hint="Pairs come once and in order, and are not corrected; give a longer delay instead.",
+            )  # fmt: skip
+    sides = {
+        side: BoundSide(side, stream.source.schema, stream.time, stream.keys)
+        for side, stream in zip(Side, (left, right), strict=True)
+    }
+    join = Join(durations.not_negative(within, "within"), where, left.delay, right.delay)
+    runtime = runtime_of(left.source, right.source)
+    return JoinQuery(runtime, BoundJoin(join, sides[Side.LEFT], sides[Side.RIGHT], suffixes))
+
+
+class JoinRuntime(Protocol):
+    """Two inputs, and the runtime that they belong to."""
+
+    @property
+    def bounded(self) -> bool: ...
+    def collect(self, bound: BoundJoin) -> pa.Table: ...
+    def collect_late(self, bound: BoundJoin, side: Side) -> pa.Table: ...
+    def dataframe(self, bound: BoundJoin) -> Any: ...
+    def late_dataframe(self, bound: BoundJoin, side: Side) -> Any: ...
+    def stages(self, bound: BoundJoin) -> list[str]: ...
+
+
+def runtime_of(left: Source, right: Source) -> JoinRuntime:
+    """The runtime for two inputs of one kind. Spark is imported only when they are Spark's."""
+    if isinstance(left, LocalSource) and isinstance(right, LocalSource):
+        return LocalJoin(left, right)
+    if left.bounded == right.bounded and not isinstance(left, LocalSource) | isinstance(right, LocalSource):
+        from sash.runtimes.spark.joining import joined
+
+        return joined(left, right)
+    raise Unsupported(
+        "other", f"{_words(right)}, where the stream itself is {_words(left)}", "an input of the same kind",
+        hint="Bring both into Spark as streams or as static DataFrames, or both into this process.",
+    )  # fmt: skip
+
+
+def _words(source: Source) -> str:
+    if isinstance(source, LocalSource):
+        return "a table in this process"
+    return "a static DataFrame" if source.bounded else "a streaming DataFrame"
+
+
+@dataclass(frozen=True)
+class JoinQuery:
+    """Pairs of events of two streams. Nothing runs until it is asked for."""
+
+    runtime: JoinRuntime
+    bound: BoundJoin
+
+    def dataframe(self) -> Any:
+        """The pairs as a DataFrame of the kind that went in: Spark for Spark, pandas for pandas."""
+        return self.runtime.dataframe(self.bound)
+
+    def collect(self) -> pa.Table:
+        """The pairs of bounded inputs as an Arrow table, by time, then by arrival on the left and right."""
+        return self.runtime.collect(self.bound)
+
+    def late(self, side: str) -> LateSide:
+        """The events of the "left" or the "right" stream that came too late for any pair."""
+        try:
+            return LateSide(self.runtime, self.bound, Side(side))
+        except ValueError:
+            raise ArgumentError("side", side, "'left' or 'right'") from None
+
+    def parallel(self, shares: int) -> JoinQuery:
+        """The same join with so many shares, each with a thread; in process, as Spark has partitions."""
+        count = whole_number(shares)
+        if count is None or count < 1:
+            raise ArgumentError("shares", shares, "a positive number of shares")
+        if not isinstance(self.runtime, LocalJoin):
+            raise Unsupported("parallel", shares, "left out on Spark, which has partitions instead")
+        return replace(self, runtime=replace(self.runtime, shares=count))
+
+    def explain(self) -> str:
+        """What this join means and how it will be computed. Printed, and returned as text."""
+        text = "\n".join(self._lines())
+        print(text)
+        return text
+
+    def _lines(self) -> list[str]:
+        bound, join = self.bound, self.bound.join
+        same = " and ".join(f"left.{key.left} = right.{key.right}" for key in bound.keys) or "any key"
+        where = bound.tree or f"where(l, r), which is asked row by row: {bound.why_untraced}"
+        return [
+            "semantics",
+            f"  pairs (l, r) with {same}, |τ_l − τ_r| ≤ {join.within}, and {where}",
+            "  in the order of (max(τ_l, τ_r), arrival of l, arrival of r), each exactly once",
+            "candidates",
+            f"  {bound.strategy.how}: {bound.strategy.why}",
+            "stages",
+            *(f"  {number}. {stage}" for number, stage in enumerate(self.runtime.stages(bound), start=1)),
+        ]
+
+    def __repr__(self) -> str:
+        return f"<sash join within {self.bound.join.within} → {', '.join(self.bound.output.names)}>"
+
+
+@dataclass(frozen=True)
+class LateSide:
+    """The events of one side that are in no pair because of their time: its columns, and the reason."""
+
+    runtime: JoinRuntime
+    bound: BoundJoin
+    side: Side
+
+    def dataframe(self) -> Any:
+        return self.runtime.late_dataframe(self.bound, self.side)
+
+    def collect(self) -> pa.Table:
+        return self.runtime.collect_late(self.bound, self.side)

@@ -1,0 +1,183 @@
+"""A join bound to the columns of its two inputs: what to read, what to check, what comes out.
+
+    output  =  the keys once, under the left's names · `time` · the left's other columns · the right's
+
+A name that both sides use, or that is `time`, gets the suffix of its side. Everything that can be
+refused is refused here, before any data moves. The result is frozen and travels to executors as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+from sash.aggregation.kernels.source import carry_source
+from sash.errors import ArgumentError, PredicateError, UnitError, UnknownColumn, Unsupported
+from sash.operators.bound import LATE_REASON
+from sash.operators.joins.kinds import kind_of
+from sash.operators.joins.strategy import Equality, Strategy, choose, equality
+from sash.semantics.durations import Unit
+from sash.semantics.expression import TRUE, Constant, Node, Side, Untraceable, conjuncts, trace
+from sash.semantics.join import Join
+from sash.semantics.predicate import truth
+
+TIME = "time"
+
+
+@dataclass(frozen=True)
+class BoundSide:
+    """One input of a join."""
+
+    side: Side
+    schema: pa.Schema
+    time: str
+    keys: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for argument, names in (("time", (self.time,)), ("key", self.keys)):
+            for name in names:
+                if name not in self.schema.names:
+                    whose = f"{argument} of the {self.side.value} stream"
+                    raise UnknownColumn(whose, name, self.schema.names)
+        for key in self.keys:
+            if pa.types.is_nested(self.schema.field(key).type):
+                raise Unsupported("key", key, "a column of a simple type, not a struct, list or map")
+        if not (pa.types.is_timestamp(self.time_type) or self.ticks):
+            raise Unsupported("time", f"{self.time}: {self.time_type}", "a timestamp or an integer column")
+        if LATE_REASON in self.schema.names:
+            raise ArgumentError("data", LATE_REASON, "a name that the late output does not use itself")
+
+    @property
+    def time_type(self) -> pa.DataType:
+        return self.schema.field(self.time).type
+
+    @property
+    def ticks(self) -> bool:
+        return bool(pa.types.is_integer(self.time_type))
+
+    @property
+    def others(self) -> list[str]:
+        """The columns that are not keys."""
+        return [name for name in self.schema.names if name not in self.keys]
+
+    @property
+    def late_output(self) -> pa.Schema:
+        fields = [*self.schema, pa.field(LATE_REASON, pa.string())]
+        return pa.schema([field.remove_metadata() for field in fields])
+
+
+@dataclass(frozen=True)
+class BoundJoin:
+    """A join, the inputs that it reads, and the columns that it answers with."""
+
+    join: Join
+    left: BoundSide
+    right: BoundSide
+    suffixes: tuple[str, str] = ("_left", "_right")
+
+    def __post_init__(self) -> None:
+        if self.left.ticks != self.right.ticks or self._zoned(Side.LEFT) != self._zoned(Side.RIGHT):
+            raise ArgumentError(
+                "time", [f"{side.time}: {side.time_type}" for side in (self.left, self.right)],
+                "of one kind on both sides: integers, timestamps, or timestamps without a zone",
+            )  # fmt: skip
+        self._check_unit()
+        self._check_keys()
+        carry_source(self.join.where)
+        self._check_answer()
+        names = self.output.names
+        for name in names:
+            if names.count(name) > 1:
+                raise ArgumentError("suffixes", self.suffixes, f"such that {name!r} names one column only")
+
+    def _zoned(self, side: Side) -> bool:
+        return getattr(self.of(side).time_type, "tz", None) is not None
+
+    def _check_unit(self) -> None:
+        unit, expected = self.join.time_unit, Unit.TICKS if self.left.ticks else Unit.MICROSECONDS
+        if unit not in (Unit.EVENTS, expected):
+            example = "integers" if self.left.ticks else "durations such as '5 minutes'"
+            raise UnitError(
+                "within", str(self.join.within), f"in the unit of {self.left.time}: {self.left.time_type}",
+                hint=f"For this column, give `within` and the delays as {example}.",
+            )  # fmt: skip
+
+    def _check_keys(self) -> None:
+        if len(self.left.keys) != len(self.right.keys):
+            raise ArgumentError(
+                "key", [self.left.keys, self.right.keys], "as many columns on the left as on the right",
+                hint="They are compared one by one; leave both out to join all with all.",
+            )  # fmt: skip
+        for left, right in zip(self.left.keys, self.right.keys, strict=True):
+            if equality(left, right, self.schemas) is None:
+                types = [str(self.left.schema.field(left).type), str(self.right.schema.field(right).type)]
+                raise ArgumentError("key", types, f"columns of one type for {left} = {right}")
+
+    def _check_answer(self) -> None:
+        rows = f"rows with the columns left {self.left.schema.names} and right {self.right.schema.names}"
+        if isinstance(self.tree, Constant):
+            truth(self.tree.value, asked_by="the join", about=rows)
+        for part in conjuncts(self.tree or TRUE):
+            kind = kind_of(part, self.schemas)
+            if kind not in (None, "bool"):
+                raise PredicateError(
+                    f"the predicate of the join must answer True or False; {part} is of kind {kind!r}, "
+                    f"for {rows}"
+                )
+
+    def of(self, side: Side) -> BoundSide:
+        return self.left if side is Side.LEFT else self.right
+
+    @property
+    def schemas(self) -> dict[Side, pa.Schema]:
+        return {side: self.of(side).schema for side in Side}
+
+    @property
+    def keys(self) -> list[Equality]:
+        pairs = zip(self.left.keys, self.right.keys, strict=True)
+        return [found for pair in pairs if (found := equality(*pair, self.schemas)) is not None]
+
+    @cached_property
+    def _traced(self) -> tuple[Node | None, str]:
+        if self.join.where is None:
+            return TRUE, ""
+        try:
+            tree = trace(self.join.where, self.left.schema.names, self.right.schema.names)
+        except Untraceable as reason:
+            return None, str(reason)
+        return tree, ""
+
+    @property
+    def tree(self) -> Node | None:
+        """What the predicate says; None where that cannot be traced."""
+        return self._traced[0]
+
+    @property
+    def why_untraced(self) -> str:
+        return self._traced[1]
+
+    @cached_property
+    def strategy(self) -> Strategy:
+        return choose(self.keys, list(conjuncts(self.tree or TRUE)), self.schemas)
+
+    @property
+    def time_type(self) -> pa.DataType:
+        """Of a pair's time: microseconds, or 64-bit ticks."""
+        return pa.int64() if self.left.ticks else pa.timestamp("us", self.left.time_type.tz)
+
+    def output_name(self, side: Side, name: str) -> str:
+        taken = {TIME, *self.left.keys, *self.of(side.other).others}
+        return name + self.suffixes[side is Side.RIGHT] if name in taken else name
+
+    @cached_property
+    def output(self) -> pa.Schema:
+        fields = [self.left.schema.field(key) for key in self.left.keys]
+        fields.append(pa.field(TIME, self.time_type))
+        for side in Side:
+            schema = self.schemas[side]
+            fields += [
+                schema.field(name).with_name(self.output_name(side, name)) for name in self.of(side).others
+            ]
+        return pa.schema([field.remove_metadata() for field in fields])

@@ -1,0 +1,51 @@
+"""A bounded input is one batch: nothing in it is late, and its end makes every pair final."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sash.operators.bound import LATE_REASON
+from sash.operators.joins.bound import BoundJoin, BoundSide
+from sash.operators.joins.chunk import Rows
+from sash.operators.joins.store import Store, answer
+from sash.operators.times import to_integers
+from sash.semantics.expression import Side
+
+Ints = NDArray[np.int64]
+
+
+def pairs(
+    bound: BoundJoin, inputs: Mapping[Side, pa.Table], *, shares: int = 1,
+    ordinals: Mapping[Side, Ints] | None = None, places: bool = False,
+) -> pa.Table:  # fmt: skip
+    """The pairs of two tables, in order. `ordinals` are the arrival order of the rows (as they stand, when
+    not given); with `places` they are in the answer."""
+    new = {}
+    for side in Side:
+        table = inputs[side]
+        known = pc.is_valid(table[bound.of(side).time]).to_numpy()
+        sequence = np.arange(table.num_rows) if ordinals is None else ordinals[side]
+        new[side] = timed(bound.of(side), table.filter(pa.array(known)), sequence[known])
+    return answer(bound, Store(bound, shares=shares).meet(new), places=places)
+
+
+def timed(side: BoundSide, table: pa.Table, sequence: Ints) -> Rows:
+    """The rows of a table without null times, in event-time order."""
+    times = to_integers(table[side.time])
+    return Rows(table.combine_chunks(), times, sequence).take(np.lexsort((sequence, times)))
+
+
+def untimed(side: BoundSide, table: pa.Table) -> pa.Table:
+    """The rows that have no time, in the form of the late output."""
+    return late(side, table.filter(pc.is_null(table[side.time])), "time is null")
+
+
+def late(side: BoundSide, rows: pa.Table, reason: str) -> pa.Table:
+    """Rows with the reason why they are in no pair."""
+    reasons = pa.array([reason] * rows.num_rows, pa.string())
+    return rows.append_column(LATE_REASON, reasons).cast(side.late_output)

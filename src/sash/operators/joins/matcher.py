@@ -1,0 +1,169 @@
+"""Which candidates match: machine code for the rows that it can judge, Python for the others.
+
+    traced and of numbers        compiled from the tree
+    not traceable                compiled from the function's text
+    neither                      interpreted, said once
+
+Python decides about rows whose integers could leave 64 bits in machine code and, where the predicate is
+a function and no tree, about rows with nulls: which of them it reads depends on the row. Of a tree it is
+known that every column is read, so that rows with a null in one never match and are not kept.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sash.aggregation.kernels.machine import Kernel, NumbaError, short_reason
+from sash.aggregation.kernels.pairs import Ranges, matches
+from sash.aggregation.kernels.predicates import columns_in_text, compiled_function, compiled_tree, largest
+from sash.aggregation.kernels.source import NoSource
+from sash.aggregation.kernels.vocabulary import Columns
+from sash.errors import SashWarning
+from sash.operators.joins.bound import BoundJoin
+from sash.operators.joins.chunk import Chunk, Rows
+from sash.operators.joins.kinds import kind_of, kind_of_column, to_kernel
+from sash.semantics.expression import TRUE, Column, Side, columns_of, parts_of
+from sash.semantics.join import AskedRow, holds
+
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+Found = tuple[Ints, Ints]
+
+_FUNCTION_LIMIT = 2**31
+"""Integers of a function's text are at most this large: a product of two fits."""
+_EXACT_IN_FLOAT = 2**53
+_LIMITS = [*(1 << bits for bits in range(62, -1, -1)), 0]
+
+
+class Matcher:
+    """The predicate of one join. `compares_time` says that |Δτ| ≤ within is part of it."""
+
+    def __init__(self, bound: BoundJoin, *, compares_time: bool) -> None:
+        self._join, self._schemas = bound.join, bound.schemas
+        self._within = min(bound.join.within.length, 2**61) if compares_time else -1
+        self._rest, self._traced = bound.strategy.rest, bound.tree is not None
+        self.why_interpreted = ""
+        self._reads = columns_of(bound.tree or TRUE) if self._traced else self._columns_in_text(bound)
+        compared = columns_of(*self._rest) if self._traced else self._reads
+        self._columns = {side: [c for c in compared if c.side is side] for side in Side}
+        self._limit = self._integer_limit()
+        self._kernels: dict[Side, Kernel] = {}
+        if not self.why_interpreted:
+            self._compile()
+        if self.why_interpreted:
+            self._warn()
+
+    def _warn(self) -> None:
+        warnings.warn(
+            SashWarning(
+                "the predicate of the join cannot be compiled and is interpreted, with the same "
+                f"results but more slowly: {self.why_interpreted}"
+            ),
+            stacklevel=2,
+        )
+
+    def _columns_in_text(self, bound: BoundJoin) -> list[Column]:
+        assert bound.join.where is not None
+        try:
+            return columns_in_text(bound.join.where, {s: bound.of(s).schema.names for s in Side})
+        except NoSource as reason:
+            self.why_interpreted = str(reason)
+            return []
+
+    def _integer_limit(self) -> int:
+        if not self._traced:
+            return _FUNCTION_LIMIT
+        widest = next(limit for limit in _LIMITS if self._fits(limit))
+        kinds = {kind_of(part, self._schemas) for tree in self._rest for part in parts_of(tree)}
+        return min(widest, _EXACT_IN_FLOAT) if "float" in kinds else widest
+
+    def _fits(self, magnitude: int) -> bool:
+        return magnitude == 0 or all(largest(part, magnitude) < 2**63 for part in self._rest)
+
+    def _compile(self) -> None:
+        compared = [column for side in Side for column in self._columns[side]]
+        foreign = [column for column in compared if kind_of(column, self._schemas) is None]
+        mixed = [part for part in self._rest if kind_of(part, self._schemas) != "bool"]
+        if foreign or mixed:
+            what = f"{foreign[0]} is a column of" if foreign else f"in {mixed[0]} there are"
+            self.why_interpreted = f"{what} other things than 64-bit numbers and times"
+            return
+        try:
+            self._kernels = {side: self._compiled(side) for side in Side}
+        except (NoSource, NumbaError) as error:
+            self.why_interpreted = str(error) if isinstance(error, NoSource) else short_reason(error)
+
+    def _compiled(self, probe: Side) -> Kernel:
+        places = {c: place for side in Side for place, c in enumerate(self._columns[side])}
+        if self._traced:
+            return compiled_tree(self._rest, places, probe, self._within)
+        assert self._join.where is not None
+        samples = {side: self.columns(Rows.nothing(self._schemas[side]), side) for side in Side}
+        return compiled_function(self._join.where, places, probe, self._within, samples)
+
+    def keeps(self, table: pa.Table, side: Side) -> Mask:
+        """Which rows can match at all."""
+        read = [column.name for column in self._reads if column.side is side] if self._traced else []
+        return _known(table, read)
+
+    def clean(self, rows: Rows, side: Side) -> Mask:
+        """Which rows machine code can judge."""
+        if not self._kernels:
+            return np.zeros(len(rows), np.bool_)
+        names = [column.name for column in self._columns[side]]
+        clean = _known(rows.table, names)
+        for name in names:
+            if kind_of_column(rows.table[name].type) == "int":
+                clean &= np.abs(to_kernel(rows.table[name]).astype(np.float64)) <= self._limit
+        return clean
+
+    def columns(self, rows: Rows, side: Side) -> Columns:
+        """What the kernels read: the predicate's columns, and the times."""
+        if self.why_interpreted:
+            return (rows.time,)
+        read = (to_kernel(rows.table[column.name]) for column in self._columns[side])
+        return (*read, rows.time)
+
+    def matches(self, probe: Chunk, side: Side, stored: Chunk, ranges: Ranges) -> Found:
+        """The pairs of positions (in `probe`, in `stored`) that match; `side` is the probe's."""
+        if not (probe.clean and stored.clean and self._kernels):
+            return self._asked(probe, side, stored, ranges)
+        try:
+            return matches(self._kernels[side], probe.columns, stored.columns, ranges)
+        except NumbaError as error:  # a tree is compiled when it is first asked
+            self._kernels, self.why_interpreted = {}, short_reason(error)
+            self._warn()
+            return self._asked(probe, side, stored, ranges)
+        except ArithmeticError:
+            # Python meets the same error, and can say for which rows.
+            return self._asked(probe, side, stored, ranges)
+
+    def _asked(self, probe: Chunk, side: Side, stored: Chunk, ranges: Ranges) -> Found:
+        found = [
+            (i, j)
+            for i, lo, hi in zip(*(part.tolist() for part in ranges), strict=True)
+            for j in range(lo, hi)
+            if self._meet(probe, i, stored, j) and self._holds(side, probe.asked[i], stored.asked[j])
+        ]
+        pairs = np.array(found, np.int64).reshape(-1, 2)
+        return pairs[:, 0], pairs[:, 1]
+
+    def _meet(self, probe: Chunk, i: int, stored: Chunk, j: int) -> bool:
+        return self._within < 0 or bool(abs(probe.rows.time[i] - stored.rows.time[j]) <= self._within)
+
+    def _holds(self, side: Side, probe: AskedRow, stored: AskedRow) -> bool:
+        rows = (probe, stored) if side is Side.LEFT else (stored, probe)
+        return holds(self._join.where, *rows)
+
+
+def _known(table: pa.Table, names: list[str]) -> Mask:
+    known = np.ones(table.num_rows, np.bool_)
+    for name in names:
+        if table[name].null_count:
+            known &= pc.is_valid(table[name]).to_numpy()
+    return known

@@ -1,0 +1,130 @@
+"""Agnostic workers: one owner keeps the buffer and triggers windows, whoever is free computes them.
+
+    owner:    append a chunk → windows are complete → … → feedback → free chunks
+    worker:   take a descriptor → compute → feedback
+
+The owner stops to append while enough chunks are alive and there is work to do: a buffer in shared memory
+is then no larger than the windows at work need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from threading import Condition
+
+import numpy as np
+import pyarrow as pa
+
+from sash.operators.bound import BoundWhole
+from sash.operators.patterns.homes import Home
+from sash.operators.patterns.owner import Descriptor, Owner
+from sash.operators.patterns.share import Share
+from sash.operators.values import Values, in_order
+
+CHUNK = 2**16
+"""Events in a chunk."""
+SPARE = 4
+"""How many chunks the owner keeps ahead of the windows at work."""
+TURNS = 16
+"""How often a worker comes for more: often enough to balance windows of uneven cost."""
+OVERLAP = 8
+"""How many times its longest window a descriptor spans when windows are folded: neighbours share their work
+within a descriptor, and do it again in the next."""
+
+
+def handed_out(share: Share, home: Home, *, workers: int, chunk: int = CHUNK) -> Values:
+    """The values of all windows of the share, in order."""
+    buffer = SharedBuffer(share, home, workers=workers)
+    with ThreadPoolExecutor(workers, thread_name_prefix="sash") as crew:
+        busy = [crew.submit(buffer.work) for _ in range(workers)]
+        buffer.fill(chunk)
+        return in_order(values for worker in busy for values in worker.result())
+
+
+class SharedBuffer:
+    """An owner, its lock, and what both sides do with it."""
+
+    def __init__(self, share: Share, home: Home, *, workers: int) -> None:
+        self.share, self.home, self.workers = share, home, workers
+        self.owner = Owner(share.ranges)
+        self.most = max(1, len(share) // _descriptors(share, workers))
+        self.changed = Condition()
+        self.failed = False
+        self.highest = 0
+        """The most chunks that were ever alive."""
+
+    def fill(self, chunk: int) -> None:
+        """The owner's part: the events of the stream, chunk by chunk."""
+        rows = self.share.layout.rows
+        try:
+            for start in range(0, rows.num_rows, chunk):
+                with self.changed:
+                    self.changed.wait_for(self._has_room)
+                    if self.failed or self.owner.finished == len(self.share):
+                        return
+                self._append(rows.slice(start, chunk))
+        except BaseException:
+            self._give_up()
+            raise
+
+    def work(self) -> list[Values]:
+        """A worker's part, until no window is left."""
+        computed = []
+        for descriptor in self._taken():
+            try:
+                computed.append(self._compute(descriptor))
+            except BaseException:
+                self._give_up()
+                raise
+            with self.changed:
+                free = self.owner.done(descriptor)
+                self.changed.notify_all()
+            for chunk in free:
+                self.home.free(chunk)
+        return computed
+
+    def _give_up(self) -> None:
+        """Nobody waits for somebody who has failed."""
+        with self.changed:
+            self.failed = True
+            self.changed.notify_all()
+
+    def _has_room(self) -> bool:
+        at_work = self.owner.complete > self.owner.finished
+        return self.failed or not at_work or self.owner.live < self.workers + SPARE
+
+    def _append(self, rows: pa.Table) -> None:
+        chunk = self.home.put(rows)
+        with self.changed:
+            self.owner.arrive(chunk, rows.num_rows)
+            self.highest = max(self.highest, self.owner.live)
+            self.changed.notify_all()
+
+    def _taken(self) -> Iterator[Descriptor]:
+        while True:
+            with self.changed:
+                self.changed.wait_for(self._can_go_on)
+                descriptor = None if self.failed else self.owner.take(self.most)
+            if descriptor is None:
+                return
+            yield descriptor
+
+    def _can_go_on(self) -> bool:
+        nothing_left = self.owner.given == len(self.share)
+        return self.failed or nothing_left or self.owner.complete > self.owner.given
+
+    def _compute(self, descriptor: Descriptor) -> Values:
+        windows = np.arange(descriptor.first, descriptor.last)
+        ranges = self.share.ranges.take(windows)
+        ranges = replace(ranges, lo=ranges.lo - descriptor.base, hi=ranges.hi - descriptor.base)
+        return self.home.values(descriptor.chunks, ranges).owned_by(self.share.windows[windows])
+
+
+def _descriptors(share: Share, workers: int) -> int:
+    """Into how many descriptors the windows are cut."""
+    if isinstance(share.bound, BoundWhole):
+        return workers * TURNS
+    spans = len(share.layout.times) // (OVERLAP * max(share.ranges.longest, 1))
+    return max(workers, min(spans, workers * TURNS))

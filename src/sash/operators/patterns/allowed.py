@@ -1,0 +1,70 @@
+"""Which pattern may compute which query. What the algebra or the window's class forbids is refused by name.
+
+KeyFarm, WinSeq          any query
+WinFarm, active          windows whose ends are known in time to send events ahead: CF and FCF
+WinFarm, agnostic        any query
+PaneFarm                 aggregates; windows that panes of one length tile: count, time, cumulate
+WinMapReduce             aggregates that commute; any window
+"""
+
+from __future__ import annotations
+
+from sash.errors import SashError, Unsupported
+from sash.operators.bound import BoundQuery, BoundWhole
+from sash.operators.patterns.declared import Farm, PaneFarm, Pattern, WinFarm, WinMapReduce, WinSeq
+from sash.semantics.window import Context, Window
+from sash.semantics.windows import CountWindow, CumulateWindow, TimeWindow
+
+TILED = (CountWindow, TimeWindow, CumulateWindow)
+
+
+def require_allowed(pattern: Pattern, bound: BoundQuery) -> None:
+    """Raises what `refusal` answers with."""
+    reason = refusal(pattern, bound)
+    if reason is not None:
+        raise reason
+
+
+def refusal(pattern: Pattern, bound: BoundQuery) -> SashError | None:
+    """Why this pattern cannot compute this query; None when it can."""
+    if isinstance(pattern, WinFarm) and pattern.model == "active":
+        for window in bound.query.windows:
+            if window.context is Context.FCA:
+                return _not_ahead(window)
+    inner = pattern.held if isinstance(pattern, Farm) else pattern
+    if isinstance(inner, PaneFarm | WinMapReduce):
+        return _not_split(inner, bound)
+    return None
+
+
+def _not_ahead(window: Window) -> SashError:
+    return Unsupported(
+        "model", "active", f"'agnostic' for {window.label}, which is {window.context.value}",
+        hint="Where such a window begins is only known when a later event has been seen, so its events "
+        "cannot be sent ahead to the worker that will compute it.",
+    )  # fmt: skip
+
+
+def _not_split(inner: PaneFarm | WinMapReduce | WinSeq, bound: BoundQuery) -> SashError | None:
+    name = type(inner).__name__
+    if isinstance(bound, BoundWhole):
+        called = type(bound.computation).__name__.lower()
+        return Unsupported(
+            "parallel", str(inner), f"WinFarm, KeyFarm or WinSeq for .{called}(…)",
+            hint=f"{name} folds parts of a window apart and combines them; .{called} has no combine. "
+            "Say it as a monoid (@sash.monoid), or farm whole windows out.",
+        )  # fmt: skip
+    if isinstance(inner, PaneFarm):
+        for window in bound.query.windows:
+            if not isinstance(window, TILED):
+                return Unsupported(
+                    "parallel", str(inner), f"WinFarm or KeyFarm for {window.label}",
+                    hint="Only count, time and cumulate windows are tiled by panes of one length.",
+                )  # fmt: skip
+    else:
+        for monoid in bound.aggregates.values():
+            try:
+                monoid.require_commutative("WinMapReduce, which deals events out round-robin,")
+            except SashError as error:
+                return error
+    return None

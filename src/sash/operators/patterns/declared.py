@@ -1,0 +1,177 @@
+"""Parallel patterns, as asked for: frozen, validated, small enough to print.
+
+    WinSeq()                        one worker
+    KeyFarm(n)                      n workers, each owns a share of the keys
+    WinFarm(n)                      n workers; window w of key k goes to worker (h(k) mod n + w) mod n
+    PaneFarm(plq, wlq)              plq workers fold panes, wlq workers fold windows from panes
+    WinMapReduce(map, reduce)       map workers fold a partition of each window, reduce workers combine
+
+A farm may hold another pattern: `WinFarm(PaneFarm(2, 3), replicas=2)` is two pane farms, each with every
+second window. The patterns are those of WindFlow (Mencagli, Torquati, Cardaci, Fais, Rinaldi, Danelutto,
+'WindFlow: High-Speed Continuous Stream Processing with Parallel Building Blocks', 2021); the two worker
+models are from Mencagli, Torquati, Lucattini, Cuomo, Aldinucci, 'Harnessing sliding-window execution
+semantics for parallel stream processing', 2018.
+
+>>> WinFarm(PaneFarm(plq=2, wlq=3), replicas=2).workers
+10
+>>> print(KeyFarm(4))
+KeyFarm(4)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from sash.errors import ArgumentError, Unsupported
+
+Model = Literal["active", "agnostic"]
+"""active: windows are dealt out ahead and workers keep private buffers of the events that they need.
+agnostic: one owner keeps the buffer and hands complete windows to whichever worker is free."""
+
+
+@dataclass(frozen=True)
+class WinSeq:
+    """One worker computes all windows."""
+
+    @property
+    def workers(self) -> int:
+        return 1
+
+    def __str__(self) -> str:
+        return "WinSeq()"
+
+
+@dataclass(frozen=True)
+class PaneFarm:
+    """Windows in two steps: panes of gcd(W, S) are folded once, windows are folded from panes."""
+
+    plq: int
+    """Workers of the pane-level query."""
+    wlq: int
+    """Workers of the window-level query."""
+
+    def __post_init__(self) -> None:
+        _require_degree("plq", self.plq)
+        _require_degree("wlq", self.wlq)
+
+    @property
+    def workers(self) -> int:
+        return self.plq + self.wlq
+
+    def __str__(self) -> str:
+        return f"PaneFarm(plq={self.plq}, wlq={self.wlq})"
+
+
+@dataclass(frozen=True)
+class WinMapReduce:
+    """Parallel inside each window: events are dealt round-robin to partitions, partial folds combined."""
+
+    map: int
+    reduce: int
+
+    def __post_init__(self) -> None:
+        _require_degree("map", self.map)
+        _require_degree("reduce", self.reduce)
+
+    @property
+    def workers(self) -> int:
+        return self.map + self.reduce
+
+    def __str__(self) -> str:
+        return f"WinMapReduce(map={self.map}, reduce={self.reduce})"
+
+
+Inner: TypeAlias = WinSeq | PaneFarm | WinMapReduce
+"""What a farm may hold."""
+
+
+@dataclass(frozen=True)
+class Farm:
+    """Copies of a pattern, each with a share of the work. `Farm(n)` is `Farm(WinSeq(), replicas=n)`."""
+
+    inner: Inner | int
+    replicas: int | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        name, inner = type(self).__name__, self.inner
+        if isinstance(inner, int):
+            if self.replicas is not None:
+                raise ArgumentError(
+                    "replicas", self.replicas, f"left out when {name} is given a number of workers"
+                )
+            _require_degree(f"the number of workers of {name}", inner)
+            object.__setattr__(self, "replicas", inner)
+            object.__setattr__(self, "inner", WinSeq())
+        elif not isinstance(inner, Inner):
+            raise ArgumentError(
+                f"the inner pattern of {name}", inner,
+                "a number of workers, WinSeq, PaneFarm or WinMapReduce",
+            )  # fmt: skip
+        elif self.replicas is None:
+            raise ArgumentError("replicas", None, f"how many copies of {inner} this {name} should hold")
+        _require_degree("replicas", self.replicas)
+
+    @property
+    def held(self) -> Inner:
+        assert not isinstance(self.inner, int)  # settled when it was made
+        return self.inner
+
+    @property
+    def degree(self) -> int:
+        assert self.replicas is not None
+        return self.replicas
+
+    @property
+    def workers(self) -> int:
+        return self.degree * self.held.workers
+
+    def __str__(self) -> str:
+        alone = isinstance(self.inner, WinSeq)
+        said = [str(self.replicas)] if alone else [str(self.inner), f"replicas={self.replicas}"]
+        return f"{type(self).__name__}({', '.join(said + self._more())})"
+
+    def _more(self) -> list[str]:
+        return []
+
+
+@dataclass(frozen=True)
+class KeyFarm(Farm):
+    """Parallel between keys: `KeyFarm(4)`, or `KeyFarm(PaneFarm(2, 2), replicas=4)`."""
+
+
+@dataclass(frozen=True)
+class WinFarm(Farm):
+    """Parallel between windows, also those of one key: `WinFarm(4)`, or around another pattern."""
+
+    model: Model = field(default="active", kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.model not in ("active", "agnostic"):
+            raise ArgumentError("model", self.model, "'active' or 'agnostic'")
+        if self.model == "agnostic" and not isinstance(self.inner, WinSeq):
+            raise Unsupported(
+                "model", "agnostic", f"'active' around {self.inner}",
+                hint="An agnostic worker is handed complete windows: there is nothing left to split.",
+            )  # fmt: skip
+
+    def _more(self) -> list[str]:
+        return [] if self.model == "active" else [f"model={self.model!r}"]
+
+
+Pattern: TypeAlias = WinSeq | KeyFarm | WinFarm | PaneFarm | WinMapReduce
+
+
+def require_pattern(given: Any) -> Pattern | None:
+    """What `.parallel` was given; None for "auto"."""
+    if given == "auto":
+        return None
+    if isinstance(given, Pattern):
+        return given
+    raise ArgumentError("pattern", given, "'auto', or a pattern such as sash.KeyFarm(4) or sash.WinFarm(4)")
+
+
+def _require_degree(argument: str, given: Any) -> None:
+    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        raise ArgumentError(argument, given, "a positive number of workers")

@@ -1,0 +1,100 @@
+"""A pattern as an evaluator: cut the windows into shares, run the shares, put the values in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from sash.operators.bound import BoundQuery, BoundWhole
+from sash.operators.folder import compiles
+from sash.operators.layout import Layout
+from sash.operators.patterns import crew
+from sash.operators.patterns.agnostic import handed_out
+from sash.operators.patterns.crew import Stages
+from sash.operators.patterns.declared import (
+    Inner,
+    KeyFarm,
+    PaneFarm,
+    Pattern,
+    WinFarm,
+    WinSeq,
+)
+from sash.operators.patterns.folding import Folding
+from sash.operators.patterns.homes import Here, Home, at_once
+from sash.operators.patterns.key_farm import by_keys
+from sash.operators.patterns.pane_farm import pane_farm
+from sash.operators.patterns.processes import Elsewhere
+from sash.operators.patterns.share import Share
+from sash.operators.patterns.win_farm import by_windows
+from sash.operators.patterns.win_mapreduce import win_mapreduce
+from sash.operators.ranges import Ranges
+from sash.operators.values import Evaluator, Values, evaluated, in_order
+from sash.semantics.window import Window
+
+
+def evaluator(pattern: Pattern | None) -> Evaluator:
+    """Who computes the values of windows under this pattern; None: whoever asks."""
+    return evaluated if pattern is None else partial(evaluate, pattern)
+
+
+def evaluate(pattern: Pattern, bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges) -> Values:
+    """What `evaluated` answers with, computed by the workers of a pattern."""
+    if isinstance(pattern, WinSeq) or not len(ranges):
+        return evaluated(bound, window, layout, ranges)
+    share = Share.whole(bound, window, layout, ranges)
+    with _home(share, pattern.workers) as home:
+        if isinstance(pattern, WinFarm) and pattern.model == "agnostic":
+            return handed_out(share, home, workers=pattern.workers)
+        inner, shares = _shares(pattern, share)
+        farms = [_stages(inner, mine, home) for mine in shares]
+        return in_order(crew.run(farms, workers=pattern.workers))
+
+
+@contextmanager
+def _home(share: Share, workers: int) -> Iterator[Home]:
+    bound, rows = share.bound, share.layout.rows
+    if isinstance(bound, BoundWhole):
+        with Elsewhere.of(bound.computation, rows.schema, workers=workers) as home:
+            yield home
+    else:
+        yield Here(Folding.of(bound, rows, share.ranges), rows.schema)
+
+
+def _shares(pattern: Pattern, share: Share) -> tuple[Inner, list[Share]]:
+    match pattern:
+        case KeyFarm():
+            return pattern.held, by_keys(share, pattern.degree)
+        case WinFarm():
+            return pattern.held, by_windows(share, pattern.degree)
+        case _:
+            return pattern, [share]
+
+
+def _stages(pattern: Inner, share: Share, home: Home) -> Stages:
+    if isinstance(pattern, WinSeq):
+        return crew.one_stage(partial(_alone, home, share))
+    assert isinstance(home, Here)  # what has no combine is refused for the other two
+    if isinstance(pattern, PaneFarm):
+        return pane_farm(share, home.folding, plq=pattern.plq, wlq=pattern.wlq)
+    return win_mapreduce(share, home.folding, map=pattern.map, reduce=pattern.reduce)
+
+
+def workers_of(pattern: Pattern | None, bound: BoundQuery) -> list[str]:
+    """Who computes the windows, in words."""
+    whole = isinstance(bound, BoundWhole)
+    what = "compute each window" if whole else "fold each range"
+    if pattern is None or isinstance(pattern, WinSeq):
+        return [what]
+    if whole:
+        return [
+            f"{what} in {pattern.workers} worker processes, which map its events from shared memory: the "
+            "function is Python's and holds the GIL, so that threads would take turns"
+        ]
+    names = [name for name, monoid in bound.aggregates.items() if not compiles(monoid, bound.schema)]
+    turns = f"; {', '.join(names)}: interpreted, so that threads take turns" if names else ""
+    return [f"{what} in {pattern.workers} threads over shared columns, without the GIL{turns}"]
+
+
+def _alone(home: Home, share: Share) -> Values:
+    return at_once(home, share.layout.rows, share.ranges).owned_by(share.windows)

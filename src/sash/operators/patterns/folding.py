@@ -1,0 +1,75 @@
+"""All aggregates of a query at once: lift, fold and lower, with the same folders in every worker.
+
+The folders are chosen once, over the whole input, because elements of different forms do not combine; and
+they are tried on nothing first, so that what has to be compiled is compiled before workers meet there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sash.operators.bound import BoundQuery
+from sash.operators.elements import Elements
+from sash.operators.folder import Folder, folder_of, groups_of
+from sash.operators.ranges import Ranges
+from sash.operators.values import Values, one_each
+
+Ints = NDArray[np.int64]
+Folds: TypeAlias = Mapping[str, Elements]
+"""For each aggregate its elements: of events, of panes, or of windows."""
+
+
+@dataclass(frozen=True)
+class Folding:
+    """The folders of a query's aggregates."""
+
+    bound: BoundQuery
+    folders: Mapping[str, Folder]
+
+    @classmethod
+    def of(cls, bound: BoundQuery, rows: pa.Table, ranges: Ranges) -> Folding:
+        folders = {
+            name: folder_of(monoid, rows.schema, rows=rows, longest=ranges.longest)
+            for name, monoid in bound.aggregates.items()
+        }
+        folding = cls(bound, folders)
+        folding.values(rows.slice(0, 0), ranges.take(np.empty(0, np.int64)))
+        return folding
+
+    def values(self, rows: pa.Table, ranges: Ranges) -> Values:
+        """The values of `ranges` over `rows`, in one go."""
+        return self.lower(self.fold(self.lift(rows), ranges.lo, ranges.hi, ranges.slot), len(ranges))
+
+    def lift(self, rows: pa.Table) -> Folds:
+        return {name: folder.lift(rows) for name, folder in self.folders.items()}
+
+    def fold(self, folds: Folds, lo: Ints, hi: Ints, slot: Ints) -> Folds:
+        """One element for each [lo, hi); both never decrease within a slot."""
+        groups = groups_of(slot)
+        return {
+            name: folder.fold(folds[name], lo, hi, groups=groups) for name, folder in self.folders.items()
+        }
+
+    def lower(self, folds: Folds, windows: int) -> Values:
+        """The values of as many windows as there are elements."""
+        columns = {
+            name: folder.lower(folds[name], self.bound.result_type(self.bound.aggregates[name]))
+            for name, folder in self.folders.items()
+        }
+        return one_each(columns, windows)
+
+
+def joined(parts: Sequence[Folds], lo: int, hi: int) -> Folds:
+    """The elements lo ≤ i < hi of the first part followed by the second, …"""
+    return {name: Elements.joined([part[name] for part in parts], lo, hi) for name in parts[0]}
+
+
+def dealt(parts: Sequence[Folds], lo: int, hi: int) -> Folds:
+    """The elements lo ≤ i < hi of each part: the first of every part, then the second of every part, …"""
+    return {name: Elements.dealt([part[name].span(lo, hi) for part in parts]) for name in parts[0]}

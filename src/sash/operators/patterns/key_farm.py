@@ -1,0 +1,22 @@
+"""Key farm: each worker owns a share of the keys, and all their windows.
+
+Slots are dense numbers for keys, so a share is a run of slots: its events are neighbours in the layout and
+nothing is copied. Runs are cut where they balance the events, which a hash of the keys would not.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from sash.operators.patterns.share import Share
+
+
+def by_keys(share: Share, replicas: int) -> list[Share]:
+    """At most `replicas` shares, about equal in events, no key in two of them."""
+    offsets = share.layout.offsets
+    targets = np.linspace(0, offsets[-1], replicas + 1)[1:-1]
+    slots = [0, *np.searchsorted(offsets, targets).tolist(), share.layout.slots]
+    cuts = np.searchsorted(share.ranges.slot, slots).tolist()
+    return [share.neighbours(first, last) for first, last in pairwise(cuts) if first < last]

@@ -1,0 +1,100 @@
+"""What a worker process does.
+
+It is told a computation once, then windows over chunks of rows, and answers with their values. Chunks are
+Arrow files in shared memory: they are mapped, not read, and a window is a slice of them. It ends when its
+parent closes the connection, or when nobody has asked for anything in a while.
+
+Only what it needs is imported here, without Numba: a worker starts in the time that Arrow takes to load.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+
+import cloudpickle
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sash.operators.applied import WholeWindow, whole_windows
+from sash.operators.ranges import Ranges
+
+IDLE_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Tell:
+    """A computation for all windows that follow, as cloudpickle writes it, and the schema of the rows."""
+
+    computation: bytes
+    schema: pa.Schema
+    path: tuple[str, ...]
+    """Where modules are found that the computation refers to by name."""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Windows over the rows of these files, one after the other."""
+
+    files: tuple[str, ...]
+    ranges: Ranges
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The computation raised."""
+
+    message: str
+    trace: str
+
+
+@dataclass
+class Worker:
+    """A computation, and the chunks that are mapped."""
+
+    computation: WholeWindow
+    schema: pa.Schema
+    mapped: dict[str, pa.Table] = field(default_factory=dict)
+
+    @classmethod
+    def told(cls, tell: Tell) -> Worker:
+        sys.path[:] = [*tell.path, *(entry for entry in sys.path if entry not in tell.path)]
+        return cls(cloudpickle.loads(tell.computation), tell.schema)
+
+    def answer(self, ask: Ask) -> tuple[NDArray[np.int64], pa.Table]:
+        # A file that is not asked for again is let go, so that its memory is free once it is unlinked.
+        kept = self.mapped
+        self.mapped = {name: kept[name] if name in kept else _mapped(name) for name in ask.files}
+        rows = pa.concat_tables(self.mapped.values()) if ask.files else self.schema.empty_table()
+        return whole_windows(self.computation, rows, ask.ranges)
+
+
+def _mapped(name: str) -> pa.Table:
+    with pa.memory_map(name) as source, pa.ipc.open_file(source) as reader:
+        return reader.read_all()
+
+
+def serve(connection: Connection) -> None:
+    """Answer until the other side is gone."""
+    worker: Worker | None = None
+    while connection.poll(IDLE_SECONDS):
+        message: Tell | Ask = connection.recv()
+        try:
+            if isinstance(message, Tell):
+                worker = Worker.told(message)
+                connection.send(None)
+            else:
+                assert worker is not None
+                connection.send(worker.answer(message))
+        except Exception as error:
+            connection.send(Failed(str(error), traceback.format_exc()))
+
+
+def main(descriptor: int) -> None:
+    """Serve the connection with this file descriptor."""
+    with suppress(EOFError, ConnectionResetError, BrokenPipeError, KeyboardInterrupt):
+        serve(Connection(descriptor))

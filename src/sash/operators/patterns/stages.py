@@ -1,0 +1,122 @@
+"""The stages of a pattern, before and after fusion: what `explain()` shows.
+
+    level 0    every emitter, worker and collector on its own
+    level 1    neighbours that are not parallel are one stage: collector and emitter, emitter and emitter
+    level 2    what stands between two parallel stages goes into them: their workers exchange directly
+
+These are the optimisation levels of WindFlow (Mencagli et al., 2021). What remains at level 2 is what runs:
+a pattern has one emitter, which cuts shares, and one collector, which puts values in order.
+
+>>> from sash.operators.patterns.declared import PaneFarm, WinFarm
+>>> for level in (0, 1, 2):
+...     print(drawn(fused(graph(PaneFarm(2, 3)), level=level)))
+emitter → 2 pane workers → collector → emitter → 3 window workers → collector
+emitter → 2 pane workers → collector + emitter → 3 window workers → collector
+emitter → 2 pane workers → 3 window workers → collector
+>>> drawn(fused(graph(WinFarm(PaneFarm(2, 3), replicas=2)), level=2))
+'emitter → 4 pane workers → 6 window workers → collector'
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from sash.operators.patterns.declared import (
+    Farm,
+    Inner,
+    PaneFarm,
+    Pattern,
+    WinFarm,
+    WinMapReduce,
+    WinSeq,
+)
+
+Role = Literal["emitter", "worker", "collector", "exchange"]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """So many equal stages side by side."""
+
+    role: Role
+    name: str
+    degree: int = 1
+
+    def __str__(self) -> str:
+        return self.name if self.degree == 1 else f"{self.degree} {self.name}s"
+
+
+Graph = tuple[Stage, ...]
+
+EMITTER, COLLECTOR = Stage("emitter", "emitter"), Stage("collector", "collector")
+OWNER = Stage("emitter", "owner of the buffer")
+
+
+def graph(pattern: Pattern) -> Graph:
+    """The stages of a pattern as it is declared: level 0."""
+    if not isinstance(pattern, Farm):
+        return _inner(pattern)
+    first = OWNER if isinstance(pattern, WinFarm) and pattern.model == "agnostic" else EMITTER
+    copies = (replace(stage, degree=stage.degree * pattern.degree) for stage in _inner(pattern.held))
+    return (first, *copies, COLLECTOR)
+
+
+def _inner(pattern: Inner) -> Graph:
+    match pattern:
+        case WinSeq():
+            return (Stage("worker", "window worker"),)
+        case PaneFarm():
+            return (*_farm("pane worker", pattern.plq), *_farm("window worker", pattern.wlq))
+        case WinMapReduce():
+            return (*_farm("map worker", pattern.map), *_farm("reduce worker", pattern.reduce))
+
+
+def _farm(name: str, degree: int) -> Graph:
+    return (EMITTER, Stage("worker", name, degree), COLLECTOR)
+
+
+def fused(stages: Graph, *, level: int) -> Graph:
+    """The same computation with fewer stages."""
+    if level >= 1:
+        stages = _neighbours_fused(stages)
+    if level >= 2:
+        stages = _exchanges_dissolved(stages)
+    return stages
+
+
+def _neighbours_fused(stages: Graph) -> Graph:
+    """Runs of stages that only pass things on become one: nothing is gained by a thread for each."""
+    kept: list[Stage] = []
+    for stage in stages:
+        if kept and "worker" not in (kept[-1].role, stage.role):
+            kept[-1] = _one(kept[-1], stage)
+        else:
+            kept.append(stage)
+    return tuple(kept)
+
+
+def _one(before: Stage, after: Stage) -> Stage:
+    if before.role == after.role:
+        return min(before, after, key=lambda stage: stage.degree)
+    return Stage("exchange", f"{before.name} + {after.name}", max(before.degree, after.degree))
+
+
+def _exchanges_dissolved(stages: Graph) -> Graph:
+    """Between two parallel stages nobody is needed: each worker takes what it needs from those before."""
+    return tuple(stage for stage in stages if stage.role != "exchange")
+
+
+def drawn(stages: Graph) -> str:
+    return " → ".join(map(str, stages))
+
+
+def described(pattern: Pattern) -> list[str]:
+    """The pattern for `explain()`: its stages at each level, and which one runs."""
+    declared = graph(pattern)
+    lines = [f"{pattern}: {pattern.workers} worker{'s' * (pattern.workers > 1)}"]
+    for level in (0, 1, 2):
+        stages = fused(declared, level=level)
+        threads = sum(stage.degree for stage in stages)
+        lines.append(f"  level {level}: {drawn(stages)}  ({threads} in all)")
+    return [*lines, "  what runs is level 2; answers come in order of key, window and identifier"]

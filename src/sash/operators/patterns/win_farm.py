@@ -1,0 +1,34 @@
+"""Window farm, active workers: windows are dealt out round-robin, events follow the windows that hold them.
+
+    window w of key k   →   worker (h(k) mod n + w) mod n,   whose private slide is n·S
+
+A worker's buffer has only the events of its own windows. Two of them in a row start min(W, n·S) events
+apart there: what lies between windows that no longer overlap was never sent.
+
+In process h(k) is the slot of the key. Sessions have their start for an identifier and are counted instead.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sash.operators.patterns.share import Share
+from sash.operators.ranges import Ranges
+from sash.semantics.window import ContextFreeWindow, Window
+
+Ints = NDArray[np.int64]
+
+
+def by_windows(share: Share, replicas: int) -> list[Share]:
+    """One share for each worker that has a window."""
+    worker = (share.ranges.slot % replicas + _numbers(share.window, share.ranges)) % replicas
+    shares = [share.where(worker == replica, every=replicas) for replica in range(replicas)]
+    return [mine.privately() for mine in shares if len(mine)]
+
+
+def _numbers(window: Window, ranges: Ranges) -> Ints:
+    if isinstance(window, ContextFreeWindow):
+        return ranges.id
+    firsts = np.searchsorted(ranges.slot, ranges.slot)
+    return np.arange(len(ranges)) - firsts

@@ -1,0 +1,11 @@
+"""O+, the generalised stateful operator: what it is (declaration.py), and how it runs (running.py).
+
+declaration.py   the parameters, with the defaults of the STRETCH paper
+windows.py       what a user's functions see: a tuple that arrives, the windows of a key
+keys.py          f_MK over columns: a set of keys for every tuple
+names.py         keys that are not integers, as integers
+running.py       shares of keys, each touched by one instance at a time
+interpreted.py   a share for functions in plain Python
+aggregate.py     A+: f_U is a monoid          panes.py   its shares, as compiled hash tables of panes
+join.py          J+: ScaleJoin                matching.py   its shares, as columns of stored tuples
+"""

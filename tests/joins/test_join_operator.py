@@ -1,0 +1,173 @@
+"""Joins in process against the definition: whole inputs, and batch after batch with restarts between."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sash.errors import CorruptValue, SashWarning
+from sash.operators.joins.bound import BoundJoin
+from sash.operators.joins.bounded import pairs
+from sash.operators.joins.operator import JoinOperator
+from sash.semantics.expression import Side
+from sash.semantics.join import JoinBatch
+from sash.semantics.reference import Arrival
+from sash.semantics.watermark import Watermark
+from tests.joins.streams import (
+    FUNCTIONS,
+    INTERPRETED,
+    TRACED,
+    batches,
+    bound,
+    expected,
+    numbers_in,
+    numbers_of,
+    table_of,
+)
+
+PREDICATES: dict[str, Any] = TRACED | FUNCTIONS | INTERPRETED
+
+
+def answered(join: BoundJoin, given: list[JoinBatch], *, shares: int) -> pa.Table:
+    inputs = {side: table_of(side, [a for batch in given for a in batch.arrivals(side)]) for side in Side}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SashWarning)
+        return pairs(join, inputs, shares=shares)
+
+
+@pytest.mark.parametrize("name", PREDICATES)
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_oracle_whole_inputs_give_the_pairs_of_the_definition_in_order(
+    name: str, data: st.DataObject
+) -> None:
+    keys, nulls = data.draw(st.booleans()), data.draw(st.booleans())
+    given = data.draw(batches(keys=keys, nulls=nulls))
+    join = bound(PREDICATES[name], within=data.draw(st.integers(0, 12)), keys=keys)
+    (whole,) = [JoinBatch(*([a for b in given for a in b.arrivals(side)] for side in Side))]
+    answer = answered(join, given, shares=data.draw(st.integers(1, 4)))
+    # Rows without a time have no ordinal in the definition, and one as rows of a table.
+    assert numbers_in(answer) == numbers_of(expected(join, [whole]))
+
+
+class Runtime:
+    """What a runtime does: feed batches, follow both watermarks, keep the operator as bytes in between."""
+
+    def __init__(self, join: BoundJoin, *, shares: int, restart: bool) -> None:
+        self.join, self.restart = join, restart
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SashWarning)
+            self.operator = JoinOperator(join, shares=shares)
+        self.marks = {side: Watermark(delay=join.join.delay(side).length) for side in Side}
+        self.chunks: dict[int, bytes] = {}
+        self.late: list[tuple[str, Any, str]] = []
+        self.now = -(2**60)
+
+    def step(self, batch: JoinBatch) -> list[tuple[int, int, int]]:
+        for side in Side:
+            rows = table_of(side, batch.arrivals(side))
+            late = self.operator.insert(side, rows, np.arange(rows.num_rows))
+            self.late += [(side.value, row["e"], row["late_reason"]) for row in late.to_pylist()]
+            self.marks[side].observe(a.time for a in batch.arrivals(side) if a.time is not None)
+        known = [mark.value for mark in self.marks.values()]
+        if None not in known:
+            self.now = max(self.now, min(known))
+        said = numbers_in(self.operator.advance(self.now))
+        self.pause()
+        return said
+
+    def flush(self) -> list[tuple[int, int, int]]:
+        return numbers_in(self.operator.advance(self.now, flush=True))
+
+    def pause(self) -> None:
+        saved = self.operator.save()
+        self.chunks |= saved.written
+        for number in saved.dropped:
+            del self.chunks[number]
+        if self.restart:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SashWarning)
+                self.operator = JoinOperator.load(self.join, saved.header, self.chunks)
+
+
+@pytest.mark.parametrize("name", ["two bands", "an equality and a band", "theta", "or", "words"])
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_oracle_batches_say_what_the_definition_says_after_each_of_them(
+    name: str, data: st.DataObject
+) -> None:
+    keys, nulls = data.draw(st.booleans()), data.draw(st.booleans())
+    given = data.draw(batches(keys=keys, nulls=nulls))
+    delays = data.draw(st.tuples(st.integers(0, 15), st.integers(0, 15)))
+    join = bound(PREDICATES[name], within=data.draw(st.integers(0, 12)), keys=keys, delays=delays)
+    runtime = Runtime(join, shares=data.draw(st.integers(1, 4)), restart=data.draw(st.booleans()))
+    said: list[tuple[int, int, int]] = []
+    for count, batch in enumerate(given, start=1):
+        said += runtime.step(batch)
+        assert said == numbers_of(expected(join, given[:count], flush=False))
+    assert said + runtime.flush() == numbers_of(expected(join, given))
+    missed = expected(join, given).late
+    assert sorted(runtime.late, key=str) == sorted(
+        ((late.side.value, late.arrival.values["e"], late.reason) for late in missed), key=str
+    )
+
+
+def on_time(side: Side, times: range) -> list[Arrival]:
+    """One event a tick, all of one value."""
+    names = ("x", "y") if side is Side.LEFT else ("a", "b")
+    return [Arrival(t, None, {"t": t, "e": t, "k": None, names[0]: 1, names[1]: 1.0}) for t in times]
+
+
+def test_state_is_bounded_by_the_window_and_not_by_the_stream() -> None:
+    runtime = Runtime(bound(TRACED["two bands"], within=20, keys=False), shares=2, restart=False)
+    held, chunks = [], []
+    for start in range(0, 1000, 10):
+        step = range(start, start + 10)
+        runtime.step(JoinBatch(on_time(Side.LEFT, step), on_time(Side.RIGHT, step)))
+        held.append(runtime.operator.store.stored)
+        chunks.append(len(runtime.chunks))
+    # 20 ticks of both sides, and at most a chunk each that is not yet wholly expired
+    assert max(held) <= 2 * (20 + 20 // 4 + 10)
+    assert max(chunks) <= 2 * (20 // 10 + 2)
+
+
+def test_an_idle_operator_wakes_when_a_row_is_passed_and_when_all_have_expired() -> None:
+    runtime = Runtime(bound(TRACED["a band"], within=20, keys=False), shares=1, restart=True)
+    assert runtime.operator.wakes_at() is None
+    runtime.step(JoinBatch(on_time(Side.LEFT, range(5, 8)), on_time(Side.RIGHT, range(6, 7))))
+    # watermark 6: the left row of 5 is stored; 6 (both) and 7 wait
+    assert runtime.operator.wakes_at() == 7
+    assert len(numbers_in(runtime.operator.advance(8))) == 3
+    assert runtime.operator.wakes_at() == 7 + 20 + 1
+    runtime.operator.advance(28)
+    assert runtime.operator.store.stored == 0
+    assert runtime.operator.wakes_at() is None
+
+
+def test_groups_that_no_row_is_in_are_forgotten() -> None:
+    join = bound(TRACED["an equality"], within=3, keys=False)
+    operator = JoinOperator(join)
+    rows = [{"t": t, "e": t, "a": t, "x": t} for t in range(6000)]
+    for start in range(0, 6000, 500):
+        for side in Side:
+            own = [Arrival(row["t"], None, row) for row in rows[start : start + 500]]
+            operator.insert(side, table_of(side, own), np.arange(500))
+        operator.advance(start + 500)
+    assert len(operator.store._index.groups) < 3000
+
+
+def test_state_that_lacks_a_chunk_or_is_damaged_is_refused() -> None:
+    runtime = Runtime(bound(None, within=20, keys=False), shares=1, restart=False)
+    runtime.operator.insert(Side.LEFT, table_of(Side.LEFT, on_time(Side.LEFT, range(5))), np.arange(5))
+    saved = runtime.operator.save()
+    with pytest.raises(CorruptValue, match="lacks the chunk 0"):
+        JoinOperator.load(runtime.join, saved.header, {})
+    damaged = saved.written[0][:-1] + bytes([saved.written[0][-1] ^ 1])
+    with pytest.raises(CorruptValue, match="checksum"):
+        JoinOperator.load(runtime.join, saved.header, {0: damaged})

@@ -1,0 +1,127 @@
+"""The kernels that find candidates and matches, against two loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sash.aggregation.kernels.pair_order import pair_order
+from sash.aggregation.kernels.pairs import candidates, first_at_least
+from sash.operators.joins.strategy import Band, choose
+from sash.runtimes.spark.join_spreading import Sent, Spread, grid
+from sash.semantics.expression import Side, conjuncts, trace
+
+numbers = st.integers(-5, 12)
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
+    made = sorted(draw(st.lists(st.tuples(numbers, numbers), max_size=20)))
+    columns = np.array(made, np.int64).reshape(-1, 2)
+    return columns[:, 0].copy(), columns[:, 1].copy()
+
+
+@settings(max_examples=300, deadline=None)
+@given(rows(), rows(), st.integers(0, 1), st.integers(0, 8))
+def test_oracle_candidates_are_exactly_the_rows_that_are_near(
+    probes: tuple[np.ndarray, np.ndarray], stored: tuple[np.ndarray, np.ndarray], reach: int, within: int
+) -> None:
+    ranges = candidates(*probes, *stored, reach, within)
+    found = [(i, j) for i, lo, hi in zip(*ranges, strict=True) for j in range(lo, hi)]
+    near = [
+        (i, j)
+        for i in range(len(probes[0]))
+        for j in range(len(stored[0]))
+        if abs(probes[0][i] - stored[0][j]) <= reach and abs(probes[1][i] - stored[1][j]) <= within
+    ]
+    assert sorted(found) == near
+    assert ranges.comparisons == len(near)
+
+
+@settings(deadline=None)
+@given(st.lists(numbers, max_size=40).map(sorted), numbers, st.integers(0, 40))
+def test_oracle_a_search_that_gallops_finds_what_a_bisection_finds(
+    values: list[int], value: int, start: int
+) -> None:
+    lo = min(start, len(values))
+    expected = lo + int(np.searchsorted(np.array(values[lo:], np.int64), value))
+    assert first_at_least(np.array(values, np.int64), value, lo, len(values)) == expected
+
+
+finite = st.floats(allow_nan=False, allow_infinity=False, width=64)
+
+
+@settings(max_examples=300, deadline=None)
+@given(finite, finite, st.floats(0, 1e9), st.sampled_from([0.0, 0.5, 1.0, -1.0, -0.25]))
+def test_fractions_that_match_are_in_neighbouring_cells_and_close_by_the_finer_measure(
+    left: float, right: float, width: float, share: float
+) -> None:
+    for other in (right, left + share * width):
+        if abs(left - other) <= width:
+            band = Band("x", "a", width, exact=False)
+            one, two = pa.table({"x": [left]}), pa.table({"a": [other]})
+            assert abs(band.cells(one, Side.LEFT)[0] - band.cells(two, Side.RIGHT)[0]) <= 1
+            assert abs(band.fine(one, Side.LEFT)[0] - band.fine(two, Side.RIGHT)[0]) <= band.fine_width
+
+
+BAND = choose(
+    [], list(conjuncts(trace(lambda a, b: abs(a.x - b.a) <= 3, ["x"], ["a"]))),
+    {Side.LEFT: pa.schema({"x": pa.int64()}), Side.RIGHT: pa.schema({"a": pa.float64()})},
+)  # fmt: skip
+THETA = choose([], [], {Side.LEFT: pa.schema({}), Side.RIGHT: pa.schema({})})
+
+
+def met(left: Sent, right: Sent) -> list[tuple[int, int]]:
+    """Which rows are in one bucket, once for each bucket."""
+    one, two = (list(zip(sent.row.tolist(), sent.bucket.tolist(), strict=True)) for sent in (left, right))
+    return sorted((i, j) for i, here in one for j, there in two if here == there)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.integers(-60, 60), max_size=30),
+    st.lists(st.floats(-60, 60), max_size=30),
+    st.integers(1, 9),
+)
+def test_ranges_over_buckets_let_every_match_meet_exactly_once(
+    left: list[int], right: list[float], count: int
+) -> None:
+    one = Spread(BAND, Side.LEFT, count).sent(
+        pa.table({"x": pa.array(left, pa.int64())}), np.arange(len(left))
+    )
+    two = Spread(BAND, Side.RIGHT, count).sent(
+        pa.table({"a": pa.array(right, pa.float64())}), np.arange(len(right))
+    )
+    for sent, rows in ((one, left), (two, right)):
+        assert sorted(sent.row[sent.original]) == list(range(len(rows)))
+    meetings = met(one, two)
+    for i in range(len(left)):
+        for j in range(len(right)):
+            assert meetings.count((i, j)) <= 1
+            if abs(left[i] - right[j]) <= 3:
+                assert (i, j) in meetings
+
+
+@settings(deadline=None)
+@given(st.integers(0, 12), st.integers(0, 12), st.integers(1, 12))
+def test_in_the_join_matrix_every_two_rows_meet_exactly_once(left: int, right: int, count: int) -> None:
+    none = pa.table({})
+    one = Spread(THETA, Side.LEFT, count).sent(none, np.arange(left) + 5)
+    two = Spread(THETA, Side.RIGHT, count).sent(none, np.arange(right) + 7)
+    assert met(one, two) == [(i, j) for i in range(left) for j in range(right)]
+    assert int(one.original.sum()) == left
+    assert np.prod(grid(count)) == count
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(numbers, numbers, numbers), unique=True, max_size=40),
+    st.sampled_from([1, 1000, 2**40]),
+)
+def test_oracle_pairs_are_sorted_by_time_then_left_then_right(
+    made: list[tuple[int, int, int]], apart: int
+) -> None:
+    columns = (np.array(made, np.int64) * apart).reshape(-1, 3).T
+    assert pair_order(*columns).tolist() == np.lexsort(columns[::-1]).tolist()

@@ -1,0 +1,125 @@
+"""Whole windows in worker processes: what they see, what happens when they fail, what they leave behind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import sash
+from sash.errors import PredicateError, Unsupported
+from sash.operators.applied import Apply
+from sash.operators.bound import BoundWhole
+from sash.operators.layout import arrange
+from sash.operators.patterns import processes
+from sash.operators.patterns.agnostic import SharedBuffer
+from sash.operators.patterns.processes import Elsewhere
+from sash.operators.patterns.share import Share
+from sash.operators.ranges import Ranges
+from sash.operators.windowers import window_ranges
+from sash.semantics.event import Order
+
+TABLE = pa.table({"t": range(40), "x": range(40)})
+FARMS = [sash.WinFarm(2), sash.WinFarm(2, model="agnostic")]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left_in_shared_memory() -> Iterator[None]:
+    before = set(Path("/dev/shm").glob("sash-*"))
+    yield
+    assert set(Path("/dev/shm").glob("sash-*")) <= before
+
+
+def query(fn, *, schema: str = "n bigint"):
+    return sash.stream(TABLE, time="t").window(sash.count(10, 5)).apply(fn, schema=schema)
+
+
+@pytest.mark.parametrize("farm", FARMS, ids=str)
+def test_windows_are_computed_outside_of_this_process(farm) -> None:
+    found = query(lambda events: {"n": os.getpid()}).parallel(farm).collect()["n"].to_pylist()
+    assert os.getpid() not in found
+    assert 1 <= len(set(found)) <= 2
+
+
+@pytest.mark.parametrize("farm", FARMS, ids=str)
+def test_a_function_that_raises_is_reported_with_its_window_and_its_traceback(farm) -> None:
+    def divide(events: pa.Table) -> dict[str, float]:
+        return {"n": 1 // (events["x"][0].as_py() - 10)}
+
+    with pytest.raises(PredicateError, match=r"ZeroDivisionError.*id 2 and 10 events") as raised:
+        query(divide).parallel(farm).collect()
+    assert any("in divide" in note for note in raised.value.__notes__)
+
+
+@pytest.mark.parametrize("farm", FARMS, ids=str)
+def test_a_function_that_ends_its_process_is_an_error_and_the_next_query_works(farm) -> None:
+    with pytest.raises(PredicateError, match="a worker process ended with exit code 7"):
+        query(lambda events: os._exit(7)).parallel(farm).collect()
+    counted = query(lambda events: {"n": events.num_rows}).parallel(farm)
+    assert counted.collect()["n"].to_pylist() == [10] * 7 + [5]
+
+
+def test_workers_stay_for_the_next_query() -> None:
+    same = query(lambda events: {"n": os.getpid()}).parallel(sash.WinFarm(1))
+    assert set(same.collect()["n"].to_pylist()) == set(same.collect()["n"].to_pylist())
+
+
+def test_functions_may_refer_to_what_is_around_them() -> None:
+    factor, scale = 3, np.array([2])
+    scaled = query(lambda events: {"n": int(factor * scale[0] * events.num_rows)})
+    assert scaled.parallel(sash.KeyFarm(2)).collect().equals(scaled.collect())
+
+
+def test_a_worker_that_went_away_while_it_was_idle_is_replaced() -> None:
+    own_pid = query(lambda events: {"n": os.getpid()}).parallel(sash.WinFarm(1))
+    first = set(own_pid.collect()["n"].to_pylist())
+    for process in processes._idle:
+        process._child.kill()
+        process._child.wait()
+    assert set(own_pid.collect()["n"].to_pylist()).isdisjoint(first)
+
+
+def test_chunks_are_files_in_shared_memory_until_they_are_freed() -> None:
+    nothing = np.zeros(1, np.int64)
+    ranges = Ranges(nothing, nothing, np.array([15]), np.array([25]), nothing, nothing, nothing)
+    computation = Apply(
+        lambda events: {"xs": events["x"].to_pylist()}, pa.schema([("xs", pa.list_(pa.int64()))])
+    )
+    with Elsewhere.of(computation, TABLE.schema, workers=1) as home:
+        chunks = [home.put(TABLE.slice(start, 20)) for start in (0, 20)]
+        assert all(Path(chunk).is_file() for chunk in chunks)
+        values = home.values(chunks, ranges)
+        assert values.columns["xs"].to_pylist() == [list(range(15, 25))]
+        home.free(chunks[0])
+        assert not Path(chunks[0]).exists()
+
+
+def test_the_agnostic_buffer_in_shared_memory_stays_small() -> None:
+    table = pa.table({"t": range(2000)})
+    counted = sash.stream(table, time="t").window(sash.count(20, 10))
+    bound = counted.apply(lambda events: {"n": events.num_rows}, schema="n bigint").bound
+    assert isinstance(bound, BoundWhole)
+    (window,) = bound.query.windows
+    layout = arrange(table, [], np.arange(2000), np.arange(2000), Order.EVENT_TIME)
+    share = Share.whole(bound, window, layout, window_ranges(window, layout, horizon=1999))
+    with Elsewhere.of(bound.computation, table.schema, workers=2) as home, ThreadPoolExecutor(2) as crew:
+        buffer = SharedBuffer(share, home, workers=2)
+        busy = [crew.submit(buffer.work) for _ in range(2)]
+        buffer.fill(10)
+        assert sum(len(values.owners) for worker in busy for values in worker.result()) == 200
+        assert not list(home.directory.iterdir())
+    # 200 chunks passed through. A descriptor has 6 windows in 7 chunks, and two workers have one each; one
+    # that is slow holds back what the other has finished.
+    assert buffer.highest < 100
+
+
+def test_a_function_that_cannot_be_sent_is_refused_with_the_reason() -> None:
+    lock = Lock()
+    with pytest.raises(Unsupported, match=r"cannot be pickled.*lock"):
+        query(lambda events: {"n": lock.locked()}).parallel(sash.WinFarm(2)).collect()
