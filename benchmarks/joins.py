@@ -172,7 +172,7 @@ def main() -> int:
     tables[1].start()
     tables[1].add(f"band cells at {ten:,} tuples/s and stream", second, second, limit=1.0)
 
-    size = (20, 30, 3) if chosen.quick else (2000, 50, 12)
+    size = (20, 30, 3) if chosen.quick else (1000, 200, 8)
     tuples_a_second, pairs = on_spark(*size)
     tables.append(Table(f"10⁵ tuples on Spark, streaming, two cores ({pairs:,} pairs)", "a second"))
     tables[2].start()

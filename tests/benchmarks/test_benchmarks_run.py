@@ -30,7 +30,21 @@ def pixels(path: Path) -> tuple[int, int]:
     return width, height
 
 
-@pytest.mark.parametrize("name", [name for name in programs() if name != "amta_paper"])
+def starts_spark(name: str) -> bool:
+    """A session of its own takes longer than what it measures."""
+    folder = ROOT / "benchmarks" / name
+    paths = folder.glob("*.py") if folder.is_dir() else [folder.with_suffix(".py")]
+    return any("sash.session(" in path.read_text(encoding="utf-8") for path in paths)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.soak] if starts_spark(name) else [])
+        for name in programs()
+        if name != "amta_paper"
+    ],
+)
 def test_every_program_runs_quickly_and_prints_a_table(name: str) -> None:
     done = run(f"benchmarks.{name}", "--quick")
     assert done.returncode == 0, done.stderr

@@ -9,13 +9,16 @@ import pytest
 
 from sash.engines.beyond import look_beyond
 from sash.engines.experiment import Run
+from sash.engines.hypotheses import all_hypotheses
+from sash.engines.inference import Elimination
 from sash.engines.own import Sash
 from sash.engines.peers import PEERS
+from sash.engines.plan import REPORT, TICK
 from sash.engines.probe import probe
 from sash.engines.spark import SparkStructured
 from sash.semantics.secret import Kind, Report, Tick
 
-CLOSED_AND_NOT_EMPTY = {Report.WINDOW_CLOSE, Report.NON_EMPTY}
+CLOSED_AND_NOT_EMPTY = frozenset({Report.WINDOW_CLOSE, Report.NON_EMPTY})
 ALIGNED = "⌈(ts1 − ω)/β⌉·β − 1"
 ROOT = Path(__file__).parents[2]
 
@@ -39,24 +42,26 @@ def test_sash_hands_late_events_over_and_loses_nothing_at_the_end():
 
 @pytest.mark.spark
 def test_spark_closes_aligned_windows_and_loses_those_before_1970(spark):
+    runs = [
+        TICK[Kind.TIME][0], TICK[Kind.TIME][-1], REPORT[Kind.TIME][0], REPORT[Kind.TIME][2],
+        Run(times=(8, 9, 10, 11, 12, 13, 14, 15), size=5, slide=2),
+        Run(times=(-5, -4, 0, 3), size=5, slide=2),
+    ]  # fmt: skip
     engine = SparkStructured(spark)
     try:
-        found = probe(engine, scope_runs=3, runs=2, beyond=False)
-        assert found.profile.report == CLOSED_AND_NOT_EMPTY
-        assert found.profile.tick is Tick.TIME
-        assert (found.verdict.runs, found.verdict.agreed) == (2, 2)
-        early, gaps, sessions = engine.answer(
-            [
-                Run(times=(-5, -4, 0, 3), size=5, slide=2),
-                Run(times=(1, 2), size=2, slide=5),
-                Run(times=(1, 3, 9), size=2, kind="session"),
-            ]
+        *answers, gaps, sessions = engine.answer(
+            [*runs, Run(times=(1, 2), size=2, slide=5), Run(times=(1, 3, 9), size=2, kind="session")]
         )
-        assert early.reports == ((1, 2), (2,))
-        assert "slide_duration" in gaps.refused
-        assert sessions.reports == ((0, 1),)
     finally:
         engine.close()
+    state = Elimination(Kind.TIME, all_hypotheses(Kind.TIME))
+    state.settle_scope([(run, seen.in_model(run)) for run, seen in zip(runs, answers, strict=True)])
+    assert {(one.tick, one.report, one.period) for one in state.alive} == {
+        (Tick.TIME, CLOSED_AND_NOT_EMPTY, None), (Tick.TUPLE, CLOSED_AND_NOT_EMPTY, None)
+    }  # fmt: skip
+    assert {one.value("t0") for one in state.alive} == {"⌈(max(1, ts1) − ω)/β⌉·β − 1"}
+    assert "slide_duration" in gaps.refused
+    assert sessions.reports == ((0, 1),)
 
 
 @pytest.mark.soak

@@ -3,8 +3,8 @@
     offsets/b ──▶ tasks ──▶ buckets committed ──▶ _batch=b ──▶ batch=b ──▶ journal ──▶ commits/b
        planned                                     written      in the sink              done
 
-Workers that die alone are replaced and their task is tried again, in the same batch. What dies as a whole is
-started again, and the last batch is executed again: with another degree, since that begins anew.
+Workers that die alone are replaced and their task is tried again, in the same batch. What dies as a whole
+is started again, and its last batch is executed again, with another degree: the script begins anew.
 """
 
 from __future__ import annotations

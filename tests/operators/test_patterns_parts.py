@@ -183,8 +183,8 @@ def test_an_owner_keeps_few_chunks_alive_on_a_long_stream() -> None:
     worker.start()
     buffer.fill(100)
     worker.join()
-    # 100 chunks passed through. A descriptor has at most 16 windows, which lie in 9 of them or 10; while one
-    # is at work, the owner is a few chunks ahead.
+    # 100 chunks passed through. A descriptor has at most 16 windows, which lie in 9 or 10 of them; while
+    # one is at work, the owner is a few chunks ahead.
     assert buffer.highest <= 20
     assert buffer.owner.live == 0
 

@@ -222,21 +222,19 @@ def test_where_state_could_be_lost_an_elastic_query_is_refused(
 # What a controller sees
 
 
-def batch(
-    number: int, *, began: float, seconds: float, step: float, busy: float, **more: int
-) -> BatchMetrics:
-    given = {"degree": 2, "events": 100, "late": 0, "reports": 0, "restored": 0, "read": 0, "written": 0}
-    return BatchMetrics(
-        batch=number, watermark=0, began=began, seconds=seconds, step=step, busy=busy, **(given | more)
-    )
+def batch(number: int, *, began: float, busy: float) -> BatchMetrics:
+    """Three seconds with two instances, a third of it in the step."""
+    counts = {"late": 0, "reports": 0, "restored": 0, "read": 0, "written": 0}
+    times = {"began": began, "seconds": 3.0, "step": 1.0, "busy": busy}
+    return BatchMetrics(batch=number, degree=2, events=100, watermark=0, **counts, **times)
 
 
 def test_utilisation_counts_the_time_that_instances_have_and_not_that_of_the_driver() -> None:
     # batch   0 [ pack | step 1 s | sink ] .1. [ pack | step 1 s | sink ] .1. …waits 4 s… [ … ]
     meter = Meter()
-    meter.add(batch(0, began=0.0, seconds=3.0, step=1.0, busy=1.9), pending=0)
-    meter.add(batch(1, began=3.1, seconds=3.0, step=1.0, busy=1.9), pending=0)
-    meter.add(batch(2, began=10.2, seconds=3.0, step=1.0, busy=1.0), pending=7)
+    meter.add(batch(0, began=0.0, busy=1.9), pending=0)
+    meter.add(batch(1, began=3.1, busy=1.9), pending=0)
+    meter.add(batch(2, began=10.2, busy=1.0), pending=7)
     back_to_back, last = meter.samples[1], meter.samples[2]
     assert back_to_back.utilisation == pytest.approx(0.95)
     assert back_to_back.rate == pytest.approx(100.0)

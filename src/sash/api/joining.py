@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 
 from sash.api.source import Source
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.joins.bound import BoundJoin, BoundSide
+from sash.planner.explanation import VERSION
+from sash.planner.rendering import numbered, printed, require_form, sections
 from sash.runtimes.local.joining import LocalJoin
 from sash.runtimes.local.source import LocalSource
 from sash.semantics import durations
@@ -124,25 +127,38 @@ class JoinQuery:
             raise Unsupported("parallel", shares, "left out on Spark, which has partitions instead")
         return replace(self, runtime=replace(self.runtime, shares=count))
 
-    def explain(self) -> str:
-        """What this join means and how it will be computed. Printed, and returned as text."""
-        text = "\n".join(self._lines())
-        print(text)
-        return text
+    def explain(self, form: Literal["text", "json"] = "text", /) -> str:
+        """What this join means and how it will be computed. As text it is printed and returned, as JSON
+        only returned."""
+        require_form(form)
+        said = self._said()
+        if form == "json":
+            return json.dumps(said, indent=2, ensure_ascii=False)
+        semantics, found, stages = said["semantics"], said["candidates"], said["stages"]
+        return printed(
+            sections(
+                [
+                    ("semantics", [semantics["pairs"], semantics["order"]]),
+                    ("candidates", [f"{found['how']}: {found['why']}"]),
+                    ("stages", numbered(stages)),
+                ]
+            )
+        )
 
-    def _lines(self) -> list[str]:
+    def _said(self) -> dict[str, Any]:
+        """What there is to explain; its keys are those of the JSON, and stay."""
         bound, join = self.bound, self.bound.join
         same = " and ".join(f"left.{key.left} = right.{key.right}" for key in bound.keys) or "any key"
         where = bound.tree or f"where(l, r), which is asked row by row: {bound.why_untraced}"
-        return [
-            "semantics",
-            f"  pairs (l, r) with {same}, |τ_l − τ_r| ≤ {join.within}, and {where}",
-            "  in the order of (max(τ_l, τ_r), arrival of l, arrival of r), each exactly once",
-            "candidates",
-            f"  {bound.strategy.how}: {bound.strategy.why}",
-            "stages",
-            *(f"  {number}. {stage}" for number, stage in enumerate(self.runtime.stages(bound), start=1)),
-        ]
+        return {
+            "version": VERSION,
+            "semantics": {
+                "pairs": f"pairs (l, r) with {same}, |τ_l − τ_r| ≤ {join.within}, and {where}",
+                "order": "in the order of (max(τ_l, τ_r), arrival of l, arrival of r), each exactly once",
+            },
+            "candidates": {"how": bound.strategy.how, "why": bound.strategy.why},
+            "stages": self.runtime.stages(bound),
+        }
 
     def __repr__(self) -> str:
         return f"<sash join within {self.bound.join.within} → {', '.join(self.bound.output.names)}>"

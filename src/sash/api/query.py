@@ -13,11 +13,12 @@ from sash.api.source import Source
 from sash.api.starting import start
 from sash.api.why import NO_KEY, explain_window
 from sash.errors import Unsupported
-from sash.operators.bound import BoundQuery, BoundWhole
+from sash.operators.bound import BoundQuery
 from sash.operators.patterns.allowed import require_allowed
-from sash.operators.patterns.declared import Pattern, require_pattern
-from sash.operators.patterns.stages import described
-from sash.operators.windowers import vectorised
+from sash.operators.patterns.declared import Pattern
+from sash.planner.asked import Auto, require_asked
+from sash.planner.explanation import Explanation
+from sash.planner.rendering import as_text, printed, require_form
 from sash.semantics.durations import DurationLike
 from sash.semantics.run_as import as_engine
 from sash.semantics.secret import Profile
@@ -76,43 +77,28 @@ class WindowQuery:
         """The same query, reported as that engine does; see `Windowed.semantics`."""
         return replace(self, bound=replace(self.bound, query=as_engine(self.bound.query, engine)))
 
-    def parallel(self, pattern: Pattern | Literal["auto"], /) -> WindowQuery:
-        """Compute the same answer with the workers of a pattern: `parallel(sash.WinFarm(4))`."""
-        chosen = require_pattern(pattern)
-        if chosen is not None:
-            require_allowed(chosen, self.bound)
-        return replace(self, source=self.source.parallel(chosen, self.bound))
+    def parallel(self, pattern: Pattern | Auto | Literal["auto"], /) -> WindowQuery:
+        """Compute the same answer with the workers of a pattern: `parallel(sash.WinFarm(4))`. With "auto"
+        the planner chooses; `sash.Auto(hottest=0.9)` tells it what is known of the events."""
+        asked = require_asked(pattern)
+        if not isinstance(asked, Auto):
+            require_allowed(asked, self.bound)
+        return replace(self, source=self.source.parallel(asked, self.bound))
 
     def late(self) -> LateOutput:
         """The events that are in no window, each with the reason, as their own query."""
         return LateOutput(self.source, self.bound)
 
-    def explain(self) -> str:
-        """What this query means and how it will be computed. Printed, and returned as text."""
-        text = "\n".join(self._lines())
-        print(text)
-        return text
+    def explain(self, form: Literal["text", "json"] = "text", /) -> str:
+        """What this query means, how it will be computed and why, what it holds, what would be cheaper.
 
-    def _lines(self) -> list[str]:
-        query, bound = self.bound.query, self.bound
-        lines = ["semantics"]
-        for window in query.windows:
-            lines += [f"  {window.label}  ({window.context.value})", f"    {window.formula}"]
-            if not vectorised(window):
-                lines.append("    evaluated event by event: correct, but slow on large inputs")
-        keys = ", ".join(bound.keys) or "none"
-        lines.append(f"  {query.order.value} order of {bound.time}, by key ({keys})")
-        lines.append("computed over each window")
-        if isinstance(bound, BoundWhole):
-            lines.append(f"  {type(bound.computation).__name__.lower()}: whole windows, anew for each")
-        for name, monoid in bound.aggregates.items():
-            algebra = "commutative" if monoid.commutative else "ordered"
-            lines.append(f"  {name}: {monoid.name}({', '.join(monoid.columns)}), {algebra}")
-        if self.source.pattern is not None:
-            lines += ["pattern", *(f"  {line}" for line in described(self.source.pattern))]
-        lines.append("stages")
-        lines += [f"  {number}. {stage}" for number, stage in enumerate(self.source.stages(bound), start=1)]
-        return lines
+        "text", for people, is printed and returned; "json", for machines, is only returned, with the keys
+        that `sash.planner.explanation` documents.
+        """
+        require_form(form)
+        plan = self.source.plan(self.bound)
+        said = Explanation.of(self.bound, plan, stages=self.source.stages(self.bound, plan))
+        return said.as_json() if form == "json" else printed(as_text(said))
 
     def explain_window(
         self,

@@ -16,7 +16,8 @@ from sash.api.source import Source, source_of
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.applied import Apply, Fold, WholeWindow
 from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
-from sash.operators.patterns.declared import Pattern, require_pattern
+from sash.operators.patterns.declared import Pattern
+from sash.planner.asked import AUTO, Asked, Auto, require_asked
 from sash.runtimes import ddl
 from sash.semantics import durations, windows
 from sash.semantics.durations import Duration, DurationLike
@@ -109,12 +110,11 @@ class Windowed:
     stream: Stream
     query: Query
     rolling: bool = False
-    pattern: Pattern | Literal["auto"] = "auto"
+    pattern: Asked = AUTO
 
-    def parallel(self, pattern: Pattern | Literal["auto"], /) -> Windowed:
+    def parallel(self, pattern: Pattern | Auto | Literal["auto"], /) -> Windowed:
         """Compute what follows with the workers of a pattern; what it cannot compute is refused then."""
-        require_pattern(pattern)
-        return replace(self, pattern=pattern)
+        return replace(self, pattern=require_asked(pattern))
 
     def semantics(self, engine: str | Profile) -> Windowed:
         """Report as that engine does: `semantics("flink")`, or any other profile of `sash.secret`.

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sash.operators.answer import Answer, features, late_rows, reports
 from sash.operators.bound import BoundQuery, BoundRolling
+from sash.operators.early import Early
 from sash.operators.layout import Layout, arrange
 from sash.operators.ranges import Ranges
 from sash.operators.steps import counted
@@ -33,22 +34,29 @@ def answer(
     ordinals: Ints | None = None,
     horizon: int | None = None,
     evaluate: Evaluator = evaluated,
+    early: Early | None = None,
 ) -> Answer:
     """Evaluate a bound query over a table.
 
     `ordinals` are the arrival order of the rows (as they stand, when not given). `horizon` is the greatest
-    time of the whole input, when the table is only a part of it. `evaluate` computes the values of windows.
+    time of the whole input, when the table is only a part of it. `evaluate` computes the values of windows,
+    over panes that `early` folds before, if it is given and the query allows it.
     """
-    known = pc.is_valid(table[bound.time])
-    late = [late_rows(bound, table.filter(pc.invert(known)), "time is null")]
     if ordinals is None:
         ordinals = np.arange(table.num_rows)
-    ordinals = ordinals[known.to_numpy(zero_copy_only=False)]
-    table = table.filter(known)
+    untimed = table.slice(0, 0)
+    if table[bound.time].null_count:
+        known = pc.is_valid(table[bound.time])
+        untimed, table = table.filter(pc.invert(known)), table.filter(known)
+        ordinals = ordinals[known.to_numpy(zero_copy_only=False)]
+    late = [late_rows(bound, untimed, "time is null")]
     times = to_integers(table[bound.time])
-    layout = arrange(table, list(bound.keys), times, ordinals, bound.query.order)
     if horizon is None:
         horizon = int(times.max()) if len(times) else 0
+    folded = early.fold(bound, table, times) if early is not None else None
+    if folded is not None:
+        return Answer(answer(*folded, horizon=horizon, evaluate=evaluate).reports, late[0])
+    layout = arrange(table, list(bound.keys), times, ordinals, bound.query.order)
     if isinstance(bound, BoundRolling):
         lookbacks = [window_ranges(window, layout, horizon=horizon) for window in bound.query.windows]
         told = features(bound, layout, np.arange(table.num_rows), lookbacks, evaluate=evaluate)

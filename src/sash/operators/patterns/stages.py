@@ -111,12 +111,7 @@ def drawn(stages: Graph) -> str:
     return " → ".join(map(str, stages))
 
 
-def described(pattern: Pattern) -> list[str]:
-    """The pattern for `explain()`: its stages at each level, and which one runs."""
-    declared = graph(pattern)
-    lines = [f"{pattern}: {pattern.workers} worker{'s' * (pattern.workers > 1)}"]
-    for level in (0, 1, 2):
-        stages = fused(declared, level=level)
-        threads = sum(stage.degree for stage in stages)
-        lines.append(f"  level {level}: {drawn(stages)}  ({threads} in all)")
-    return [*lines, "  what runs is level 2; answers come in order of key, window and identifier"]
+def levels_of(pattern: Pattern) -> list[str]:
+    """The stages at each level, drawn and counted; what runs is the last."""
+    graphs = [fused(graph(pattern), level=level) for level in (0, 1, 2)]
+    return [f"{drawn(stages)}  ({sum(stage.degree for stage in stages)} in all)" for stages in graphs]

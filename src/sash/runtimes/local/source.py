@@ -10,9 +10,17 @@ import pyarrow as pa
 from sash.operators.answer import Answer
 from sash.operators.bound import BoundQuery
 from sash.operators.bounded import answer
-from sash.operators.patterns.declared import Pattern
+from sash.operators.early import Early
+from sash.operators.patterns.declared import WinMapReduce
 from sash.operators.patterns.evaluate import evaluator, workers_of
 from sash.operators.steps import watched
+from sash.operators.values import Evaluator
+from sash.planner.asked import AUTO, Asked, Auto, available_cores
+from sash.planner.constants import costs
+from sash.planner.facts import Facts
+from sash.planner.plan import Plan, make_plan
+from sash.planner.sampling import counted
+from sash.planner.trial import TRIAL, TriedFirst
 from sash.runtimes.progress import Reading, shown
 
 
@@ -22,8 +30,8 @@ class LocalSource:
 
     table: pa.Table
     form: str = "arrow"
-    pattern: Pattern | None = None
-    """Who computes the windows; None: this thread."""
+    asked: Asked = AUTO
+    """Who computes the windows, or the wish that the planner says."""
 
     bounded = True
 
@@ -57,10 +65,32 @@ class LocalSource:
 
     def _answer(self, bound: BoundQuery, columns: list[str]) -> Answer:
         with watched() as steps, shown("windows", lambda: Reading(steps.share)):
-            return answer(bound, self.table.select(columns), evaluate=evaluator(self.pattern))
+            return answer(
+                bound, self.table.select(columns), evaluate=self._evaluator(bound), early=self._early
+            )
 
-    def parallel(self, pattern: Pattern | None, bound: BoundQuery) -> LocalSource:
-        return replace(self, pattern=pattern)
+    @property
+    def _early(self) -> Early | None:
+        """Who folds panes before events are arranged: nobody, under a pattern that hands out events by key
+        or by window."""
+        if isinstance(self.asked, Auto):
+            return Early(self.asked.cores or available_cores())
+        return Early(self.asked.map) if isinstance(self.asked, WinMapReduce) else None
+
+    def parallel(self, asked: Asked, bound: BoundQuery) -> LocalSource:
+        return replace(self, asked=asked)
+
+    def plan(self, bound: BoundQuery) -> Plan:
+        known = self.asked if isinstance(self.asked, Auto) else AUTO
+        cores = known.cores or available_cores()
+        facts = Facts.of(bound, counted(bound, self.table, known), where="process", cores=cores)
+        return make_plan(bound, facts, costs(), asked=self.asked)
+
+    def _evaluator(self, bound: BoundQuery) -> Evaluator:
+        if not isinstance(self.asked, Auto):
+            return evaluator(self.asked)
+        plan = self.plan(bound)
+        return TriedFirst(plan.facts, costs()) if plan.facts.whole else evaluator(plan.pattern)
 
     def frame(self, reports: pa.Table) -> Any:
         """An answer in the form of the input."""
@@ -78,8 +108,12 @@ class LocalSource:
     def late_dataframe(self, bound: BoundQuery) -> Any:
         return self.frame(self.collect_late(bound))
 
-    def stages(self, bound: BoundQuery) -> list[str]:
-        return ["group by key and sort", "windows: ranges of events", *workers_of(self.pattern, bound)]
+    def stages(self, bound: BoundQuery, plan: Plan) -> list[str]:
+        stages = ["group by key and sort", "windows: ranges of events"]
+        if plan.facts.whole and not plan.forced and plan.facts.cores > 1:
+            here = f"compute each window, here for the first {TRIAL:g} s; the rest in worker processes if"
+            return [*stages, f"{here} that pays, which is known by then"]
+        return [*stages, *workers_of(plan.pattern, bound)]
 
 
 def _plain(table: pa.Table) -> pa.Table:

@@ -23,6 +23,7 @@ from pyspark.sql.types import StructType
 
 from sash.errors import ArgumentError
 from sash.operators.bound import BoundQuery
+from sash.planner.plan import Plan
 from sash.runtimes.spark import columns as by_position
 from sash.runtimes.spark.columns import BUCKET
 from sash.runtimes.spark.files import located, partition_values
@@ -72,8 +73,8 @@ class FileSource(StreamingSource):
 
     files: ParquetStream = field(kw_only=True)
 
-    def stages(self, bound: BoundQuery) -> list[str]:
-        return ["read the files of each batch with pyarrow", *super().stages(bound)]
+    def stages(self, bound: BoundQuery, plan: Plan) -> list[str]:
+        return ["read the files of each batch with pyarrow", *super().stages(bound, plan)]
 
     def packed(self, stage: Stage) -> DataFrame:
         reader = ParquetReader(

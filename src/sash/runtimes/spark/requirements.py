@@ -25,6 +25,12 @@ def require_streaming(spark: SparkSession, *, chained: bool) -> None:
         )
 
 
+def task_slots(spark: SparkSession) -> int:
+    """How many tasks run at a time; over Spark Connect, which does not say, how many are asked for."""
+    context = None if type(spark).__module__.startswith("pyspark.sql.connect") else spark.sparkContext
+    return shuffle_partitions(spark) if context is None else context.defaultParallelism
+
+
 def shuffle_partitions(spark: SparkSession) -> int:
     return int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
 

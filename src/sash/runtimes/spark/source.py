@@ -19,16 +19,26 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from sash.operators.answer import Answer
 from sash.operators.bound import BoundQuery
-from sash.operators.patterns.declared import Pattern
+from sash.planner.asked import AUTO, Asked, Auto
+from sash.planner.constants import costs
+from sash.planner.facts import Facts
+from sash.planner.plan import Plan, make_plan
+from sash.planner.sampling import SAMPLE, assumed, seen
 from sash.runtimes.spark import columns as by_position
 from sash.runtimes.spark.bucket import BucketQuery
 from sash.runtimes.spark.columns import BUCKET, HASH, HORIZON, ORDINAL, arrow_schema, quoted
 from sash.runtimes.spark.parquet_stream import ParquetStream
 from sash.runtimes.spark.patterns.active import sent_to_workers
 from sash.runtimes.spark.patterns.agnostic import handed_to_workers
-from sash.runtimes.spark.patterns.plan import is_agnostic, plan_of, require_possible, stages_of
+from sash.runtimes.spark.patterns.plan import (
+    impossible,
+    is_agnostic,
+    plan_of,
+    require_possible,
+    stages_of,
+)
 from sash.runtimes.spark.progress import jobs_shown
-from sash.runtimes.spark.requirements import shuffle_partitions
+from sash.runtimes.spark.requirements import shuffle_partitions, task_slots
 from sash.runtimes.spark.streaming import BUCKETS_PER_PARTITION, StreamingSource
 from sash.semantics.windows import SlideByTimeWindow
 
@@ -38,8 +48,8 @@ class SparkSource:
     """A static DataFrame."""
 
     df: DataFrame
-    pattern: Pattern | None = None
-    """How windows are spread over tasks; None: by buckets of keys."""
+    asked: Asked = AUTO
+    """How windows are spread over tasks, or the wish that the planner says."""
 
     bounded = True
 
@@ -61,10 +71,21 @@ class SparkSource:
         schema = pa.schema([self.schema.field(name) for name in columns])
         return self.df.select(*map(quoted, columns)).toArrow().cast(schema)
 
-    def parallel(self, pattern: Pattern | None, bound: BoundQuery) -> SparkSource:
-        if pattern is not None:
-            require_possible(pattern, bound)
-        return replace(self, pattern=pattern)
+    def parallel(self, asked: Asked, bound: BoundQuery) -> SparkSource:
+        if not isinstance(asked, Auto):
+            require_possible(asked, bound)
+        return replace(self, asked=asked)
+
+    def plan(self, bound: BoundQuery) -> Plan:
+        known = self.asked if isinstance(self.asked, Auto) else AUTO
+        events = assumed(bound, known)
+        if known.sample:
+            columns = [quoted(name) for name in (bound.time, *bound.keys)]
+            first = self.df.select(*columns).limit(SAMPLE).toArrow()
+            events = seen(bound, first, known)
+        cores = known.cores or task_slots(self.df.sparkSession)
+        facts = Facts.of(bound, events, where="spark batch", cores=cores)
+        return make_plan(bound, facts, costs(), asked=self.asked, refuse=impossible)
 
     def collect(self, bound: BoundQuery) -> pa.Table:
         return self._collected(self.dataframe(bound)).cast(bound.output)
@@ -77,23 +98,24 @@ class SparkSource:
             return df.toArrow()
 
     def dataframe(self, bound: BoundQuery) -> DataFrame:
-        if self.pattern is None:
+        pattern = self.plan(bound).pattern
+        if pattern is None:
             return self._windowed(bound, bound.columns, bound.output, lambda said: said.reports)
         query = BucketQuery(bound, tuple(bound.columns))
-        if is_agnostic(self.pattern):
+        if is_agnostic(pattern):
             rows = self._rows(query, self._bucket(bound))
-            return handed_to_workers(rows, query, workers=self.pattern.workers)
+            return handed_to_workers(rows, query, workers=pattern.workers)
         rows = self._rows(query, by_position.key_hash(bound).cast("long").alias(HASH))
-        return sent_to_workers(rows, query, plan_of(self.pattern))
+        return sent_to_workers(rows, query, plan_of(pattern))
 
     def late_dataframe(self, bound: BoundQuery) -> DataFrame:
         return self._windowed(bound, bound.schema.names, bound.late_output, lambda said: said.late)
 
-    def stages(self, bound: BoundQuery) -> list[str]:
+    def stages(self, bound: BoundQuery, plan: Plan) -> list[str]:
         keys = ", ".join(bound.keys) or "one bucket: no key"
         select = f"select {len(bound.columns)} columns"
-        if self.pattern is not None:
-            return [select, *stages_of(self.pattern, keys)]
+        if plan.pattern is not None:
+            return [select, *stages_of(plan.pattern, keys)]
         return [select, f"shuffle by bucket of ({keys})", "window and fold in Arrow"]
 
     def _windowed(

@@ -20,16 +20,20 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from sash.errors import Unsupported
 from sash.operators.bound import BoundQuery
-from sash.operators.patterns.declared import Pattern
 from sash.operators.streaming import PanedOperator
 from sash.operators.streaming.protocol import StreamOperator
+from sash.planner.asked import AUTO, Asked, Auto
+from sash.planner.constants import costs
+from sash.planner.facts import Facts
+from sash.planner.plan import Plan, make_plan
+from sash.planner.sampling import assumed
 from sash.runtimes.spark import columns as by_position
 from sash.runtimes.spark.buckets import bucket_ids
 from sash.runtimes.spark.clock import Clock
 from sash.runtimes.spark.columns import BUCKET, arrow_schema
 from sash.runtimes.spark.packing import ANSWERED, COUNTS, NEWEST_AT, PACKED, PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.processor import WindowProcessor
-from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions
+from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions, task_slots
 from sash.runtimes.spark.stage import Output, Stage
 from sash.runtimes.spark.upstream import NEWEST, NEWEST_TICK, Upstream
 
@@ -47,7 +51,6 @@ class StreamingSource:
     """What keeps the windows of a bucket; None: whatever suits the query."""
 
     bounded = False
-    pattern = None
 
     @property
     def schema(self) -> pa.Schema:
@@ -65,15 +68,20 @@ class StreamingSource:
     def late_dataframe(self, bound: BoundQuery) -> DataFrame:
         return self._windowed(bound, "late")
 
-    def parallel(self, pattern: Pattern | None, bound: BoundQuery) -> StreamingSource:
-        if pattern is None:
+    def plan(self, bound: BoundQuery) -> Plan:
+        cores = task_slots(self.df.sparkSession)
+        facts = Facts.of(bound, assumed(bound, AUTO), where="spark streaming", cores=cores)
+        return make_plan(bound, facts, costs(), asked=AUTO)
+
+    def parallel(self, asked: Asked, bound: BoundQuery) -> StreamingSource:
+        if isinstance(asked, Auto):
             return self
         raise Unsupported(
-            "pattern", str(pattern), "'auto' for a streaming DataFrame",
+            "pattern", str(asked), "'auto' for a streaming DataFrame",
             hint="There a bucket of keys is one worker; Spark spreads the buckets over its tasks.",
         )  # fmt: skip
 
-    def stages(self, bound: BoundQuery) -> list[str]:
+    def stages(self, bound: BoundQuery, plan: Plan) -> list[str]:
         upstream, partitions = Upstream.of(self.df), shuffle_partitions(self.df.sparkSession)
         delay = f"a delay of {bound.query.delay}"
         kept = f"the stream's own watermark, and {delay}" if upstream.columns else delay

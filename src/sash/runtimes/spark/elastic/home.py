@@ -97,7 +97,7 @@ def require_reachable(spark: SparkSession, store: str, checkpoint: str) -> None:
             "store", store, "a Redis server where Spark runs on several hosts",
             hint="An LMDB store is one host's: sash.Elastic(store='redis://…').",
         )  # fmt: skip
-    if located(checkpoint)[0].type_name != "local":
+    if "://" in checkpoint and not checkpoint.startswith("file:"):
         raise Unsupported(
             "checkpoint", checkpoint, "a local path for store='lmdb'",
             hint="sash.Elastic(store='redis://…') leaves the checkpoint where it is.",

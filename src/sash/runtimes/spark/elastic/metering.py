@@ -58,7 +58,7 @@ def told_by(stepped: pa.Table) -> dict[str, Any]:
     """The counts of a step, and its times."""
     tasks = stepped.filter(pc.field(TASK) != NO_TASK)
     counts = {count: pc.sum(stepped[count]).as_py() for count in COUNTS}
-    took = pc.max(tasks[ENDED]).as_py() - pc.min(tasks[BEGAN]).as_py()
+    took = (pc.max(tasks[ENDED]).as_py() or 0.0) - (pc.min(tasks[BEGAN]).as_py() or 0.0)
     return counts | {"degree": tasks.num_rows, "step": took, "busy": pc.sum(tasks[BUSY]).as_py()}
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
@@ -54,9 +54,11 @@ class ElasticRun:
             journal = Journal(store, self.description, epoch=epoch)
             packed.persist()
             try:
-                newest = max(journal.newest, _newest(packed))
+                stamps = to_integers(packed.select(NEWEST_AT).toArrow()[NEWEST_AT])
+                newest = max([journal.newest, *stamps.tolist()])
                 before, after = self._watermark(journal.newest), self._watermark(newest)
-                told = self._answered(packed, epoch, before, after)
+                blocks = packed if len(stamps) else self._no_blocks(packed.sparkSession)
+                told = self._answered(blocks, epoch, before, after)
             finally:
                 packed.unpersist()
             journal.commit(newest)
@@ -79,12 +81,17 @@ class ElasticRun:
         delay = self.stage.clock.spark_delay(self.stage.bound.query.delay.length)
         return self.stage.clock.watermark(newest // 1000 - int(delay.split()[0]))
 
-    def _answered(self, packed: DataFrame, epoch: int, before: int, after: int) -> dict[str, Any]:
+    def _no_blocks(self, spark: SparkSession) -> DataFrame:
+        """A row for each bucket: where there are none at all, Spark would leave out the step."""
+        buckets = spark.range(0, len(self.stage.buckets), 1, 1)
+        return buckets.select(F.col("id").alias(PACKED_BUCKET), F.lit(b"").alias(PAYLOAD))
+
+    def _answered(self, blocks: DataFrame, epoch: int, before: int, after: int) -> dict[str, Any]:
         """Step and sink; what the step tells of itself."""
         degree = self.elastic.degree(list(self.meter.samples))
-        step = Step(self.stage, self._home(packed), epoch, degree, before, after)
+        step = Step(self.stage, self._home(blocks), epoch, degree, before, after)
         stepped = (
-            packed.select(PACKED_BUCKET, PAYLOAD)
+            blocks.select(PACKED_BUCKET, PAYLOAD)
             .repartitionById(degree, F.col(PACKED_BUCKET).cast("int"))
             .sortWithinPartitions(PACKED_BUCKET)
             .mapInArrow(step, STEPPED)
@@ -105,12 +112,6 @@ class ElasticRun:
     def _pending(self) -> int:
         progress = None if self.query is None else self.query.lastProgress
         return 0 if progress is None else behind(progress.sources)
-
-
-def _newest(packed: DataFrame) -> int:
-    """The greatest time among the blocks, in the microseconds of `Clock.stamp`; 0 when there is none."""
-    stamps = to_integers(packed.select(NEWEST_AT).toArrow()[NEWEST_AT])
-    return int(stamps.max()) if len(stamps) else 0
 
 
 class ElasticQuery:

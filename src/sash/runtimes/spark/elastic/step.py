@@ -123,6 +123,6 @@ def _by_bucket(batches: Iterable[pa.RecordBatch], mine: list[int]) -> Iterator[t
     )
     for bucket, blocks in groupby(rows, key=lambda row: row[0]):
         del idle[bucket]
-        yield bucket, [payload for _, payload in blocks]
+        yield bucket, [payload for _, payload in blocks if payload.size]
     for bucket in idle:
         yield bucket, []

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sash.errors import Unsupported
+from sash.errors import SashError, Unsupported
 from sash.operators.bound import BoundQuery, BoundRolling
 from sash.operators.panes import Panes, clock_windows
 from sash.operators.patterns.declared import Farm, KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce
@@ -75,6 +75,15 @@ def stages_of(pattern: Pattern, keys: str) -> list[str]:
         f"{route.windows} of windows",
         f"window and fold in {route.workers} tasks",
     ]
+
+
+def impossible(pattern: Pattern, bound: BoundQuery) -> SashError | None:
+    """Why a static DataFrame cannot do this; None when it can."""
+    try:
+        require_possible(pattern, bound)
+    except SashError as reason:
+        return reason
+    return None
 
 
 def require_possible(pattern: Pattern, bound: BoundQuery) -> None:

@@ -1,0 +1,147 @@
+"""What the user could change to make a query cheaper: one rule a function, one sentence a finding.
+
+A rule says something only where the change would help this query on this runtime; a query that is as cheap
+as it can be gets no advice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import gcd
+
+from sash.operators.bound import BoundQuery, BoundRolling
+from sash.operators.panes import Panes, clock_windows
+from sash.operators.streaming import PanedOperator
+from sash.planner.facts import Facts
+from sash.planner.plan import Plan
+from sash.semantics.durations import format_length
+from sash.semantics.run_as import EngineWindow
+from sash.semantics.windows import CountWindow, TimeWindow
+
+Rule = Callable[[BoundQuery, Plan], Iterator[str]]
+
+
+def advice(bound: BoundQuery, plan: Plan) -> list[str]:
+    """What would make it cheaper, the greatest gain first."""
+    return [sentence for rule in RULES for sentence in rule(bound, plan)]
+
+
+def _whole_windows(bound: BoundQuery, plan: Plan) -> Iterator[str]:
+    if plan.facts.whole:
+        yield (
+            f".{plan.facts.whole}(…) computes each window anew, so that its cost grows with the overlap; "
+            "what can be said as lift, combine and lower (@sash.monoid) is folded once for all windows"
+        )
+
+
+def _by_definition(bound: BoundQuery, plan: Plan) -> Iterator[str]:
+    for cut in plan.facts.cuts:
+        if not cut.on_columns:
+            yield (
+                f"{cut.label} is evaluated event by event; a time, count or session window that says the "
+                "same is found on columns"
+            )
+
+
+def _interpreted(bound: BoundQuery, plan: Plan) -> Iterator[str]:
+    for name, monoid in bound.aggregates.items():
+        if not _is_compiled(name, plan.facts):
+            yield (
+                f"{name} ({monoid.name}) is interpreted, because its elements or columns are not numbers; "
+                "one over numbers is machine code"
+            )
+
+
+def _is_compiled(name: str, facts: Facts) -> bool:
+    return next(monoid.compiled for monoid in facts.algebra if monoid.name == name)
+
+
+def _order(bound: BoundQuery, plan: Plan) -> Iterator[str]:
+    """On Spark, what commutes is folded before the shuffle, or kept as panes."""
+    if plan.facts.where == "process" or not clock_windows(bound) or isinstance(bound, BoundRolling):
+        return
+    ordered = [name for name, monoid in bound.aggregates.items() if not monoid.commutative]
+    if ordered:
+        panes = "kept as panes" if plan.facts.where == "spark streaming" else "folded before the shuffle"
+        yield (
+            f"{', '.join(ordered)}: not declared commutative; if a ⊕ b = b ⊕ a for all elements, declare "
+            f"commutative=True, and events are {panes}"
+        )
+
+
+def _slides(bound: BoundQuery, plan: Plan) -> Iterator[str]:
+    """Panes are as long as the slide if the slide divides the size."""
+    if not _pays_for_panes(bound, plan):
+        return
+    for window in bound.query.windows:
+        asked = window.asked if isinstance(window, EngineWindow) else window
+        if isinstance(asked, TimeWindow | CountWindow):
+            pane = gcd(asked.size, asked.slide)
+            if pane < min(asked.size, asked.slide):
+                size, slide, short = (_length(asked, n) for n in (asked.size, asked.slide, pane))
+                yield (
+                    f"{window.label}: a slide of {slide} does not divide {size}, so that panes are only "
+                    f"{short} long; with one that does there would be fewer"
+                )
+
+
+def _pays_for_panes(bound: BoundQuery, plan: Plan) -> bool:
+    if plan.facts.where == "process":
+        return plan.pattern is not None and "PaneFarm" in str(plan.pattern)
+    return Panes.of(bound) is not None
+
+
+def _length(window: TimeWindow | CountWindow, number: int) -> str:
+    if isinstance(window, TimeWindow):
+        return format_length(number, window.unit)
+    return f"{number:,} event{'s' * (number > 1)}"
+
+
+def _corrections(bound: BoundQuery, plan: Plan) -> Iterator[str]:
+    """Queries that correct themselves keep events where others keep panes."""
+    query = bound.query
+    if plan.facts.where != "spark streaming" or Panes.of(bound) is None or PanedOperator.suits(bound):
+        return
+    causes = {
+        "allowed_lateness": query.allowed_lateness.length > 0,
+        f"emit={str(query.emit)!r}": query.emit.early,
+        "empty=True": query.empty,
+    }
+    given = " and ".join(name for name, there in causes.items() if there)
+    yield f"without {given} the state would hold panes instead of events; a longer delay may do as well"
+
+
+def _no_key(bound: BoundQuery, plan: Plan) -> Iterator[str]:
+    if plan.facts.where == "spark streaming" and not bound.keys:
+        yield "a stream without a key is one bucket, which one task computes; with a key there are many"
+
+
+def _unknown_skew(bound: BoundQuery, plan: Plan) -> Iterator[str]:
+    unknown = plan.facts.events.known == "assumed" and not plan.forced
+    if plan.facts.where == "spark batch" and plan.pattern is None and bound.keys and unknown:
+        yield (
+            "if one key has most of the rows, say so with .parallel(sash.Auto(hottest=0.9)), or let a "
+            "small job look with .parallel(sash.Auto(sample=True))"
+        )
+
+
+def _forced(bound: BoundQuery, plan: Plan) -> Iterator[str]:
+    if not plan.forced:
+        return
+    best = min(plan.candidates, key=lambda one: one.seconds)
+    if best.seconds < plan.chosen.seconds / 1.5:
+        times = plan.chosen.seconds / best.seconds
+        yield f"{best.name} is estimated to be {times:.1f} times as fast as {plan.chosen.name}"
+
+
+RULES: tuple[Rule, ...] = (
+    _forced,
+    _whole_windows,
+    _by_definition,
+    _interpreted,
+    _order,
+    _corrections,
+    _no_key,
+    _unknown_skew,
+    _slides,
+)

@@ -1,0 +1,69 @@
+"""Which algorithm folds the windows of a plan, and where panes are folded.
+
+    range fold            two stacks over events that are all there: one combine an event and one a window,
+                          two an event where windows overlap; all keys in one call
+    panes, range fold     events into panes first, once; then the same over panes
+    panes in a tree       on a stream: panes as events arrive, the past in ever coarser cells
+    recalculate           whole windows handed to a function: anew for each
+
+The algebra decides: what is not commutative is never folded out of order, what has no combine is
+recalculated, and what does not fit columns is folded by the same algorithm, but interpreted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sash.operators.bound import BoundQuery
+from sash.operators.patterns.declared import Farm, PaneFarm, WinMapReduce
+from sash.operators.streaming import PanedOperator
+from sash.planner.plan import Plan
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """How values are computed."""
+
+    name: str
+    how: str
+    panes: str
+    """Where panes are folded; "nowhere" when they are not."""
+    interpreted: tuple[str, ...]
+    """The aggregates whose combines are calls of Python."""
+
+
+def algorithm_of(bound: BoundQuery, plan: Plan) -> Algorithm:
+    """What folds the windows of this plan."""
+    slow = tuple(monoid.name for monoid in plan.facts.algebra if not monoid.compiled)
+    fold = "two stacks over ranges" + ("" if slow else ", all keys in one call of machine code")
+    if plan.facts.whole:
+        return Algorithm("recalculate", "each window anew, by the function that was given", "nowhere", ())
+    if plan.facts.where == "spark streaming":
+        return _streaming(bound, fold, slow)
+    inner = plan.pattern.held if isinstance(plan.pattern, Farm) else plan.pattern
+    folds = isinstance(inner, PaneFarm | WinMapReduce)
+    if plan.facts.where == "spark batch" and folds:
+        where = "before the shuffle, where rows lie"
+        return Algorithm("panes, then range fold", f"events into panes, then {fold}", where, slow)
+    if isinstance(inner, PaneFarm):
+        where = "once, before the windows that share them"
+        return Algorithm("panes, then range fold", f"events into panes, then {fold}", where, slow)
+    if isinstance(inner, WinMapReduce):
+        how = f"{fold}, of each partition, then one combine a partition"
+        return Algorithm("range fold of partitions", how, "nowhere", slow)
+    overlap = any(cut.overlapping for cut in plan.facts.cuts)
+    combines = "two combines an event" if overlap else "one combine an event"
+    return Algorithm("range fold", f"{fold}: {combines} and one a window", "nowhere", slow)
+
+
+def _streaming(bound: BoundQuery, fold: str, slow: tuple[str, ...]) -> Algorithm:
+    if PanedOperator.suits(bound):
+        return Algorithm(
+            "panes in a tree",
+            "events into panes as they arrive, the past in cells of 16, 256, 4,096 … panes: what a batch "
+            "reads and writes grows with the logarithm of the window",
+            "after the shuffle, because only the stateful step knows which events are late",
+            slow,
+        )
+    how = f"{fold}, over the events that are kept, for the windows that close"
+    return Algorithm("range fold", how, "nowhere", slow)

@@ -1,0 +1,182 @@
+"""What `explain()` knows, as data: `explain("json")` is this, and the text is drawn from it.
+
+Keys of the JSON object are the names of the fields below, level by level. They stay: a field may be added,
+none changes its meaning or goes while `version` is 1.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from sash.operators.bound import BoundQuery
+from sash.operators.patterns.stages import levels_of
+from sash.planner.advice import advice
+from sash.planner.algorithm import Algorithm, algorithm_of
+from sash.planner.candidates import Forbidden
+from sash.planner.facts import Facts
+from sash.planner.plan import Plan
+from sash.planner.state import State, state_of
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class WindowSaid:
+    """One window of the query: what it means."""
+
+    label: str
+    kind: str
+    context: str
+    """Its class: context-free, forward-context-free or forward-context-aware."""
+    formula: str
+    overlap: float
+    """How many windows hold an event."""
+    on_columns: bool
+    """Whether its ends are found on columns; otherwise by its definition."""
+
+
+@dataclass(frozen=True)
+class AggregateSaid:
+    """One aggregate: its algebra."""
+
+    name: str
+    monoid: str
+    columns: tuple[str, ...]
+    commutative: bool
+    invertible: bool
+    compiled: bool
+
+
+@dataclass(frozen=True)
+class CandidateSaid:
+    """A pattern that could compute the query, and its estimated cost."""
+
+    pattern: str
+    seconds: float
+    dearest: str
+    """The step that takes most of it."""
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class PatternSaid:
+    """Who computes the windows, and why."""
+
+    name: str
+    workers: int | None
+    """None: as many as Spark has tasks."""
+    forced: bool
+    why: str
+    candidates: tuple[CandidateSaid, ...]
+    forbidden: tuple[Forbidden, ...]
+    measured: bool
+    """Whether the estimates are from constants that were measured on this machine."""
+    levels: tuple[str, ...]
+    """The stage graph as declared, and after each level of fusion; the last is what runs."""
+
+
+@dataclass(frozen=True)
+class EventsSaid:
+    """What the plan takes the events to be, and how that is known."""
+
+    rows: int
+    keys: int
+    hottest: float
+    known: str
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A query: what it means, how it is computed, what it holds, and what would be cheaper."""
+
+    version: int
+    runtime: str
+    order: str
+    time: str
+    keys: tuple[str, ...]
+    windows: tuple[WindowSaid, ...]
+    whole: str | None
+    """"apply" or "fold", when whole windows go to a function."""
+    aggregates: tuple[AggregateSaid, ...]
+    events: EventsSaid
+    cores: int
+    algorithm: Algorithm
+    pattern: PatternSaid
+    stages: tuple[str, ...]
+    state: State
+    state_bytes: int | None
+    """Of a key; null where that depends on how many events come."""
+    advice: tuple[str, ...]
+
+    @classmethod
+    def of(cls, bound: BoundQuery, plan: Plan, *, stages: Sequence[str]) -> Explanation:
+        facts, query = plan.facts, bound.query
+        state = state_of(bound, facts)
+        return cls(
+            version=VERSION,
+            runtime=facts.where,
+            order=query.order.value,
+            time=bound.time,
+            keys=bound.keys,
+            windows=_windows(bound, facts),
+            whole=facts.whole,
+            aggregates=_aggregates(bound, facts),
+            events=EventsSaid(
+                facts.events.rows, facts.events.keys, round(facts.events.hottest, 4), facts.events.known
+            ),
+            cores=facts.cores,
+            algorithm=algorithm_of(bound, plan),
+            pattern=_pattern(plan),
+            stages=tuple(stages),
+            state=state,
+            state_bytes=state.bytes,
+            advice=tuple(advice(bound, plan)),
+        )
+
+    def as_json(self) -> str:
+        return json.dumps(asdict(self), indent=2, ensure_ascii=False)
+
+
+def _windows(bound: BoundQuery, facts: Facts) -> tuple[WindowSaid, ...]:
+    return tuple(
+        WindowSaid(
+            window.label,
+            type(window).__name__.removesuffix("Window").lower(),
+            window.context.value,
+            window.formula,
+            cut.overlap,
+            cut.on_columns,
+        )
+        for window, cut in zip(bound.query.windows, facts.cuts, strict=True)
+    )
+
+
+def _aggregates(bound: BoundQuery, facts: Facts) -> tuple[AggregateSaid, ...]:
+    return tuple(
+        AggregateSaid(
+            name, monoid.name, monoid.columns, monoid.commutative, monoid.invertible, algebra.compiled
+        )
+        for (name, monoid), algebra in zip(bound.aggregates.items(), facts.algebra, strict=True)
+    )
+
+
+def _pattern(plan: Plan) -> PatternSaid:
+    levels: tuple[str, ...] = ()
+    if plan.pattern is not None:
+        levels = tuple(levels_of(plan.pattern))
+    costed = tuple(
+        CandidateSaid(one.name, one.seconds, one.dearest.what, one.pattern == plan.pattern)
+        for one in plan.candidates
+    )
+    return PatternSaid(
+        name=plan.chosen.name,
+        workers=None if plan.pattern is None else plan.pattern.workers,
+        forced=plan.forced,
+        why=plan.why,
+        candidates=costed,
+        forbidden=plan.forbidden,
+        measured=plan.measured,
+        levels=levels,
+    )

@@ -1,0 +1,190 @@
+"""What a plan depends on, as numbers: the events, how windows cut them, the algebra, and the machine.
+
+    overlap   how many windows hold an event:      W / S
+    windows   how many there are:                  over all keys, those that hold events
+    panes     how many pieces no window cuts:      of gcd(W, S), or none when the windows are not tiled
+
+Numbers of windows and panes are estimates: they take events to be spread evenly over keys and time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+from typing import Literal
+
+from sash.aggregation.monoid import Monoid
+from sash.operators.bound import BoundQuery, BoundWhole
+from sash.operators.folder import compiles
+from sash.operators.inputs import kind_of
+from sash.operators.windowers import vectorised
+from sash.semantics.run_as import EngineWindow
+from sash.semantics.window import Context, Window
+from sash.semantics.windows import (
+    CountWindow,
+    CumulateWindow,
+    SlideByTimeWindow,
+    SlideByTupleWindow,
+    TimeWindow,
+)
+
+Where = Literal["process", "spark batch", "spark streaming"]
+Known = Literal["counted", "sampled", "given", "assumed"]
+
+DENSE = 100.0
+"""Events of one key in one pane, where neither the number of events nor their span is known."""
+FEW = 10.0
+"""Events in a window whose ends depend on the data."""
+
+
+@dataclass(frozen=True)
+class Events:
+    """What is known of the input."""
+
+    rows: int
+    keys: int
+    hottest: float
+    """The share of the events that the key with the most has."""
+    span: int | None = None
+    """From the first time to the last; None: not known."""
+    known: Known = "assumed"
+
+    @property
+    def each(self) -> float:
+        """Events of a key."""
+        return max(1.0, self.rows / max(1, self.keys))
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How one window of the query cuts the events."""
+
+    label: str
+    context: Context
+    overlap: float
+    windows: float
+    panes: float | None
+    on_columns: bool
+
+    @property
+    def overlapping(self) -> bool:
+        return self.overlap > 1
+
+
+@dataclass(frozen=True)
+class Algebra:
+    """What is known of one aggregate."""
+
+    name: str
+    commutative: bool
+    invertible: bool
+    fields: int
+    """Of an element."""
+    compiled: bool
+
+    @classmethod
+    def of(cls, name: str, monoid: Monoid, bound: BoundQuery) -> Algebra:
+        fast = compiles(monoid, bound.schema)
+        kinds = tuple(kind_of(bound.schema.field(column).type) for column in monoid.columns)
+        element = monoid.bind(kinds).identity() if fast else None
+        fields = len(element) if isinstance(element, tuple) else 1
+        return cls(name, monoid.commutative, monoid.invertible, fields, fast)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All that a plan depends on, but for the constants of the machine."""
+
+    where: Where
+    cores: int
+    events: Events
+    cuts: tuple[Cut, ...]
+    algebra: tuple[Algebra, ...]
+    columns: int
+    """How many columns are read."""
+    whole: Literal["apply", "fold"] | None = None
+    """How whole windows are handed to a user's function; None: aggregates."""
+    function: float | None = None
+    """Seconds that this function takes for a window; None: not known."""
+
+    @property
+    def decomposable(self) -> bool:
+        """Whether windows are folds of panes."""
+        return self.whole is None and all(cut.panes is not None for cut in self.cuts)
+
+    @classmethod
+    def of(
+        cls, bound: BoundQuery, events: Events, *, where: Where, cores: int, function: float | None = None
+    ) -> Facts:
+        whole = None
+        if isinstance(bound, BoundWhole):
+            whole = type(bound.computation).__name__.lower()
+        return cls(
+            where=where,
+            cores=cores,
+            events=events,
+            cuts=tuple(cut_of(window, events) for window in bound.query.windows),
+            algebra=tuple(Algebra.of(name, m, bound) for name, m in bound.aggregates.items()),
+            columns=len(bound.columns),
+            whole="fold" if whole == "fold" else "apply" if whole else None,
+            function=function,
+        )
+
+
+def cut_of(window: Window, events: Events) -> Cut:
+    """How a window cuts events that are spread evenly.
+
+    >>> from sash.semantics.windows import time
+    >>> cut = cut_of(time(10, 4), Events(rows=1000, keys=2, hottest=0.5, span=100))
+    >>> cut.overlap, cut.windows, cut.panes
+    (2.5, 54.5, 101.0)
+    """
+    asked = window.asked if isinstance(window, EngineWindow) else window
+    overlap, windows, panes = _counts(asked, events)
+    tiled = None if isinstance(window, EngineWindow) else panes
+    return Cut(window.label, window.context, overlap, windows, tiled, vectorised(window))
+
+
+def _counts(window: Window, events: Events) -> tuple[float, float, float | None]:
+    """Overlap, windows, panes."""
+    rows, keys = float(events.rows), float(max(1, events.keys))
+    match window:
+        case CountWindow():
+            panes = rows / gcd(window.size, window.slide)
+            return window.size / window.slide, rows / window.slide + keys / 2, panes
+        case TimeWindow():
+            overlap, pane = window.size / window.slide, gcd(window.size, window.slide)
+            return (
+                overlap,
+                _occupied(events, window.slide, window.size, per_event=overlap, pane=pane),
+                _occupied(events, pane, pane, per_event=1.0, pane=pane),
+            )
+        case CumulateWindow():
+            overlap, step = (window.steps + 1) / 2, window.step
+            return (
+                overlap,
+                _occupied(events, step, step, per_event=overlap, pane=step),
+                _occupied(events, step, step, per_event=1.0, pane=step),
+            )
+        case SlideByTupleWindow():
+            inside = _events_in(events, window.size)
+            return max(1.0, inside / window.slide), rows / window.slide, None
+        case SlideByTimeWindow():
+            instants = _occupied(events, window.slide, 0, per_event=rows, pane=window.slide)
+            return max(1.0, window.size * instants / max(rows, 1.0)), instants, None
+    return 1.0, max(1.0, rows / FEW), None
+
+
+def _occupied(events: Events, every: int, size: int, *, per_event: float, pane: int) -> float:
+    """How many of the intervals that start at every `every` hold an event of their key."""
+    rows, keys = float(events.rows), float(max(1, events.keys))
+    if events.span is None:
+        return min(rows * max(per_event, 1.0), max(1.0, rows / DENSE * pane / every))
+    return min(rows * max(1.0, per_event), keys * (events.span + max(size - every, 0) + every / 4) / every)
+
+
+def _events_in(events: Events, length: int) -> float:
+    """Events of a key in an interval of this length."""
+    if events.span is None:
+        return DENSE
+    return min(events.each, events.each * length / max(1, events.span))

@@ -1,0 +1,101 @@
+"""The plan: the cheapest candidate, or the simplest of those that are as good.
+
+    candidates → what is forbidden leaves → seconds of each → within 5 % of the least: the simplest
+
+Equal facts and equal constants give an equal plan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sash.operators.bound import BoundQuery
+from sash.planner.asked import Asked, Auto
+from sash.planner.candidates import Choice, Forbidden, Refuse, allowed, candidates, named, never
+from sash.planner.constants import Costs
+from sash.planner.facts import Facts
+from sash.planner.process import process_steps
+from sash.planner.reasons import because
+from sash.planner.spark import spark_steps
+from sash.planner.steps import Step, total
+
+TIE = 0.05
+"""Estimates that differ by less are equal: constants are not known any better."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A pattern, and what it would cost."""
+
+    pattern: Choice
+    steps: tuple[Step, ...]
+
+    @property
+    def name(self) -> str:
+        return named(self.pattern)
+
+    @property
+    def seconds(self) -> float:
+        return total(self.steps)
+
+    @property
+    def dearest(self) -> Step:
+        return max(self.steps, key=lambda step: step.seconds)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What computes a query."""
+
+    pattern: Choice
+    why: str
+    facts: Facts
+    candidates: tuple[Candidate, ...]
+    """The simplest first."""
+    forbidden: tuple[Forbidden, ...] = ()
+    forced: bool = False
+    """Whether the user named the pattern."""
+    measured: bool = False
+    """Whether the constants behind the estimates were measured on this machine."""
+
+    @property
+    def chosen(self) -> Candidate:
+        return next(one for one in self.candidates if one.pattern == self.pattern)
+
+
+def make_plan(
+    bound: BoundQuery, facts: Facts, costs: Costs, *, asked: Asked, refuse: Refuse = never
+) -> Plan:
+    """The plan for a query over such events; `refuse` says what its runtime cannot do."""
+    choices = candidates(facts.where, facts.cores)
+    if not isinstance(asked, Auto) and asked not in choices:
+        choices.append(asked)
+    possible, forbidden = allowed(choices, bound, refuse)
+    costed = tuple(Candidate(choice, tuple(steps_of(choice, facts, costs))) for choice in possible)
+    if isinstance(asked, Auto):
+        winner = cheapest(costed)
+        why = because(winner.pattern, facts)
+    else:
+        winner = next(one for one in costed if one.pattern == asked)
+        best = cheapest(costed)
+        why = f"as asked; by itself the planner would choose {best.name}"
+        if best == winner:
+            why = "as asked, and as the planner would choose"
+    return Plan(
+        winner.pattern, why, facts, costed, tuple(forbidden),
+        forced=not isinstance(asked, Auto), measured=costs.measured,
+    )  # fmt: skip
+
+
+def cheapest(costed: tuple[Candidate, ...]) -> Candidate:
+    """The first whose cost is within `TIE` of the least."""
+    least = min(candidate.seconds for candidate in costed)
+    return next(candidate for candidate in costed if candidate.seconds <= least * (1 + TIE))
+
+
+def steps_of(choice: Choice, facts: Facts, costs: Costs) -> list[Step]:
+    """What the candidate does."""
+    if facts.where == "process":
+        assert choice is not None  # buckets are Spark's
+        return process_steps(choice, facts, costs.process)
+    return spark_steps(choice, facts, costs.spark, costs.process)

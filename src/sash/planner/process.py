@@ -1,0 +1,181 @@
+"""What a pattern costs in process, step by step.
+
+    every pattern      arrange events, cut windows, write reports: one thread
+    WinSeq             lift, fold and lower, on that thread
+    KeyFarm(n)         the same in n shares; the busiest has the hottest key
+    WinFarm(n)         each worker folds all events of its windows: overlapping ones are folded n times over
+    … agnostic         runs of neighbouring windows; each repeats the events of one window at its beginning
+    PaneFarm(p, w)     cut panes, fold each event once, fold windows from panes
+    WinMapReduce(m, r) deal events out, fold m partitions, combine m partials of each window
+
+An event is combined twice where windows overlap (two stacks) and once where they do not. What is
+interpreted holds the interpreter, so that its share is 1 whatever the number of threads. Functions over
+whole windows work in processes of their own, which must be started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from sash.operators.patterns.agnostic import TURNS
+from sash.operators.patterns.declared import (
+    Inner,
+    KeyFarm,
+    PaneFarm,
+    Pattern,
+    WinFarm,
+    WinMapReduce,
+    WinSeq,
+)
+from sash.planner.constants import ProcessCosts
+from sash.planner.facts import Cut, Facts
+from sash.planner.steps import Step
+
+
+@dataclass(frozen=True)
+class Load:
+    """What reaches the workers of a pattern, all together."""
+
+    events: float
+    windows: float
+    panes: float
+    overlapping: bool
+    share: float = 1.0
+    """Of the busiest worker."""
+    workers: int = 1
+
+
+def process_steps(pattern: Pattern, facts: Facts, costs: ProcessCosts) -> list[Step]:
+    """The steps of a query under this pattern."""
+    return list(_Estimate(facts, costs).steps(pattern))
+
+
+@dataclass(frozen=True)
+class _Estimate:
+    facts: Facts
+    costs: ProcessCosts
+
+    def steps(self, pattern: Pattern) -> Iterator[Step]:
+        rows = float(self.facts.events.rows)
+        yield Step("arrange events", rows * self.costs.arrange)
+        for cut in self.facts.cuts:
+            found = cut.windows * self.costs.cut
+            yield Step("cut windows", found if cut.on_columns else found + rows * self.costs.definition)
+            yield from self._whole(pattern, cut) if self.facts.whole else self._folded(pattern, cut)
+            yield Step("write reports", cut.windows * self.costs.report)
+
+    def _folded(self, pattern: Pattern, cut: Cut) -> Iterator[Step]:
+        rows = float(self.facts.events.rows)
+        load = Load(rows, cut.windows, cut.panes or 0.0, cut.overlapping)
+        match pattern:
+            case KeyFarm():
+                share = self._key_share(pattern.degree)
+                yield from self._inner(pattern.held, replace(load, share=share, workers=pattern.degree))
+            case WinFarm(model="agnostic"):
+                yield from self._handed_out(load, cut, pattern.degree)
+            case WinFarm():
+                yield from self._dealt_windows(load, cut, pattern)
+            case _:
+                yield from self._inner(pattern, load)
+
+    def _inner(self, pattern: Inner, load: Load) -> Iterator[Step]:
+        match pattern:
+            case WinSeq():
+                if load.workers > 1:
+                    yield Step("hand out", load.workers * self.costs.job)
+                yield from self._fold("fold events", load.events, load.windows, load, lift=True)
+                yield from self._lower(load.windows, load)
+            case PaneFarm():
+                yield Step("hand out", load.workers * (pattern.plq + pattern.wlq) * self.costs.job)
+                # Panes are cut before the workers of a farm begin, one share after the other.
+                found = load.events * self.costs.position + (load.panes + load.windows) * self.costs.pane
+                yield Step("cut panes", found)
+                once = replace(self._shared(load, pattern.plq), overlapping=False)
+                yield from self._fold("fold panes", load.events, load.panes, once, lift=True)
+                after = self._shared(load, pattern.wlq)
+                yield from self._fold("fold windows", load.panes, load.windows, after)
+                yield from self._lower(load.windows, after)
+            case WinMapReduce():
+                yield Step("hand out", load.workers * (pattern.map + pattern.reduce) * self.costs.job)
+                mapped = self._shared(load, pattern.map)
+                dealt = load.events * self.facts.columns * self.costs.copy
+                yield Step("deal events", dealt, mapped.share)
+                partials = load.windows * pattern.map
+                yield from self._fold("fold partitions", load.events, partials, mapped, lift=True)
+                reduced = replace(self._shared(load, pattern.reduce), overlapping=False)
+                yield from self._fold("combine partials", partials, load.windows, reduced)
+                yield from self._lower(load.windows, reduced)
+
+    def _handed_out(self, load: Load, cut: Cut, workers: int) -> Iterator[Step]:
+        batches = min(TURNS * workers, max(1.0, cut.windows))
+        inside = cut.overlap * load.events / max(1.0, cut.windows)
+        shared = self._shared(load, workers)
+        yield Step("hand out", batches * self.costs.job, shared.share)
+        repeated = load.events + batches * inside if cut.overlapping else load.events
+        yield from self._fold("fold events", repeated, load.windows, shared, lift=True)
+        yield from self._lower(load.windows, shared)
+
+    def _dealt_windows(self, load: Load, cut: Cut, farm: WinFarm) -> Iterator[Step]:
+        workers = farm.degree
+        part = min(1.0, max(cut.overlap, 1.0) / workers)
+        if part < 1:
+            # One private buffer after the other, before the workers begin.
+            buffers = load.events * (1 + part * self.facts.columns) * self.costs.copy
+            yield Step("fill private buffers", workers * buffers)
+        mine = replace(
+            self._shared(load, workers),
+            events=load.events * part * workers,
+            panes=load.panes * part * workers,
+            overlapping=cut.overlap > workers,
+        )
+        yield from self._inner(farm.held, mine)
+
+    def _whole(self, pattern: Pattern, cut: Cut) -> Iterator[Step]:
+        each = self.costs.function if self.facts.function is None else self.facts.function * 1e9
+        if isinstance(pattern, WinSeq):
+            yield Step("compute windows", cut.windows * each)
+            return
+        share = self._key_share(pattern.workers) if isinstance(pattern, KeyFarm) else 1 / pattern.workers
+        sent = float(self.facts.events.rows)
+        if isinstance(pattern, WinFarm) and pattern.model == "active":
+            sent *= min(pattern.degree, max(1.0, cut.overlap))
+        yield Step("start processes", self.costs.start)
+        yield Step("write events to shared memory", sent * self.facts.columns * self.costs.copy)
+        yield Step("compute windows", cut.windows * each * self.costs.apart, share)
+        yield Step("take results back", cut.windows * self.costs.handing)
+
+    def _key_share(self, workers: int) -> float:
+        return min(1.0, max(1 / workers, self.facts.events.hottest))
+
+    def _shared(self, load: Load, workers: int) -> Load:
+        return replace(load, share=load.share / workers, workers=load.workers * workers)
+
+    def _fold(
+        self, what: str, elements: float, ranges: float, load: Load, *, lift: bool = False
+    ) -> Iterator[Step]:
+        """Lift if asked, and fold elements into ranges."""
+        combines = elements * (2 if load.overlapping else 1)
+        compiled = interpreted = 0.0
+        for monoid in self.facts.algebra:
+            if monoid.compiled:
+                step = self.costs.combine * (1 + monoid.fields)
+                lifted = elements * monoid.fields * self.costs.lift if lift else 0.0
+                compiled += lifted + combines * step + ranges * self.costs.range
+            else:
+                calls = combines + ranges + (elements if lift else 0.0)
+                interpreted += calls * self.costs.interpreted
+        yield from self._both(what, compiled, interpreted, load)
+
+    def _lower(self, windows: float, load: Load) -> Iterator[Step]:
+        fields = sum(monoid.fields for monoid in self.facts.algebra if monoid.compiled)
+        calls = sum(not monoid.compiled for monoid in self.facts.algebra)
+        compiled = windows * fields * self.costs.lower
+        yield from self._both("lower", compiled, windows * calls * self.costs.interpreted, load)
+
+    def _both(self, what: str, compiled: float, interpreted: float, load: Load) -> Iterator[Step]:
+        if compiled:
+            apart = self.costs.apart if load.workers > 1 else 1.0
+            yield Step(what, compiled * apart, load.share)
+        if interpreted:
+            yield Step(f"{what}, interpreted", interpreted)

@@ -1,0 +1,142 @@
+"""An explanation as text, for people. Only what an `Explanation` holds is said here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from sash.errors import ArgumentError
+from sash.planner.explanation import Explanation, PatternSaid
+from sash.planner.state import State
+
+Section: TypeAlias = tuple[str, Sequence[str]]
+
+_NAMES = {
+    "process": "in this process",
+    "spark batch": "on Spark, batch",
+    "spark streaming": "on Spark, streaming",
+}
+
+
+def sections(titled: Iterable[Section]) -> str:
+    """Titles, and their lines below them; sections without lines are left out."""
+    lines: list[str] = []
+    for title, body in titled:
+        if body:
+            lines += [title, *(f"  {line}" for line in body)]
+    return "\n".join(lines)
+
+
+def numbered(stages: Iterable[str]) -> list[str]:
+    return [f"{number}. {stage}" for number, stage in enumerate(stages, start=1)]
+
+
+def require_form(form: str) -> None:
+    """What `explain` was asked for."""
+    if form not in ("text", "json"):
+        raise ArgumentError("form", form, "'text' or 'json'")
+
+
+def printed(text: str) -> str:
+    print(text)
+    return text
+
+
+def as_text(said: Explanation) -> str:
+    """The explanation that `explain()` prints."""
+    return sections(
+        [
+            ("semantics", _semantics(said)),
+            ("computed over each window", _computed(said)),
+            ("algorithm", _algorithm(said)),
+            ("pattern", _pattern(said)),
+            (f"stages: {_NAMES[said.runtime]}", numbered(said.stages)),
+            ("state of a key", _state(said.state)),
+            ("cheaper", said.advice),
+        ]
+    )
+
+
+def _semantics(said: Explanation) -> list[str]:
+    lines = []
+    for window in said.windows:
+        lines += [f"{window.label}  ({window.context})", f"  {window.formula}"]
+        if window.overlap != 1:
+            lines.append(f"  an event lies in {window.overlap:.3g} of them")
+        if not window.on_columns:
+            lines.append("  evaluated event by event: correct, but slow on large inputs")
+    keys = ", ".join(said.keys) or "none"
+    return [*lines, f"{said.order} order of {said.time}, by key ({keys})"]
+
+
+def _computed(said: Explanation) -> list[str]:
+    if said.whole:
+        return [f"{said.whole}: whole windows, anew for each"]
+    return [
+        f"{one.name}: {one.monoid}({', '.join(one.columns)}), "
+        f"{'commutative' if one.commutative else 'ordered'}{'' if one.compiled else ', interpreted'}"
+        for one in said.aggregates
+    ]
+
+
+def _algorithm(said: Explanation) -> list[str]:
+    lines = [f"{said.algorithm.name}: {said.algorithm.how}"]
+    if said.algorithm.panes != "nowhere":
+        lines.append(f"panes are folded {said.algorithm.panes}")
+    return lines
+
+
+def _pattern(said: Explanation) -> list[str]:
+    pattern = said.pattern
+    workers = "" if pattern.workers is None else f": {pattern.workers} worker{'s' * (pattern.workers > 1)}"
+    lines = [f"{pattern.name}{workers}", f"  {pattern.why}"]
+    lines += [f"  level {number}: {stages}" for number, stages in enumerate(pattern.levels)]
+    if pattern.levels:
+        lines.append("  what runs is level 2; answers come in order of key, window and identifier")
+    return [*lines, *_candidates(said, pattern)]
+
+
+def _candidates(said: Explanation, pattern: PatternSaid) -> list[str]:
+    if len(pattern.candidates) < 2:
+        return []
+    events = said.events
+    constants = "constants of this machine" if pattern.measured else "default constants"
+    keys = f"{events.keys:,} key{'s' * (events.keys > 1)}"
+    lines = [
+        f"candidates for {said.cores} cores, {events.rows:,} events of {keys}, the hottest with "
+        f"{events.hottest:.0%} ({events.known}); {constants}:"
+    ]
+    width = max(len(one.pattern) for one in pattern.candidates)
+    for one in sorted(pattern.candidates, key=lambda one: one.seconds):
+        mark = "→" if one.chosen else " "
+        lines.append(f"{mark} {one.pattern:<{width}}  {_time(one.seconds):>8}, mostly {one.dearest}")
+    return lines + [f"✗ {one.pattern}: {one.reason}" for one in pattern.forbidden]
+
+
+def _state(state: State) -> list[str]:
+    if state.kept == "nothing":
+        return [f"nothing; {state.amount}"]
+    size = (
+        f", about {_size(state.bytes)}" if state.bytes is not None else f" of {state.unit_bytes} bytes each"
+    )
+    return [f"{state.amount}{size}", f"grows {state.growth}"]
+
+
+def _time(seconds: float) -> str:
+    """Three figures, in a unit that fits.
+
+    >>> _time(0.00012), _time(0.0345), _time(7.2)
+    ('0.12 ms', '34.5 ms', '7.2 s')
+    """
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"
+
+
+def _size(count: int) -> str:
+    """
+    >>> _size(900), _size(25_000), _size(3_000_000)
+    ('900 bytes', '25 kB', '3 MB')
+    """
+    for unit, step in (("MB", 10**6), ("kB", 10**3)):
+        if count >= step:
+            return f"{count / step:.3g} {unit}"
+    return f"{count} bytes"

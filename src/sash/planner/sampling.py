@@ -1,0 +1,85 @@
+"""What is known of the events before they are windowed: from a sample of the keys, never from all rows.
+
+    rows, span     counted, where the events are at hand
+    hottest        the share of the most frequent key in the sample
+    keys           √(n / m) · f₁ + f₂ + f₃ + …,   fᵢ keys seen i times among m of n events
+
+The estimate of distinct keys is the guaranteed-error estimator of Charikar, Chaudhuri, Motwani, Narasayya,
+'Towards estimation error guarantees for distinct values' (PODS 2000).
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sash.operators.bound import BoundQuery
+from sash.operators.layout import key_codes
+from sash.operators.times import to_integers
+from sash.planner.asked import Auto
+from sash.planner.facts import Events, Known
+
+SAMPLE = 2**14
+"""Events that are looked at: a share of one half is then known to within two percent."""
+ASSUMED_ROWS = 10_000_000
+"""Rows of a DataFrame that nobody has counted: enough for the cost of a row to count."""
+ASSUMED_KEYS = 1_000
+
+
+def counted(bound: BoundQuery, table: pa.Table, asked: Auto) -> Events:
+    """Of a table in this process."""
+    rows = table.num_rows
+    keys, hottest = _keys(bound, table.take(pa.array(_spread(rows))), rows)
+    known: Known = "counted" if rows <= SAMPLE else "sampled"
+    return _as_asked(Events(rows, keys, hottest, _span(bound, table), known), asked)
+
+
+def seen(bound: BoundQuery, first: pa.Table, asked: Auto) -> Events:
+    """Of a DataFrame whose first rows have been fetched."""
+    rows = max(asked.rows or ASSUMED_ROWS, first.num_rows)
+    keys, hottest = _keys(bound, first, rows)
+    span = _span(bound, first)
+    # The first rows are a stretch of the stream, not a sample of all of it.
+    whole = None if span is None or not first.num_rows else span * rows // first.num_rows
+    return _as_asked(Events(rows, keys, hottest, whole, "sampled"), asked)
+
+
+def assumed(bound: BoundQuery, asked: Auto) -> Events:
+    """Of a DataFrame that nothing is known about, but for what the user says."""
+    keys = (asked.keys or ASSUMED_KEYS) if bound.keys else 1
+    known: Known = "assumed" if asked.hottest is None and asked.keys is None else "given"
+    return _as_asked(Events(asked.rows or ASSUMED_ROWS, keys, 1 / keys, None, known), asked)
+
+
+def _as_asked(events: Events, asked: Auto) -> Events:
+    """What the user says counts more than what was seen."""
+    keys = asked.keys or events.keys
+    hottest = asked.hottest or max(events.hottest if asked.keys is None else 0.0, 1 / keys)
+    rows = asked.rows or events.rows
+    return Events(rows, keys, hottest, events.span, events.known)
+
+
+def _spread(rows: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Positions at equal distances: always the same ones, so that plans are."""
+    return np.arange(0, rows, -(-rows // SAMPLE) or 1)
+
+
+def _keys(bound: BoundQuery, sample: pa.Table, rows: int) -> tuple[int, float]:
+    if not bound.keys or not sample.num_rows:
+        return 1, 1.0
+    times_seen = np.bincount(key_codes(sample, list(bound.keys)))
+    once = int((times_seen == 1).sum())
+    scale = sqrt(rows / sample.num_rows)
+    keys = round(scale * once + (len(times_seen) - once))
+    return max(1, min(keys, rows)), float(times_seen.max()) / sample.num_rows
+
+
+def _span(bound: BoundQuery, table: pa.Table) -> int | None:
+    ends = pc.min_max(table[bound.time])
+    if not ends["min"].is_valid:
+        return None
+    first, last = to_integers(pa.chunked_array([pa.array([ends["min"], ends["max"]], bound.time_type)]))
+    return int(last - first)

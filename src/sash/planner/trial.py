@@ -1,0 +1,74 @@
+"""Functions over whole windows: what they cost is known once they have run for a moment.
+
+    compute windows here for 0.2 s → what do the others take? → plan them with that number
+
+A user's function may take a microsecond or a minute, and nothing but running it tells. The windows that are
+computed meanwhile count: nothing is computed twice, and no window depends on any other, so the answer is
+that of any other plan. Whoever wants worker processes from the first window on names a pattern.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sash.errors import Unsupported
+from sash.operators.bound import BoundQuery
+from sash.operators.layout import Layout
+from sash.operators.patterns.evaluate import evaluate
+from sash.operators.ranges import Ranges
+from sash.operators.values import Values, evaluated, in_order
+from sash.planner.asked import AUTO
+from sash.planner.constants import Costs
+from sash.planner.facts import Cut, Facts
+from sash.planner.plan import make_plan
+from sash.semantics.window import Window
+
+TRIAL = 0.2
+"""Seconds: long enough to measure, short beside the start of a process."""
+
+
+@dataclass(frozen=True)
+class TriedFirst:
+    """An evaluator that begins here, and goes on wherever the rest is done sooner."""
+
+    facts: Facts
+    costs: Costs
+    trial: float = TRIAL
+    clock: Callable[[], float] = time.perf_counter
+
+    def __call__(self, bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges) -> Values:
+        parts, done, begin = [], 0, self.clock()
+        while done < len(ranges):
+            spent = self.clock() - begin
+            if spent > self.trial:
+                parts.append(self._rest(bound, window, layout, ranges, done, spent / done))
+                break
+            # Twice as many each time: few looks at the clock, and at most as much again beyond the trial.
+            some = np.arange(done, min(len(ranges), 2 * done + 1))
+            part = evaluated(bound, window, layout, ranges.take(some))
+            parts.append(part.owned_by(some))
+            done += len(some)
+        return in_order(parts) if parts else evaluated(bound, window, layout, ranges)
+
+    def _rest(
+        self, bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges, done: int, each: float
+    ) -> Values:
+        rest = np.arange(done, len(ranges))
+        cut = next(cut for cut in self.facts.cuts if cut.label == window.label)
+        facts = replace(self.facts, cuts=(_left(cut, len(rest)),), function=each)
+        pattern = make_plan(bound, facts, self.costs, asked=AUTO).pattern
+        assert pattern is not None
+        try:
+            values = evaluate(pattern, bound, window, layout, ranges.take(rest))
+        except Unsupported:
+            # It cannot be sent to another process, and nobody asked for that.
+            values = evaluated(bound, window, layout, ranges.take(rest))
+        return values.owned_by(rest)
+
+
+def _left(cut: Cut, windows: int) -> Cut:
+    return replace(cut, windows=float(windows))
