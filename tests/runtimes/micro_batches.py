@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.cloudpickle import register_pickle_by_value
+from pyspark.sql import Row
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
 from pyspark.sql.streaming.tws_tester import TwsTester
@@ -134,8 +134,8 @@ class DryStream:
                 payloads.setdefault(bucket.as_py(), []).append(payload.as_py())
         answered = self.engine.batch(self.watermark, payloads)
         for count in COUNTS:
-            self.counts[count] += sum(int(frame[count].iloc[0]) for frame in answered)
-        blocks = pa.table({PAYLOAD: pa.array([frame[PAYLOAD].iloc[0] for frame in answered], pa.binary())})
+            self.counts[count] += sum(row[count] for row in answered)
+        blocks = pa.table({PAYLOAD: pa.array([row[PAYLOAD] for row in answered], pa.binary())})
         return [row for rows in self.stage.unpacker(blocks.to_batches()) for row in rows.to_pylist()]
 
 
@@ -154,20 +154,20 @@ class _MicroBatches(TwsTester):
     def __init__(self, processor: WindowProcessor) -> None:
         super().__init__(processor, timeMode="EventTime", eventTimeExtractor=lambda row: 2**62)
 
-    def batch(self, watermark: int, payloads: dict[int, list[bytes]]) -> list[pd.DataFrame]:
+    def batch(self, watermark: int, payloads: dict[int, list[bytes]]) -> list[Row]:
         self._currentWatermarkMs = watermark
         self.handle.setWatermark(watermark)
-        now, frames = TimerValues(-1, watermark), []
+        now, rows = TimerValues(-1, watermark), []
         for bucket, blocks in payloads.items():
             self.handle.setGroupingKey(bucket)
-            arrived = iter([pd.DataFrame({PAYLOAD: blocks})])
-            frames += self.processor.handleInputRows((bucket,), arrived, now)
+            arrived = iter([Row(**{PAYLOAD: block}) for block in blocks])
+            rows += self.processor.handleInputRows((bucket,), arrived, now)
         timers = self.handle._timers
         for bucket in list(timers.getAllKeysWithTimers()):
             self.handle.setGroupingKey(bucket)
             for expiry in [at for at in timers.listTimers(bucket) if at <= watermark]:
-                frames += self.processor.handleExpiredTimer(
+                rows += self.processor.handleExpiredTimer(
                     key=(bucket,), timerValues=now, expiredTimerInfo=ExpiredTimerInfo(expiry)
                 )
                 self.handle.deleteTimer(expiry)
-        return frames
+        return rows

@@ -49,7 +49,7 @@ tries = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     query=queries(),
     batches=cut(),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -194,29 +193,22 @@ def test_arguments_that_cannot_be_are_refused_by_name(
         query.start(given.pop("sink"), **given)
 
 
-def session_with(**settings: str) -> Any:
-    """What `require_reachable` asks a session for."""
-    known = {"spark.master": "local[2]"} | {
-        name.replace("_", "."): value for name, value in settings.items()
-    }
-    return SimpleNamespace(sparkContext=SimpleNamespace(getConf=lambda: known))
-
-
 @pytest.mark.parametrize(
-    ("settings", "store", "checkpoint", "error"),
+    ("wrong", "error"),
     [
-        ({"spark_speculation": "true"}, "redis", "/c", SettingError),
-        ({"spark_master": "spark://host:7077"}, "lmdb", "/c", Unsupported),
-        ({}, "lmdb", "s3://bucket/c", Unsupported),
+        ({"speculation": True, "store": "redis"}, SettingError),
+        ({"master": "spark://host:7077"}, Unsupported),
+        ({"checkpoint": "s3://bucket/c"}, Unsupported),
     ],
 )
 def test_where_state_could_be_lost_an_elastic_query_is_refused(
-    settings: dict[str, str], store: str, checkpoint: str, error: type[Exception]
+    wrong: dict[str, Any], error: type[Exception]
 ) -> None:
+    fine = {"store": "lmdb", "checkpoint": "file:/c", "master": "local[2]", "speculation": False}
+    require_reachable(**fine)
     with pytest.raises(error):
-        require_reachable(session_with(**settings), store, checkpoint)
-    require_reachable(session_with(), "lmdb", "file:/c")
-    require_reachable(session_with(spark_master="spark://host:7077"), "redis", "s3://bucket/c")
+        require_reachable(**(fine | wrong))
+    require_reachable(**(fine | {"store": "redis", "master": "yarn", "checkpoint": "s3://bucket/c"}))
 
 
 # What a controller sees
@@ -245,8 +237,7 @@ def test_utilisation_counts_the_time_that_instances_have_and_not_that_of_the_dri
 
 
 def test_what_waits_in_a_source_is_known_where_the_source_says_it() -> None:
-    kafka = SimpleNamespace(endOffset='{"t":{"0":5,"1":9}}', latestOffset='{"t":{"0":8,"1":9,"2":4}}')
-    files = SimpleNamespace(endOffset='{"logOffset":3}', latestOffset=None)
-    broken = SimpleNamespace(endOffset="<offset>", latestOffset="12")
+    kafka = '{"t":{"0":5,"1":9}}', '{"t":{"0":8,"1":9,"2":4}}'
+    files, broken = ('{"logOffset":3}', None), ("<offset>", "12")
     assert behind([kafka, files, broken]) == 3
     assert behind([]) == 0

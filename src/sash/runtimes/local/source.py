@@ -110,6 +110,10 @@ class LocalSource:
 
     def stages(self, bound: BoundQuery, plan: Plan) -> list[str]:
         stages = ["group by key and sort", "windows: ranges of events"]
+        early = self._early
+        if early is not None and early.considers(bound, self.table.num_rows):
+            first = "fold the events of each key and pane as they stand, if a pane has many, in"
+            stages.insert(0, f"{first} {early.workers} threads; what follows is then about panes")
         if plan.facts.whole and not plan.forced and plan.facts.cores > 1:
             here = f"compute each window, here for the first {TRIAL:g} s; the rest in worker processes if"
             return [*stages, f"{here} that pays, which is known by then"]

@@ -26,6 +26,7 @@ from sash.aggregation.monoid import Monoid
 from sash.errors import DifferentQuery
 from sash.operators.bound import BoundQuery, BoundWhole
 from sash.operators.joins.bound import BoundJoin
+from sash.operators.stateful.streaming import BoundOperator
 from sash.semantics.expression import Side
 
 FORMAT = 1
@@ -74,6 +75,28 @@ def describe_join(bound: BoundJoin, *, output: str, buckets: int) -> dict[str, A
             side.value: {field.name: str(field.type) for field in bound.of(side).schema} for side in Side
         },
         "suffixes": list(bound.suffixes),
+    }
+
+
+def describe_operator(bound: BoundOperator, *, output: str) -> dict[str, Any]:
+    """An O+ as JSON."""
+    operator = bound.operator
+    functions = ("update", "output", "slide", "state")
+    return {
+        "format": FORMAT,
+        "kind": type(operator).__name__,
+        "output": output,
+        "advance": operator.clock.slide,
+        "size": operator.clock.size,
+        "delay": str(bound.delay),
+        "columns": {field.name: str(field.type) for field in bound.schema},
+        "answer": {field.name: str(field.type) for field in operator.schema},
+        "keys": _plain(operator.keys),
+        "functions": {
+            name: [_plain(getattr(operator, f"_{name}")), _plain(getattr(type(operator), name))]
+            for name in functions
+        },
+        "aggregates": _plain(getattr(operator, "aggregates", None)),
     }
 
 

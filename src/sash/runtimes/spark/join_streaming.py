@@ -13,14 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn, cast
-from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql import DataFrame, Row
 from pyspark.sql.types import BooleanType, StructField, StructType
 
 from sash.errors import Unsupported
@@ -34,8 +31,6 @@ from sash.runtimes.spark.columns import ORDINAL
 from sash.runtimes.spark.fingerprint import describe_join
 from sash.runtimes.spark.join_spreading import Spread, bucket_count
 from sash.runtimes.spark.packing import (
-    ANSWERED,
-    COUNTS,
     NEWEST_AT,
     PACKED,
     PACKED_BUCKET,
@@ -49,6 +44,7 @@ from sash.runtimes.spark.processor import Heard, WindowProcessor
 from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions
 from sash.runtimes.spark.stage import Stage
 from sash.runtimes.spark.state import Bucket
+from sash.runtimes.spark.stateful_step import answers_of
 from sash.runtimes.spark.upstream import NEWEST, NEWEST_TICK, Upstream
 from sash.semantics.expression import Side
 
@@ -162,21 +158,20 @@ class JoinHeard(Heard):
 
 
 class JoinProcessor(WindowProcessor):
-    """What `transformWithStateInPandas` runs."""
+    """What `transformWithState` runs."""
 
     def __init__(self, stage: JoinStage) -> None:
         self._blocks = stage.blocks
         super().__init__(cast(Stage, stage))  # it has the same face
 
     def _heard(self, bucket: Bucket) -> Heard:
-        return JoinHeard(self._stage, bucket)
+        return JoinHeard(self.stage, bucket)
 
-    def _arrived(self, bucket: Bucket, frames: Iterator[Any]) -> Any:
+    def _arrived(self, bucket: Bucket, rows: Iterator[Row]) -> Any:
         parts: dict[Side, list[pa.RecordBatch]] = {side: [] for side in Side}
-        for frame in frames:
-            for payload, is_right in zip(frame[PAYLOAD], frame[IS_RIGHT], strict=True):
-                side = Side.RIGHT if is_right else Side.LEFT
-                parts[side].append(opened(_name(bucket.number, side), payload, self._blocks[side]))
+        for row in rows:
+            side = Side.RIGHT if row[IS_RIGHT] else Side.LEFT
+            parts[side].append(opened(_name(bucket.number, side), row[PAYLOAD], self._blocks[side]))
         return {side: pa.Table.from_batches(parts[side], schema=self._blocks[side]) for side in Side}
 
 
@@ -235,19 +230,7 @@ class StreamingJoin:
             derived,
         )
         left, right = (self._packed(stage, side, inputs[side], upstreams[side]) for side in Side)
-        answered = (
-            left.unionAll(right)
-            .groupBy(PACKED_BUCKET)
-            .transformWithStateInPandas(
-                JoinProcessor(stage), outputStructType=ANSWERED, outputMode="append", timeMode="eventTime"
-            )
-        )
-        # Two queries may meet in one plan, where these names have to differ.
-        counted = answered.observe(
-            f"sash {output} {uuid4().hex[:8]}",
-            *(F.coalesce(F.sum(count), F.lit(0)).alias(count) for count in COUNTS),
-        )
-        return counted.mapInArrow(stage.unpacker, from_arrow_schema(stage.schema))
+        return answers_of(left.unionAll(right), JoinProcessor(stage))
 
     def _packed(self, stage: JoinStage, side: Side, df: DataFrame, upstream: Upstream) -> DataFrame:
         own = stage.bound.of(side)

@@ -15,10 +15,10 @@ There is one timer a bucket, at the next watermark that has something to close.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import pandas as pd
 import pyarrow as pa
+from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import (
     ExpiredTimerInfo,
     StatefulProcessor,
@@ -30,9 +30,6 @@ from sash.runtimes.spark.columns import ORDINAL
 from sash.runtimes.spark.packing import COUNTS, PAYLOAD, blocks_of, rows_of
 from sash.runtimes.spark.stage import Stage
 from sash.runtimes.spark.state import Bucket, StateOfBuckets
-
-if TYPE_CHECKING:
-    from pyspark.sql.pandas._typing import DataFrameLike
 
 
 class Heard:
@@ -71,67 +68,64 @@ class Heard:
             yield block, counts
             counts = dict.fromkeys(COUNTS, 0)
 
-    def frames(self) -> Iterator[pd.DataFrame]:
+    def rows(self) -> Iterator[Row]:
         """The answer as Spark's stateful step wants it."""
         for block, counts in self.blocks():
-            yield pd.DataFrame({PAYLOAD: [block], **counts})
+            yield Row(**{PAYLOAD: block, **counts})
 
 
 class WindowProcessor(StatefulProcessor):
-    """What `transformWithStateInPandas` runs. The names of the handlers' arguments are Spark's."""
+    """What `transformWithState` runs. The names of the handlers' arguments are Spark's."""
 
     def __init__(self, stage: Stage) -> None:
-        self._stage = stage
+        self.stage = stage
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        stage = self._stage
+        stage = self.stage
         self._handle = handle
         self._state = StateOfBuckets(
             handle, bound=stage.bound, operator=stage.operator, description=stage.description
         )
 
-    def handleInputRows(
-        self, key: Any, rows: Iterator[Any], timerValues: TimerValues
-    ) -> Iterator[DataFrameLike]:
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Row]:
         bucket = self._state.load(int(key[0]))
         arrived = self._arrived(bucket, rows)
         now = timerValues.getCurrentWatermarkInMs()
-        watermark, heard = self._stage.clock.watermark(now), self._heard(bucket)
-        if not self._stage.derived:
+        watermark, heard = self.stage.clock.watermark(now), self._heard(bucket)
+        if not self.stage.derived:
             heard.advance(watermark)
         heard.insert(arrived)
         heard.advance(watermark)
         self._set_timer(bucket, now)
         # Before the first row goes out: whoever reads the answer may stop at any row.
         self._state.save(bucket)
-        yield from heard.frames()
+        yield from heard.rows()
 
     def handleExpiredTimer(
         self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
-    ) -> Iterator[DataFrameLike]:
+    ) -> Iterator[Row]:
         bucket = self._state.load(int(key[0]))
         if bucket.timer == expiredTimerInfo.getExpiryTimeInMs():
             bucket.timer = None  # Spark removes a timer that has expired by itself
         now = timerValues.getCurrentWatermarkInMs()
         heard = self._heard(bucket)
-        heard.advance(self._stage.clock.watermark(now))
+        heard.advance(self.stage.clock.watermark(now))
         self._set_timer(bucket, now)
         self._state.save(bucket)
-        yield from heard.frames()
+        yield from heard.rows()
 
     def _heard(self, bucket: Bucket) -> Heard:
-        return Heard(self._stage, bucket)
+        return Heard(self.stage, bucket)
 
-    def _arrived(self, bucket: Bucket, frames: Iterator[Any]) -> Any:
+    def _arrived(self, bucket: Bucket, rows: Iterator[Row]) -> Any:
         """What `Heard.insert` takes."""
-        payloads = (payload for frame in frames for payload in frame[PAYLOAD])
-        return rows_of(bucket.number, payloads, self._stage.block)
+        return rows_of(bucket.number, (row[PAYLOAD] for row in rows), self.stage.block)
 
     def _set_timer(self, bucket: Bucket, now: int) -> None:
         """The one timer of a bucket, where the operator wakes next; never in the past, which would wake it
         again and again in this very batch."""
         wakes_at = bucket.operator.wakes_at()
-        timer = None if wakes_at is None else max(self._stage.clock.timer(wakes_at), now + 1)
+        timer = None if wakes_at is None else max(self.stage.clock.timer(wakes_at), now + 1)
         if timer == bucket.timer:
             return
         if bucket.timer is not None:

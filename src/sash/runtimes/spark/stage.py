@@ -50,6 +50,10 @@ class Stage:
             bound = BoundToAllColumns(bound.query, bound.schema, bound.time, bound.keys)
         return cls(bound, output, buckets, clock, derived, operator or operator_for(bound))
 
+    def of_bucket(self, number: int) -> BoundQuery:
+        """What the operator of a bucket computes: the same for all of them."""
+        return self.bound
+
     @property
     def columns(self) -> list[str]:
         """The input columns that it reads, in the order of a block."""

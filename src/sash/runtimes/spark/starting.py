@@ -10,7 +10,7 @@ from os import PathLike, fspath
 from typing import Any, cast
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sash.errors import ArgumentError, Unsupported
@@ -24,7 +24,7 @@ from sash.runtimes.spark.stage import Output, Stage
 from sash.runtimes.spark.streaming import StreamingSource
 from sash.runtimes.spark.upstream import Upstream
 from sash.semantics import durations
-from sash.semantics.durations import DurationLike, Unit
+from sash.semantics.durations import Duration, DurationLike, Unit
 
 AVAILABLE_NOW = "available now"
 
@@ -51,8 +51,6 @@ def start(
         return cast(StreamingQuery, writer.format("parquet").start(fspath(sink)))
     if not isinstance(elastic, Elastic):
         raise ArgumentError("elastic", elastic, "sash.Elastic(min=…, max=…), or left out")
-    require_reachable(source.df.sparkSession, elastic.store, place)
-    _require_no_watermark(source)
     stage = Stage.of(
         bound,
         output,
@@ -61,9 +59,44 @@ def start(
         derived=False,
         operator=source.operator,
     )
-    run = ElasticRun(stage, elastic, place, sink_for(sink))
-    query = _writer(source.packed(stage), place, trigger, name).foreachBatch(run).start()
+    return start_elastic(
+        source.packed(stage), source.df, stage, sink,
+        delay=bound.query.delay, checkpoint=place, elastic=elastic, trigger=trigger, name=name,
+    )  # fmt: skip
+
+
+def start_elastic(
+    packed: DataFrame,
+    df: DataFrame,
+    stage: Stage,
+    sink: Sink,
+    *,
+    delay: Duration,
+    checkpoint: str,
+    elastic: Elastic,
+    trigger: DurationLike | None,
+    name: str | None,
+) -> ElasticQuery:
+    """An elastic query over the blocks that `packed` makes of the stream `df`."""
+    _require_reachable(df.sparkSession, elastic.store, checkpoint)
+    _require_no_watermark(df)
+    run = ElasticRun(stage, delay, elastic, checkpoint, sink_for(sink))
+    query = _writer(packed, checkpoint, trigger, name).foreachBatch(run).start()
     return ElasticQuery(query, run)
+
+
+def _require_reachable(spark: SparkSession, store: str, checkpoint: str) -> None:
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        raise Unsupported(
+            "elastic", store, "left out on Spark Connect", hint="Its driver is not this process."
+        )
+    setting = spark.sparkContext.getConf().get
+    require_reachable(
+        store,
+        checkpoint,
+        master=str(setting("spark.master")),
+        speculation=setting("spark.speculation") == "true",
+    )
 
 
 def _writer(df: DataFrame, checkpoint: str, trigger: DurationLike | None, name: str | None) -> Any:
@@ -80,8 +113,8 @@ def _writer(df: DataFrame, checkpoint: str, trigger: DurationLike | None, name: 
     return writer.trigger(processingTime=f"{every.length} microseconds")
 
 
-def _require_no_watermark(source: StreamingSource) -> None:
-    columns = Upstream.of(source.df).columns
+def _require_no_watermark(df: DataFrame) -> None:
+    columns = Upstream.of(df).columns
     if columns:
         raise Unsupported(
             "elastic", f"a stream with a watermark on {', '.join(columns)}", "given streams without one",

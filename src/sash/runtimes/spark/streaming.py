@@ -11,12 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import NoReturn
-from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from sash.errors import Unsupported
 from sash.operators.bound import BoundQuery
@@ -31,10 +28,11 @@ from sash.runtimes.spark import columns as by_position
 from sash.runtimes.spark.buckets import bucket_ids
 from sash.runtimes.spark.clock import Clock
 from sash.runtimes.spark.columns import BUCKET, arrow_schema
-from sash.runtimes.spark.packing import ANSWERED, COUNTS, NEWEST_AT, PACKED, PACKED_BUCKET, PAYLOAD
+from sash.runtimes.spark.packing import NEWEST_AT, PACKED, PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.processor import WindowProcessor
 from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions, task_slots
 from sash.runtimes.spark.stage import Output, Stage
+from sash.runtimes.spark.stateful_step import answers_of
 from sash.runtimes.spark.upstream import NEWEST, NEWEST_TICK, Upstream
 
 BUCKETS_PER_PARTITION = 4
@@ -118,19 +116,7 @@ class StreamingSource:
             name = NEWEST_TICK if ticks else NEWEST
             packed = packed.withColumnRenamed(NEWEST_AT, name)
             packed = packed.withWatermark(name, stage.clock.spark_delay(delay))
-        answered = (
-            packed.select(PACKED_BUCKET, PAYLOAD)
-            .groupBy(PACKED_BUCKET)
-            .transformWithStateInPandas(
-                WindowProcessor(stage), outputStructType=ANSWERED, outputMode="append", timeMode="eventTime"
-            )
-        )
-        # Two queries may meet in one plan, where these names have to differ.
-        counted = answered.observe(
-            f"sash {output} {uuid4().hex[:8]}",
-            *(F.coalesce(F.sum(count), F.lit(0)).alias(count) for count in COUNTS),
-        )
-        return counted.mapInArrow(stage.unpacker, from_arrow_schema(stage.schema))
+        return answers_of(packed.select(PACKED_BUCKET, PAYLOAD), WindowProcessor(stage))
 
     def packed(self, stage: Stage) -> DataFrame:
         """The rows of the stream, a block for each bucket."""

@@ -59,7 +59,7 @@ class HeldBucket:
         """The operator as it was saved, or a new one."""
         stage, chunks = self._stage, ChunksInStore(self._store)
         if not self._name:
-            fresh = stage.operator.load(stage.bound, None, chunks)
+            fresh = stage.operator.load(stage.of_bucket(self._number), None, chunks)
             return Bucket(self._number, uuid4().bytes, fresh, None, chunks, is_new=True)
         operator = WORKSHOP.take(self._name, self._writing)
         if operator is not None:
@@ -69,7 +69,7 @@ class HeldBucket:
         if header is None:
             raise CorruptValue(f"the state of bucket {self._number} lacks its header")
         chunks.read += len(header)
-        operator = stage.operator.load(stage.bound, header, chunks)
+        operator = stage.operator.load(stage.of_bucket(self._number), header, chunks)
         return Bucket(self._number, self._name, operator, None, chunks, restored=True)
 
     def save(self, bucket: Bucket) -> None:

@@ -14,8 +14,6 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 from sash.aggregation.stores.epochs import EpochStore
 from sash.aggregation.stores.lmdb import LMDB
 from sash.aggregation.stores.redis import Redis
@@ -78,21 +76,16 @@ class OpenStores:
 OPEN = OpenStores()
 
 
-def require_reachable(spark: SparkSession, store: str, checkpoint: str) -> None:
+def require_reachable(store: str, checkpoint: str, *, master: str, speculation: bool) -> None:
     """Refuse what could not work, or could lose state without a word."""
-    if type(spark).__module__.startswith("pyspark.sql.connect"):
-        raise Unsupported(
-            "elastic", store, "left out on Spark Connect", hint="Its driver is not this process."
-        )
-    setting = spark.sparkContext.getConf().get
-    if setting("spark.speculation", "false") == "true":
+    if speculation:
         raise SettingError(
             "spark.speculation", "true", "'false' for an elastic query",
             hint="Two tasks would write the state of one bucket at the same time.",
         )  # fmt: skip
     if store != "lmdb":
         return
-    if not str(setting("spark.master")).startswith("local"):
+    if not master.startswith("local"):
         raise Unsupported(
             "store", store, "a Redis server where Spark runs on several hosts",
             hint="An LMDB store is one host's: sash.Elastic(store='redis://…').",

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -93,29 +93,31 @@ class Meter:
         return gap - self._least_gap
 
 
-def behind(sources: Sequence[Any]) -> int:
-    """Rows that wait in the sources of a progress report, as far as these say: Kafka does, files do not.
+def behind(sources: Iterable[tuple[str | None, str | None]]) -> int:
+    """Rows that wait in sources, of which Spark says (the offset it has read, the newest there is): Kafka's
+    are counts of rows, those of files are not.
 
-    >>> from types import SimpleNamespace as Told
-    >>> behind([Told(endOffset='{"trades":{"0":7,"1":5}}', latestOffset='{"trades":{"0":9,"1":5}}')])
+    >>> behind([('{"trades":{"0":7,"1":5}}', '{"trades":{"0":9,"1":5}}'), ('{"logOffset":3}', None)])
     2
     """
     return sum(
         max(0, latest - read[partition])
         for source in sources
-        for read, newest in _topics(source)
+        for read, newest in _topics(*map(_parsed, source))
         for partition, latest in newest.items()
         if partition in read
     )
 
 
-def _topics(source: Any) -> list[tuple[dict[str, int], dict[str, int]]]:
-    """For each topic: the offset of each partition that was read, and the newest there is."""
-    read, newest = (_parsed(offset) for offset in (source.endOffset, source.latestOffset))
+Offsets: TypeAlias = dict[str, dict[str, int]]
+"""By topic and partition."""
+
+
+def _topics(read: Offsets, newest: Offsets) -> list[tuple[dict[str, int], dict[str, int]]]:
     return [(read[topic], newest[topic]) for topic in newest if topic in read]
 
 
-def _parsed(offset: str | None) -> dict[str, dict[str, int]]:
+def _parsed(offset: str | None) -> Offsets:
     try:
         found = json.loads(offset or "null")
     except ValueError:

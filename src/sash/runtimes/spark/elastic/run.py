@@ -16,7 +16,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -25,13 +27,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sash.errors import StoreError
 from sash.operators.elastic.declaration import Elastic
 from sash.operators.elastic.metrics import Sample
-from sash.operators.times import to_integers
 from sash.runtimes.spark.elastic.home import Home
 from sash.runtimes.spark.elastic.journal import Journal
 from sash.runtimes.spark.elastic.metering import BatchMetrics, Meter, behind, told_by
 from sash.runtimes.spark.elastic.step import STEPPED, Step
 from sash.runtimes.spark.packing import NEWEST_AT, PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.stage import Stage
+from sash.semantics.durations import Duration
 
 QUERY_ID = "sql.streaming.queryId"
 """The property of a stream's thread that holds the identifier in its checkpoint."""
@@ -42,11 +44,14 @@ class ElasticRun:
     """The function of `foreachBatch`."""
 
     stage: Stage
+    delay: Duration
     elastic: Elastic
     checkpoint: str
     sink: Callable[[DataFrame, int], None]
     meter: Meter = field(default_factory=Meter)
     query: StreamingQuery | None = None
+    name: str = field(default_factory=lambda: uuid4().hex)
+    """Of this run: a restart is another one."""
 
     def __call__(self, packed: DataFrame, epoch: int) -> None:
         began = time.time()
@@ -54,10 +59,10 @@ class ElasticRun:
             journal = Journal(store, self.description, epoch=epoch)
             packed.persist()
             try:
-                stamps = to_integers(packed.select(NEWEST_AT).toArrow()[NEWEST_AT])
-                newest = max([journal.newest, *stamps.tolist()])
+                stamps = packed.select(NEWEST_AT).toArrow()[NEWEST_AT].cast(pa.int64()).to_pylist()
+                newest = max([journal.newest, *stamps])
                 before, after = self._watermark(journal.newest), self._watermark(newest)
-                blocks = packed if len(stamps) else self._no_blocks(packed.sparkSession)
+                blocks = packed if stamps else self._no_blocks(packed.sparkSession)
                 told = self._answered(blocks, epoch, before, after)
             finally:
                 packed.unpersist()
@@ -78,7 +83,7 @@ class ElasticRun:
 
     def _watermark(self, newest: int) -> int:
         """As Spark computes it: whole milliseconds, never below 0, where 0 means that nothing is known."""
-        delay = self.stage.clock.spark_delay(self.stage.bound.query.delay.length)
+        delay = self.stage.clock.spark_delay(self.delay.length)
         return self.stage.clock.watermark(newest // 1000 - int(delay.split()[0]))
 
     def _no_blocks(self, spark: SparkSession) -> DataFrame:
@@ -89,7 +94,7 @@ class ElasticRun:
     def _answered(self, blocks: DataFrame, epoch: int, before: int, after: int) -> dict[str, Any]:
         """Step and sink; what the step tells of itself."""
         degree = self.elastic.degree(list(self.meter.samples))
-        step = Step(self.stage, self._home(blocks), epoch, degree, before, after)
+        step = Step(self.stage, self._home(blocks), epoch, degree, before, after, self.name)
         stepped = (
             blocks.select(PACKED_BUCKET, PAYLOAD)
             .repartitionById(degree, F.col(PACKED_BUCKET).cast("int"))
@@ -111,7 +116,8 @@ class ElasticRun:
 
     def _pending(self) -> int:
         progress = None if self.query is None else self.query.lastProgress
-        return 0 if progress is None else behind(progress.sources)
+        sources = [] if progress is None else progress.sources
+        return behind((source.endOffset, source.latestOffset) for source in sources)
 
 
 class ElasticQuery:

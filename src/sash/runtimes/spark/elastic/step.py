@@ -16,6 +16,7 @@ its buckets. Which task serves a bucket leaves no trace in its state.
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -52,6 +53,9 @@ _ARROW = pa.schema(
     ]
 )
 
+REMEMBERED = 16
+_STAGES: OrderedDict[str, Stage] = OrderedDict()
+
 
 @dataclass(frozen=True)
 class Step:
@@ -65,6 +69,8 @@ class Step:
     """The watermark that judges the rows of this batch."""
     after: int
     """The watermark that they have brought."""
+    run: str
+    """Names the run of the query: its stage is the same in all epochs, but comes anew with each."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = TaskContext.get()
@@ -72,31 +78,41 @@ class Step:
 
     def of_task(self, task: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         began, busy = time.time(), 0.0
-        numbers = [bucket for bucket in self.stage.buckets if bucket % self.tasks == task]
+        stage = self._stage()
+        numbers = [bucket for bucket in stage.buckets if bucket % self.tasks == task]
         stores = dict(zip(numbers, self.home.buckets(numbers), strict=True))
         for bucket, payloads in _by_bucket(batches, numbers):
             since = time.perf_counter()
             # Not before its rows are here: a task whose driver has died learns of it by missing rows.
             stores[bucket].rollback(self.epoch - 1)
-            said = list(self._serve(bucket, payloads, stores[bucket]))
+            said = list(self._serve(stage, bucket, payloads, stores[bucket]))
             busy += time.perf_counter() - since
             yield from said
         since = time.perf_counter()
         if stores:
             type(stores[numbers[0]]).commit_together(list(stores.values()), self.epoch)
         busy += time.perf_counter() - since
-        nothing = block(ANSWER, self.stage.schema.empty_table())
+        nothing = block(ANSWER, stage.schema.empty_table())
         yield _row(nothing, dict.fromkeys(COUNTS, 0), (task, began, time.time(), busy))
 
-    def _serve(self, bucket: int, payloads: list[pa.Buffer], store: EpochStore) -> Iterator[pa.RecordBatch]:
-        held = HeldBucket(self.stage, bucket, store)
+    def _stage(self) -> Stage:
+        """The stage as this process got it first: its monoids are compiled already."""
+        stage = _STAGES.setdefault(self.run, self.stage)
+        while len(_STAGES) > REMEMBERED:
+            _STAGES.popitem(last=False)
+        return stage
+
+    def _serve(
+        self, stage: Stage, bucket: int, payloads: list[pa.Buffer], store: EpochStore
+    ) -> Iterator[pa.RecordBatch]:
+        held = HeldBucket(stage, bucket, store)
         if not payloads and held.sleeps(self.after):
             return
         loaded = held.load()
-        heard = Heard(self.stage, loaded)
+        heard = Heard(stage, loaded)
         if payloads:
             heard.advance(self.before)
-            heard.insert(rows_of(bucket, payloads, self.stage.block))
+            heard.insert(rows_of(bucket, payloads, stage.block))
             heard.advance(self.before)
         heard.advance(self.after)
         held.save(loaded)

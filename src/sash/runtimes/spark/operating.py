@@ -1,0 +1,180 @@
+"""O+ over DataFrames of Spark.
+
+static       key sets → pack → groupBy(bucket).applyInArrow(the operator of the bucket)
+streaming    key sets → pack → the elastic runtime, with the operator's tuples in the decoupled store
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from os import PathLike, fspath
+from typing import Any, cast
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from sash.errors import ArgumentError, Unsupported
+from sash.operators.elastic.declaration import Elastic
+from sash.operators.interleaved import END_OF_TIME, Part, weave
+from sash.operators.stateful.declaration import Stateful
+from sash.operators.stateful.join import Join
+from sash.operators.stateful.streaming import BoundOperator, OperatorOnStream, in_stream
+from sash.operators.times import to_integers
+from sash.runtimes.spark import columns as by_position
+from sash.runtimes.spark.clock import Clock
+from sash.runtimes.spark.columns import ORDINAL, arrow_schema
+from sash.runtimes.spark.elastic.run import ElasticQuery
+from sash.runtimes.spark.elastic.sinks import Sink
+from sash.runtimes.spark.fingerprint import describe_operator
+from sash.runtimes.spark.key_sets import KeySetPacker, in_bucket
+from sash.runtimes.spark.packing import PACKED, PACKED_BUCKET, PAYLOAD, Packer, Unpacker, rows_of
+from sash.runtimes.spark.parquet_stream import ParquetStream
+from sash.runtimes.spark.requirements import shuffle_partitions
+from sash.runtimes.spark.stage import Output, Stage
+from sash.runtimes.spark.starting import start_elastic
+from sash.runtimes.spark.streaming import BUCKETS_PER_PARTITION
+from sash.semantics.durations import DurationLike
+
+INPUT = "input"
+
+
+def frame_of(data: Any) -> DataFrame:
+    """What the caller gave, as a DataFrame."""
+    return data.dataframe() if isinstance(data, ParquetStream) else data
+
+
+def require_fitting(operator: Stateful, frames: tuple[DataFrame, ...]) -> None:
+    """Refuse frames that the operator cannot read."""
+    if isinstance(operator, Join):
+        raise Unsupported(
+            "operator", "Join", "another operator on Spark",
+            hint="sash.stream(left, …).join(sash.stream(right, …), within=…, where=…) joins DataFrames.",
+        )  # fmt: skip
+    if len(frames) != len(operator.inputs):
+        expected = f"one frame for each of {len(operator.inputs)} inputs"
+        raise ArgumentError("data", f"{len(frames)} frames", expected)
+    for number, (own, df) in enumerate(zip(operator.inputs, frames, strict=True)):
+        found = arrow_schema(df)
+        for wanted in own.schema:
+            if wanted.name not in found.names or found.field(wanted.name).type != wanted.type:
+                expected = f"a DataFrame with the column {wanted.name}: {wanted.type}"
+                raise ArgumentError(f"data[{number}]", str(found), expected)
+
+
+@dataclass(frozen=True)
+class OperatorStage:
+    """What the elastic runtime knows of an operator, with the face of a window's `Stage`."""
+
+    bound: BoundOperator
+    buckets: tuple[int, ...]
+    clock: Clock
+    output: Output = "reports"
+    operator: type[OperatorOnStream] = OperatorOnStream
+
+    def of_bucket(self, number: int) -> BoundOperator:
+        return in_stream(self.bound, in_bucket(self.bound.operator, number, len(self.buckets)))
+
+    @property
+    def columns(self) -> list[str]:
+        return self.bound.columns
+
+    @property
+    def block(self) -> pa.Schema:
+        return block_schema(self.bound.schema)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.bound.output if self.output == "reports" else self.bound.late_output
+
+    @property
+    def unpacker(self) -> Unpacker:
+        return Unpacker(self.schema)
+
+    @cached_property
+    def description(self) -> dict[str, Any]:
+        return describe_operator(self.bound, output=self.output)
+
+
+def block_schema(schema: pa.Schema) -> pa.Schema:
+    """Of the rows on their way to a bucket: the columns by position, and the order of arrival."""
+    places = by_position.places(schema.names)
+    fields = [field.with_name(place) for field, place in zip(schema, places, strict=True)]
+    return pa.schema([*fields, pa.field(ORDINAL, pa.int64())])
+
+
+def sent_to_buckets(
+    df: DataFrame, operator: Stateful, *, number: int, buckets: int, clock: Clock
+) -> DataFrame:
+    """The tuples of one input in blocks, each tuple once for each bucket that owns a key of it."""
+    own = operator.inputs[number]
+    time = by_position.places(own.schema.names)[own.schema.names.index(own.time)]
+    packer = Packer(block_schema(own.schema), time, tuple(range(buckets)), clock)
+    rows = df.select(*by_position.placed(own.schema.names))
+    return rows.mapInArrow(KeySetPacker(operator.keys[number], own.schema, packer), PACKED)
+
+
+def static(operator: Stateful, frames: tuple[DataFrame, ...]) -> DataFrame:
+    """The whole output over static DataFrames, one for each input."""
+    require_fitting(operator, frames)
+    buckets = shuffle_partitions(frames[0].sparkSession) * BUCKETS_PER_PARTITION
+    packed = [
+        sent_to_buckets(df, operator, number=number, buckets=buckets, clock=_clock(operator)).withColumn(
+            INPUT, F.lit(number)
+        )
+        for number, df in enumerate(frames)
+    ]
+    blocks = [block_schema(own.schema) for own in operator.inputs]
+
+    def answer(table: pa.Table) -> pa.Table:
+        bucket = table[PACKED_BUCKET][0].as_py()
+        parts = []
+        for number, own in enumerate(operator.inputs):
+            payloads = table.filter(pa.compute.equal(table[INPUT], number))[PAYLOAD].to_pylist()
+            rows = rows_of(bucket, payloads, blocks[number]).drop_columns(ORDINAL)
+            rows = rows.rename_columns(own.schema.names)
+            known = rows.filter(pa.compute.is_valid(rows[own.time]))
+            known = known.take(pa.compute.array_sort_indices(pa.array(to_integers(known[own.time]))))
+            parts.append(Part(number, to_integers(known[own.time]), known))
+        mine = in_bucket(operator, bucket, buckets)
+        return mine.start().process(weave(mine.inputs, parts, watermark=END_OF_TIME, first=0))
+
+    union = reduce(DataFrame.unionAll, packed)
+    return union.groupBy(PACKED_BUCKET).applyInArrow(answer, from_arrow_schema(operator.schema))
+
+
+@dataclass(frozen=True)
+class StreamingOperator:
+    """An operator over a streaming DataFrame."""
+
+    bound: BoundOperator
+    df: DataFrame
+
+    def __post_init__(self) -> None:
+        require_fitting(self.bound.operator, (self.df,))
+
+    def start(
+        self,
+        sink: Sink,
+        *,
+        checkpoint: str | PathLike[str],
+        elastic: Elastic,
+        trigger: DurationLike | None = None,
+        name: str | None = None,
+    ) -> ElasticQuery:
+        """Run until it is stopped, with the number of tasks that the controller wants."""
+        operator, clock = self.bound.operator, _clock(self.bound.operator)
+        stage = OperatorStage(self.bound, tuple(range(elastic.buckets)), clock)
+        packed = sent_to_buckets(self.df, operator, number=0, buckets=elastic.buckets, clock=clock)
+        return start_elastic(
+            packed, self.df, cast(Stage, stage), sink,  # it has the same face
+            delay=self.bound.delay, checkpoint=fspath(checkpoint), elastic=elastic, trigger=trigger,
+            name=name,
+        )  # fmt: skip
+
+
+def _clock(operator: Stateful) -> Clock:
+    time = operator.inputs[0]
+    return Clock.of(ticks=bool(pa.types.is_integer(time.schema.field(time.time).type)))
