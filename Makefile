@@ -64,8 +64,9 @@ secret: $(READY) java peers  ## probe the live engines, and write docs/secret
 bench: $(READY) java redis  ## run the benchmarks: ratios inside one run
 	$(BIN)/python -m benchmarks
 
-figures: $(READY)  ## reproduce the AMTA paper's experiments, with their figures, in docs/benchmarks
+figures: $(READY)  ## reproduce the experiments of the AMTA and Pisa papers, with figures, in docs/benchmarks
 	$(BIN)/python -m benchmarks.amta_paper
+	$(BIN)/python -m benchmarks.pisa_papers
 
 clean:  ## remove what was built
 	rm -rf $(VENV) $(PEERS) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -45,7 +45,7 @@ class Table:
     def add(self, what: str, seconds: float, ratio: float, *, limit: float | None = None) -> None:
         row = Row(what, seconds, ratio, limit)
         self.rows.append(row)
-        promised = "" if limit is None else f"≤ {limit:g}"
+        promised = "" if limit is None else f"≤ {limit:.3g}"
         verdict = "" if row.reached else "  not reached"
         print(f"{what:<44}{1e3 * seconds:>10.4f}{ratio:>20.2f}{promised:>9}{verdict}", flush=True)
 

@@ -4,7 +4,7 @@
 
 Three questions, each answered by a ratio inside one run, with all answers compared:
 - a sum over sliding windows of one key: how much do two workers gain over one, pattern by pattern?
-- the skyline of six columns over 1 s / 10 ms windows: how much does a pane farm gain over a window farm of
+- the skyline of six features over 1 s / 10 ms windows: how much does a pane farm gain over a window farm of
   the same degree, which computes each window from its events?
 - a Levenberg-Marquardt fit of each window in worker processes: how much do two gain over one?
 """
@@ -12,18 +12,15 @@ Three questions, each answered by a ratio inside one run, with all answers compa
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 import sash
 from benchmarks.harness import Table, finish, options, race
+from examples import algo_trader, skyline
 from sash.api.query import WindowQuery
 from sash.operators.patterns.declared import Pattern
-
-SECOND = 1_000_000
-SIX = tuple("abcdef")
 
 
 def sums(events: int) -> WindowQuery:
@@ -35,37 +32,13 @@ def sums(events: int) -> WindowQuery:
 
 
 def skylines(events: int) -> WindowQuery:
-    """Points of six columns that go together, as features of packets do; the last second, every 10 ms."""
-    random = np.random.default_rng(2)
-    good = random.random(events)
-    columns = {name: good + random.normal(0.0, 0.05, events) for name in SIX}
-    times = np.sort(random.integers(0, 2 * SECOND, events))
-    table = pa.table({"t": pa.array(times, pa.timestamp("us")), **columns})
-    return (
-        sash.stream(table, time="t")
-        .window(sash.sliding("1 second", every="10 milliseconds"))
-        .agg(best=sash.skyline(*SIX))
-    )
+    """Packets of six features at 5,000 a second; the last second, every 10 ms."""
+    return skyline.query(skyline.packet_table(events))
 
 
 def fits(events: int) -> WindowQuery:
-    """A decaying exponential fitted to each window of 400 events."""
-    random = np.random.default_rng(3)
-    x = np.linspace(0.0, 4.0, 400)
-    y = 2.5 * np.exp(-1.3 * np.resize(x, events)) + random.normal(0.0, 0.1, events)
-    table = pa.table({"t": np.arange(events), "x": np.resize(x, events), "y": y})
-
-    def fitted(window: pa.Table) -> dict[str, Any]:
-        from scipy.optimize import least_squares
-
-        at, seen = window["x"].to_numpy(), window["y"].to_numpy()
-        found = least_squares(
-            lambda p: p[0] * np.exp(-p[1] * at) + p[2] - seen, [1.0, 1.0, 0.0], method="lm"
-        )
-        return {"a": float(found.x[0]), "b": float(found.x[1])}
-
-    window = sash.count(400, 20)
-    return sash.stream(table, time="t").window(window).apply(fitted, schema="a double, b double")
+    """A parabola fitted to the last 1,000 quotes of one symbol, for each twenty."""
+    return algo_trader.fits(algo_trader.quote_table(events, 1), every=20)
 
 
 def compare(
@@ -112,7 +85,7 @@ def main() -> int:
             limits={"window farm, 2 agnostic": 1 / 1.6},
         ),
         compare(
-            "skyline of six columns, 1 s / 10 ms",
+            "skyline of six features, 1 s / 10 ms",
             skylines(200 if quick else 10_000),
             {
                 "window farm, 2": sash.WinFarm(2),

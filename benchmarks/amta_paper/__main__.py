@@ -33,11 +33,17 @@ def environment() -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.amta_paper", description="The five experiments of the AMTA paper."
-    )
+    return run(EXPERIMENTS, arguments, description="The five experiments of the AMTA paper.")
+
+
+def run(experiments: Sequence[Any], arguments: Sequence[str] | None, *, description: str) -> int:
+    """The command line over modules that each have `run(quick, progress) -> Chart`."""
+    parser = argparse.ArgumentParser(description=description)
+    numbers = range(1, len(experiments) + 1)
     parser.add_argument("--quick", action="store_true", help="small sizes; the figures mean nothing then")
-    parser.add_argument("--only", type=int, choices=range(1, 6), metavar="N", help="one experiment, 1 to 5")
+    parser.add_argument(
+        "--only", type=int, choices=numbers, metavar="N", help=f"one experiment, 1 to {len(experiments)}"
+    )
     parser.add_argument(
         "--to", type=Path, metavar="DIRECTORY", help="default: docs/benchmarks; build/benchmarks if quick"
     )
@@ -45,11 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     directory = options.to or ROOT / ("build" if options.quick else "docs") / "benchmarks"
     directory.mkdir(parents=True, exist_ok=True)
     progress = Progress()
-    for number, experiment in enumerate(EXPERIMENTS, start=1):
+    for number, experiment in zip(numbers, experiments, strict=True):
         if options.only in (None, number):
-            _run(
-                experiment, f"experiment {number} of {len(EXPERIMENTS)}", directory, progress, options.quick
-            )
+            title = f"experiment {number} of {len(experiments)}"
+            _run(experiment, title, directory, progress, options.quick)
     return 0
 
 

@@ -48,6 +48,7 @@ def over_time(
     degrees: Sequence[int],
     latencies: Sequence[tuple[float, float]],
     bound: float | None = None,
+    measured: str = "latency",
 ) -> Path:
     """Rate, degree and latency below each other, on one axis of time."""
     with plt.rc_context(LOOK):
@@ -67,7 +68,7 @@ def over_time(
             bottom.axhline(mean, color="black", linewidth=1.2, label=f"mean, {mean:.1f} ms")
             bottom.axhline(1e3 * bound, color=GREY, linestyle="--", label=f"{1e3 * bound:.0f} ms")
             bottom.legend(loc="upper right", frameon=False, ncol=2)
-        bottom.set(ylabel="latency, ms", xlabel="seconds", yscale="log")
+        bottom.set(ylabel=f"{measured}, ms", xlabel="seconds", yscale="log")
         for ax in (top, middle, bottom):
             ax.grid(color="#dddddd", linewidth=0.7)
         return _saved(figure, None, directory / f"{name}.png")

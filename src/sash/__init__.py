@@ -104,6 +104,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
     from sash.aggregation.monoids import (
         variance as variance,
     )
+    from sash.api.operating import operate as operate
     from sash.api.overloads import count as count
     from sash.api.overloads import session as session
     from sash.api.stream import stream as stream
@@ -176,6 +177,7 @@ _HOMES = {
     "ScaleGate": "sash.operators.scalegate",
     "count": "sash.api.overloads",
     "monoid": "sash.aggregation.define",
+    "operate": "sash.api.operating",
     "progress": "sash.runtimes.spark.progress",
     "read_stream_parquet": "sash.runtimes.spark.parquet_stream",
     "session": "sash.api.overloads",

@@ -142,6 +142,8 @@ def test_the_declaration_keeps_a_controller_within_its_bounds() -> None:
     assert declared.degree([sample(1.0, 4)]) == 4
     assert sash.Elastic(max=8, controller=lambda samples: 5, store="redis").degree([]) == 5
     assert sash.Elastic(max=8, controller="predictive").degree([]) == 1
+    with pytest.raises(ArgumentError, match=r"controller must be .* a whole number"):
+        sash.Elastic(max=8, controller=lambda samples: 2.5).degree([])  # type: ignore[arg-type, return-value]
 
 
 @pytest.mark.parametrize(
@@ -152,6 +154,7 @@ def test_the_declaration_keeps_a_controller_within_its_bounds() -> None:
         ("max", {"max": 2.5}),
         ("controller", {"max": 2, "controller": "guess"}),
         ("store", {"max": 2, "store": "floppy"}),
+        ("buckets", {"max": 8, "buckets": 4}),
     ],
 )
 def test_a_declaration_that_cannot_be_is_refused_by_name(argument: str, wrong: Any) -> None:

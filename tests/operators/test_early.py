@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import sash
 from sash.aggregation import monoids
+from sash.aggregation.kernels.cells import pane_cells
 from sash.aggregation.monoid import Monoid
 from sash.operators.bounded import answer
 from sash.operators.early import Early
@@ -78,19 +79,38 @@ def many(events: int) -> pa.Table:
 
 
 def test_differential_the_public_way_folds_early_and_a_forced_window_sequence_does_not() -> None:
-    table = many(300_000)
+    table = many(1_200_000)
     query = (
         sash.stream(table, time="t", key=["a", "b"])
         .window(sash.sliding(100, every=50))
         .agg(n=sash.count(), s=sash.sum("x"), sd=sash.stddev("x"), lo=sash.min("x"))
     )
     assert Early(2).fold(query.bound, table, table["t"].to_numpy()) is not None
+    assert "as they stand" in query.explain()
+    assert "as they stand" not in query.parallel(sash.WinSeq()).explain()
     plain = query.parallel(sash.WinSeq()).collect()
     for early in (query.collect(), query.parallel(sash.WinMapReduce(3, 2)).collect()):
         exact = ["a", "b", "window", "n", "lo"]
         assert early.select(exact).equals(plain.select(exact))
         for name in ("s", "sd"):
             np.testing.assert_allclose(early[name], plain[name], rtol=1e-12, atol=1e-12)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 3), st.integers(-30, 30)), max_size=40),
+    origin=st.integers(-5, 5),
+    length=st.integers(1, 20),
+)
+def test_oracle_cells_are_the_pairs_of_slot_and_pane(rows: list, origin: int, length: int) -> None:
+    slots, times = np.array(rows, np.int64).reshape(-1, 2).T
+    found = pane_cells(slots, times, origin=origin, length=length)
+    if found is None:  # more cells than a table should have
+        return
+    codes, firsts = found
+    pairs = [(slot, (time - origin) // length) for slot, time in rows]
+    assert [pairs[row] for row in firsts] == list(dict.fromkeys(pairs))
+    assert [pairs[firsts[code]] for code in codes] == pairs
 
 
 def test_the_answer_does_not_depend_on_how_many_threads_fold() -> None:

@@ -113,6 +113,14 @@ def why(
     )
 
 
+@app.command()
+def calibrate() -> None:
+    """Measure this machine for the planner's estimates, once; plans work without it."""
+    from sash.cli.calibrate import run
+
+    run()
+
+
 app.add_typer(secret.app)
 
 

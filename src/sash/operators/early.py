@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sash.aggregation.kernels.cells import pane_cells
 from sash.operators.bound import BoundQuery
 from sash.operators.layout import key_codes
 from sash.operators.panes import Panes, group_by
@@ -31,18 +32,20 @@ class Early:
     """How to fold early, and when it pays."""
 
     workers: int
-    block: int = 2**16
+    block: int = 2**17
     """Rows that one thread folds at a time: few enough for their columns to stay in its cache."""
-    least: int = 2**18
-    """With fewer rows there is nothing to gain, and the kernels over panes need not be compiled."""
+    least: int = 2**20
+    """With fewer rows there are milliseconds to gain, and kernels over panes to compile for seconds."""
     gain: float = 8.0
     """How many events of the first block must share a pane on average."""
 
+    def considers(self, bound: BoundQuery, rows: int) -> bool:
+        """Whether so many rows of this query will be looked at; the first block then decides."""
+        return rows >= self.least and Panes.of(bound) is not None
+
     def fold(self, bound: BoundQuery, rows: pa.Table, times: Ints) -> tuple[BoundQuery, pa.Table] | None:
         """The query over panes, and the panes of all blocks; None when events should stay events."""
-        if len(times) < self.least:
-            return None
-        panes = Panes.of(bound)
+        panes = Panes.of(bound) if len(times) >= self.least else None
         if panes is None:
             return None
         blocks = _blocks(rows, times, self.block)
@@ -65,11 +68,11 @@ def _blocks(rows: pa.Table, times: Ints, size: int) -> Iterator[tuple[pa.Table, 
 def _fold(panes: Panes, rows: pa.Table, times: Ints) -> pa.Table:
     """The panes of one block, as the query over panes wants them."""
     keys, schema = list(panes.bound.keys), panes.folded.schema
-    # Numbers of panes lie close together where their starts do not, and are ranked without sorting.
-    numbers = (times - panes.origin) // panes.length
-    codes, representatives = group_by(key_codes(rows, keys), numbers)
+    slots = key_codes(rows, keys)
+    cells = pane_cells(slots, times, origin=panes.origin, length=panes.length)
+    codes, representatives = cells or group_by(slots, panes.starts(times))
     elements = panes.fold_events(rows, codes, groups=len(representatives))
-    starts = panes.origin + numbers[representatives] * panes.length
+    starts = panes.starts(times[representatives])
     held = rows.select(keys).take(pa.array(representatives))
-    columns = [*held.columns, from_integers(starts, panes.folded.schema.field(panes.bound.time).type)]
-    return pa.table([*columns, *elements], schema=schema)
+    begins = from_integers(starts, schema.field(panes.bound.time).type)
+    return pa.table([*held.columns, begins, *elements], schema=schema)

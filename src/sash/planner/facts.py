@@ -137,7 +137,7 @@ def cut_of(window: Window, events: Events) -> Cut:
     >>> from sash.semantics.windows import time
     >>> cut = cut_of(time(10, 4), Events(rows=1000, keys=2, hottest=0.5, span=100))
     >>> cut.overlap, cut.windows, cut.panes
-    (2.5, 54.5, 101.0)
+    (2.5, 53.5, 100.5)
     """
     asked = window.asked if isinstance(window, EngineWindow) else window
     overlap, windows, panes = _counts(asked, events)

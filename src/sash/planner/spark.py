@@ -71,7 +71,7 @@ class _Estimate:
         panes = sum(cut.panes or 0.0 for cut in self.facts.cuts)
         panes = min(float(self.facts.events.rows), panes * self.facts.cores)
         sent = panes * self._copies(by_windows)
-        share = self._even if by_windows > 1 else self._hottest
+        share = self._even if by_windows > 1 else self._busiest_by_panes(panes)
         cost = self.costs.route + self.costs.shuffle + self.costs.python
         yield Step("shuffle panes", sent * cost, share)
         yield Step("compute windows", self._computing(sent), share)
@@ -110,6 +110,11 @@ class _Estimate:
     @property
     def _hottest(self) -> float:
         return min(1.0, max(self._even, self.facts.events.hottest))
+
+    def _busiest_by_panes(self, panes: float) -> float:
+        """Where events are folded, a hot key has no more panes than any other key that is never idle."""
+        folded = panes < self.facts.events.rows / 2
+        return max(self._even, 1 / self.facts.events.keys) if folded else self._hottest
 
     def _window_shares(self, pattern: Pattern, inner: PaneFarm | WinMapReduce | None) -> int:
         copies = pattern.degree if isinstance(pattern, WinFarm) else 1

@@ -1,6 +1,6 @@
 """Functions over whole windows: what they cost is known once they have run for a moment.
 
-    compute windows here for 0.2 s → what do the others take? → plan them with that number
+    compute windows here for 0.1 s → what do the others take? → plan them with that number
 
 A user's function may take a microsecond or a minute, and nothing but running it tells. The windows that are
 computed meanwhile count: nothing is computed twice, and no window depends on any other, so the answer is
@@ -19,15 +19,16 @@ from sash.errors import Unsupported
 from sash.operators.bound import BoundQuery
 from sash.operators.layout import Layout
 from sash.operators.patterns.evaluate import evaluate
+from sash.operators.patterns.processes import idle
 from sash.operators.ranges import Ranges
 from sash.operators.values import Values, evaluated, in_order
 from sash.planner.asked import AUTO
 from sash.planner.constants import Costs
-from sash.planner.facts import Cut, Facts
+from sash.planner.facts import Facts
 from sash.planner.plan import make_plan
 from sash.semantics.window import Window
 
-TRIAL = 0.2
+TRIAL = 0.1
 """Seconds: long enough to measure, short beside the start of a process."""
 
 
@@ -44,7 +45,7 @@ class TriedFirst:
         parts, done, begin = [], 0, self.clock()
         while done < len(ranges):
             spent = self.clock() - begin
-            if spent > self.trial:
+            if done and spent > self.trial:
                 parts.append(self._rest(bound, window, layout, ranges, done, spent / done))
                 break
             # Twice as many each time: few looks at the clock, and at most as much again beyond the trial.
@@ -59,8 +60,8 @@ class TriedFirst:
     ) -> Values:
         rest = np.arange(done, len(ranges))
         cut = next(cut for cut in self.facts.cuts if cut.label == window.label)
-        facts = replace(self.facts, cuts=(_left(cut, len(rest)),), function=each)
-        pattern = make_plan(bound, facts, self.costs, asked=AUTO).pattern
+        facts = replace(self.facts, cuts=(replace(cut, windows=float(len(rest))),), function=each)
+        pattern = make_plan(bound, facts, self._costs_now(), asked=AUTO).pattern
         assert pattern is not None
         try:
             values = evaluate(pattern, bound, window, layout, ranges.take(rest))
@@ -69,6 +70,8 @@ class TriedFirst:
             values = evaluated(bound, window, layout, ranges.take(rest))
         return values.owned_by(rest)
 
-
-def _left(cut: Cut, windows: int) -> Cut:
-    return replace(cut, windows=float(windows))
+    def _costs_now(self) -> Costs:
+        """Processes that an earlier query has left need not be started."""
+        if idle() < self.facts.cores:
+            return self.costs
+        return replace(self.costs, process=replace(self.costs.process, start=0.0))

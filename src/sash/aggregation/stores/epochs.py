@@ -91,7 +91,7 @@ class EpochStore(ABC):
 
     @classmethod
     def commit_together(cls, stores: Sequence[Self], epoch: int) -> None:
-        """`commit(epoch)` of several namespaces of one place, with one wait for its disk where it has one."""
+        """`commit(epoch)` of several namespaces of one place, with one wait for its disk if it has one."""
         for store in stores:
             store.commit(epoch)
 

@@ -54,6 +54,8 @@ class Elastic:
     def degree(self, samples: Sequence[Sample]) -> int:
         """What the controller asks for, within the bounds."""
         asked = self.decide(samples)
+        if whole_number(asked) is None:
+            raise ArgumentError("controller", asked, "a function that answers with a whole number")
         return sorted((self.min, asked, self.max))[1]
 
     @property

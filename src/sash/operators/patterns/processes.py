@@ -88,6 +88,11 @@ def _end_idle() -> None:
         _idle.pop().end()
 
 
+def idle() -> int:
+    """How many processes wait for work."""
+    return len(_idle)
+
+
 @contextmanager
 def lent(number: int) -> Iterator[list[Process]]:
     """Processes of one's own for a while: those that are idle, and new ones for the rest."""

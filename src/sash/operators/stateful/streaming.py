@@ -1,0 +1,209 @@
+"""O+ between two batches of a stream: its state is the tuples that an open window may hold.
+
+    insert     judge by the watermark, keep the rest
+    advance    hand the tuples before the watermark to the operator, in the order of time
+
+A window of type `multi` knows nothing but its own tuples. So tuples are all that has to be saved: an
+operator that is loaded again is told those of its open windows once more, and what it says to that was
+said before. A `single` window may remember what has left it, and is therefore refused on streams.
+
+Tuples wait until the watermark has passed them, because O+ takes them in the order of time. See
+`sash.operators.streaming.protocol` for the face.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sash.aggregation.stores.values import seal, unseal
+from sash.errors import Unsupported
+from sash.operators.answer import Answer
+from sash.operators.bound import LATE_REASON
+from sash.operators.interleaved import Part, weave
+from sash.operators.stateful.declaration import Stateful
+from sash.operators.streaming.protocol import Saved
+from sash.operators.times import to_integers
+from sash.semantics.durations import Duration
+from sash.semantics.watermark import Lateness
+
+Ints = NDArray[np.int64]
+HEADER = b"header of tuples"
+
+
+@dataclass(frozen=True)
+class BoundOperator:
+    """An operator over one stream, whose events may come `delay` after newer ones."""
+
+    operator: Stateful
+    delay: Duration
+
+    def __post_init__(self) -> None:
+        if len(self.operator.inputs) != 1:
+            raise Unsupported("operator", f"{len(self.operator.inputs)} inputs", "of one input on a stream")
+        if self.operator.window_type != "multi":
+            raise Unsupported("window", self.operator.window_type, "'multi' on a stream")
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.operator.inputs[0].schema
+
+    @property
+    def time(self) -> str:
+        return self.operator.inputs[0].time
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.schema.names)
+
+    @property
+    def output(self) -> pa.Schema:
+        return self.operator.schema
+
+    @property
+    def late_output(self) -> pa.Schema:
+        return self.schema.append(pa.field(LATE_REASON, pa.string()))
+
+
+@dataclass(frozen=True)
+class Tuples:
+    """Rows in the order of their arrival, with their times and the chunk that they are saved in."""
+
+    rows: pa.Table
+    time: Ints
+    chunk: Ints
+
+    def plus(self, other: Tuples) -> Tuples:
+        rows = pa.concat_tables([self.rows, other.rows])
+        joined = (np.concatenate(both) for both in ((self.time, other.time), (self.chunk, other.chunk)))
+        return Tuples(rows, *joined)
+
+    def where(self, chosen: NDArray[np.bool_]) -> Tuples:
+        return Tuples(self.rows.filter(pa.array(chosen)), self.time[chosen], self.chunk[chosen])
+
+
+class OperatorOnStream:
+    """The tuples of a bucket, and the running operator."""
+
+    def __init__(self, bound: BoundOperator) -> None:
+        self.bound, self.running = bound, bound.operator.start()
+        self.watermark: int | None = None
+        self.chunks = 0
+        none = np.empty(0, np.int64)
+        self.held = self.waiting = Tuples(bound.schema.empty_table(), none, none)
+        self._unsaved: dict[int, bytes] = {}
+        self._saved: frozenset[int] = frozenset()
+
+    def insert(self, rows: pa.Table, ordinals: Ints) -> pa.Table:
+        rows = rows.take(pa.array(np.argsort(ordinals, kind="stable")))
+        known = pc.is_valid(rows[self.bound.time])
+        late = [self._late(rows.filter(pc.invert(known)), "time is null")]
+        rows = rows.filter(known)
+        times = to_integers(rows[self.bound.time])
+        on_time = np.full(len(times), True) if self.watermark is None else times >= self.watermark
+        late.append(self._late(rows.filter(pa.array(~on_time)), Lateness.TOO_LATE.value))
+        if on_time.any():
+            chunk = np.full(int(on_time.sum()), self.chunks)
+            new = Tuples(rows.filter(pa.array(on_time)), times[on_time], chunk)
+            self._unsaved[self.chunks] = seal(_name(self.chunks), _stream(new.rows))
+            self.chunks += 1
+            self.waiting = self.waiting.plus(new)
+        return pa.concat_tables(late)
+
+    def _late(self, rows: pa.Table, reason: str) -> pa.Table:
+        return rows.append_column(LATE_REASON, pa.array([reason] * rows.num_rows, pa.string()))
+
+    def advance(self, watermark: int, *, flush: bool = False) -> Answer:
+        said = self.bound.output.empty_table()
+        if self.watermark is None or watermark > self.watermark:
+            self.watermark = watermark
+            ready = self.waiting.time < watermark
+            if len(self.held.time) or ready.any():
+                arrived = self.waiting.where(ready)
+                said = self._tell(arrived)
+                held = self.held.plus(arrived)
+                self.held = held.where(held.time > watermark - self.bound.operator.clock.size)
+                self.waiting = self.waiting.where(~ready)
+        return Answer(said, self.bound.late_output.empty_table())
+
+    def _tell(self, tuples: Tuples) -> pa.Table:
+        """What the operator says to these tuples and to the watermark."""
+        assert self.watermark is not None
+        order = np.argsort(tuples.time, kind="stable")
+        part = Part(0, tuples.time[order], tuples.rows.take(pa.array(order)))
+        return self.running.process(
+            weave(self.bound.operator.inputs, [part], watermark=self.watermark, first=0)
+        )
+
+    def wakes_at(self) -> int | None:
+        upcoming = []
+        if len(self.waiting.time):
+            upcoming.append(int(self.waiting.time.min()) + 1)
+        if len(self.held.time):
+            assert self.watermark is not None
+            upcoming.append(self.bound.operator.next_end(self.watermark))
+        return min(upcoming, default=None)
+
+    # Between two batches
+
+    def attach(self, chunks: Mapping[int, bytes]) -> None:
+        """Everything was read by `load`."""
+
+    def save(self) -> Saved:
+        used = np.concatenate([self.held.chunk, self.waiting.chunk])
+        live = frozenset(np.unique(used).tolist())
+        written = {number: data for number, data in self._unsaved.items() if number in live}
+        dropped, self._saved, self._unsaved = self._saved - live, live, {}
+        facts = {"watermark": self.watermark, "chunks": self.chunks, "live": sorted(live)}
+        return Saved(seal(HEADER, json.dumps(facts).encode()), written, dropped)
+
+    @classmethod
+    def load(cls, bound: BoundOperator, header: bytes | None, chunks: Mapping[int, bytes]) -> Self:
+        operator = cls(bound)
+        if header is None:
+            return operator
+        facts = json.loads(bytes(unseal(HEADER, header)))
+        operator.watermark, operator.chunks = facts["watermark"], facts["chunks"]
+        operator._saved = frozenset(facts["live"])
+        for number in facts["live"]:
+            rows = _table(unseal(_name(number), chunks[number]), bound.schema)
+            own = np.full(rows.num_rows, number)
+            operator.waiting = operator.waiting.plus(Tuples(rows, to_integers(rows[bound.time]), own))
+        operator._tell_again()
+        return operator
+
+    def _tell_again(self) -> None:
+        if self.watermark is None:
+            return
+        before = self.waiting.time < self.watermark
+        self.held, self.waiting = self.waiting.where(before), self.waiting.where(~before)
+        if before.any():
+            self._tell(self.held)
+
+
+def in_stream(bound: BoundOperator, operator: Stateful) -> BoundOperator:
+    """The same for another operator, such as that of one bucket."""
+    return replace(bound, operator=operator)
+
+
+def _name(number: int) -> bytes:
+    return b"tuples %d" % number
+
+
+def _stream(rows: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    return bytes(sink.getvalue())
+
+
+def _table(data: memoryview, schema: pa.Schema) -> pa.Table:
+    with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
+        return reader.read_all().cast(schema)

@@ -1,0 +1,208 @@
+"""What `explain()` tells people, and `explain("json")` machines."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import sash
+from sash.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TABLE = pa.table({"t": range(1_000), "k": [n % 10 for n in range(1_000)], "x": [0.5] * 1_000})
+KEYS = {
+    "version", "runtime", "order", "time", "keys", "windows", "whole", "aggregates", "events", "cores",
+    "algorithm", "pattern", "stages", "state", "state_bytes", "advice",
+}  # fmt: skip
+
+
+def over(data: Any = TABLE, *, time: str = "t", key: str | None = "k", **said: Any) -> Any:
+    return sash.stream(data, time=time, key=key, **said)
+
+
+def told(query: Any) -> dict[str, Any]:
+    said: dict[str, Any] = json.loads(query.explain("json"))
+    assert said.keys() == KEYS
+    return said
+
+
+def test_explain_says_meaning_algorithm_pattern_stages_and_state(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    query = over().window(sash.sliding(100, every=30)).agg(n=sash.count(), f=sash.first("x"))
+    text = query.parallel(sash.Auto(cores=4)).explain()
+    assert capsys.readouterr().out == text + "\n"
+    for line in (
+        "time(100, 30)  (context-free)",
+        "E(w) = { τ : 0 + w·(30) ≤ τ < 0 + w·(30) + 100 }",
+        "an event lies in 3.33 of them",
+        "n: count(), commutative",
+        "f: first(x), ordered",
+        "range fold: two stacks over ranges",
+        "two combines an event and one a window",
+        "WinSeq(): 1 worker",
+        "candidates for 4 cores, 1,000 events of 10 keys, the hottest with 10% (counted)",
+        "✗ WinMapReduce(map=4, reduce=4): ",
+        "first is not declared commutative",
+        "1. group by key and sort",
+        "nothing; while it runs, all 1,000 events of the input are in memory",
+    ):
+        assert line in text, line
+    # The candidates stand in the order of their costs, the chosen one is marked.
+    costs = [line for line in text.splitlines() if "mostly" in line]
+    assert len(costs) >= 6
+    assert [line.strip()[:1] for line in costs].count("→") == 1
+
+
+def test_the_same_is_there_for_machines_under_keys_that_stay(capsys: pytest.CaptureFixture[str]) -> None:
+    query = over().window(sash.count(100, 10)).agg(n=sash.count())
+    said = told(query)
+    assert capsys.readouterr().out == ""
+    assert said["version"] == 1
+    assert said["runtime"] == "process"
+    assert said["windows"] == [
+        {
+            "label": "count(100, 10)", "kind": "count", "context": "context-free", "overlap": 10.0,
+            "formula": "E(w) = { i : w·10 ≤ i < w·10 + 100 }, w ≥ 0", "on_columns": True,
+        }
+    ]  # fmt: skip
+    assert said["aggregates"] == [
+        {
+            "name": "n", "monoid": "count", "columns": [], "commutative": True, "invertible": True,
+            "compiled": True,
+        }
+    ]  # fmt: skip
+    assert said["events"] == {"rows": 1_000, "keys": 10, "hottest": 0.1, "known": "counted"}
+    assert said["algorithm"].keys() == {"name", "how", "panes", "interpreted"}
+    assert said["state"]["kept"] == "nothing"
+    pattern = said["pattern"]
+    assert pattern.keys() == {
+        "name", "workers", "forced", "why", "candidates", "forbidden", "measured", "levels"
+    }  # fmt: skip
+    assert [one["pattern"] for one in pattern["candidates"] if one["chosen"]] == [pattern["name"]]
+    assert all(one["seconds"] > 0 and one["dearest"] for one in pattern["candidates"])
+
+
+def test_explaining_is_deterministic() -> None:
+    query = over().window(sash.sliding(100, every=10)).agg(n=sash.count(), d=sash.distinct("k"))
+    assert query.explain("json") == query.explain("json")
+
+
+def test_a_pattern_that_was_asked_for_is_compared_with_the_planners_choice() -> None:
+    query = over().window(sash.sliding(100, every=10)).agg(n=sash.count())
+    farm = sash.WinFarm(sash.PaneFarm(2, 3), replicas=2)
+    said = told(query.parallel(farm))
+    assert said["pattern"]["forced"] is True
+    assert said["pattern"]["name"] == str(farm)
+    assert said["pattern"]["levels"][-1] == (
+        "emitter → 4 pane workers → 6 window workers → collector  (12 in all)"
+    )
+    assert any("times as fast as WinFarm(PaneFarm" in advice for advice in said["advice"])
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        (
+            over().window(sash.count(5)).apply(len, schema="n bigint"),
+            [".apply(…) computes each window anew", "@sash.monoid"],
+        ),
+        (
+            over().window(sash.threshold(lambda row: row.x > 1)).agg(n=sash.count()),
+            ["is evaluated event by event"],
+        ),
+        (over().window(sash.count(5)).agg(d=sash.distinct("k")), ["d (distinct) is interpreted"]),
+        (
+            over().window(sash.count(9, 6)).parallel(sash.PaneFarm(1, 1)).agg(d=sash.distinct("k")),
+            ["a slide of 6 events does not divide 9 events, so that panes are only 3 events long"],
+        ),
+        (over().window(sash.tumbling(5)).agg(n=sash.count()), []),
+    ],
+)
+def test_advice_names_what_would_be_cheaper(query: Any, says: list[str]) -> None:
+    advice = told(query)["advice"]
+    assert bool(advice) is bool(says)
+    for words in says:
+        assert any(words in sentence for sentence in advice), advice
+
+
+def test_a_form_that_does_not_exist_is_refused() -> None:
+    query = over().window(sash.tumbling(5)).agg(n=sash.count())
+    joined = over().join(over(), within=5)
+    for asked in (query, joined):
+        with pytest.raises(ArgumentError, match="'text' or 'json'"):
+            asked.explain("xml")
+
+
+def test_a_join_is_explained_to_machines_too(capsys: pytest.CaptureFixture[str]) -> None:
+    said = json.loads(over().join(over(), within=5).explain("json"))
+    assert capsys.readouterr().out == ""
+    assert said.keys() == {"version", "semantics", "candidates", "stages"}
+    assert said["candidates"]["how"] == "hash"
+    assert "|τ_l − τ_r| ≤ 5" in said["semantics"]["pairs"]
+
+
+@pytest.fixture(scope="module")
+def frames(spark: SparkSession) -> dict[str, Any]:
+    rate = (
+        spark.readStream.format("rate").load().selectExpr("timestamp AS t", "value AS k", "value / 2 AS x")
+    )
+    static = spark.range(10).selectExpr("timestamp_seconds(id) AS t", "id AS k", "id / 2 AS x")
+    return {"static": static, "stream": rate}
+
+
+@pytest.mark.spark
+def test_a_static_dataframe_has_its_panes_folded_before_the_shuffle(frames: dict[str, Any]) -> None:
+    windowed = over(frames["static"]).window(sash.sliding("1 minute", every="1 second"))
+    said = told(windowed.agg(s=sash.sum("x")))
+    assert said["runtime"] == "spark batch"
+    assert said["algorithm"]["panes"] == "before the shuffle, where rows lie"
+    assert "fold panes where rows lie" in said["stages"]
+    assert said["events"]["known"] == "assumed"
+    ordered = told(windowed.agg(f=sash.first("x")))
+    assert ordered["pattern"]["name"] == "buckets of keys"
+    assert ordered["pattern"]["workers"] is None
+    assert any("declare commutative=True" in advice for advice in ordered["advice"])
+    assert any("sash.Auto(sample=True)" in advice for advice in ordered["advice"])
+    hot = told(windowed.parallel(sash.Auto(hottest=0.9, cores=8)).agg(f=sash.first("x")))
+    assert hot["events"]["hottest"] == 0.9
+    assert hot["cores"] == 8
+
+
+@pytest.mark.spark
+def test_a_sample_of_a_static_dataframe_is_taken_when_it_is_allowed(frames: dict[str, Any]) -> None:
+    windowed = over(frames["static"]).window(sash.tumbling("1 second"))
+    said = told(windowed.parallel(sash.Auto(sample=True, rows=1_000_000)).agg(s=sash.sum("x")))
+    assert said["events"] == {"rows": 1_000_000, "keys": 3162, "hottest": 0.1, "known": "sampled"}
+
+
+@pytest.mark.spark
+def test_a_stream_says_what_it_keeps_of_each_key_and_how_that_grows(frames: dict[str, Any]) -> None:
+    hour = sash.sliding("1 hour", every="1 minute")
+    stream = over(frames["stream"], delay="10 minutes")
+    panes = told(stream.window(hour).agg(n=sash.count(), s=sash.sum("x")))
+    assert panes["runtime"] == "spark streaming"
+    assert panes["algorithm"]["name"] == "panes in a tree"
+    assert panes["algorithm"]["panes"].startswith("after the shuffle")
+    assert panes["state"]["kept"] == "panes"
+    assert "at most 71 panes of 1 minute" in panes["state"]["amount"]
+    assert panes["state_bytes"] == panes["state"]["units"] * panes["state"]["unit_bytes"]
+    text = stream.window(hour).agg(f=sash.first("x")).explain()
+    assert "the events of the last 1 hour, and those of 10 minutes more of" in text
+    assert "grows with the number of events in a window" in text
+    counted = told(over(frames["stream"]).window(sash.count(500, 10)).agg(n=sash.count()))
+    assert counted["state"]["units"] == 500
+
+
+@pytest.mark.spark
+def test_advice_for_a_stream_is_about_keys_and_corrections(frames: dict[str, Any]) -> None:
+    minute = sash.tumbling("1 minute")
+    keyless = told(over(frames["stream"], key=None).window(minute).agg(n=sash.count()))
+    assert any("one bucket" in advice for advice in keyless["advice"])
+    late = over(frames["stream"], allowed_lateness="1 minute").window(minute).agg(n=sash.count())
+    assert any("without allowed_lateness the state would hold panes" in a for a in told(late)["advice"])

@@ -1,0 +1,236 @@
+"""The planner's rules: what is chosen from which facts, never what is forbidden, always the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sash
+from sash.api.query import WindowQuery
+from sash.errors import ArgumentError
+from sash.operators.bound import BoundQuery
+from sash.operators.patterns.allowed import refusal
+from sash.planner.asked import AUTO, Auto
+from sash.planner.candidates import candidates, named
+from sash.planner.constants import DEFAULTS, Costs, ProcessCosts
+from sash.planner.facts import Events, Facts, cut_of
+from sash.planner.plan import TIE, Plan, cheapest, make_plan
+from sash.runtimes.spark.patterns.plan import impossible
+from tests.runtimes.strategies import any_window
+
+SCHEMA = pa.schema(
+    [("t", pa.int64()), ("k", pa.int64()), ("x", pa.float64()), ("i", pa.int64()), ("s", "str")]
+)
+MILLION = Events(rows=1_000_000, keys=100, hottest=0.01, span=1_000_000, known="counted")
+ONE_KEY = replace(MILLION, keys=1, hottest=1.0)
+HOT = replace(MILLION, hottest=0.99)
+
+HEAVY = {f"r{n}": sash.correlation("x", "i") for n in range(8)}
+LIGHT = {"n": sash.count()}
+ORDERED = {"f": sash.first("x")}
+OBJECTS = {"c": sash.distinct("i")}
+
+
+def query(window: Any, aggregates: dict[str, Any], **said: Any) -> BoundQuery:
+    stream = sash.stream(SCHEMA.empty_table(), time="t", key="k")
+    return stream.window(window, **said).agg(**aggregates).bound
+
+
+def whole(window: Any) -> BoundQuery:
+    stream = sash.stream(SCHEMA.empty_table(), time="t", key="k")
+    return stream.window(window).apply(len, schema="n bigint").bound
+
+
+def plan_of(
+    bound: BoundQuery,
+    events: Events,
+    *,
+    where: Any = "process",
+    cores: int = 4,
+    asked: Any = AUTO,
+    function: float | None = None,
+    costs: Costs = DEFAULTS,
+) -> Plan:
+    facts = Facts.of(bound, events, where=where, cores=cores, function=function)
+    refuse = {"refuse": impossible} if where == "spark batch" else {}
+    return make_plan(bound, facts, costs, asked=asked, **refuse)
+
+
+@pytest.mark.parametrize(
+    ("bound", "events", "how", "chosen"),
+    [
+        (query(sash.tumbling(100), LIGHT), MILLION, {}, "WinSeq()"),
+        (query(sash.sliding(9_000, every=90), HEAVY), MILLION, {}, "KeyFarm(4)"),
+        (query(sash.count(1_000, 10), HEAVY), ONE_KEY, {}, "WinFarm(4, model='agnostic')"),
+        (query(sash.count(1_000, 10), HEAVY), HOT, {}, "WinFarm(4, model='agnostic')"),
+        (query(sash.count(1_000, 10), HEAVY), MILLION, {"cores": 1}, "WinSeq()"),
+        (query(sash.count(1_000, 100), OBJECTS), MILLION, {}, "PaneFarm(plq=1, wlq=1)"),
+        (query(sash.count(1_000, 7), OBJECTS), MILLION, {}, "WinSeq()"),
+        (query(sash.tumbling(100), OBJECTS), MILLION, {}, "WinSeq()"),
+        (whole(sash.count(100, 10)), MILLION, {"function": 1e-7}, "WinSeq()"),
+        (whole(sash.count(100, 10)), MILLION, {"function": 1e-2}, "KeyFarm(4)"),
+        (whole(sash.count(100, 10)), ONE_KEY, {"function": 1e-2}, "WinFarm(4, model='agnostic')"),
+        (whole(sash.count(100, 10)), HOT, {"function": 1e-2}, "WinFarm(4, model='agnostic')"),
+    ],
+)
+def test_the_choice_in_process_follows_keys_overlap_and_algebra(
+    bound: BoundQuery, events: Events, how: dict[str, Any], chosen: str
+) -> None:
+    assert plan_of(bound, events, **how).chosen.name == chosen
+
+
+UNKNOWN = Events(rows=10_000_000, keys=1_000, hottest=0.001)
+SPARSE = replace(UNKNOWN, span=10_000_000_000, known="sampled")
+KEY_BY_KEY = "KeyFarm(PaneFarm(plq=1, wlq=1), replicas=4)"
+
+
+@pytest.mark.parametrize(
+    ("bound", "events", "how", "chosen"),
+    [
+        # What is folded before the shuffle travels less, and a hot key is small by then.
+        (query(sash.tumbling(100), LIGHT), UNKNOWN, {}, KEY_BY_KEY),
+        (query(sash.tumbling(100), LIGHT), replace(UNKNOWN, hottest=0.99), {}, KEY_BY_KEY),
+        # A pane for each event: there is nothing to fold.
+        (query(sash.tumbling(100), LIGHT), SPARSE, {}, "buckets of keys"),
+        # Not commutative, or not of numbers: rows are folded after the shuffle, in order.
+        (query(sash.tumbling(100), ORDERED), UNKNOWN, {}, "buckets of keys"),
+        (query(sash.tumbling(100), OBJECTS), UNKNOWN, {}, "buckets of keys"),
+        (query(sash.count(100), LIGHT), UNKNOWN, {}, "buckets of keys"),
+        (query(sash.tumbling(100), ORDERED), replace(UNKNOWN, hottest=0.9), {}, "WinFarm(4)"),
+        # Rows do not tell which count window they are in; whole windows of a hot key can still be spread.
+        (whole(sash.count(100, 10)), replace(UNKNOWN, hottest=0.9), {}, "WinFarm(4, model='agnostic')"),
+        (whole(sash.count(100, 10)), UNKNOWN, {}, "buckets of keys"),
+    ],
+)
+def test_the_choice_on_spark_follows_what_travels_and_where_the_hot_key_is(
+    bound: BoundQuery, events: Events, how: dict[str, Any], chosen: str
+) -> None:
+    assert plan_of(bound, events, where="spark batch", **how).chosen.name == chosen
+
+
+def test_a_stream_has_one_candidate_and_says_why() -> None:
+    plan = plan_of(query(sash.tumbling(100), LIGHT), UNKNOWN, where="spark streaming")
+    assert [one.name for one in plan.candidates] == ["buckets of keys"]
+    assert "a bucket of keys is one worker on a stream" in plan.why
+
+
+def test_what_is_as_good_as_the_best_but_simpler_wins() -> None:
+    plan = plan_of(query(sash.count(1_000, 100), OBJECTS), MILLION)
+    equal = [one.name for one in plan.candidates if one.seconds <= plan.chosen.seconds * (1 + TIE)]
+    assert equal[:2] == ["PaneFarm(plq=1, wlq=1)", "PaneFarm(plq=4, wlq=4)"]
+    assert plan.chosen.name == equal[0]
+    # Simpler is earlier in the list, and the list begins with a single worker.
+    assert named(candidates("process", 4)[0]) == "WinSeq()"
+    assert candidates("spark batch", 4)[0] is None
+
+
+WINDOWS = st.one_of(any_window)
+EVENTS = st.builds(
+    Events,
+    rows=st.integers(0, 10**9),
+    keys=st.integers(1, 10**6),
+    hottest=st.floats(0.001, 1.0),
+    span=st.one_of(st.none(), st.integers(0, 10**12)),
+)
+AGGREGATES = st.sampled_from([LIGHT, ORDERED, OBJECTS, LIGHT | ORDERED, {"s": sash.sum("i")}])
+
+
+@settings(deadline=None)
+@given(
+    window=WINDOWS, events=EVENTS, aggregates=AGGREGATES, cores=st.integers(1, 64),
+    where=st.sampled_from(["process", "spark batch", "spark streaming"]), as_function=st.booleans(),
+)  # fmt: skip
+def test_what_is_forbidden_is_never_a_candidate_and_equal_facts_give_equal_plans(
+    window: Any, events: Events, aggregates: dict[str, Any], cores: int, where: Any, as_function: bool
+) -> None:
+    schema = SCHEMA.empty_table()
+    windowed = sash.stream(schema, time="t", key="k").window(window.named("w"))
+    asked = windowed.apply(len, schema="n bigint") if as_function else windowed.agg(**aggregates)
+    plan = plan_of(asked.bound, events, where=where, cores=cores)
+    assert plan == plan_of(asked.bound, events, where=where, cores=cores)
+    assert plan.chosen == cheapest(plan.candidates)
+    for one in plan.candidates:
+        assert one.seconds >= 0
+        if one.pattern is not None:
+            assert refusal(one.pattern, asked.bound) is None
+            assert where != "spark batch" or impossible(one.pattern, asked.bound) is None
+    assert not {one.pattern for one in plan.forbidden} & {one.name for one in plan.candidates}
+
+
+def test_a_forbidden_pattern_is_listed_with_the_reason() -> None:
+    plan = plan_of(query(sash.session(5), ORDERED), MILLION)
+    reasons = {one.pattern.partition("(")[0]: one.reason for one in plan.forbidden}
+    assert set(reasons) == {"PaneFarm", "WinMapReduce"}
+    assert "tiled by panes" in reasons["PaneFarm"]
+    assert "not declared commutative" in reasons["WinMapReduce"]
+
+
+def test_a_pattern_that_was_asked_for_is_taken_and_compared_with_the_planners_own() -> None:
+    bound = query(sash.tumbling(100), LIGHT)
+    plan = plan_of(bound, MILLION, asked=sash.WinFarm(3))
+    assert plan.forced
+    assert plan.pattern == sash.WinFarm(3)
+    assert plan.why == "as asked; by itself the planner would choose WinSeq()"
+    assert plan_of(bound, MILLION, asked=sash.WinSeq()).why == "as asked, and as the planner would choose"
+
+
+def test_a_machine_with_other_constants_gets_another_plan() -> None:
+    bound = query(sash.count(1_000, 10), HEAVY)
+    slow_threads = Costs(process=ProcessCosts(job=1e9), measured=True)
+    plan = plan_of(bound, ONE_KEY, costs=slow_threads)
+    assert plan.chosen.name == "WinSeq()"
+    assert plan.measured
+
+
+@pytest.mark.parametrize(
+    ("window", "overlap", "windows", "panes"),
+    [
+        (sash.count(10, 5), 2.0, 20_050.0, 20_000.0),
+        (sash.tumbling(100), 1.0, 100_025.0, 100_000.0),
+        (sash.sliding(100, every=50), 2.0, 200_125.0, 200_050.0),
+        (sash.sliding(100, every=33), 100 / 33, 303_263.8, 100_000.0),
+        (sash.hopping(10, every=100), 0.1, 100_025.0, 100_000.0),
+        (sash.cumulate(100, 10), 5.5, 1_000_025.0, 100_000.0),
+        (sash.slide_by_tuple(1_000, 2), 5.0, 50_000.0, None),
+        (sash.session(10), 1.0, 10_000.0, None),
+    ],
+    ids=str,
+)
+def test_windows_and_panes_are_counted_from_rows_keys_and_span(
+    window: Any, overlap: float, windows: float, panes: float | None
+) -> None:
+    cut = cut_of(window, Events(rows=100_000, keys=100, hottest=0.01, span=100_000))
+    assert cut.overlap == pytest.approx(overlap)
+    assert cut.windows == pytest.approx(min(windows, 100_000 * max(1.0, overlap)), rel=0.05)
+    assert cut.panes == (None if panes is None else pytest.approx(min(panes, 100_000), rel=0.05))
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"rows": 0}, "rows must be a positive whole number"),
+        ({"keys": 1.5}, "keys must be a positive whole number"),
+        ({"cores": True}, "cores must be a positive whole number"),
+        ({"hottest": 1.5}, "hottest must be a share of the events"),
+    ],
+)
+def test_what_cannot_be_true_of_the_events_is_refused(given: dict[str, Any], says: str) -> None:
+    with pytest.raises(ArgumentError, match=says):
+        Auto(**given)
+
+
+def test_auto_is_the_default_and_takes_what_is_known() -> None:
+    windowed = sash.stream(SCHEMA.empty_table(), time="t", key="k").window(sash.tumbling(5))
+
+    def asked(query: WindowQuery) -> Any:
+        return query.source.asked
+
+    assert asked(windowed.agg(**LIGHT)) == asked(windowed.parallel("auto").agg(**LIGHT)) == sash.Auto()
+    assert asked(windowed.agg(**LIGHT).parallel(sash.Auto(cores=3))) == sash.Auto(cores=3)
+    with pytest.raises(ArgumentError, match="'auto', or a pattern"):
+        windowed.parallel("fast")
