@@ -43,13 +43,13 @@ def _panel(
     ideal = Series("as many times as cores", dashed=True, style="reference")
     for degree in DEGREES:
         ideal.add(str(degree), min(degree, os.cpu_count() or 1))
-    lines = []
-    for label, pattern in patterns.items():
-        queries = {degree: query.parallel(pattern(degree)) for degree in DEGREES}
-        runs = {str(degree): each.collect for degree, each in queries.items()}
-        seconds = race(runs, rounds=1 if quick else 4)
-        line = Series(label)
-        for degree, spent in seconds.items():
-            line.add(degree, seconds["1"] / spent)
-        lines.append(line)
-    return Panel(title, "workers", "speed-up", [*lines, ideal], powers_of_two=False, logarithmic=False)
+    # All of them take turns: what other programs do meanwhile then disturbs every line alike.
+    rounds = 1 if quick else 3
+    asked = {(label, n): query.parallel(of(n)) for label, of in patterns.items() for n in DEGREES}
+    seconds = race({f"{label} {n}": each.collect for (label, n), each in asked.items()}, rounds=rounds)
+    lines = {label: Series(label) for label in patterns}
+    for label, n in asked:
+        lines[label].add(str(n), seconds[f"{label} 1"] / seconds[f"{label} {n}"])
+    return Panel(
+        title, "workers", "speed-up", [*lines.values(), ideal], powers_of_two=False, logarithmic=False
+    )

@@ -240,7 +240,7 @@ class Gate(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.gate = gate(sources=["s0"], readers=["r0"], capacity=1 << 20)
-        self.latest = {"s0": 0}
+        self.latest = {"s0": -1}  # has shown nothing yet: times begin at 0
         self.added: list[tuple[int, int]] = []
         self.seen: dict[str, list[tuple[int, int]]] = {"r0": []}
         self.begins = {"r0": 0}
@@ -248,13 +248,13 @@ class Gate(RuleBasedStateMachine):
         self.names = 1
 
     def floor(self) -> int:
-        return min(self.latest.values()) if self.latest else max((t for t, _ in self.added), default=0)
+        return min(self.latest.values())
 
     @precondition(lambda self: self.latest)
     @rule(data=st.data(), steps=st.lists(st.integers(0, 3), max_size=5))
     def add(self, data: st.DataObject, steps: list[int]) -> None:
         source = data.draw(st.sampled_from(sorted(self.latest)))
-        times = (self.latest[source] + np.cumsum(steps, dtype=np.int64)).tolist()
+        times = (max(self.latest[source], 0) + np.cumsum(steps, dtype=np.int64)).tolist()
         whos = [len(self.added) + at for at in range(len(times))]
         assert self.gate.add(source, {"t": times, "who": whos}, timeout=0)
         self.added += zip(times, whos, strict=True)
@@ -264,13 +264,13 @@ class Gate(RuleBasedStateMachine):
     @rule(data=st.data(), ahead=st.integers(0, 5))
     def promise(self, data: st.DataObject, ahead: int) -> None:
         source = data.draw(st.sampled_from(sorted(self.latest)))
-        self.latest[source] += ahead
+        self.latest[source] = max(self.latest[source], 0) + ahead
         assert self.gate.add(source, watermark=self.latest[source])
 
     @rule()
     def new_source(self) -> None:
         self.gate.add_sources([f"s{self.names}"])
-        self.latest[f"s{self.names}"] = max(self.floor(), 0)
+        self.latest[f"s{self.names}"] = self.floor()
         self.names += 1
 
     @precondition(lambda self: len(self.latest) > 1)

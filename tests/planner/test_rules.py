@@ -66,8 +66,10 @@ def plan_of(
     [
         (query(sash.tumbling(100), LIGHT), MILLION, {}, "WinSeq()"),
         (query(sash.sliding(9_000, every=90), HEAVY), MILLION, {}, "KeyFarm(4)"),
-        (query(sash.count(1_000, 10), HEAVY), ONE_KEY, {}, "WinFarm(4, model='agnostic')"),
-        (query(sash.count(1_000, 10), HEAVY), HOT, {}, "WinFarm(4, model='agnostic')"),
+        # One key, or a hot one: its panes or its windows are shared out.
+        (query(sash.count(1_000, 10), HEAVY), ONE_KEY, {}, "PaneFarm(plq=4, wlq=4)"),
+        (query(sash.count(1_000, 10), HEAVY), HOT, {}, "PaneFarm(plq=4, wlq=4)"),
+        (query(sash.count(1_000, 7), HEAVY), replace(HOT, rows=10**7), {}, "WinFarm(4, model='agnostic')"),
         (query(sash.count(1_000, 10), HEAVY), MILLION, {"cores": 1}, "WinSeq()"),
         (query(sash.count(1_000, 100), OBJECTS), MILLION, {}, "PaneFarm(plq=1, wlq=1)"),
         (query(sash.count(1_000, 7), OBJECTS), MILLION, {}, "WinSeq()"),

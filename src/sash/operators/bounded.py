@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sash.operators.answer import Answer, features, late_rows, reports
 from sash.operators.bound import BoundQuery, BoundRolling
 from sash.operators.early import Early
+from sash.operators.heap import keep_freed_memory
 from sash.operators.layout import Layout, arrange
 from sash.operators.ranges import Ranges
 from sash.operators.steps import counted
@@ -42,6 +43,7 @@ def answer(
     time of the whole input, when the table is only a part of it. `evaluate` computes the values of windows,
     over panes that `early` folds before, if it is given and the query allows it.
     """
+    keep_freed_memory()
     if ordinals is None:
         ordinals = np.arange(table.num_rows)
     untimed = table.slice(0, 0)

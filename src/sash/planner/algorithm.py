@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sash.operators.bound import BoundQuery
+from sash.operators.early import Early
 from sash.operators.patterns.declared import Farm, PaneFarm, WinMapReduce
 from sash.operators.streaming import PanedOperator
 from sash.planner.plan import Plan
@@ -53,7 +54,19 @@ def algorithm_of(bound: BoundQuery, plan: Plan) -> Algorithm:
         return Algorithm("range fold of partitions", how, "nowhere", slow)
     overlap = any(cut.overlapping for cut in plan.facts.cuts)
     combines = "two combines an event" if overlap else "one combine an event"
-    return Algorithm("range fold", f"{fold}: {combines} and one a window", "nowhere", slow)
+    return Algorithm("range fold", f"{fold}: {combines} and one a window", _early(bound, plan), slow)
+
+
+def _early(bound: BoundQuery, plan: Plan) -> str:
+    """Where a long input in process may be folded before it is arranged."""
+    facts = plan.facts
+    if (
+        plan.forced
+        or facts.where != "process"
+        or not Early(facts.cores).considers(bound, facts.events.rows)
+    ):
+        return "nowhere"
+    return "before events are grouped, if the first of them show that many share a pane"
 
 
 def _streaming(bound: BoundQuery, fold: str, slow: tuple[str, ...]) -> Algorithm:

@@ -21,6 +21,7 @@ from sash.aggregation.monoids import collect, correlation, count
 from sash.operators.answer import told
 from sash.operators.bound import BoundQuery
 from sash.operators.folder import folder_of, groups_of
+from sash.operators.heap import keep_freed_memory
 from sash.operators.layout import Layout, arrange
 from sash.operators.patterns import crew
 from sash.operators.patterns.pane_farm import Panes
@@ -46,6 +47,7 @@ SIX = 6
 
 def calibrated(defaults: ProcessCosts) -> ProcessCosts:
     """The constants of this machine, as far as one thread can tell."""
+    keep_freed_memory()
     events = _events(EVENTS)
     times, ordinals = events["t"].to_numpy(), np.arange(EVENTS)
     layout = _arranged(events, times, ordinals)
@@ -68,6 +70,7 @@ def calibrated(defaults: ProcessCosts) -> ProcessCosts:
         position=_spent(few.panes) / EVENTS,
         pane=_more(many, few, _Windows.panes) / 2,  # here there are as many panes as windows
         job=_job(),
+        call=_spent(_Folding(folded, events.slice(0, 8), few.ranges.take(np.empty(0, np.int64))).all),
     )
 
 
@@ -114,6 +117,11 @@ class _Folding:
 
     def lower(self) -> Any:
         return self.folder.lower(self.folds, pa.float64())
+
+    def all(self) -> None:
+        self.lift()
+        self.fold()
+        self.lower()
 
 
 def _more(many: _Windows, few: _Windows, work: Callable[[_Windows], object]) -> float:

@@ -24,15 +24,15 @@ FILE = "costs-1.json"
 class ProcessCosts:
     """In process."""
 
-    arrange: float = 50.0
+    arrange: float = 31.0
     """An event: find its key and its windows, sort it into place."""
-    definition: float = 2_800.0
+    definition: float = 2_650.0
     """An event of a window that is evaluated by its definition."""
-    cut: float = 45.0
+    cut: float = 43.0
     """A window: find its ends."""
-    report: float = 80.0
+    report: float = 55.0
     """A window: its key, identifier, ends and values as columns, in order."""
-    lift: float = 1.0
+    lift: float = 0.4
     """A field of an element."""
     combine: float = 0.55
     """A field of an element, and as much again for the step to the next element."""
@@ -40,18 +40,20 @@ class ProcessCosts:
     """A window: two folds put together, and stored."""
     lower: float = 2.0
     """A field of a window's element."""
-    interpreted: float = 570.0
+    interpreted: float = 530.0
     """A Python call for a lift, a combine or a lower."""
     copy: float = 5.0
     """A column of a row that is filtered into a buffer, or dealt out."""
-    pane: float = 20.0
+    pane: float = 19.0
     """A pane: find where it begins, and which windows begin and end there."""
-    position: float = 10.0
+    position: float = 3.2
     """An event: which pane is it in?"""
     job: float = 100_000.0
     """Hand work to a thread, and take the result back."""
-    apart: float = 1.15
-    """How much longer the same work takes when workers share memory and the interpreter."""
+    call: float = 250_000.0
+    """An aggregate of such a job: its calls into machine code, however little they find to do."""
+    apart: float = 1.25
+    """How much more the same work takes in threads, which share memory and caches."""
     function: float = 1_000_000.0
     """A function over a whole window, while it is not known what it takes."""
     start: float = 600_000_000.0

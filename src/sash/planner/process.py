@@ -83,11 +83,11 @@ class _Estimate:
         match pattern:
             case WinSeq():
                 if load.workers > 1:
-                    yield Step("hand out", load.workers * self.costs.job)
+                    yield self._hand_out(load.workers)
                 yield from self._fold("fold events", load.events, load.windows, load, lift=True)
                 yield from self._lower(load.windows, load)
             case PaneFarm():
-                yield Step("hand out", load.workers * (pattern.plq + pattern.wlq) * self.costs.job)
+                yield self._hand_out(load.workers * (pattern.plq + pattern.wlq))
                 # Panes are cut before the workers of a farm begin, one share after the other.
                 found = load.events * self.costs.position + (load.panes + load.windows) * self.costs.pane
                 yield Step("cut panes", found)
@@ -97,7 +97,7 @@ class _Estimate:
                 yield from self._fold("fold windows", load.panes, load.windows, after)
                 yield from self._lower(load.windows, after)
             case WinMapReduce():
-                yield Step("hand out", load.workers * (pattern.map + pattern.reduce) * self.costs.job)
+                yield self._hand_out(load.workers * (pattern.map + pattern.reduce))
                 mapped = self._shared(load, pattern.map)
                 dealt = load.events * self.facts.columns * self.costs.copy
                 yield Step("deal events", dealt, mapped.share)
@@ -111,7 +111,7 @@ class _Estimate:
         batches = min(TURNS * workers, max(1.0, cut.windows))
         inside = cut.overlap * load.events / max(1.0, cut.windows)
         shared = self._shared(load, workers)
-        yield Step("hand out", batches * self.costs.job, shared.share)
+        yield self._hand_out(batches)
         repeated = load.events + batches * inside if cut.overlapping else load.events
         yield from self._fold("fold events", repeated, load.windows, shared, lift=True)
         yield from self._lower(load.windows, shared)
@@ -142,8 +142,13 @@ class _Estimate:
             sent *= min(pattern.degree, max(1.0, cut.overlap))
         yield Step("start processes", self.costs.start)
         yield Step("write events to shared memory", sent * self.facts.columns * self.costs.copy)
-        yield Step("compute windows", cut.windows * each * self.costs.apart, share)
+        yield Step("compute windows", cut.windows * each, share)
         yield Step("take results back", cut.windows * self.costs.handing)
+
+    def _hand_out(self, jobs: float) -> Step:
+        """What is left of a job when there is nothing to fold; it holds the interpreter."""
+        each = self.costs.job + len(self.facts.algebra) * self.costs.call
+        return Step("hand out", jobs * each)
 
     def _key_share(self, workers: int) -> float:
         return min(1.0, max(1 / workers, self.facts.events.hottest))

@@ -48,12 +48,17 @@ class TriedFirst:
             if done and spent > self.trial:
                 parts.append(self._rest(bound, window, layout, ranges, done, spent / done))
                 break
-            # Twice as many each time: few looks at the clock, and at most as much again beyond the trial.
-            some = np.arange(done, min(len(ranges), 2 * done + 1))
+            some = np.arange(done, min(len(ranges), done + self._more(done, spent)))
             part = evaluated(bound, window, layout, ranges.take(some))
             parts.append(part.owned_by(some))
             done += len(some)
         return in_order(parts) if parts else evaluated(bound, window, layout, ranges)
+
+    def _more(self, done: int, spent: float) -> int:
+        """How many next: at most twice as many each time, and no more than the trial is likely to last."""
+        if not done or not spent:
+            return done + 1
+        return max(1, min(done + 1, int((self.trial - spent) * done / spent)))
 
     def _rest(
         self, bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges, done: int, each: float

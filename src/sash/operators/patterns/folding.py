@@ -44,7 +44,12 @@ class Folding:
 
     def values(self, rows: pa.Table, ranges: Ranges) -> Values:
         """The values of `ranges` over `rows`, in one go."""
-        return self.lower(self.fold(self.lift(rows), ranges.lo, ranges.hi, ranges.slot), len(ranges))
+        # One aggregate after the other: the elements of the next take the memory of the last.
+        groups, columns = groups_of(ranges.slot), {}
+        for name, folder in self.folders.items():
+            folds = folder.fold(folder.lift(rows), ranges.lo, ranges.hi, groups=groups)
+            columns[name] = folder.lower(folds, self.bound.result_type(self.bound.aggregates[name]))
+        return one_each(columns, len(ranges))
 
     def lift(self, rows: pa.Table) -> Folds:
         return {name: folder.lift(rows) for name, folder in self.folders.items()}

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from sash.operators.answer import Answer
-from sash.operators.bound import BoundQuery
+from sash.operators.bound import BoundQuery, BoundWhole
 from sash.operators.bounded import answer
 from sash.operators.early import Early
 from sash.operators.patterns.declared import WinMapReduce
@@ -81,16 +81,19 @@ class LocalSource:
         return replace(self, asked=asked)
 
     def plan(self, bound: BoundQuery) -> Plan:
+        return make_plan(bound, self._facts(bound), costs(), asked=self.asked)
+
+    def _facts(self, bound: BoundQuery) -> Facts:
         known = self.asked if isinstance(self.asked, Auto) else AUTO
         cores = known.cores or available_cores()
-        facts = Facts.of(bound, counted(bound, self.table, known), where="process", cores=cores)
-        return make_plan(bound, facts, costs(), asked=self.asked)
+        return Facts.of(bound, counted(bound, self.table, known), where="process", cores=cores)
 
     def _evaluator(self, bound: BoundQuery) -> Evaluator:
         if not isinstance(self.asked, Auto):
             return evaluator(self.asked)
-        plan = self.plan(bound)
-        return TriedFirst(plan.facts, costs()) if plan.facts.whole else evaluator(plan.pattern)
+        if isinstance(bound, BoundWhole):
+            return TriedFirst(self._facts(bound), costs())
+        return evaluator(self.plan(bound).pattern)
 
     def frame(self, reports: pa.Table) -> Any:
         """An answer in the form of the input."""

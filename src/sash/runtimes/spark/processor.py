@@ -27,6 +27,7 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from sash.runtimes.spark.columns import ORDINAL
+from sash.runtimes.spark.light_processor import StateVariables
 from sash.runtimes.spark.packing import COUNTS, PAYLOAD, blocks_of, rows_of
 from sash.runtimes.spark.stage import Stage
 from sash.runtimes.spark.state import Bucket, StateOfBuckets
@@ -75,16 +76,20 @@ class Heard:
 
 
 class WindowProcessor(StatefulProcessor):
-    """What `transformWithState` runs. The names of the handlers' arguments are Spark's."""
+    """What a `LightProcessor` carries. The names of the handlers' arguments are Spark's."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
 
     def init(self, handle: StatefulProcessorHandle) -> None:
+        self.begin(handle, StateVariables.of(handle))
+
+    def begin(self, handle: StatefulProcessorHandle, variables: StateVariables) -> None:
+        """With the state variables that are declared already."""
         stage = self.stage
         self._handle = handle
         self._state = StateOfBuckets(
-            handle, bound=stage.bound, operator=stage.operator, description=stage.description
+            variables, bound=stage.bound, operator=stage.operator, description=stage.description
         )
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Row]:

@@ -19,16 +19,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
-from pyspark.sql.types import BinaryType, LongType, StructField, StructType
-
 from sash.aggregation.stores.values import seal, unseal
 from sash.operators.bound import BoundQuery
 from sash.operators.streaming.protocol import StreamOperator
 from sash.runtimes.spark.fingerprint import canonical, fingerprint, require_same
+from sash.runtimes.spark.light_processor import StateVariables
 
-_BYTES = StructType([StructField("bytes", BinaryType())])
-_NUMBER = StructType([StructField("number", LongType())])
 _TOKEN = struct.Struct("<32s16s16sq")
 _NO_TIMER = -1
 
@@ -104,15 +100,13 @@ class StateOfBuckets:
     """The state variables of one task. Spark points them at the bucket that it is working on."""
 
     def __init__(
-        self, handle: StatefulProcessorHandle, *, bound: BoundQuery, operator: type[StreamOperator],
+        self, variables: StateVariables, *, bound: BoundQuery, operator: type[StreamOperator],
         description: Mapping[str, Any],
     ) -> None:  # fmt: skip
         self._bound, self._operator = bound, operator
         self._description, self._fingerprint = description, fingerprint(description)
-        self._token = handle.getValueState("token", _BYTES)
-        self._query = handle.getValueState("query", _BYTES)
-        self._header = handle.getValueState("header", _BYTES)
-        self._chunks = handle.getMapState("chunks", _NUMBER, _BYTES)
+        self._token, self._query = variables.token, variables.query
+        self._header, self._chunks = variables.header, variables.chunks
 
     def load(self, number: int) -> Bucket:
         """The bucket as it was saved, or a new one; DifferentQuery if another query saved it."""
@@ -131,7 +125,7 @@ class StateOfBuckets:
         return Bucket(number, name, operator, timer, chunks, restored=at_hand is None)
 
     def _restored(self, chunks: StoredChunks) -> StreamOperator:
-        header: Any = self._header.get()
+        header = self._header.get()
         chunks.read += len(header[0])
         return self._operator.load(self._bound, header[0], chunks)
 

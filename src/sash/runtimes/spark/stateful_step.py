@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from sash.runtimes.spark.light_processor import LightProcessor
 from sash.runtimes.spark.packing import ANSWERED, COUNTS, PACKED_BUCKET
 from sash.runtimes.spark.processor import WindowProcessor
 
@@ -16,7 +17,7 @@ def answers_of(packed: DataFrame, processor: WindowProcessor) -> DataFrame:
     """What the processor says to the packed blocks of a stream."""
     stage = processor.stage
     answered = packed.groupBy(PACKED_BUCKET).transformWithState(
-        processor, outputStructType=ANSWERED, outputMode="append", timeMode="eventTime"
+        LightProcessor(processor), outputStructType=ANSWERED, outputMode="append", timeMode="eventTime"
     )
     # Two queries may meet in one plan, where these names have to differ.
     counted = answered.observe(

@@ -4,8 +4,8 @@
     rate         events / seconds                    utilisation    busy / (degree · seconds)
 
 The time in which the driver plans, packers pack and the sink writes is nobody's fault who computes
-windows: more instances would not shorten it, so it is left out. What is always between two batches, at
-the least, is Spark's bookkeeping; only what is more than that is a wait.
+windows: more instances would not shorten it, so it is left out. Of the time between two batches, what
+Spark needs for its own books is no wait; it says itself how much that is.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ class Meter:
     def __init__(self) -> None:
         self.batches: deque[BatchMetrics] = deque(maxlen=REMEMBERED)
         self.samples: deque[Sample] = deque(maxlen=REMEMBERED)
-        self._least_gap: float | None = None
 
-    def add(self, batch: BatchMetrics, *, pending: int) -> None:
-        seconds = max(batch.step + self._waited(batch), 1e-9)
+    def add(self, batch: BatchMetrics, *, pending: int, bookkeeping: float) -> None:
+        """One more batch. `bookkeeping`: the seconds that Spark needs between two batches."""
+        seconds = max(self._available(batch, bookkeeping), 1e-9)
         self.batches.append(batch)
         self.samples.append(
             Sample(
@@ -84,13 +84,13 @@ class Meter:
             )
         )
 
-    def _waited(self, batch: BatchMetrics) -> float:
+    def _available(self, batch: BatchMetrics, bookkeeping: float) -> float:
         if not self.batches:
-            return 0.0
+            # Whether it waited is not known, and its step says little: workers start in it.
+            return batch.seconds
         last = self.batches[-1]
-        gap = max(0.0, batch.began - last.began - last.seconds)
-        self._least_gap = gap if self._least_gap is None else min(self._least_gap, gap)
-        return gap - self._least_gap
+        gap = batch.began - last.began - last.seconds
+        return batch.step + max(0.0, gap - bookkeeping)
 
 
 def behind(sources: Iterable[tuple[str | None, str | None]]) -> int:

@@ -69,7 +69,7 @@ class ElasticRun:
             journal.commit(newest)
         took = time.time() - began
         batch = BatchMetrics(batch=epoch, watermark=after, began=began, seconds=took, **told)
-        self.meter.add(batch, pending=self._pending())
+        self._measure(batch)
 
     @property
     def description(self) -> dict[str, Any]:
@@ -114,10 +114,17 @@ class ElasticRun:
             stepped.unpersist()
         return told
 
-    def _pending(self) -> int:
+    def _measure(self, batch: BatchMetrics) -> None:
         progress = None if self.query is None else self.query.lastProgress
-        sources = [] if progress is None else progress.sources
-        return behind((source.endOffset, source.latestOffset) for source in sources)
+        if progress is None:
+            self.meter.add(batch, pending=0, bookkeeping=0.0)
+            return
+        took = progress.durationMs
+        self.meter.add(
+            batch,
+            pending=behind((source.endOffset, source.latestOffset) for source in progress.sources),
+            bookkeeping=(took.get("triggerExecution", 0) - took.get("addBatch", 0)) / 1000,
+        )
 
 
 class ElasticQuery:
