@@ -16,7 +16,7 @@ from sash.planner.calibration import calibrated
 from sash.planner.constants import DEFAULTS, FILE, ProcessCosts, costs, keep
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("SASH_CACHE_DIR", str(tmp_path))
     costs.cache_clear()
@@ -24,7 +24,7 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     costs.cache_clear()
 
 
-def test_without_a_calibration_plans_depend_on_the_defaults_alone() -> None:
+def test_without_a_calibration_plans_depend_on_the_defaults_alone(fresh: Path) -> None:
     assert costs() is DEFAULTS
     assert not costs().measured
 

@@ -53,7 +53,7 @@ class ProcessCosts:
     call: float = 250_000.0
     """An aggregate of such a job: its calls into machine code, however little they find to do."""
     apart: float = 1.25
-    """How much more the same work takes in threads, which share memory and caches."""
+    """How much more the same work takes where columns do not follow each other through the same memory."""
     function: float = 1_000_000.0
     """A function over a whole window, while it is not known what it takes."""
     start: float = 600_000_000.0

@@ -44,6 +44,9 @@ class Load:
     share: float = 1.0
     """Of the busiest worker."""
     workers: int = 1
+    apart: bool = False
+    """Whether columns do not follow each other through the same memory: workers have their own, and steps
+    that wait for each other keep all aggregates at a time."""
 
 
 def process_steps(pattern: Pattern, facts: Facts, costs: ProcessCosts) -> list[Step]:
@@ -70,8 +73,8 @@ class _Estimate:
         load = Load(rows, cut.windows, cut.panes or 0.0, cut.overlapping)
         match pattern:
             case KeyFarm():
-                share = self._key_share(pattern.degree)
-                yield from self._inner(pattern.held, replace(load, share=share, workers=pattern.degree))
+                mine = replace(self._shared(load, pattern.degree), share=self._key_share(pattern.degree))
+                yield from self._inner(pattern.held, mine)
             case WinFarm(model="agnostic"):
                 yield from self._handed_out(load, cut, pattern.degree)
             case WinFarm():
@@ -91,6 +94,7 @@ class _Estimate:
                 # Panes are cut before the workers of a farm begin, one share after the other.
                 found = load.events * self.costs.position + (load.panes + load.windows) * self.costs.pane
                 yield Step("cut panes", found)
+                load = replace(load, apart=True)
                 once = replace(self._shared(load, pattern.plq), overlapping=False)
                 yield from self._fold("fold panes", load.events, load.panes, once, lift=True)
                 after = self._shared(load, pattern.wlq)
@@ -98,6 +102,7 @@ class _Estimate:
                 yield from self._lower(load.windows, after)
             case WinMapReduce():
                 yield self._hand_out(load.workers * (pattern.map + pattern.reduce))
+                load = replace(load, apart=True)
                 mapped = self._shared(load, pattern.map)
                 dealt = load.events * self.facts.columns * self.costs.copy
                 yield Step("deal events", dealt, mapped.share)
@@ -154,7 +159,8 @@ class _Estimate:
         return min(1.0, max(1 / workers, self.facts.events.hottest))
 
     def _shared(self, load: Load, workers: int) -> Load:
-        return replace(load, share=load.share / workers, workers=load.workers * workers)
+        several = load.workers * workers
+        return replace(load, share=load.share / workers, workers=several, apart=load.apart or several > 1)
 
     def _fold(
         self, what: str, elements: float, ranges: float, load: Load, *, lift: bool = False
@@ -180,7 +186,7 @@ class _Estimate:
 
     def _both(self, what: str, compiled: float, interpreted: float, load: Load) -> Iterator[Step]:
         if compiled:
-            apart = self.costs.apart if load.workers > 1 else 1.0
+            apart = self.costs.apart if load.apart else 1.0
             yield Step(what, compiled * apart, load.share)
         if interpreted:
             yield Step(f"{what}, interpreted", interpreted)

@@ -55,10 +55,11 @@ class TriedFirst:
         return in_order(parts) if parts else evaluated(bound, window, layout, ranges)
 
     def _more(self, done: int, spent: float) -> int:
-        """How many next: at most twice as many each time, and no more than the trial is likely to last."""
-        if not done or not spent:
-            return done + 1
-        return max(1, min(done + 1, int((self.trial - spent) * done / spent)))
+        """How many next: as many as the trial is likely to last, but never far more than are known of."""
+        if not done:
+            return 1
+        likely = (self.trial - spent) * done / max(spent, 1e-9)
+        return max(1, min(8 * done, int(likely)))
 
     def _rest(
         self, bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges, done: int, each: float
