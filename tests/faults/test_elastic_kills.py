@@ -86,6 +86,7 @@ def rows_in(spark: SparkSession, sink: Path) -> list[str]:
     return sorted(map(repr, spark.read.parquet(str(sink)).drop("batch").collect()))
 
 
+@pytest.mark.soak
 def test_differential_an_elastic_stream_that_is_killed_equals_an_undisturbed_fixed_one(
     spark: SparkSession, tmp_path: Path
 ) -> None:
