@@ -8,10 +8,10 @@ PEERS  ?= .venv-peers
 PEER_PYTHON ?= python3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format soak bench figures java redis clean peers secret
+.PHONY: help demo test check format soak bench figures java redis clean peers secret chromium pictures dist dist-check docs
 
 help:  ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Sash needs Python 3.11 or later; set PYTHON=… to one")'
@@ -25,10 +25,13 @@ java:
 redis:
 	@tools/ensure redis-server redis-server
 
-demo: $(READY) java  ## run a sliding window over generated trades on Spark
+chromium:
+	@tools/ensure chromium chromium
+
+demo: $(READY) java  ## stream a made-up market through windows on Spark, half a minute
 	$(BIN)/sash demo
 
-test: $(READY) java redis  ## run all tests but the long soak tests
+test: $(READY) java redis chromium  ## run all tests but the long soak tests
 	$(BIN)/python -m pytest
 
 soak: $(READY) java redis  ## run the long tests
@@ -64,9 +67,24 @@ secret: $(READY) java peers  ## probe the live engines, and write docs/secret
 bench: $(READY) java redis  ## run the benchmarks: ratios inside one run
 	$(BIN)/python -m benchmarks
 
+pictures: $(READY) chromium  ## photograph the live page for the documentation, in docs/images
+	$(BIN)/python -m tests.dashboard.pictures
+
 figures: $(READY)  ## reproduce the experiments of the AMTA and Pisa papers, with figures, in docs/benchmarks
 	$(BIN)/python -m benchmarks.amta_paper
 	$(BIN)/python -m benchmarks.pisa_papers
+
+# Not with --quiet: then --strict does not see the warnings either.
+docs: $(READY)  ## build the documentation site, in build/site; a broken link or an unknown name fails
+	$(BIN)/python tools/pictures.py docs/concepts/pictures
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+dist: $(READY)  ## build wheel and sdist, in dist
+	rm -rf dist
+	$(BIN)/python -m build
+
+dist-check: dist java  ## install the wheel into an empty environment, and use it there
+	$(BIN)/python tools/check_dist.py dist
 
 clean:  ## remove what was built
 	rm -rf $(VENV) $(PEERS) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

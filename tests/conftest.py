@@ -6,9 +6,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# How long an example takes says something about the machine, not about the code.
+settings.register_profile("sash", deadline=None)
+settings.load_profile("sash")
 
 
 @pytest.fixture(scope="session")

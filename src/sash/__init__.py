@@ -16,6 +16,9 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
         aggregators as aggregators,
     )
     from sash import (
+        dashboard as dashboard,
+    )
+    from sash import (
         errors as errors,
     )
     from sash import (
@@ -159,7 +162,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
         tumbling as tumbling,
     )
 
-_MODULES = ("aggregators", "errors", "operators", "secret", "stores", "testing")
+_MODULES = ("aggregators", "dashboard", "errors", "operators", "secret", "stores", "testing")
 _AGGREGATES = (
     "argmax", "argmin", "bloom", "collect", "correlation", "covariance", "distinct", "first",
     "frequent_items", "geomean", "last", "linear_regression", "longest_increasing_run", "max",

@@ -23,6 +23,8 @@
     │   ├── StoreUnavailable       the server does not answer after bounded retries
     │   └── EpochError             commit, rollback or read of an epoch that is not there
     ├── EngineError                a live engine that is probed died, hung or failed
+    ├── PipelineError              a pipeline file asks for what cannot be, and where   (also a ValueError)
+    ├── QueryFailed                a running query was ended by what Spark or the machine met
     └── MissingDependency          an optional package or program is not installed (also an ImportError)
 
     SashWarning                    something works, but not as well as it could
@@ -159,6 +161,24 @@ class EpochError(StoreError):
 
 class EngineError(SashError, RuntimeError):
     """A live engine that is probed died, hung or failed; the message has its last words."""
+
+
+class PipelineError(SashError, ValueError):
+    """A pipeline file asks for what cannot be; the message begins with the file and the line.
+
+    >>> raise PipelineError("trades.toml", 3, "[stream] has no key 'tme'")
+    Traceback (most recent call last):
+        ...
+    sash.errors.PipelineError: trades.toml, line 3: [stream] has no key 'tme'
+    """
+
+    def __init__(self, file: str, line: int | None, reason: str) -> None:
+        self.file, self.line, self.reason = file, line, reason
+        super().__init__(f"{file}, line {line}: {reason}" if line else f"{file}: {reason}")
+
+
+class QueryFailed(SashError, RuntimeError):
+    """A running query was ended by what Spark or the machine met; the message has the cause alone."""
 
 
 class MissingDependency(SashError, ImportError):

@@ -226,7 +226,9 @@ def test_a_monoid_without_columns_counts_events(algorithm: type[Aggregator]) -> 
         window.insert_many()
 
 
-@pytest.mark.parametrize("monoid", [monoids.max("x"), monoids.sum("x").bind(("float",))], ids=str)
+@pytest.mark.parametrize(
+    "monoid", [monoids.max("x"), monoids.sum("x").bind(("float",))], ids=["max", "sum of floats"]
+)
 def test_subtraction_needs_an_inverse(monoid: Monoid) -> None:
     with pytest.raises(errors.NotInvertible, match=r"SubtractOnEvict.*declares no inverse"):
         SubtractOnEvict(monoid)

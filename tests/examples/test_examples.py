@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import runpy
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -14,13 +17,53 @@ import pytest
 import sash
 from examples import algo_trader, skyline, ysb
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_an_example_runs_as_a_script(name: str) -> None:
-    command = [sys.executable, f"examples/{name}", "--events", "1500"]
+OWN_PROCESS = "algo_trader.py"
+"""Starts worker processes, which find their way back to the script."""
+ON_SPARK = {
+    "fraud_features.py": [],
+    "clickstream_sessions.py": ["--spark"],
+    "chained_windows.py": ["--spark"],
+}
+
+
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in (*ON_SPARK, OWN_PROCESS)])
+def test_an_example_runs_as_a_script(name: str, run_script: Script) -> None:
+    assert "windows" in run_script(name)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", ON_SPARK)
+def test_an_example_runs_as_a_script_on_spark(name: str, run_script: Script, spark: SparkSession) -> None:
+    # sash.session() of the script finds the session of the tests, so that Spark need not start again.
+    assert "windows" in run_script(name, *ON_SPARK[name])
+
+
+Script = Callable[..., str]
+
+
+@pytest.fixture
+def run_script(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Script:
+    """What `python examples/<name>` prints. A process of its own would spend its time on imports."""
+
+    def run(name: str, *options: str) -> str:
+        monkeypatch.setattr(sys, "argv", [name, "--events", "1500", *options])
+        with pytest.raises(SystemExit) as end:
+            runpy.run_path(str(ROOT / "examples" / name), run_name="__main__")
+        assert end.value.code == 0
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_an_example_runs_in_a_process_of_its_own() -> None:
+    command = [sys.executable, f"examples/{OWN_PROCESS}", "--events", "1500"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "windows" in done.stdout

@@ -26,7 +26,8 @@ def test_the_workers_of_a_nested_pattern_multiply() -> None:
 def test_a_pattern_is_printed_as_it_is_written() -> None:
     for text in (
         "WinSeq()", "KeyFarm(3)", "WinFarm(3, model='agnostic')", "PaneFarm(plq=1, wlq=2)",
-        "KeyFarm(WinMapReduce(map=2, reduce=1), replicas=4)",
+        "KeyFarm(WinMapReduce(map=2, reduce=1), replicas=4)", "PaneFarm(plq=1, wlq=2, optimize=0)",
+        "WinFarm(3, optimize=1)",
     ):  # fmt: skip
         assert str(eval(text, vars(sash) | {name: getattr(sash, name) for name in sash.__all__})) == text
 
@@ -47,6 +48,13 @@ def test_a_pattern_is_printed_as_it_is_written() -> None:
             lambda: sash.WinFarm(sash.PaneFarm(1, 1), replicas=2, model="agnostic"),
             Unsupported,
             "nothing left to split",
+        ),
+        (lambda: sash.PaneFarm(1, 1, optimize=3), ArgumentError, "optimize must be 0, 1 or 2"),
+        (lambda: sash.WinFarm(2, optimize=True), ArgumentError, "optimize must be 0, 1 or 2"),
+        (
+            lambda: sash.KeyFarm(sash.WinMapReduce(1, 1, optimize=0), replicas=2, optimize=1),
+            ArgumentError,
+            "optimize must be said once",
         ),
     ],
 )

@@ -36,8 +36,11 @@ ORDERED = {
 }
 
 degree = st.integers(1, 6)
+level = st.sampled_from([None, 0, 1, 2])
 leaf: st.SearchStrategy[Any] = st.one_of(
-    st.just(WinSeq()), st.builds(PaneFarm, degree, degree), st.builds(WinMapReduce, degree, degree)
+    st.just(WinSeq()),
+    st.builds(PaneFarm, degree, degree, optimize=level),
+    st.builds(WinMapReduce, degree, degree, optimize=level),
 )
 pattern: st.SearchStrategy[Pattern] = st.one_of(
     leaf,

@@ -210,6 +210,16 @@ def test_an_owner_keeps_few_chunks_alive_on_a_long_stream() -> None:
                 "emitter → 6 map workers → 2 reduce workers → collector",
             ],
         ),
+        (
+            # Each map worker has one reduce worker to itself: they are one from level 1 on.
+            sash.KeyFarm(sash.WinMapReduce(1, 1), replicas=3),
+            [
+                "emitter → 3 emitters → 3 map workers → 3 collectors → 3 emitters → 3 reduce workers → "
+                "3 collectors → collector",
+                "emitter → 3 map + reduce workers → collector",
+                "emitter → 3 map + reduce workers → collector",
+            ],
+        ),
     ],
     ids=str,
 )

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 TABLE = pa.table({"t": range(1_000), "k": [n % 10 for n in range(1_000)], "x": [0.5] * 1_000})
 KEYS = {
-    "version", "runtime", "order", "time", "keys", "windows", "whole", "aggregates", "events", "cores",
-    "algorithm", "pattern", "stages", "state", "state_bytes", "advice",
+    "version", "runtime", "order", "time", "keys", "windows", "reported", "whole", "aggregates", "events",
+    "cores", "algorithm", "pattern", "stages", "state", "state_bytes", "advice",
 }  # fmt: skip
 
 
@@ -39,7 +39,7 @@ def test_explain_says_meaning_algorithm_pattern_stages_and_state(
     assert capsys.readouterr().out == text + "\n"
     for line in (
         "time(100, 30)  (context-free)",
-        "E(w) = { τ : 0 + w·(30) ≤ τ < 0 + w·(30) + 100 }",
+        "E(w) = { τ : w·(30) ≤ τ < w·(30) + 100 }",
         "an event lies in 3.33 of them",
         "n: count(), commutative",
         "f: first(x), ordered",
@@ -50,7 +50,8 @@ def test_explain_says_meaning_algorithm_pattern_stages_and_state(
         "✗ WinMapReduce(map=4, reduce=4): ",
         "first is not declared commutative",
         "1. group by key and sort",
-        "nothing; while it runs, all 1,000 events of the input are in memory",
+        "nothing; while it runs, all 1,000 events of the input are in memory, about 0.048 MB",
+        "reported once, when the watermark (the newest time) has reached its end; the end of the input",
     ):
         assert line in text, line
     # The candidates stand in the order of their costs, the chosen one is marked.
@@ -82,7 +83,7 @@ def test_the_same_is_there_for_machines_under_keys_that_stay(capsys: pytest.Capt
     assert said["state"]["kept"] == "nothing"
     pattern = said["pattern"]
     assert pattern.keys() == {
-        "name", "workers", "forced", "why", "candidates", "forbidden", "measured", "levels"
+        "name", "workers", "forced", "why", "candidates", "forbidden", "measured", "levels", "level"
     }  # fmt: skip
     assert [one["pattern"] for one in pattern["candidates"] if one["chosen"]] == [pattern["name"]]
     assert all(one["seconds"] > 0 and one["dearest"] for one in pattern["candidates"])
@@ -199,10 +200,70 @@ def test_a_stream_says_what_it_keeps_of_each_key_and_how_that_grows(frames: dict
     assert counted["state"]["units"] == 500
 
 
+def test_formulas_have_the_numbers_filled_in_and_nothing_else() -> None:
+    for window, says in (
+        (sash.tumbling(5, origin=2), "E(w) = { τ : 2 + w·(5) ≤ τ < 2 + w·(5) + 5 }"),
+        (sash.cumulate(60, 10), "with b = ⌊w / 6⌋·(60)"),
+        (sash.slide_by_time(3, 10), "E(w) = the last 3 events with τ < (w + 1)·(10)"),
+    ):
+        assert says in over().window(window).agg(n=sash.count()).explain()
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({}, "reported once, when the watermark (the newest time − 7) has reached its end"),
+        ({"flush": False}, "has reached its end"),
+        ({"empty": True}, "those without events too; the end of the input closes the rest"),
+    ],
+)
+def test_explain_says_when_windows_are_reported(said: dict[str, Any], words: str) -> None:
+    assert words in told(over(delay=7).window(sash.tumbling(5), **said).agg(n=sash.count()))["reported"]
+
+
+def test_a_pattern_without_stages_between_its_workers_has_one_graph() -> None:
+    text = over().window(sash.tumbling(5)).parallel(sash.KeyFarm(3)).agg(n=sash.count()).explain()
+    assert "every level: emitter → 3 window workers → collector  (5 in all): there is nothing to" in text
+
+
+@pytest.mark.spark
+def test_early_reports_and_corrections_are_told_in_words(frames: dict[str, Any]) -> None:
+    stream = over(frames["stream"], delay="1 minute", allowed_lateness="1 hour")
+    early = told(stream.window(sash.tumbling("1 day"), emit="every 5 minutes").agg(n=sash.count()))
+    assert early["reported"] == (
+        "reported every 5 minutes while it changes, and when the watermark (the newest time − 1 minute) "
+        "has reached its end; again, with the next revision, for events up to 1 hour later"
+    )
+    change = stream.window(sash.tumbling("1 day"), emit="change").agg(n=sash.count())
+    assert told(change)["reported"].startswith("reported after every batch that changes it")
+
+
+@pytest.mark.spark
+def test_workers_that_share_a_key_hold_it_several_times(frames: dict[str, Any]) -> None:
+    query = over(frames["stream"]).window(sash.sliding("1 hour", every="30 minutes")).agg(n=sash.count())
+    alone, shared = told(query), told(query.parallel(sash.WinFarm(4)))
+    assert shared["state_bytes"] == 2 * alone["state_bytes"]
+    assert "in 2 buckets, each of which answers for windows of its own" in shared["state"]["amount"]
+    owned = told(query.parallel(sash.WinFarm(4, model="agnostic")))
+    assert owned["state"]["kept"] == "events"
+    assert owned["algorithm"]["name"] == "range fold"
+
+
+@pytest.mark.spark
+def test_a_hot_key_of_a_stream_is_planned_for_when_it_is_told_of(frames: dict[str, Any]) -> None:
+    windowed = over(frames["stream"]).window(sash.tumbling("1 minute"))
+    query = windowed.apply(len, schema="n bigint")
+    assert any("sash.Auto(hottest=0.9)" in advice for advice in told(query)["advice"])
+    said = told(query.parallel(sash.Auto(hottest=0.99, cores=4)))
+    assert said["pattern"]["name"] == "WinFarm(4, model='agnostic')"
+    assert said["pattern"]["forced"] is False
+    assert "compute windows in 4 tasks, round-robin whatever the key" in said["stages"]
+
+
 @pytest.mark.spark
 def test_advice_for_a_stream_is_about_keys_and_corrections(frames: dict[str, Any]) -> None:
     minute = sash.tumbling("1 minute")
     keyless = told(over(frames["stream"], key=None).window(minute).agg(n=sash.count()))
-    assert any("one bucket" in advice for advice in keyless["advice"])
+    assert any("one bucket" in advice and "WinMapReduce(2, 2)" in advice for advice in keyless["advice"])
     late = over(frames["stream"], allowed_lateness="1 minute").window(minute).agg(n=sash.count())
     assert any("without allowed_lateness the state would hold panes" in a for a in told(late)["advice"])

@@ -16,11 +16,12 @@ from sash.errors import ArgumentError
 from sash.operators.bound import BoundQuery
 from sash.operators.patterns.allowed import refusal
 from sash.planner.asked import AUTO, Auto
-from sash.planner.candidates import candidates, named
+from sash.planner.candidates import candidates, named, never
 from sash.planner.constants import DEFAULTS, Costs, ProcessCosts
 from sash.planner.facts import Events, Facts, cut_of
 from sash.planner.plan import TIE, Plan, cheapest, make_plan
 from sash.runtimes.spark.patterns.plan import impossible
+from sash.runtimes.spark.patterns.stream_plan import impossible_on_streams
 from tests.runtimes.strategies import any_window
 
 SCHEMA = pa.schema(
@@ -57,8 +58,8 @@ def plan_of(
     costs: Costs = DEFAULTS,
 ) -> Plan:
     facts = Facts.of(bound, events, where=where, cores=cores, function=function)
-    refuse = {"refuse": impossible} if where == "spark batch" else {}
-    return make_plan(bound, facts, costs, asked=asked, **refuse)
+    refuse = {"spark batch": impossible, "spark streaming": impossible_on_streams}.get(where, never)
+    return make_plan(bound, facts, costs, asked=asked, refuse=refuse)
 
 
 @pytest.mark.parametrize(
@@ -115,10 +116,72 @@ def test_the_choice_on_spark_follows_what_travels_and_where_the_hot_key_is(
     assert plan_of(bound, events, where="spark batch", **how).chosen.name == chosen
 
 
-def test_a_stream_has_one_candidate_and_says_why() -> None:
+def test_a_stream_of_which_nothing_is_said_has_one_candidate_and_says_why() -> None:
     plan = plan_of(query(sash.tumbling(100), LIGHT), UNKNOWN, where="spark streaming")
     assert [one.name for one in plan.candidates] == ["buckets of keys"]
     assert "a bucket of keys is one worker on a stream" in plan.why
+
+
+GIVEN = replace(UNKNOWN, known="given")
+
+
+@pytest.mark.parametrize(
+    ("bound", "events", "chosen"),
+    [
+        (whole(sash.count(100, 10)), replace(GIVEN, hottest=0.99), "WinFarm(4, model='agnostic')"),
+        (whole(sash.count(100, 10)), GIVEN, "buckets of keys"),
+        # A cheap aggregate of a hot key takes less than another step in every micro-batch.
+        (query(sash.tumbling(100), LIGHT), replace(GIVEN, hottest=0.99), "buckets of keys"),
+        (query(sash.tumbling(100), LIGHT), GIVEN, "buckets of keys"),
+    ],
+)
+def test_the_choice_on_a_stream_follows_what_is_said_of_its_events(
+    bound: BoundQuery, events: Events, chosen: str
+) -> None:
+    assert plan_of(bound, events, where="spark streaming").chosen.name == chosen
+
+
+# Panes that are folded before events are arranged
+
+
+DENSE = Events(rows=10_000_000, keys=10, hottest=0.1, span=1_000_000, known="counted")
+
+
+def test_early_folding_is_in_the_estimate_of_every_candidate() -> None:
+    plan = plan_of(query(sash.sliding(10_000, every=1_000), LIGHT), DENSE)
+    assert all(one.steps[0].what == "fold panes as events stand" for one in plan.candidates)
+    # What follows is about panes: a thousand of them for each of ten keys, and a part more for each block.
+    assert plan.facts.early == pytest.approx(1_000 * 10, rel=0.1)
+    assert plan.chosen.name == "WinSeq()"
+    unfolded = plan_of(query(sash.sliding(10_000, every=1_000), ORDERED), DENSE)
+    assert unfolded.facts.early is None
+    assert plan.chosen.seconds < unfolded.chosen.seconds / 3
+
+
+@pytest.mark.parametrize(
+    ("window", "aggregates", "events"),
+    [
+        (sash.tumbling(1_000), ORDERED, DENSE),
+        (sash.count(1_000), LIGHT, DENSE),
+        (sash.tumbling(1_000), LIGHT, replace(DENSE, rows=1_000_000)),  # too few rows to try
+        (sash.tumbling(1_000), LIGHT, replace(DENSE, keys=10**6)),  # an event or so a pane
+    ],
+)
+def test_what_will_not_be_folded_early_is_not_estimated_as_if_it_were(
+    window: Any, aggregates: dict[str, Any], events: Events
+) -> None:
+    plan = plan_of(query(window, aggregates), events)
+    assert plan.facts.early is None
+    assert all(one.steps[0].what == "arrange events" for one in plan.candidates)
+
+
+def test_a_pattern_that_was_asked_for_is_estimated_with_what_it_does() -> None:
+    bound = query(sash.sliding(10_000, every=1_000), LIGHT)
+    by_key = plan_of(bound, DENSE, asked=sash.KeyFarm(3))
+    assert by_key.chosen.steps[0].what == "arrange events"
+    assert by_key.candidates[0].steps[0].what == "fold panes as events stand"
+    dealt = plan_of(bound, DENSE, asked=sash.WinMapReduce(3, 2)).chosen.steps[0]
+    assert (dealt.what, dealt.share) == ("fold panes as events stand", 1 / 3)
 
 
 def test_what_is_as_good_as_the_best_but_simpler_wins() -> None:
@@ -138,6 +201,7 @@ EVENTS = st.builds(
     keys=st.integers(1, 10**6),
     hottest=st.floats(0.001, 1.0),
     span=st.one_of(st.none(), st.integers(0, 10**12)),
+    known=st.sampled_from(["assumed", "given", "counted"]),
 )
 AGGREGATES = st.sampled_from([LIGHT, ORDERED, OBJECTS, LIGHT | ORDERED, {"s": sash.sum("i")}])
 
@@ -161,6 +225,7 @@ def test_what_is_forbidden_is_never_a_candidate_and_equal_facts_give_equal_plans
         if one.pattern is not None:
             assert refusal(one.pattern, asked.bound) is None
             assert where != "spark batch" or impossible(one.pattern, asked.bound) is None
+            assert where != "spark streaming" or impossible_on_streams(one.pattern, asked.bound) is None
     assert not {one.pattern for one in plan.forbidden} & {one.name for one in plan.candidates}
 
 

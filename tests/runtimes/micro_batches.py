@@ -113,7 +113,7 @@ class DryStream:
         buckets = self.BUCKETS if bound.keys else self.BUCKETS[:1]
         self.stage = Stage.of(bound, output, buckets=buckets, clock=clock, derived=False, operator=operator)
         self.delay = int(clock.spark_delay(bound.query.delay.length).split()[0])
-        self.engine = _MicroBatches(WindowProcessor(self.stage))
+        self.engine = MicroBatches(WindowProcessor(self.stage))
         self.forgetful = forgetful
         self.newest = self.watermark = 0
         self.counts = dict.fromkeys(COUNTS, 0)
@@ -148,7 +148,7 @@ def placed(stage: Stage, table: pa.Table) -> pa.Table:
     return rows.append_column(BUCKET, pa.array(share, pa.int32()))
 
 
-class _MicroBatches(TwsTester):
+class MicroBatches(TwsTester):
     """Spark's double of a state store, driven in Spark's order: the rows of a batch, then the timers."""
 
     def __init__(self, processor: WindowProcessor) -> None:

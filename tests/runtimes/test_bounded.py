@@ -187,6 +187,6 @@ def test_explain_says_what_the_windows_mean_and_how_they_are_computed(
     )
     text = query.explain()
     assert capsys.readouterr().out.strip() == text
-    assert "E(w) = { τ : 0 + w·(5) ≤ τ < 0 + w·(5) + 10 }" in text
+    assert "E(w) = { τ : w·(5) ≤ τ < w·(5) + 10 }" in text
     assert "context-free" in text
     assert repr(query) == "<sash query: time(10, 5) → n>"

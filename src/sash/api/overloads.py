@@ -25,7 +25,7 @@ def count(size: int | str | None = None, every: int | None = None) -> Monoid | C
     """`count()` and `count("x")` are aggregates; `count(100)` and `count(100, 10)` are windows.
 
     >>> count(100, 10)
-    CountWindow(name='', size=100, slide=10)
+    <sash window count(100, 10): E(w) = { i : w·10 ≤ i < w·10 + 100 }, w ≥ 0, context-free>
     >>> count("price").columns
     ('price',)
     """

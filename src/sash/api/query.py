@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from sash.api.head import Head
 from sash.api.source import Source
 from sash.api.starting import start
 from sash.api.why import NO_KEY, explain_window
@@ -18,7 +19,9 @@ from sash.operators.patterns.allowed import require_allowed
 from sash.operators.patterns.declared import Pattern
 from sash.planner.asked import Auto, require_asked
 from sash.planner.explanation import Explanation
+from sash.planner.notebook import Planned, parts_of
 from sash.planner.rendering import as_text, printed, require_form
+from sash.semantics import tables
 from sash.semantics.durations import DurationLike
 from sash.semantics.run_as import as_engine
 from sash.semantics.secret import Profile
@@ -49,6 +52,10 @@ class WindowQuery:
     def collect(self) -> pa.Table:
         """The reports of a bounded input as an Arrow table, in order."""
         return self.bound.ordered(self.source.collect(self.bound))
+
+    def head(self, rows: int = 10, /) -> Head:
+        """The first reports of a bounded input, to look at; all of them are computed."""
+        return Head.of(self.collect, rows)
 
     def start(
         self,
@@ -96,9 +103,16 @@ class WindowQuery:
         that `sash.planner.explanation` documents.
         """
         require_form(form)
-        plan = self.source.plan(self.bound)
-        said = Explanation.of(self.bound, plan, stages=self.source.stages(self.bound, plan))
+        said = self._explained()
         return said.as_json() if form == "json" else printed(as_text(said))
+
+    def plan(self) -> Planned:
+        """The same as an object, which notebooks show as tables."""
+        return Planned(self._explained())
+
+    def _explained(self) -> Explanation:
+        plan = self.source.plan(self.bound)
+        return Explanation.of(self.bound, plan, stages=self.source.stages(self.bound, plan))
 
     def explain_window(
         self,
@@ -125,7 +139,22 @@ class WindowQuery:
 
     def __repr__(self) -> str:
         windows = ", ".join(window.label for window in self.bound.query.windows)
-        return f"<sash query: {windows} → {', '.join(field.name for field in self.bound.values)}>"
+        keys = f" by {', '.join(self.bound.keys)}" if self.bound.keys else ""
+        return f"<sash query: {windows} over {self.bound.time}{keys} → {self._computed}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what it means, and how it will be computed."""
+        return tables.block("query", parts_of(self._explained()))
+
+    @property
+    def _computed(self) -> str:
+        """Names alone for whole windows, whose function may have none."""
+        aggregates = self.bound.aggregates
+        if not aggregates:
+            return ", ".join(field.name for field in self.bound.values)
+        return ", ".join(
+            f"{name} = {one.name}({', '.join(one.columns)})" for name, one in aggregates.items()
+        )
 
 
 @dataclass(frozen=True)
@@ -140,6 +169,14 @@ class LateOutput:
 
     def collect(self) -> pa.Table:
         return self.source.collect_late(self.bound)
+
+    def head(self, rows: int = 10, /) -> Head:
+        """The first of them, to look at; all are looked for."""
+        return Head.of(self.collect, rows)
+
+    def __repr__(self) -> str:
+        windows = ", ".join(window.label for window in self.bound.query.windows)
+        return f"<sash late output: events that {windows} cannot place, each with the reason>"
 
     def start(
         self,

@@ -41,6 +41,15 @@ class Stream:
     allowed_lateness: Duration
     order: Order
 
+    def __repr__(self) -> str:
+        keys = f" by {', '.join(self.keys)}" if self.keys else ""
+        late = f", corrected for {self.allowed_lateness} more" if self.allowed_lateness.length else ""
+        columns = ", ".join(self.source.schema.names)
+        return (
+            f"<sash stream over {self.time}{keys} in {self.order.value} order, delay {self.delay}{late}: "
+            f"{columns}>"
+        )
+
     def window(
         self, *windows: Window, emit: str | Emit = "close", empty: bool = False, flush: bool | None = None
     ) -> Windowed:
@@ -111,6 +120,10 @@ class Windowed:
     query: Query
     rolling: bool = False
     pattern: Asked = AUTO
+
+    def __repr__(self) -> str:
+        windows = ", ".join(window.label for window in self.query.windows)
+        return f"<sash windows: {windows} of {self.stream!r}, waiting for .agg, .apply or .fold>"
 
     def parallel(self, pattern: Pattern | Auto | Literal["auto"], /) -> Windowed:
         """Compute what follows with the workers of a pattern; what it cannot compute is refused then."""

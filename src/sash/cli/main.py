@@ -21,13 +21,25 @@ class _OneSentence(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except SashError as error:
-            if ctx.params.get("debug") or os.environ.get("SASH_DEBUG"):
+        except (SashError, OSError) as error:
+            # Whoever closes a pipe has read enough.
+            if _debugging(ctx) or isinstance(error, BrokenPipeError):
                 raise
             console = Console(stderr=True, soft_wrap=True)
             console.print("[bold red]error:[/]", end=" ")
-            console.print(str(error), highlight=False, markup=False)
+            console.print(_sentence(error), highlight=False, markup=False)
             raise typer.Exit(2) from None
+
+
+def _debugging(ctx: typer.Context) -> bool:
+    return bool(ctx.find_root().params.get("debug") or os.environ.get("SASH_DEBUG"))
+
+
+def _sentence(error: Exception) -> str:
+    """What the system refuses (a full disk, a folder that is not ours) is told without its number."""
+    if isinstance(error, SashError) or not isinstance(error, OSError) or not error.strerror:
+        return str(error)
+    return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
 
 
 app = typer.Typer(
@@ -57,13 +69,65 @@ def root(
 
 @app.command()
 def demo(
-    rows: Annotated[int, typer.Option(min=1, help="How many trades to generate.")] = 1_000_000,
-    symbols: Annotated[int, typer.Option(min=1, help="How many symbols they are spread over.")] = 50,
+    ctx: typer.Context,
+    seconds: Annotated[float, typer.Option(min=1, help="How long quotes arrive.")] = 30,
+    symbols: Annotated[int, typer.Option(help="How many symbols are quoted.")] = 400,
+    rate: Annotated[float, typer.Option(help="Quotes a second, when there is no burst.")] = 10_000,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The folder to write to (a new temporary one).")
+    ] = None,
+    page: Annotated[bool, typer.Option("--page/--no-page", help="Serve the live page meanwhile.")] = True,
 ) -> None:
-    """Run a sliding window over generated trades on Spark in local mode, and show where the time went."""
+    """Stream a made-up market through three window queries on Spark in local mode, and show how it goes."""
     from sash.cli.demo import run
 
-    run(rows=rows, symbols=symbols)
+    run(seconds=seconds, symbols=symbols, rate=rate, out=out, page=page, debug=_debugging(ctx))
+
+
+@app.command()
+def run(ctx: typer.Context, pipeline: Annotated[Path, typer.Argument(help="A TOML file.")]) -> None:
+    """Run the pipeline of a file on Spark, from its checkpoint on.
+
+    The exit code is 130 when a pipeline that ends by itself is stopped before its end.
+    """
+    from sash.cli import pipelines
+
+    raise typer.Exit(pipelines.run(pipeline, debug=_debugging(ctx)))
+
+
+@app.command()
+def explain(
+    ctx: typer.Context,
+    pipeline: Annotated[Path, typer.Argument(help="A TOML file.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print data, not sentences.")] = False,
+) -> None:
+    """Say what the query of a pipeline means, and how it will be computed."""
+    from sash.cli import pipelines
+
+    pipelines.explain(pipeline, as_json=as_json, debug=_debugging(ctx))
+
+
+@app.command()
+def check(ctx: typer.Context, pipeline: Annotated[Path, typer.Argument(help="A TOML file.")]) -> None:
+    """Say whether a pipeline could run: its words, its columns, its connectors. Nothing is run."""
+    from sash.cli import pipelines
+
+    pipelines.check(pipeline, debug=_debugging(ctx))
+
+
+@app.command()
+def bench(
+    names: Annotated[list[str] | None, typer.Argument(help="Which benchmarks; all when not given.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes: seconds, not minutes.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="Say what there is, and run nothing.")] = False,
+    built_in: Annotated[
+        bool, typer.Option("--built-in", help="The small comparison that needs no repository.")
+    ] = False,
+) -> None:
+    """Run the benchmarks of the repository, or a small comparison where only the package is installed."""
+    from sash.cli.bench import run
+
+    raise typer.Exit(run(names or [], quick=quick, listed=listed, built_in=built_in))
 
 
 @app.command()
@@ -119,6 +183,51 @@ def calibrate() -> None:
     from sash.cli.calibrate import run
 
     run()
+
+
+@app.command()
+def ui(
+    host: Annotated[
+        str, typer.Option("--host", help="Whose address to serve at; a token is asked for beyond loopback.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", help="0 takes any that is free.")] = 7274,
+    watch: Annotated[
+        Path | None,
+        typer.Option("--watch", help="A folder that running queries tell their progress to."),
+    ] = None,
+    browser: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+) -> None:
+    """Serve the live page of running queries and the window lab, on this machine only unless asked."""
+    from sash.cli.ui import run
+
+    run(host=host, port=port, watch=watch, open_browser=browser)
+
+
+@app.command()
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print data, not sentences.")] = False,
+) -> None:
+    """Say what Sash needs, what is there, and the command that mends what is not.
+
+    The exit code is 0 when everything that is needed is there, and 1 otherwise.
+    """
+    from sash.cli.doctor import run
+
+    if not run(as_json=as_json):
+        raise typer.Exit(1)
+
+
+@app.command()
+def state(
+    place: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A checkpoint of a streaming query, or an LMDB store.")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print data, not sentences.")] = False,
+) -> None:
+    """Say what a checkpoint or a store holds, without running the query."""
+    from sash.cli.state import run
+
+    run(place, as_json=as_json)
 
 
 app.add_typer(secret.app)

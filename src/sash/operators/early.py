@@ -49,14 +49,16 @@ class Early:
         if panes is None:
             return None
         blocks = _blocks(rows, times, self.block)
-        first = _fold(panes, *next(blocks))
+        first = folded_block(panes, *next(blocks))
         if first.num_rows * self.gain > min(self.block, len(times)):
             return None
         if self.workers == 1:
-            others = [_fold(panes, *block) for block in blocks]
+            others = [folded_block(panes, *block) for block in blocks]
         else:
             with ThreadPoolExecutor(self.workers, thread_name_prefix="sash") as crew:
-                others = [job.result() for job in [crew.submit(_fold, panes, *block) for block in blocks]]
+                others = [
+                    job.result() for job in [crew.submit(folded_block, panes, *block) for block in blocks]
+                ]
         return panes.folded, pa.concat_tables([first, *others]).combine_chunks()
 
 
@@ -65,7 +67,7 @@ def _blocks(rows: pa.Table, times: Ints, size: int) -> Iterator[tuple[pa.Table, 
         yield rows.slice(start, size), times[start : start + size]
 
 
-def _fold(panes: Panes, rows: pa.Table, times: Ints) -> pa.Table:
+def folded_block(panes: Panes, rows: pa.Table, times: Ints) -> pa.Table:
     """The panes of one block, as the query over panes wants them."""
     keys, schema = list(panes.bound.keys), panes.folded.schema
     slots = key_codes(rows, keys)

@@ -75,6 +75,11 @@ class Panes:
         query = replace(bound.query, aggregates=aggregates)
         return BoundQuery(query, pa.schema(fields), bound.time, bound.keys)
 
+    @property
+    def window(self) -> TimeWindow:
+        """A pane, as the window that it is: tumbling."""
+        return TimeWindow(self.length, self.length, self.origin, clock_windows(self.bound)[0].unit)
+
     @cached_property
     def parts(self) -> list[pa.Field]:
         """The columns of the elements, all aggregates one after the other."""

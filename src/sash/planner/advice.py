@@ -112,12 +112,25 @@ def _corrections(bound: BoundQuery, plan: Plan) -> Iterator[str]:
 
 
 def _no_key(bound: BoundQuery, plan: Plan) -> Iterator[str]:
-    if plan.facts.where == "spark streaming" and not bound.keys:
-        yield "a stream without a key is one bucket, which one task computes; with a key there are many"
+    if plan.facts.where != "spark streaming" or bound.keys or plan.pattern is not None:
+        return
+    cores = plan.facts.cores
+    share = None
+    if PanedOperator.suits(bound):
+        share = f"sash.WinMapReduce({cores}, {cores})"
+    elif not isinstance(bound, BoundRolling):
+        share = f"sash.WinFarm({cores}, model='agnostic')"
+    hint = "" if share is None else f", and .parallel({share}) lets several tasks share it"
+    yield f"a stream without a key is one bucket, which one task computes; with a key there are many{hint}"
 
 
 def _unknown_skew(bound: BoundQuery, plan: Plan) -> Iterator[str]:
     unknown = plan.facts.events.known == "assumed" and not plan.forced
+    if plan.facts.where == "spark streaming" and plan.facts.whole and bound.keys and unknown:
+        yield (
+            "if one key has most of the events, say so with .parallel(sash.Auto(hottest=0.9)): its windows "
+            "are then computed by all tasks"
+        )
     if plan.facts.where == "spark batch" and plan.pattern is None and bound.keys and unknown:
         yield (
             "if one key has most of the rows, say so with .parallel(sash.Auto(hottest=0.9)), or let a "

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from sash.operators.bound import BoundQuery
 from sash.operators.early import Early
-from sash.operators.patterns.declared import Farm, PaneFarm, WinMapReduce
+from sash.operators.patterns.declared import Farm, PaneFarm, WinFarm, WinMapReduce
 from sash.operators.streaming import PanedOperator
 from sash.planner.plan import Plan
 
@@ -40,7 +40,7 @@ def algorithm_of(bound: BoundQuery, plan: Plan) -> Algorithm:
     if plan.facts.whole:
         return Algorithm("recalculate", "each window anew, by the function that was given", "nowhere", ())
     if plan.facts.where == "spark streaming":
-        return _streaming(bound, fold, slow)
+        return _streaming(bound, plan, fold, slow)
     inner = plan.pattern.held if isinstance(plan.pattern, Farm) else plan.pattern
     folds = isinstance(inner, PaneFarm | WinMapReduce)
     if plan.facts.where == "spark batch" and folds:
@@ -69,8 +69,9 @@ def _early(bound: BoundQuery, plan: Plan) -> str:
     return "before events are grouped, if the first of them show that many share a pane"
 
 
-def _streaming(bound: BoundQuery, fold: str, slow: tuple[str, ...]) -> Algorithm:
-    if PanedOperator.suits(bound):
+def _streaming(bound: BoundQuery, plan: Plan, fold: str, slow: tuple[str, ...]) -> Algorithm:
+    agnostic = isinstance(plan.pattern, WinFarm) and plan.pattern.model == "agnostic"
+    if PanedOperator.suits(bound) and not agnostic:
         return Algorithm(
             "panes in a tree",
             "events into panes as they arrive, the past in cells of 16, 256, 4,096 … panes: what a batch "

@@ -20,9 +20,11 @@ from sash.aggregation.monoid import Monoid
 from sash.aggregation.monoids import collect, correlation, count
 from sash.operators.answer import told
 from sash.operators.bound import BoundQuery
+from sash.operators.early import folded_block
 from sash.operators.folder import folder_of, groups_of
 from sash.operators.heap import keep_freed_memory
 from sash.operators.layout import Layout, arrange
+from sash.operators.panes import Panes as EarlyPanes
 from sash.operators.patterns import crew
 from sash.operators.patterns.pane_farm import Panes
 from sash.operators.patterns.share import Share
@@ -67,6 +69,7 @@ def calibrated(defaults: ProcessCosts) -> ProcessCosts:
         lower=_spent(short.lower) / (len(many.ranges) * SIX),
         interpreted=_interpreted() / FEW,
         copy=_spent(lambda: layout.where(copied)) / (EVENTS / 2 * events.num_columns),
+        place=_spent(lambda: few.placed(events, times)) / EVENTS,
         position=_spent(few.panes) / EVENTS,
         pane=_more(many, few, _Windows.panes) / 2,  # here there are as many panes as windows
         job=_job(),
@@ -90,6 +93,12 @@ class _Windows:
 
     def panes(self) -> Panes:
         return Panes.of(self.share)
+
+    def placed(self, events: pa.Table, times: Any) -> None:
+        """Into panes as they stand; the aggregate is a count, which costs next to nothing."""
+        panes = EarlyPanes.of(self.bound)
+        assert panes is not None
+        folded_block(panes, events, times)
 
     def reported(self) -> pa.Table:
         said = told(self.bound, self.window, self.ranges, self.values, keys=self.keys)

@@ -49,13 +49,14 @@ class Forbidden:
     reason: str
 
 
-def candidates(where: Where, cores: int) -> list[Choice]:
-    """All that there is for so many cores.
+def candidates(where: Where, cores: int, *, told: bool = False) -> list[Choice]:
+    """All that there is for so many cores. On a stream another choice is another state, which a checkpoint
+    does not survive: there is none, unless somebody has `told` what the events are like.
 
     >>> [named(choice) for choice in candidates("process", 1)]
     ['WinSeq()', 'PaneFarm(plq=1, wlq=1)']
     """
-    if where == "spark streaming":
+    if where == "spark streaming" and not told:
         return [None]
     alone = PaneFarm(1, 1)
     if where == "process" and cores == 1:
@@ -70,6 +71,8 @@ def candidates(where: Where, cores: int) -> list[Choice]:
     ]
     if where == "process":
         return [WinSeq(), KeyFarm(cores), alone, *several]
+    if where == "spark streaming":
+        return [None, *(one for one in several if not isinstance(one, Farm) or one.held == WinSeq())]
     # Where panes are folded before the shuffle, key by key is simpler than window by window.
     return [None, KeyFarm(alone, replicas=cores), *(one for one in several if not isinstance(one, KeyFarm))]
 
@@ -86,7 +89,8 @@ def allowed(
         if reason is None:
             possible.append(choice)
         else:
-            forbidden.setdefault(_kind(choice), Forbidden(named(choice), str(reason)))
+            why = getattr(reason, "hint", "") or str(reason)
+            forbidden.setdefault(_kind(choice), Forbidden(named(choice), why))
     return possible, list(forbidden.values())
 
 

@@ -46,6 +46,8 @@ class ProcessCosts:
     """A column of a row that is filtered into a buffer, or dealt out."""
     pane: float = 19.0
     """A pane: find where it begins, and which windows begin and end there."""
+    place: float = 8.0
+    """An event as it stands: which key and which pane is it of?"""
     position: float = 3.2
     """An event: which pane is it in?"""
     job: float = 100_000.0

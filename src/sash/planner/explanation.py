@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from sash.operators.bound import BoundQuery
+from sash.operators.patterns.declared import level_of
 from sash.operators.patterns.stages import levels_of
 from sash.planner.advice import advice
 from sash.planner.algorithm import Algorithm, algorithm_of
 from sash.planner.candidates import Forbidden
 from sash.planner.facts import Facts
 from sash.planner.plan import Plan
+from sash.planner.reporting import reported
 from sash.planner.state import State, state_of
 
 VERSION = 1
@@ -74,7 +76,9 @@ class PatternSaid:
     measured: bool
     """Whether the estimates are from constants that were measured on this machine."""
     levels: tuple[str, ...]
-    """The stage graph as declared, and after each level of fusion; the last is what runs."""
+    """The stage graph as declared, and after each level of fusion."""
+    level: int | None
+    """Which of them runs; None: the stages are Spark's own."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,8 @@ class Explanation:
     time: str
     keys: tuple[str, ...]
     windows: tuple[WindowSaid, ...]
+    reported: str
+    """When a window is reported, in words."""
     whole: str | None
     """"apply" or "fold", when whole windows go to a function."""
     aggregates: tuple[AggregateSaid, ...]
@@ -113,7 +119,7 @@ class Explanation:
     @classmethod
     def of(cls, bound: BoundQuery, plan: Plan, *, stages: Sequence[str]) -> Explanation:
         facts, query = plan.facts, bound.query
-        state = state_of(bound, facts)
+        state = state_of(bound, plan)
         return cls(
             version=VERSION,
             runtime=facts.where,
@@ -121,6 +127,7 @@ class Explanation:
             time=bound.time,
             keys=bound.keys,
             windows=_windows(bound, facts),
+            reported=reported(query),
             whole=facts.whole,
             aggregates=_aggregates(bound, facts),
             events=EventsSaid(
@@ -179,4 +186,5 @@ def _pattern(plan: Plan) -> PatternSaid:
         forbidden=plan.forbidden,
         measured=plan.measured,
         levels=levels,
+        level=None if plan.pattern is None else level_of(plan.pattern),
     )

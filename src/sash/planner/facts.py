@@ -15,8 +15,10 @@ from typing import Literal
 
 from sash.aggregation.monoid import Monoid
 from sash.operators.bound import BoundQuery, BoundWhole
+from sash.operators.early import Early
 from sash.operators.folder import compiles
 from sash.operators.inputs import kind_of
+from sash.operators.panes import Panes
 from sash.operators.windowers import vectorised
 from sash.semantics.run_as import EngineWindow
 from sash.semantics.window import Context, Window
@@ -106,6 +108,9 @@ class Facts:
     """How whole windows are handed to a user's function; None: aggregates."""
     function: float | None = None
     """Seconds that this function takes for a window; None: not known."""
+    early: float | None = None
+    """How many panes are left when events are folded before they are arranged; None: they are not, because
+    the query forbids it, or because few events share a pane."""
 
     @property
     def decomposable(self) -> bool:
@@ -128,7 +133,21 @@ class Facts:
             columns=len(bound.columns),
             whole="fold" if whole == "fold" else "apply" if whole else None,
             function=function,
+            early=_early(bound, events) if where == "process" else None,
         )
+
+
+def _early(bound: BoundQuery, events: Events) -> float | None:
+    """As `operators.early` will find it, if events are spread evenly and come in order of time: blocks of
+    rows, of which each folds its own part of the panes."""
+    how = Early(1)
+    panes = Panes.of(bound) if how.considers(bound, events.rows) else None
+    if panes is None or events.span is None:
+        return None
+    blocks = events.rows / how.block
+    left = _occupied(events, panes.length, panes.length, per_event=1.0, pane=panes.length)
+    left += blocks * events.keys  # both blocks have a part of a pane that begins in one of them
+    return left if left * how.gain <= events.rows else None
 
 
 def cut_of(window: Window, events: Events) -> Cut:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sash.operators.bound import BoundQuery
+from sash.operators.patterns.declared import WinMapReduce
 from sash.planner.asked import Asked, Auto
 from sash.planner.candidates import Choice, Forbidden, Refuse, allowed, candidates, named, never
 from sash.planner.constants import Costs
@@ -17,6 +18,7 @@ from sash.planner.facts import Facts
 from sash.planner.process import process_steps
 from sash.planner.reasons import because
 from sash.planner.spark import spark_steps
+from sash.planner.spark_streaming import stream_steps
 from sash.planner.steps import Step, total
 
 TIE = 0.05
@@ -67,11 +69,14 @@ def make_plan(
     bound: BoundQuery, facts: Facts, costs: Costs, *, asked: Asked, refuse: Refuse = never
 ) -> Plan:
     """The plan for a query over such events; `refuse` says what its runtime cannot do."""
-    choices = candidates(facts.where, facts.cores)
+    choices = candidates(facts.where, facts.cores, told=facts.events.known == "given")
     if not isinstance(asked, Auto) and asked not in choices:
         choices.append(asked)
     possible, forbidden = allowed(choices, bound, refuse)
-    costed = tuple(Candidate(choice, tuple(steps_of(choice, facts, costs))) for choice in possible)
+    costed = tuple(
+        Candidate(choice, tuple(steps_of(choice, facts, costs, forced=choice == asked)))
+        for choice in possible
+    )
     if isinstance(asked, Auto):
         winner = cheapest(costed)
         why = because(winner.pattern, facts)
@@ -93,9 +98,16 @@ def cheapest(costed: tuple[Candidate, ...]) -> Candidate:
     return next(candidate for candidate in costed if candidate.seconds <= least * (1 + TIE))
 
 
-def steps_of(choice: Choice, facts: Facts, costs: Costs) -> list[Step]:
-    """What the candidate does."""
-    if facts.where == "process":
-        assert choice is not None  # buckets are Spark's
-        return process_steps(choice, facts, costs.process)
-    return spark_steps(choice, facts, costs.spark, costs.process)
+def steps_of(choice: Choice, facts: Facts, costs: Costs, *, forced: bool = False) -> list[Step]:
+    """What the candidate does; one that the user named does nothing else."""
+    match facts.where:
+        case "process":
+            assert choice is not None  # buckets are Spark's
+            early: int | None = facts.cores
+            if forced:
+                early = choice.map if isinstance(choice, WinMapReduce) else None
+            return process_steps(choice, facts, costs.process, early=early)
+        case "spark batch":
+            return spark_steps(choice, facts, costs.spark, costs.process)
+        case "spark streaming":
+            return stream_steps(choice, facts, costs.spark, costs.process)

@@ -1,5 +1,6 @@
 """What a pattern costs in process, step by step.
 
+    panes first        fold the events of each key and pane as they stand, where that pays: all threads
     every pattern      arrange events, cut windows, write reports: one thread
     WinSeq             lift, fold and lower, on that thread
     KeyFarm(n)         the same in n shares; the busiest has the hottest key
@@ -49,9 +50,21 @@ class Load:
     that wait for each other keep all aggregates at a time."""
 
 
-def process_steps(pattern: Pattern, facts: Facts, costs: ProcessCosts) -> list[Step]:
-    """The steps of a query under this pattern."""
-    return list(_Estimate(facts, costs).steps(pattern))
+def process_steps(
+    pattern: Pattern, facts: Facts, costs: ProcessCosts, *, early: int | None = None
+) -> list[Step]:
+    """The steps of a query under this pattern; `early` threads fold panes before anything is arranged,
+    where that pays, and what follows is about panes."""
+    if early is None or facts.early is None:
+        return list(_Estimate(facts, costs).steps(pattern))
+    left = replace(facts, events=replace(facts.events, rows=int(facts.early)))
+    return [_folded_early(facts, costs, early), *_Estimate(left, costs).steps(pattern)]
+
+
+def _folded_early(facts: Facts, costs: ProcessCosts, threads: int) -> Step:
+    fields = sum(monoid.fields for monoid in facts.algebra)
+    folds = fields * (costs.lift + costs.combine) + len(facts.algebra) * costs.combine
+    return Step("fold panes as events stand", facts.events.rows * (costs.place + folds), 1 / threads)
 
 
 @dataclass(frozen=True)
@@ -90,7 +103,7 @@ class _Estimate:
                 yield from self._fold("fold events", load.events, load.windows, load, lift=True)
                 yield from self._lower(load.windows, load)
             case PaneFarm():
-                yield self._hand_out(load.workers * (pattern.plq + pattern.wlq))
+                yield self._hand_out(load.workers * _jobs(pattern.plq, pattern.wlq))
                 # Panes are cut before the workers of a farm begin, one share after the other.
                 found = load.events * self.costs.position + (load.panes + load.windows) * self.costs.pane
                 yield Step("cut panes", found)
@@ -101,7 +114,7 @@ class _Estimate:
                 yield from self._fold("fold windows", load.panes, load.windows, after)
                 yield from self._lower(load.windows, after)
             case WinMapReduce():
-                yield self._hand_out(load.workers * (pattern.map + pattern.reduce))
+                yield self._hand_out(load.workers * _jobs(pattern.map, pattern.reduce))
                 load = replace(load, apart=True)
                 mapped = self._shared(load, pattern.map)
                 dealt = load.events * self.facts.columns * self.costs.copy
@@ -190,3 +203,8 @@ class _Estimate:
             yield Step(what, compiled * apart, load.share)
         if interpreted:
             yield Step(f"{what}, interpreted", interpreted)
+
+
+def _jobs(first: int, second: int) -> int:
+    """Of two stages in a row; one worker and one worker are the same job (see `patterns.stages`)."""
+    return 1 if first == second == 1 else first + second

@@ -9,7 +9,7 @@ from sash.planner.facts import Events, Facts
 
 def because(choice: Choice, facts: Facts) -> str:
     """The one sentence of a plan."""
-    if facts.where == "spark streaming":
+    if facts.where == "spark streaming" and choice is None:
         return "a bucket of keys is one worker on a stream, and Spark spreads the buckets over its tasks"
     if facts.where == "process" and facts.whole and facts.function is None:
         return "what the function takes is only known once it has run; the estimates say 1 ms a window"

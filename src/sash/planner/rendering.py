@@ -62,11 +62,11 @@ def _semantics(said: Explanation) -> list[str]:
     for window in said.windows:
         lines += [f"{window.label}  ({window.context})", f"  {window.formula}"]
         if window.overlap != 1:
-            lines.append(f"  an event lies in {window.overlap:.3g} of them")
+            lines.append(f"  an event lies in {_number(window.overlap)} of them")
         if not window.on_columns:
             lines.append("  evaluated event by event: correct, but slow on large inputs")
     keys = ", ".join(said.keys) or "none"
-    return [*lines, f"{said.order} order of {said.time}, by key ({keys})"]
+    return [*lines, f"{said.order} order of {said.time}, by key ({keys})", said.reported]
 
 
 def _computed(said: Explanation) -> list[str]:
@@ -90,9 +90,13 @@ def _pattern(said: Explanation) -> list[str]:
     pattern = said.pattern
     workers = "" if pattern.workers is None else f": {pattern.workers} worker{'s' * (pattern.workers > 1)}"
     lines = [f"{pattern.name}{workers}", f"  {pattern.why}"]
-    lines += [f"  level {number}: {stages}" for number, stages in enumerate(pattern.levels)]
-    if pattern.levels:
-        lines.append("  what runs is level 2; answers come in order of key, window and identifier")
+    if len(set(pattern.levels)) == 1:
+        lines.append(f"  every level: {pattern.levels[0]}: there is nothing to fuse")
+    elif pattern.levels:
+        lines += [f"  level {number}: {stages}" for number, stages in enumerate(pattern.levels)]
+        asked = ", as asked" if "optimize=" in pattern.name else ""
+        ordered = "answers come in order of key, window and identifier"
+        lines.append(f"  what runs is level {pattern.level}{asked}; {ordered}")
     return [*lines, *_candidates(said, pattern)]
 
 
@@ -109,26 +113,34 @@ def _candidates(said: Explanation, pattern: PatternSaid) -> list[str]:
     width = max(len(one.pattern) for one in pattern.candidates)
     for one in sorted(pattern.candidates, key=lambda one: one.seconds):
         mark = "→" if one.chosen else " "
-        lines.append(f"{mark} {one.pattern:<{width}}  {_time(one.seconds):>8}, mostly {one.dearest}")
+        lines.append(f"{mark} {one.pattern:<{width}}  {in_seconds(one.seconds):>8}, mostly {one.dearest}")
     return lines + [f"✗ {one.pattern}: {one.reason}" for one in pattern.forbidden]
 
 
 def _state(state: State) -> list[str]:
     if state.kept == "nothing":
-        return [f"nothing; {state.amount}"]
+        return [f"nothing; {state.amount}", f"that grows {state.growth}"]
     size = (
         f", about {_size(state.bytes)}" if state.bytes is not None else f" of {state.unit_bytes} bytes each"
     )
     return [f"{state.amount}{size}", f"grows {state.growth}"]
 
 
-def _time(seconds: float) -> str:
+def in_seconds(seconds: float) -> str:
     """Three figures, in a unit that fits.
 
-    >>> _time(0.00012), _time(0.0345), _time(7.2)
+    >>> in_seconds(0.00012), in_seconds(0.0345), in_seconds(7.2)
     ('0.12 ms', '34.5 ms', '7.2 s')
     """
     return f"{seconds:.3g} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"
+
+
+def _number(value: float) -> str:
+    """
+    >>> _number(3.3333), _number(60.0), _number(12_000.4)
+    ('3.33', '60', '12,000')
+    """
+    return f"{value:.3g}" if value < 100 else f"{value:,.0f}"
 
 
 def _size(count: int) -> str:

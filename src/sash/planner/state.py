@@ -2,13 +2,14 @@
 
     panes     (W + delay) / p of them, and a sixteenth more for the cells above
     events    all that a window may still need: of W and the delay, the last W, or those of an open window
+    × n       where n workers of a window farm hold an event, each for windows of its own
 
 A bounded input is computed at once: nothing is held when it is done.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Literal
 
@@ -16,9 +17,11 @@ import pyarrow as pa
 
 from sash.operators.bound import BoundQuery
 from sash.operators.panes import Panes, clock_windows
+from sash.operators.patterns.declared import Farm, PaneFarm, WinFarm, WinMapReduce
 from sash.operators.streaming import PanedOperator
 from sash.operators.streaming.cells import FANOUT
 from sash.planner.facts import Facts
+from sash.planner.plan import Plan
 from sash.semantics.durations import format_length
 from sash.semantics.run_as import EngineWindow
 from sash.semantics.window import Window
@@ -54,18 +57,45 @@ class State:
         return None if self.units is None else self.units * self.unit_bytes
 
 
-def state_of(bound: BoundQuery, facts: Facts) -> State:
+def state_of(bound: BoundQuery, plan: Plan) -> State:
     """What a plan holds for each key."""
-    width = _event_bytes(bound)
+    facts, width = plan.facts, _event_bytes(bound)
     if facts.where == "process":
-        amount = f"while it runs, all {facts.events.rows:,} events of the input are in memory"
+        megabytes = facts.events.rows * width / 1e6
+        amount = (
+            f"while it runs, all {facts.events.rows:,} events of the input are in memory, about "
+            f"{megabytes:,.3g} MB"
+        )
         return State("nothing", amount, 0, width, "with the input")
     if facts.where == "spark batch":
         amount = "while it runs, a task has the rows of its buckets in memory"
         return State("nothing", amount, 0, width, "with the rows of the busiest task")
-    if PanedOperator.suits(bound):
-        return _panes(bound, facts)
-    return _events(bound, width)
+    agnostic = isinstance(plan.pattern, WinFarm) and plan.pattern.model == "agnostic"
+    state = _panes(bound, facts) if PanedOperator.suits(bound) and not agnostic else _events(bound, width)
+    return _copied(state, 1 if agnostic else _holders(plan))
+
+
+def _holders(plan: Plan) -> int:
+    """How many buckets hold an event of one key, or its pane, for windows of their own."""
+    pattern = plan.pattern
+    inner = pattern.held if isinstance(pattern, Farm) else pattern
+    match inner:
+        case PaneFarm(wlq=workers) | WinMapReduce(reduce=workers):
+            pass
+        case _:
+            workers = 1
+    if isinstance(pattern, WinFarm):
+        workers *= pattern.degree
+    overlap = max(cut.overlap for cut in plan.facts.cuts)
+    return min(workers, max(1, ceil(overlap)))
+
+
+def _copied(state: State, holders: int) -> State:
+    if holders == 1:
+        return state
+    units = None if state.units is None else state.units * holders
+    amount = f"{state.amount}, in {holders} buckets, each of which answers for windows of its own"
+    return replace(state, amount=amount, units=units)
 
 
 def _panes(bound: BoundQuery, facts: Facts) -> State:

@@ -159,6 +159,15 @@ such as '1 hour' are for timestamps, integers for integer time columns; use one 
     return unit or Unit.MICROSECONDS
 
 
+def format_origin(origin: int, unit: Unit) -> str:
+    """What a formula adds to a multiple of a slide: nothing, where windows are counted from 0.
+
+    >>> format_origin(3_000_000, Unit.MICROSECONDS), format_origin(0, Unit.TICKS)
+    ('3 seconds + ', '')
+    """
+    return f"{format_length(origin, unit)} + " if origin else ""
+
+
 def format_length(length: int, unit: Unit) -> str:
     """A length for people.
 

@@ -39,7 +39,7 @@ from sash.semantics.windows import CountWindow, SessionWindow, TimeWindow
 ON_CLOSE = frozenset({Report.WINDOW_CLOSE, Report.NON_EMPTY})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class EngineWindow(Window):
     """A time or count window as an engine reports it."""
 

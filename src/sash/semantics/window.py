@@ -17,9 +17,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from html import escape
 from typing import Any, ClassVar, Self
 
 from sash.errors import ArgumentError
+from sash.semantics import tables
 from sash.semantics.durations import Unit, whole_number
 from sash.semantics.event import Event, Order
 
@@ -54,7 +56,7 @@ class Extent:
         return self.hi - self.lo
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Window(ABC):
     """The part that all kinds share."""
 
@@ -73,6 +75,16 @@ class Window(ABC):
     def label(self) -> str:
         """The given name, or the formula's own words."""
         return self.name or str(self)
+
+    def __repr__(self) -> str:
+        named = f"{self.name!r}, " if self.name else ""
+        return f"<sash window {named}{self}: {self.formula}, {self.context.value}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what it is called, its formula with the numbers filled in, its class."""
+        named = f" as {escape(self.name)}" if self.name else ""
+        told = f"<p><b>{escape(str(self))}</b>{named}, {self.context.value}</p>"
+        return tables.block("window", [told, f"<p><code>{escape(self.formula)}</code></p>"])
 
     @property
     def repeats(self) -> bool:
@@ -104,7 +116,7 @@ class Window(ABC):
         return list(events), []
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ContextFreeWindow(Window):
     """A window whose ends are closed formulas over an axis: event positions, or times."""
 
@@ -119,7 +131,7 @@ class ContextFreeWindow(Window):
         """M(x), the identifiers of the windows that hold position (or time) x: x ∈ E(w) ⟺ w ∈ M(x)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ContextAwareWindow(Window):
     """A window whose ends depend on the events themselves: extent and mapping need to see them."""
 

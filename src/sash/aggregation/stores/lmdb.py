@@ -24,7 +24,7 @@ from typing import Any, Self
 from sash.aggregation.stores import environment
 from sash.aggregation.stores.environment import Environment
 from sash.aggregation.stores.epochs import FRESH, Committed, Delta, EpochStore, followed_by
-from sash.aggregation.stores.protocol import check_namespace
+from sash.aggregation.stores.protocol import Payload, check_namespace
 from sash.aggregation.stores.values import seal, unseal
 from sash.errors import ArgumentError, CorruptValue
 
@@ -94,12 +94,7 @@ class LMDB(EpochStore):
 
     def _meta(self, transaction: Any) -> Committed:
         data = transaction.get(self._prefix, db=self._environment().meta)
-        if data is None:
-            return FRESH
-        payload = unseal(self._prefix, data)
-        if payload.nbytes != _META.size:
-            raise CorruptValue(f"the value under key {self._prefix!r} is not an epoch")
-        return Committed(*_META.unpack(payload))
+        return FRESH if data is None else read_meta(self._prefix, data)
 
     def _find(self, transaction: Any, key: bytes) -> memoryview | None:
         shared, full = self._environment(), self._prefix + key
@@ -215,3 +210,11 @@ class LMDB(EpochStore):
 
     def _reopen(self) -> tuple[Any, ...]:
         return partial(LMDB, namespace=self.namespace, **self._options), (self.path,)
+
+
+def read_meta(key: bytes, data: Payload) -> Committed:
+    """What a namespace says of itself, under `key` in the database of epochs."""
+    payload = unseal(key, data)
+    if payload.nbytes != _META.size:
+        raise CorruptValue(f"the value under key {key!r} is not an epoch")
+    return Committed(*_META.unpack(payload))

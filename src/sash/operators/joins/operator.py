@@ -170,15 +170,16 @@ class JoinOperator:
 def _bytes_of(number: int, rows: Rows) -> bytes:
     table = rows.table.append_column(SEQUENCE, pa.array(rows.sequence)).combine_chunks()
     (batch,) = table.to_batches()
-    return seal(_name(number), batch.serialize())
+    return seal(chunk_name(number), batch.serialize())
 
 
 def _rows_of(number: int, data: bytes, side: BoundSide) -> Rows:
     schema = side.schema.append(pa.field(SEQUENCE, pa.int64()))
-    batch = pa.ipc.read_record_batch(pa.py_buffer(unseal(_name(number), data)), schema)
+    batch = pa.ipc.read_record_batch(pa.py_buffer(unseal(chunk_name(number), data)), schema)
     table = pa.Table.from_batches([batch])
     return timed(side, table.drop_columns(SEQUENCE), table[SEQUENCE].to_numpy())
 
 
-def _name(number: int) -> bytes:
+def chunk_name(number: int) -> bytes:
+    """What a chunk is sealed under."""
     return b"chunk %d of a join" % number

@@ -10,7 +10,8 @@ A farm may hold another pattern: `WinFarm(PaneFarm(2, 3), replicas=2)` is two pa
 second window. The patterns are those of WindFlow (Mencagli, Torquati, Cardaci, Fais, Rinaldi, Danelutto,
 'WindFlow: High-Speed Continuous Stream Processing with Parallel Building Blocks', 2021); the two worker
 models are from Mencagli, Torquati, Lucattini, Cuomo, Aldinucci, 'Harnessing sliding-window execution
-semantics for parallel stream processing', 2018.
+semantics for parallel stream processing', 2018. `optimize=0`, `1` or `2` says how far stages that only pass
+things on are fused, as in the first of them; it is the planner's choice when it is not said.
 
 >>> WinFarm(PaneFarm(plq=2, wlq=3), replicas=2).workers
 10
@@ -28,6 +29,11 @@ from sash.errors import ArgumentError, Unsupported
 Model = Literal["active", "agnostic"]
 """active: windows are dealt out ahead and workers keep private buffers of the events that they need.
 agnostic: one owner keeps the buffer and hands complete windows to whichever worker is free."""
+
+Level = Literal[0, 1, 2]
+"""How far stages that only pass things on are fused: see `stages`."""
+FUSED: Level = 2
+"""The planner's choice: each level does the work of the one before with fewer stages."""
 
 
 @dataclass(frozen=True)
@@ -50,17 +56,19 @@ class PaneFarm:
     """Workers of the pane-level query."""
     wlq: int
     """Workers of the window-level query."""
+    optimize: Level | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         _require_degree("plq", self.plq)
         _require_degree("wlq", self.wlq)
+        _require_level(self.optimize)
 
     @property
     def workers(self) -> int:
         return self.plq + self.wlq
 
     def __str__(self) -> str:
-        return f"PaneFarm(plq={self.plq}, wlq={self.wlq})"
+        return f"PaneFarm(plq={self.plq}, wlq={self.wlq}{_level(self.optimize)})"
 
 
 @dataclass(frozen=True)
@@ -69,17 +77,19 @@ class WinMapReduce:
 
     map: int
     reduce: int
+    optimize: Level | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         _require_degree("map", self.map)
         _require_degree("reduce", self.reduce)
+        _require_level(self.optimize)
 
     @property
     def workers(self) -> int:
         return self.map + self.reduce
 
     def __str__(self) -> str:
-        return f"WinMapReduce(map={self.map}, reduce={self.reduce})"
+        return f"WinMapReduce(map={self.map}, reduce={self.reduce}{_level(self.optimize)})"
 
 
 Inner: TypeAlias = WinSeq | PaneFarm | WinMapReduce
@@ -92,6 +102,7 @@ class Farm:
 
     inner: Inner | int
     replicas: int | None = field(default=None, kw_only=True)
+    optimize: Level | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         name, inner = type(self).__name__, self.inner
@@ -111,6 +122,13 @@ class Farm:
         elif self.replicas is None:
             raise ArgumentError("replicas", None, f"how many copies of {inner} this {name} should hold")
         _require_degree("replicas", self.replicas)
+        _require_level(self.optimize)
+        inside = getattr(self.inner, "optimize", None)
+        if None not in (inside, self.optimize) and inside != self.optimize:
+            raise ArgumentError(
+                "optimize", self.optimize, f"said once, or the {inside} of {self.inner}",
+                hint="The stages of a farm are fused together with those of what it holds.",
+            )  # fmt: skip
 
     @property
     def held(self) -> Inner:
@@ -129,7 +147,7 @@ class Farm:
     def __str__(self) -> str:
         alone = isinstance(self.inner, WinSeq)
         said = [str(self.replicas)] if alone else [str(self.inner), f"replicas={self.replicas}"]
-        return f"{type(self).__name__}({', '.join(said + self._more())})"
+        return f"{type(self).__name__}({', '.join(said + self._more())}{_level(self.optimize)})"
 
     def _more(self) -> list[str]:
         return []
@@ -163,6 +181,17 @@ class WinFarm(Farm):
 Pattern: TypeAlias = WinSeq | KeyFarm | WinFarm | PaneFarm | WinMapReduce
 
 
+def level_of(pattern: Pattern) -> Level:
+    """How far its stages are fused: as it says, or what it holds, or as the planner chooses.
+
+    >>> level_of(KeyFarm(PaneFarm(2, 2, optimize=0), replicas=3)), level_of(PaneFarm(2, 2))
+    (0, 2)
+    """
+    given = [getattr(part, "optimize", None) for part in (pattern, getattr(pattern, "inner", None))]
+    said: list[Level] = [level for level in given if level is not None]
+    return said[0] if said else FUSED
+
+
 def require_pattern(given: Any) -> Pattern | None:
     """What `.parallel` was given; None for "auto"."""
     if given == "auto":
@@ -175,3 +204,12 @@ def require_pattern(given: Any) -> Pattern | None:
 def _require_degree(argument: str, given: Any) -> None:
     if isinstance(given, bool) or not isinstance(given, int) or given < 1:
         raise ArgumentError(argument, given, "a positive number of workers")
+
+
+def _require_level(given: Any) -> None:
+    if given is not None and (isinstance(given, bool) or given not in (0, 1, 2)):
+        raise ArgumentError("optimize", given, "0, 1 or 2, or left out for the planner's choice")
+
+
+def _level(given: Level | None) -> str:
+    return "" if given is None else f", optimize={given}"

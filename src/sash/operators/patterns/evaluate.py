@@ -19,6 +19,7 @@ from sash.operators.patterns.declared import (
     Pattern,
     WinFarm,
     WinSeq,
+    level_of,
 )
 from sash.operators.patterns.folding import Folding
 from sash.operators.patterns.homes import Here, Home, at_once
@@ -47,7 +48,7 @@ def evaluate(pattern: Pattern, bound: BoundQuery, window: Window, layout: Layout
         if isinstance(pattern, WinFarm) and pattern.model == "agnostic":
             return handed_out(share, home, workers=pattern.workers)
         inner, shares = _shares(pattern, share)
-        farms = [_stages(inner, mine, home) for mine in shares]
+        farms = [_stages(inner, mine, home, level=level_of(pattern)) for mine in shares]
         return in_order(crew.run(farms, workers=pattern.workers))
 
 
@@ -71,13 +72,13 @@ def _shares(pattern: Pattern, share: Share) -> tuple[Inner, list[Share]]:
             return pattern, [share]
 
 
-def _stages(pattern: Inner, share: Share, home: Home) -> Stages:
+def _stages(pattern: Inner, share: Share, home: Home, *, level: int) -> Stages:
     if isinstance(pattern, WinSeq):
         return crew.one_stage(partial(_alone, home, share))
     assert isinstance(home, Here)  # what has no combine is refused for the other two
     if isinstance(pattern, PaneFarm):
-        return pane_farm(share, home.folding, plq=pattern.plq, wlq=pattern.wlq)
-    return win_mapreduce(share, home.folding, map=pattern.map, reduce=pattern.reduce)
+        return pane_farm(share, home.folding, plq=pattern.plq, wlq=pattern.wlq, level=level)
+    return win_mapreduce(share, home.folding, map=pattern.map, reduce=pattern.reduce, level=level)
 
 
 def workers_of(pattern: Pattern | None, bound: BoundQuery) -> list[str]:

@@ -19,7 +19,8 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from sash.operators.patterns.crew import Stages
+from sash.operators.patterns.crew import Job, Stages
+from sash.operators.patterns.exchange import Needed, apart, exchanged
 from sash.operators.patterns.folding import Folding, Folds, joined
 from sash.operators.patterns.share import Share, blocks
 from sash.operators.values import Values, in_order
@@ -85,32 +86,69 @@ def _axis(share: Share, slot: Ints) -> tuple[Ints, Ints]:
     return share.layout.times, share.ranges.start
 
 
-def pane_farm(share: Share, folding: Folding, *, plq: int, wlq: int) -> Stages:
+def pane_farm(share: Share, folding: Folding, *, plq: int, wlq: int, level: int = 2) -> Stages:
     """The stages of one pane farm: panes, then windows."""
-    share = share.privately()
-    panes = Panes.of(share)
-    parts: list[Folds] = yield [
-        partial(_fold_panes, folding, share, panes, first, last) for first, last in blocks(len(panes), plq)
-    ]
-    nothing = folding.lift(share.layout.rows.slice(0, 0))
-    values: list[Values] = yield [
-        partial(_fold_windows, folding, share, panes, [nothing, *parts], first, last)
-        for first, last in blocks(len(share), wlq)
-    ]
-    return in_order(values)
+    farm = yield from apart(partial(_Farm.of, share, folding), level=level)
+    if level and plq == wlq == 1:
+        values: list[Values] = yield [farm.alone]
+        return values[0]
+    parts: list[Folds] = yield farm.of_panes(plq)
+    spans = list(blocks(len(share), wlq))
+    needed = yield from exchanged(farm, [farm.nothing, *parts], spans, level=level)
+    values = yield [partial(farm.fold_windows, own, *span) for own, span in zip(needed, spans, strict=True)]
+    return (yield from apart(partial(in_order, values), level=level))
 
 
-def _fold_panes(folding: Folding, share: Share, panes: Panes, first: int, last: int) -> Folds:
-    base, end = int(panes.lo[first]), int(panes.hi[last - 1])
-    elements = folding.lift(share.layout.rows.slice(base, end - base))
-    lo, hi = panes.lo[first:last] - base, panes.hi[first:last] - base
-    return folding.fold(elements, lo, hi, panes.slot[first:last])
+@dataclass(frozen=True)
+class _Farm:
+    """A private share and its panes, and what workers do with them."""
 
+    share: Share
+    folding: Folding
+    panes: Panes
 
-def _fold_windows(
-    folding: Folding, share: Share, panes: Panes, parts: list[Folds], first: int, last: int
-) -> Values:
-    base, end = int(panes.first[first]), int(panes.last[last - 1])
-    lo, hi = panes.first[first:last] - base, panes.last[first:last] - base
-    windows = folding.fold(joined(parts, base, end), lo, hi, share.ranges.slot[first:last])
-    return folding.lower(windows, last - first).owned_by(share.windows[first:last])
+    @classmethod
+    def of(cls, share: Share, folding: Folding) -> _Farm:
+        share = share.privately()
+        return cls(share, folding, Panes.of(share))
+
+    @property
+    def nothing(self) -> Folds:
+        return self.folding.lift(self.share.layout.rows.slice(0, 0))
+
+    def of_panes(self, workers: int) -> list[Job]:
+        return [partial(self.fold_panes, first, last) for first, last in blocks(len(self.panes), workers)]
+
+    def fold_panes(self, first: int, last: int) -> Folds:
+        panes = self.panes
+        base, end = int(panes.lo[first]), int(panes.hi[last - 1])
+        elements = self.folding.lift(self.share.layout.rows.slice(base, end - base))
+        lo, hi = panes.lo[first:last] - base, panes.hi[first:last] - base
+        return self.folding.fold(elements, lo, hi, panes.slot[first:last])
+
+    def fold_windows(self, needed: Needed, first: int, last: int) -> Values:
+        base, _ = self._span(first, last)
+        lo, hi = self.panes.first[first:last] - base, self.panes.last[first:last] - base
+        windows = self.folding.fold(needed(), lo, hi, self.share.ranges.slot[first:last])
+        return self.folding.lower(windows, last - first).owned_by(self.share.windows[first:last])
+
+    def alone(self) -> Values:
+        """Both steps by one worker: there is nobody to wait for in between."""
+        parts = [self.nothing, *(job() for job in self.of_panes(1))]
+        windows = len(self.share)
+        return self.fold_windows(partial(self.take, parts, 0, windows), 0, windows)
+
+    # Between the steps: see `exchange.Exchange`.
+
+    def gather(self, parts: list[Folds]) -> Folds:
+        return joined(parts, 0, len(self.panes))
+
+    def cut(self, whole: Folds, first: int, last: int) -> Folds:
+        return joined([whole], *self._span(first, last))
+
+    def take(self, parts: list[Folds], first: int, last: int) -> Folds:
+        return joined(parts, *self._span(first, last))
+
+    def _span(self, first: int, last: int) -> tuple[int, int]:
+        """The panes of these windows."""
+        return int(self.panes.first[first]), int(self.panes.last[last - 1])

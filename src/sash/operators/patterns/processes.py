@@ -126,7 +126,7 @@ class Elsewhere:
         """A home for the windows of one computation."""
         tell = Tell(_pickled(computation), schema, _path())
         with (
-            tempfile.TemporaryDirectory(prefix="sash-", dir=_fastest()) as directory,
+            tempfile.TemporaryDirectory(prefix=f"sash-{os.getpid()}-", dir=_fastest()) as directory,
             lent(workers) as processes,
         ):
             home = cls(Path(directory), processes)

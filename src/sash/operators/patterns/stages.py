@@ -1,11 +1,13 @@
 """The stages of a pattern, before and after fusion: what `explain()` shows.
 
     level 0    every emitter, worker and collector on its own
-    level 1    neighbours that are not parallel are one stage: collector and emitter, emitter and emitter
+    level 1    neighbours that are not parallel are one stage: collector and emitter, emitter and emitter,
+               and two workers in a row where each has only the other to talk to
     level 2    what stands between two parallel stages goes into them: their workers exchange directly
 
-These are the optimisation levels of WindFlow (Mencagli et al., 2021). What remains at level 2 is what runs:
-a pattern has one emitter, which cuts shares, and one collector, which puts values in order.
+These are the optimisation levels of WindFlow (Mencagli et al., 2021), said with `optimize=` on a pattern.
+At levels 1 and 2 a pattern has one emitter, which cuts shares, and one collector, which puts values in
+order: whoever asks for the answer is both.
 
 >>> from sash.operators.patterns.declared import PaneFarm, WinFarm
 >>> for level in (0, 1, 2):
@@ -15,6 +17,8 @@ emitter → 2 pane workers → collector + emitter → 3 window workers → coll
 emitter → 2 pane workers → 3 window workers → collector
 >>> drawn(fused(graph(WinFarm(PaneFarm(2, 3), replicas=2)), level=2))
 'emitter → 4 pane workers → 6 window workers → collector'
+>>> drawn(fused(graph(PaneFarm(1, 1)), level=1))
+'emitter → pane + window worker → collector'
 """
 
 from __future__ import annotations
@@ -79,7 +83,7 @@ def _farm(name: str, degree: int) -> Graph:
 def fused(stages: Graph, *, level: int) -> Graph:
     """The same computation with fewer stages."""
     if level >= 1:
-        stages = _neighbours_fused(stages)
+        stages = _lone_workers_fused(_neighbours_fused(stages))
     if level >= 2:
         stages = _exchanges_dissolved(stages)
     return stages
@@ -102,6 +106,16 @@ def _one(before: Stage, after: Stage) -> Stage:
     return Stage("exchange", f"{before.name} + {after.name}", max(before.degree, after.degree))
 
 
+def _lone_workers_fused(stages: Graph) -> Graph:
+    """A worker whose results go to one other, which has no other source, is one with it."""
+    for at, (before, between, after) in enumerate(zip(stages, stages[1:], stages[2:], strict=False)):
+        roles = (before.role, between.role, after.role)
+        if roles == ("worker", "exchange", "worker") and before.degree == between.degree == after.degree:
+            name = f"{before.name.removesuffix(' worker')} + {after.name}"
+            return (*stages[:at], Stage("worker", name, after.degree), *stages[at + 3 :])
+    return stages
+
+
 def _exchanges_dissolved(stages: Graph) -> Graph:
     """Between two parallel stages nobody is needed: each worker takes what it needs from those before."""
     return tuple(stage for stage in stages if stage.role != "exchange")
@@ -112,6 +126,6 @@ def drawn(stages: Graph) -> str:
 
 
 def levels_of(pattern: Pattern) -> list[str]:
-    """The stages at each level, drawn and counted; what runs is the last."""
+    """The stages at each level, drawn and counted; what runs is that of `level_of`."""
     graphs = [fused(graph(pattern), level=level) for level in (0, 1, 2)]
     return [f"{drawn(stages)}  ({sum(stage.degree for stage in stages)} in all)" for stages in graphs]

@@ -10,38 +10,63 @@ so that the aggregates must commute.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
 from sash.operators.patterns.crew import Stages
-from sash.operators.patterns.folding import Folding, Folds, dealt
+from sash.operators.patterns.exchange import Needed, apart, exchanged
+from sash.operators.patterns.folding import Folding, Folds, dealt, joined
 from sash.operators.patterns.share import Share, blocks
 from sash.operators.values import Values, in_order
 
 
-def win_mapreduce(share: Share, folding: Folding, *, map: int, reduce: int) -> Stages:
+def win_mapreduce(share: Share, folding: Folding, *, map: int, reduce: int, level: int = 2) -> Stages:
     """The stages of one window map-reduce: partials of partitions, then windows."""
-    parts: list[Folds] = yield [
-        partial(_fold_partition, folding, share, partition, map) for partition in range(map)
-    ]
-    values: list[Values] = yield [
-        partial(_combine, folding, share, parts, first, last) for first, last in blocks(len(share), reduce)
-    ]
-    return in_order(values)
+    split = yield from apart(partial(_Split, share, folding, map), level=level)
+    if level and map == reduce == 1:
+        values: list[Values] = yield [split.alone]
+        return values[0]
+    parts: list[Folds] = yield [partial(split.fold_partition, partition) for partition in range(map)]
+    spans = list(blocks(len(share), reduce))
+    needed = yield from exchanged(split, parts, spans, level=level)
+    values = yield [partial(split.combine, own, *span) for own, span in zip(needed, spans, strict=True)]
+    return (yield from apart(partial(in_order, values), level=level))
 
 
-def _fold_partition(folding: Folding, share: Share, partition: int, partitions: int) -> Folds:
-    rows, ranges = share.layout.rows, share.ranges
-    mine = rows.take(pa.array(np.arange(partition, rows.num_rows, partitions)))
-    lo, hi = (-((partition - ends) // partitions) for ends in (ranges.lo, ranges.hi))
-    return folding.fold(folding.lift(mine), lo, hi, ranges.slot)
+@dataclass(frozen=True)
+class _Split:
+    """A share whose events are dealt to partitions, and what workers do with them."""
 
+    share: Share
+    folding: Folding
+    partitions: int
 
-def _combine(folding: Folding, share: Share, parts: list[Folds], first: int, last: int) -> Values:
-    starts = np.arange(last - first) * len(parts)
-    windows = folding.fold(
-        dealt(parts, first, last), starts, starts + len(parts), np.zeros(last - first, np.int64)
-    )
-    return folding.lower(windows, last - first).owned_by(share.windows[first:last])
+    def fold_partition(self, partition: int) -> Folds:
+        rows, ranges = self.share.layout.rows, self.share.ranges
+        mine = rows.take(pa.array(np.arange(partition, rows.num_rows, self.partitions)))
+        lo, hi = (-((partition - ends) // self.partitions) for ends in (ranges.lo, ranges.hi))
+        return self.folding.fold(self.folding.lift(mine), lo, hi, ranges.slot)
+
+    def combine(self, needed: Needed, first: int, last: int) -> Values:
+        starts = np.arange(last - first) * self.partitions
+        whole = np.zeros(last - first, np.int64)
+        windows = self.folding.fold(needed(), starts, starts + self.partitions, whole)
+        return self.folding.lower(windows, last - first).owned_by(self.share.windows[first:last])
+
+    def alone(self) -> Values:
+        """Both steps by one worker: there is nobody to wait for in between."""
+        return self.combine(partial(self.fold_partition, 0), 0, len(self.share))
+
+    # Between the steps: see `exchange.Exchange`.
+
+    def gather(self, parts: list[Folds]) -> Folds:
+        return dealt(parts, 0, len(self.share))
+
+    def cut(self, whole: Folds, first: int, last: int) -> Folds:
+        return joined([whole], first * self.partitions, last * self.partitions)
+
+    def take(self, parts: list[Folds], first: int, last: int) -> Folds:
+        return dealt(parts, first, last)

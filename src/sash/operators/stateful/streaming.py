@@ -112,7 +112,7 @@ class OperatorOnStream:
         if on_time.any():
             chunk = np.full(int(on_time.sum()), self.chunks)
             new = Tuples(rows.filter(pa.array(on_time)), times[on_time], chunk)
-            self._unsaved[self.chunks] = seal(_name(self.chunks), _stream(new.rows))
+            self._unsaved[self.chunks] = seal(chunk_name(self.chunks), _stream(new.rows))
             self.chunks += 1
             self.waiting = self.waiting.plus(new)
         return pa.concat_tables(late)
@@ -173,7 +173,7 @@ class OperatorOnStream:
         operator.watermark, operator.chunks = facts["watermark"], facts["chunks"]
         operator._saved = frozenset(facts["live"])
         for number in facts["live"]:
-            rows = _table(unseal(_name(number), chunks[number]), bound.schema)
+            rows = _table(unseal(chunk_name(number), chunks[number]), bound.schema)
             own = np.full(rows.num_rows, number)
             operator.waiting = operator.waiting.plus(Tuples(rows, to_integers(rows[bound.time]), own))
         operator._tell_again()
@@ -193,7 +193,8 @@ def in_stream(bound: BoundOperator, operator: Stateful) -> BoundOperator:
     return replace(bound, operator=operator)
 
 
-def _name(number: int) -> bytes:
+def chunk_name(number: int) -> bytes:
+    """What a chunk is sealed under."""
     return b"tuples %d" % number
 
 

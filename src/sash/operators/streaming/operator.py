@@ -27,6 +27,7 @@ from sash.operators.streaming.by_position import SlideByTupleProgress
 from sash.operators.streaming.held import Held
 from sash.operators.streaming.keyring import Keyring
 from sash.operators.streaming.ledger import Ledger, fingerprints, reckon
+from sash.operators.streaming.own import Own, only_own
 from sash.operators.streaming.progress import Moment
 from sash.operators.streaming.protocol import Saved
 from sash.operators.streaming.track import Track, progress_of
@@ -44,6 +45,7 @@ class WindowOperator:
     def __init__(self, bound: BoundQuery) -> None:
         query = bound.query
         self.bound = bound
+        self.own: Own | None = None
         self.clock = Watermark(allowed_lateness=query.allowed_lateness.length)
         self.settled = -NEVER
         self.keyring = Keyring(bound.keys)
@@ -59,6 +61,11 @@ class WindowOperator:
     @property
     def slots(self) -> int:
         return len(self.keyring)
+
+    @property
+    def answers(self) -> pa.Schema:
+        """Of what is told of windows: reports."""
+        return self.bound.output
 
     # Events arrive
 
@@ -111,7 +118,7 @@ class WindowOperator:
     def advance(self, watermark: int, *, flush: bool = False) -> Answer:
         tick = self._ticks(watermark)
         self.clock.advance_to(watermark)
-        nothing = Answer(self.bound.output.empty_table(), self._none_late())
+        nothing = Answer(self.answers.empty_table(), self._none_late())
         if self.held is None:
             return nothing
         said, late = [], [nothing.late]
@@ -169,23 +176,31 @@ class WindowOperator:
     def _reports(self, number: int, track: Track, *, tick: bool, flush: bool) -> pa.Table:
         assert self.held is not None
         query = self.bound.query
-        ranges = track.progress.ranges(track.layout, self._moment())
+        ranges = self._ranges(track, self._moment())
         closed = self._closed(ranges, flush=flush)
-
-        def told(ranges: Ranges, revisions: Ints | None) -> pa.Table:
-            return reports(
-                self.bound, track.window, track.layout, ranges, keys=self.keyring.table, revisions=revisions
-            )
-
         if not query.corrects:
-            return told(ranges.where(closed), None)
+            return self._told(track, ranges.where(closed), None)
         content = fingerprints(self.held.sequence[track.chosen], ranges)
         due = reckon(
             self.ledgers[number], ranges, content, closed, when=query.emit.when, tick=tick, flush=flush
         )
         self.ledgers[number] = due.ledger
         return pa.concat_tables(
-            [told(due.ranges, due.revisions), told(due.dissolved, due.dissolved_revisions)]
+            [
+                self._told(track, due.ranges, due.revisions),
+                self._told(track, due.dissolved, due.dissolved_revisions),
+            ]
+        )
+
+    def _ranges(self, track: Track, moment: Moment) -> Ranges:
+        """The windows that are not final, and that this operator answers for."""
+        ranges = track.progress.ranges(track.layout, moment)
+        return only_own(self.own, self.keyring.table, ranges)
+
+    def _told(self, track: Track, ranges: Ranges, revisions: Ints | None) -> pa.Table:
+        """What is said of windows, in the form of `answers`."""
+        return reports(
+            self.bound, track.window, track.layout, ranges, keys=self.keyring.table, revisions=revisions
         )
 
     def _features(self, bound: BoundRolling, layout: Layout, *, flush: bool) -> pa.Table:
@@ -248,7 +263,7 @@ class WindowOperator:
         assert self.held is not None
         misfits = np.array(list(track.look_at(layout)), np.int64)
         untold = misfits[self.held.told[misfits] >> number & 1 == 0]
-        ranges = track.progress.ranges(track.layout, track.ahead(self._moment()))
+        ranges = self._ranges(track, track.ahead(self._moment()))
         times = np.concatenate([ranges.closes_at[ranges.waits_for_nothing], self.held.time[untold]])
         later = times[times > self._now]
         return [int(later.min())] if len(later) else []

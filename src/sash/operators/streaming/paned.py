@@ -28,6 +28,7 @@ from sash.operators.panes import ClockWindow, Panes, clock_windows, group_by
 from sash.operators.streaming.cells import Boundaries, Grid, loose
 from sash.operators.streaming.keyring import Keyring
 from sash.operators.streaming.loose import Loose
+from sash.operators.streaming.own import Own, only_own
 from sash.operators.streaming.pane_rows import PaneRows
 from sash.operators.streaming.past import Past, decoded, encoded
 from sash.operators.streaming.protocol import Saved
@@ -48,13 +49,24 @@ class PanedOperator:
     def __init__(self, bound: BoundQuery) -> None:
         panes = Panes.of(bound)
         assert panes is not None, "only for queries that fold panes"
-        self.bound, self.panes, self.windows = bound, panes, clock_windows(bound)
+        self.bound, self.panes, self.windows = bound, panes, self._windows_of(bound, panes)
+        self.own: Own | None = None
         self.watermark: int | None = None
         self.keyring = Keyring(bound.keys)
         longest = max(window.size for window in self.windows)
         self.grid = Grid.over(longest, pane=panes.length, origin=panes.origin)
         self.loose = Loose(panes)
         self.past = Past(panes, self.grid, self.keyring)
+
+    @staticmethod
+    def _windows_of(bound: BoundQuery, panes: Panes) -> tuple[ClockWindow, ...]:
+        """The windows that this operator closes."""
+        return clock_windows(bound)
+
+    @property
+    def answers(self) -> pa.Schema:
+        """Of what is told of windows: reports."""
+        return self.bound.output
 
     @staticmethod
     def suits(bound: BoundQuery) -> bool:
@@ -97,7 +109,7 @@ class PanedOperator:
     def advance(self, watermark: int, *, flush: bool = False) -> Answer:
         before = self.watermark
         self.watermark = watermark if before is None else max(before, watermark)
-        said = [self.bound.output.empty_table()]
+        said = [self.answers.empty_table()]
         rows = [row for row in (*self.past.rows(), self.loose.rows) if len(row)]
         none_late = self._late(
             pa.schema([self.bound.schema.field(c) for c in self.bound.columns]).empty_table(), ""
@@ -135,6 +147,7 @@ class PanedOperator:
         said = []
         for window, ids in zip(self.windows, closing, strict=True):
             ranges = clock_ranges(window, layout, *occupied(window, layout, within=ids))
+            ranges = only_own(self.own, self.keyring.table, ranges)
             said.append(reports(self.panes.folded, window, layout, ranges, keys=self.keyring.table))
         return said
 
@@ -166,13 +179,17 @@ class PanedOperator:
         rows = [row for row in (*self.past.rows(), self.loose.rows) if len(row)]
         if not rows:
             return None
-        start, end = (np.concatenate([getattr(row, name) for row in rows]) for name in ("start", "end"))
+        slot, start, end = (
+            np.concatenate([getattr(row, name) for row in rows]) for name in ("slot", "start", "end")
+        )
         upcoming = []
         for window in self.windows:
             first, _ = clock_mapping(window, start)
             _, last = clock_mapping(window, end - self.panes.length)
             if self.watermark is not None:
                 first = np.maximum(first, window.mapping(self.watermark).start)
+            if self.own is not None:
+                first = self.own.following(self.keyring.table, slot, first)
             held = first[first <= last]
             if len(held):
                 upcoming.append(window.extent(int(held.min())).stop)

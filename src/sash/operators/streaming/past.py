@@ -143,11 +143,11 @@ def encoded(number: int, rows: PaneRows, keyring: Keyring, panes: Panes) -> byte
     columns = [keys[name] for name in keys.column_names] + [pa.array(rows.start)]
     table = pa.table([*columns, *elements.columns], schema=_schema(panes))
     (batch,) = table.combine_chunks().to_batches()
-    return seal(_name(number), batch.serialize())
+    return seal(chunk_name(number), batch.serialize())
 
 
 def decoded(number: int, data: bytes, keyring: Keyring, panes: Panes, length: int) -> PaneRows:
-    batch = pa.ipc.read_record_batch(pa.py_buffer(unseal(_name(number), data)), _schema(panes))
+    batch = pa.ipc.read_record_batch(pa.py_buffer(unseal(chunk_name(number), data)), _schema(panes))
     table = pa.Table.from_batches([batch])
     start = table[START].to_numpy()
     elements = table.select([field.name for field in panes.parts])
@@ -159,5 +159,6 @@ def _schema(panes: Panes) -> pa.Schema:
     return pa.schema([*keys, pa.field(START, pa.int64()), *panes.parts])
 
 
-def _name(number: int) -> bytes:
+def chunk_name(number: int) -> bytes:
+    """What the chunk of a cell is sealed under."""
     return b"panes %d" % number

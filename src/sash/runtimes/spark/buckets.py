@@ -20,6 +20,9 @@ import numpy as np
 
 from sash.aggregation.kernels.murmur3 import NO_NULLS, SEED, hash_longs
 
+BUCKETS_PER_PARTITION = 4
+"""Where a bucket is a group of rows in memory: a few more than partitions even them out."""
+
 
 @cache
 def bucket_ids(*, partitions: int, each: int) -> tuple[int, ...]:

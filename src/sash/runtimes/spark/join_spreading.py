@@ -22,8 +22,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sash.operators.joins.strategy import Band, Strategy
+from sash.runtimes.spark.buckets import BUCKETS_PER_PARTITION
 from sash.runtimes.spark.key_hash import hashes
-from sash.runtimes.spark.streaming import BUCKETS_PER_PARTITION
 from sash.semantics.expression import Side
 
 Ints = NDArray[np.int64]

@@ -38,6 +38,12 @@ def buckets(rows: pa.RecordBatch, keys: Sequence[str], count: int) -> NDArray[np
     return hashes(rows, keys) % np.int32(count)
 
 
+def require_hashable(schema: pa.Schema, keys: Sequence[str]) -> None:
+    """Unsupported for a key whose hash only Spark can compute."""
+    nulls = [pa.nulls(1, schema.field(key).type) for key in keys]
+    hashes(pa.record_batch(nulls, names=list(keys)), keys)
+
+
 def hashes(rows: pa.RecordBatch, keys: Sequence[str]) -> NDArray[np.int32]:
     """Spark's `hash(keys…)` of each row. −0.0 counts as 0.0, because they are one key."""
     state = np.full(rows.num_rows, SEED, np.uint32)

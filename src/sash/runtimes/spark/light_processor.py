@@ -10,46 +10,34 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pyspark import cloudpickle
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import (
     ExpiredTimerInfo,
+    MapState,
     StatefulProcessor,
     StatefulProcessorHandle,
     TimerValues,
 )
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
+VARIABLE = "sash"
 _BYTES = StructType([StructField("bytes", BinaryType())])
 _NUMBER = StructType([StructField("number", LongType())])
 
 
-@dataclass(frozen=True)
-class StateVariables:
-    """What a bucket has in Spark's state store: see `state`."""
-
-    token: Any
-    query: Any
-    header: Any
-    chunks: Any
-
-    @classmethod
-    def of(cls, handle: StatefulProcessorHandle) -> StateVariables:
-        return cls(
-            handle.getValueState("token", _BYTES),
-            handle.getValueState("query", _BYTES),
-            handle.getValueState("header", _BYTES),
-            handle.getMapState("chunks", _NUMBER, _BYTES),
-        )
+def state_of(handle: StatefulProcessorHandle) -> MapState:
+    """What a bucket has in Spark's state store: see `state`. One variable, since every task declares its
+    variables anew, which takes Spark some 3 ms for each."""
+    return handle.getMapState(VARIABLE, _NUMBER, _BYTES)
 
 
 class Heavy(Protocol):
     """The processor that does the work."""
 
-    def begin(self, handle: StatefulProcessorHandle, variables: StateVariables) -> None: ...
+    def begin(self, handle: StatefulProcessorHandle, state: MapState) -> None: ...
     def handleInputRows(self, key: Any, rows: Any, timerValues: TimerValues) -> Iterator[Row]: ...
     def handleExpiredTimer(
         self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
@@ -64,7 +52,7 @@ class LightProcessor(StatefulProcessor):
         self._heavy: Heavy | None = None
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self._handle, self._variables = handle, StateVariables.of(handle)
+        self._handle, self._state = handle, state_of(handle)
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: TimerValues) -> Iterator[Row]:
         return self._unpacked().handleInputRows(key, rows, timerValues)
@@ -77,7 +65,7 @@ class LightProcessor(StatefulProcessor):
     def _unpacked(self) -> Heavy:
         if self._heavy is None:
             heavy: Heavy = pickle.loads(self._packed)
-            heavy.begin(self._handle, self._variables)
+            heavy.begin(self._handle, self._state)
             self._heavy = heavy
         return self._heavy
 

@@ -24,6 +24,7 @@ from sash.operators.stateful.join import Join
 from sash.operators.stateful.streaming import BoundOperator, OperatorOnStream, in_stream
 from sash.operators.times import to_integers
 from sash.runtimes.spark import columns as by_position
+from sash.runtimes.spark.buckets import BUCKETS_PER_PARTITION
 from sash.runtimes.spark.clock import Clock
 from sash.runtimes.spark.columns import ORDINAL, arrow_schema
 from sash.runtimes.spark.elastic.run import ElasticQuery
@@ -35,7 +36,6 @@ from sash.runtimes.spark.parquet_stream import ParquetStream
 from sash.runtimes.spark.requirements import shuffle_partitions
 from sash.runtimes.spark.stage import Output, Stage
 from sash.runtimes.spark.starting import start_elastic
-from sash.runtimes.spark.streaming import BUCKETS_PER_PARTITION
 from sash.semantics.durations import DurationLike
 
 INPUT = "input"

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark import TaskContext
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType, TimestampType
 
@@ -21,6 +23,9 @@ from sash.aggregation.stores.values import seal, unseal
 from sash.operators.times import to_integers
 from sash.runtimes.spark.clock import Clock
 from sash.runtimes.spark.columns import BUCKET, ORDINAL
+from sash.runtimes.spark.worker import settle
+
+Ints = NDArray[np.int64]
 
 ROWS = 2**17
 BYTES = 2**25
@@ -47,6 +52,15 @@ ANSWERED = StructType(
 )
 
 
+class Spread(Protocol):
+    """Which buckets a row goes to, where that is not simply the bucket of its key."""
+
+    def sent(self, shares: Ints, times: Ints, ordinals: Ints) -> tuple[Ints, Ints]:
+        """Rows and places: row i of the answer is row rows[i], for the bucket at places[i]. `shares` are
+        the places of the rows' keys."""
+        ...
+
+
 @dataclass(frozen=True)
 class Packer:
     """Rows → (bucket, block, how far time has come): the function of `mapInArrow` before the shuffle.
@@ -59,8 +73,10 @@ class Packer:
     time: str
     buckets: tuple[int, ...]
     clock: Clock
+    spread: Spread | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
         task = TaskContext.get()
         arrived = 0 if task is None else task.partitionId() << 40
         for table in gathered(batches):
@@ -69,9 +85,13 @@ class Packer:
             yield self._packed(table.append_column(ORDINAL, pa.array(ordinals)))
 
     def _packed(self, table: pa.Table) -> pa.RecordBatch:
-        share = table[BUCKET].to_numpy()
+        share, table = table[BUCKET].to_numpy(), table.select(self.schema.names).cast(self.schema)
+        if self.spread is not None:
+            times = to_integers(without_nulls(table[self.time]))
+            chosen, share = self.spread.sent(share.astype(np.int64), times, table[ORDINAL].to_numpy())
+            table = table.take(pa.array(chosen))
         order = np.argsort(share, kind="stable")
-        table = table.select(self.schema.names).cast(self.schema).take(pa.array(order))
+        table = table.take(pa.array(order))
         cuts = np.flatnonzero(np.diff(share[order], prepend=-1))
         numbers, blocks, newest = [], [], []
         for lo, hi in zip(cuts, np.append(cuts[1:], len(order)), strict=True):
@@ -97,6 +117,7 @@ class Unpacker:
     schema: pa.Schema
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
         for batch in batches:
             for payload in batch.column(PAYLOAD):
                 rows = opened(ANSWER, payload.as_buffer(), self.schema)
@@ -105,6 +126,11 @@ class Unpacker:
 
 
 ANSWER = b"answer"
+
+
+def without_nulls(times: pa.ChunkedArray) -> pa.ChunkedArray:
+    """An event without a time is in no window, but somebody has to say so: it goes where time 0 goes."""
+    return times.fill_null(pa.scalar(0, times.type)) if times.null_count else times
 
 
 def rows_of(bucket: int, payloads: Iterable[bytes | pa.Buffer], schema: pa.Schema) -> pa.Table:

@@ -9,7 +9,6 @@ never pass through the JVM on their way to the packer, which is several times fa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from os import PathLike, fspath
@@ -24,11 +23,9 @@ from pyspark.sql.types import StructType
 from sash.errors import ArgumentError
 from sash.operators.bound import BoundQuery
 from sash.planner.plan import Plan
-from sash.runtimes.spark import columns as by_position
-from sash.runtimes.spark.columns import BUCKET
 from sash.runtimes.spark.files import located, partition_values
-from sash.runtimes.spark.key_hash import buckets
-from sash.runtimes.spark.packing import PACKED, Packer
+from sash.runtimes.spark.hashed_packing import HashedPacker
+from sash.runtimes.spark.packing import PACKED
 from sash.runtimes.spark.parquet_files import PATH, ParquetReader, first_schema
 from sash.runtimes.spark.streaming import StreamingSource
 
@@ -80,28 +77,8 @@ class FileSource(StreamingSource):
         reader = ParquetReader(
             pa.schema([self.schema.field(name) for name in stage.columns]), self.files.zone
         )
-        packer = FilePacker(reader, stage.bound.keys, len(stage.buckets), stage.packer)
+        packer = HashedPacker(reader, stage.bound.keys, len(stage.buckets), stage.packer)
         return self.files.paths.mapInArrow(packer, PACKED)
-
-
-@dataclass(frozen=True)
-class FilePacker:
-    """Paths → blocks: reader and packer in one Python process, with nothing between them."""
-
-    reader: ParquetReader
-    keys: tuple[str, ...]
-    count: int
-    """Of the buckets."""
-    packer: Packer
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return self.packer(map(self._placed, self.reader(batches)))
-
-    def _placed(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows as Spark would have handed them to the packer."""
-        share = pa.array(buckets(rows, self.keys, self.count))
-        names = [*by_position.places(rows.schema.names), BUCKET]
-        return pa.record_batch([*rows.columns, share], names=names)
 
 
 def read_stream_parquet(

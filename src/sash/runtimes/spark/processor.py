@@ -21,16 +21,18 @@ import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import (
     ExpiredTimerInfo,
+    MapState,
     StatefulProcessor,
     StatefulProcessorHandle,
     TimerValues,
 )
 
 from sash.runtimes.spark.columns import ORDINAL
-from sash.runtimes.spark.light_processor import StateVariables
+from sash.runtimes.spark.light_processor import state_of
 from sash.runtimes.spark.packing import COUNTS, PAYLOAD, blocks_of, rows_of
 from sash.runtimes.spark.stage import Stage
 from sash.runtimes.spark.state import Bucket, StateOfBuckets
+from sash.runtimes.spark.worker import settle
 
 
 class Heard:
@@ -47,9 +49,14 @@ class Heard:
         self._take("late", said.late)
 
     def insert(self, rows: pa.Table) -> None:
-        self._counts["events"] += rows.num_rows
         arrived = rows.drop_columns(ORDINAL).rename_columns(self._stage.columns)
-        self._take("late", self._bucket.operator.insert(arrived, rows[ORDINAL].to_numpy()))
+        self._counts["events"] += self._originals(arrived).num_rows
+        late = self._bucket.operator.insert(arrived, rows[ORDINAL].to_numpy())
+        self._take("late", self._originals(late))
+
+    def _originals(self, rows: pa.Table) -> pa.Table:
+        """Those that are counted here: all, unless some are copies of what another bucket counts."""
+        return rows
 
     def _take(self, output: str, part: pa.Table) -> None:
         self._counts[output] += part.num_rows
@@ -82,18 +89,19 @@ class WindowProcessor(StatefulProcessor):
         self.stage = stage
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self.begin(handle, StateVariables.of(handle))
+        self.begin(handle, state_of(handle))
 
-    def begin(self, handle: StatefulProcessorHandle, variables: StateVariables) -> None:
-        """With the state variables that are declared already."""
+    def begin(self, handle: StatefulProcessorHandle, state: MapState) -> None:
+        """With the state variable that is declared already."""
+        settle()
         stage = self.stage
         self._handle = handle
         self._state = StateOfBuckets(
-            variables, bound=stage.bound, operator=stage.operator, description=stage.description
+            state, bound=stage.bound, operator=stage.operator, description=stage.description
         )
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Row]:
-        bucket = self._state.load(int(key[0]))
+        bucket = self._loaded(int(key[0]))
         arrived = self._arrived(bucket, rows)
         now = timerValues.getCurrentWatermarkInMs()
         watermark, heard = self.stage.clock.watermark(now), self._heard(bucket)
@@ -109,7 +117,7 @@ class WindowProcessor(StatefulProcessor):
     def handleExpiredTimer(
         self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
     ) -> Iterator[Row]:
-        bucket = self._state.load(int(key[0]))
+        bucket = self._loaded(int(key[0]))
         if bucket.timer == expiredTimerInfo.getExpiryTimeInMs():
             bucket.timer = None  # Spark removes a timer that has expired by itself
         now = timerValues.getCurrentWatermarkInMs()
@@ -118,6 +126,9 @@ class WindowProcessor(StatefulProcessor):
         self._set_timer(bucket, now)
         self._state.save(bucket)
         yield from heard.rows()
+
+    def _loaded(self, number: int) -> Bucket:
+        return self._state.load(number)
 
     def _heard(self, bucket: Bucket) -> Heard:
         return Heard(self.stage, bucket)

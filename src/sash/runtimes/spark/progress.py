@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 OWN_BAR = "spark.ui.showConsoleProgress"
+NOT_YET = 0.99
+"""The share of a batch whose tasks are done."""
 
 
 @contextmanager
@@ -54,12 +56,12 @@ class _Tasks:
 
 
 class _TasksOfJobs(_Tasks):
-    """Of the jobs that this thread, or its group of jobs, has begun since."""
+    """Of the jobs that this thread, its group of jobs, or the group that is named, has begun since."""
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, group: str | None = None) -> None:
         super().__init__()
         self._tracker = spark.sparkContext.statusTracker()
-        self._group = spark.sparkContext.getLocalProperty("spark.jobGroup.id")
+        self._group = group or spark.sparkContext.getLocalProperty("spark.jobGroup.id")
         self._before = set(self._tracker.getJobIdsForGroup(self._group))
 
     def read(self) -> Reading:
@@ -149,6 +151,25 @@ class BatchesSeen:
         if self._watermark and not self._watermark.startswith("1970-01-01T00:00:00"):
             words.append(f"watermark {self._watermark}")
         return "  ".join(words)
+
+
+class TasksOfBatch:
+    """For a stream that ends by itself: what its batches say, and a bar over the tasks of the latest."""
+
+    def __init__(self, spark: SparkSession, query: StreamingQuery, seen: BatchesSeen) -> None:
+        self._spark, self._seen = spark, seen
+        self._group = str(query.runId)  # which Spark makes the group of a stream's jobs
+        self._begin()
+
+    def _begin(self) -> None:
+        self._batches, self._tasks = self._seen.batches, _TasksOfJobs(self._spark, self._group)
+
+    def read(self) -> Reading:
+        told = self._seen.read()
+        if self._seen.batches > self._batches:
+            self._begin()
+        # A batch is done when Spark has noted it, and not with its last task.
+        return Reading(min(self._tasks.read().share or 0.0, NOT_YET), told.words)
 
 
 def _named(row: Any) -> Mapping[str, int]:

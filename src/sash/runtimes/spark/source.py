@@ -26,6 +26,7 @@ from sash.planner.plan import Plan, make_plan
 from sash.planner.sampling import SAMPLE, assumed, seen
 from sash.runtimes.spark import columns as by_position
 from sash.runtimes.spark.bucket import BucketQuery
+from sash.runtimes.spark.buckets import BUCKETS_PER_PARTITION
 from sash.runtimes.spark.columns import BUCKET, HASH, HORIZON, ORDINAL, arrow_schema, quoted
 from sash.runtimes.spark.parquet_stream import ParquetStream
 from sash.runtimes.spark.patterns.active import sent_to_workers
@@ -39,7 +40,7 @@ from sash.runtimes.spark.patterns.plan import (
 )
 from sash.runtimes.spark.progress import jobs_shown
 from sash.runtimes.spark.requirements import shuffle_partitions, task_slots
-from sash.runtimes.spark.streaming import BUCKETS_PER_PARTITION, StreamingSource
+from sash.runtimes.spark.streaming import StreamingSource
 from sash.semantics.windows import SlideByTimeWindow
 
 

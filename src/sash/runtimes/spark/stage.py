@@ -15,7 +15,7 @@ from sash.runtimes.spark import columns as by_position
 from sash.runtimes.spark.clock import Clock
 from sash.runtimes.spark.columns import ORDINAL
 from sash.runtimes.spark.fingerprint import describe
-from sash.runtimes.spark.packing import Packer, Unpacker
+from sash.runtimes.spark.packing import Packer, Spread, Unpacker
 
 Output = Literal["reports", "late"]
 
@@ -40,6 +40,12 @@ class Stage:
     derived: bool
     """Whether the rows come from another stateful step."""
     operator: type[StreamOperator]
+    spread: Spread | None = None
+    """Which buckets a row goes to; None: to that of its key."""
+    answers: pa.Schema | None = None
+    """Of what the operator tells another stage; None: what the query answers with."""
+    pattern: str | None = None
+    """Whose stage this is, when a pattern was asked for."""
 
     @classmethod
     def of(
@@ -71,18 +77,21 @@ class Stage:
     @cached_property
     def schema(self) -> pa.Schema:
         """Of the answer."""
+        if self.answers is not None:
+            return self.answers
         return self.bound.output if self.output == "reports" else self.bound.late_output
 
     @cached_property
     def description(self) -> dict[str, Any]:
         """What a checkpoint must have been made by."""
         described = describe(self.bound, output=self.output, buckets=len(self.buckets))
-        return described | {"state": self.operator.__name__}
+        described |= {"state": self.operator.__name__}
+        return described if self.pattern is None else described | {"pattern": self.pattern}
 
     @property
     def packer(self) -> Packer:
         time = by_position.places(self.columns)[self.columns.index(self.bound.time)]
-        return Packer(self.block, time, self.buckets, self.clock)
+        return Packer(self.block, time, self.buckets, self.clock, self.spread)
 
     @property
     def unpacker(self) -> Unpacker:

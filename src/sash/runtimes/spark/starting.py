@@ -16,6 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.bound import BoundQuery
 from sash.operators.elastic.declaration import Elastic
+from sash.planner.asked import Auto
 from sash.runtimes.spark.clock import Clock
 from sash.runtimes.spark.elastic.home import require_reachable
 from sash.runtimes.spark.elastic.run import ElasticQuery, ElasticRun
@@ -51,6 +52,12 @@ def start(
         return cast(StreamingQuery, writer.format("parquet").start(fspath(sink)))
     if not isinstance(elastic, Elastic):
         raise ArgumentError("elastic", elastic, "sash.Elastic(min=…, max=…), or left out")
+    if not isinstance(source.asked, Auto):
+        raise Unsupported(
+            "elastic", str(source.asked), "left out under a pattern",
+            hint="A pattern fixes how many workers there are; an elastic query chooses that anew for every "
+            "micro-batch.",
+        )  # fmt: skip
     stage = Stage.of(
         bound,
         output,

@@ -1,9 +1,9 @@
 """An operator in Spark's state store, and in the memory of the worker that wrote it last.
 
-    token    fingerprint of the query · bucket's own name · name of the last writing · timer
-    query    the description of the query, to say what differs
-    header   the operator's, rewritten with every batch
-    chunks   the operator's, number → bytes, each written once
+    -3   query    the description of the query, to say what differs
+    -2   header   the operator's, rewritten with every batch
+    -1   token    fingerprint of the query · bucket's own name · name of the last writing · timer
+    0 …  chunks   the operator's, each written once
 
 Only the token is always read. A worker that still holds the operator which wrote it goes on with that; any
 other one, or the same one after a batch that was rolled back, reads the header, and both the chunks that
@@ -19,14 +19,16 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
+from pyspark.sql.streaming.stateful_processor import MapState
+
 from sash.aggregation.stores.values import seal, unseal
 from sash.operators.bound import BoundQuery
 from sash.operators.streaming.protocol import StreamOperator
 from sash.runtimes.spark.fingerprint import canonical, fingerprint, require_same
-from sash.runtimes.spark.light_processor import StateVariables
 
 _TOKEN = struct.Struct("<32s16s16sq")
 _NO_TIMER = -1
+QUERY, HEADER, TOKEN = -3, -2, -1
 
 
 class StoredChunks(Mapping[int, bytes]):
@@ -42,7 +44,7 @@ class StoredChunks(Mapping[int, bytes]):
 class ChunksInState(StoredChunks):
     """Chunks in Spark's state store."""
 
-    def __init__(self, state: Any) -> None:
+    def __init__(self, state: MapState) -> None:
         self._state = state
 
     def __getitem__(self, number: int) -> bytes:
@@ -53,7 +55,7 @@ class ChunksInState(StoredChunks):
         return bytes(value[0])
 
     def __iter__(self) -> Iterator[int]:
-        return (number for (number,) in self._state.keys())  # noqa: SIM118 (a state, not a dict)
+        return (number for (number,) in self._state.keys() if number >= 0)  # noqa: SIM118 (not a dict)
 
 
 @dataclass
@@ -100,21 +102,19 @@ class StateOfBuckets:
     """The state variables of one task. Spark points them at the bucket that it is working on."""
 
     def __init__(
-        self, variables: StateVariables, *, bound: BoundQuery, operator: type[StreamOperator],
+        self, state: MapState, *, bound: BoundQuery, operator: type[StreamOperator],
         description: Mapping[str, Any],
     ) -> None:  # fmt: skip
-        self._bound, self._operator = bound, operator
+        self._bound, self._operator, self._state = bound, operator, state
         self._description, self._fingerprint = description, fingerprint(description)
-        self._token, self._query = variables.token, variables.query
-        self._header, self._chunks = variables.header, variables.chunks
 
     def load(self, number: int) -> Bucket:
         """The bucket as it was saved, or a new one; DifferentQuery if another query saved it."""
-        token, chunks = self._token.get(), ChunksInState(self._chunks)
+        token, chunks = self._state.getValue((TOKEN,)), ChunksInState(self._state)
         if token is None:
             fresh = self._operator.load(self._bound, None, chunks)
             return Bucket(number, uuid4().bytes, fresh, None, chunks, is_new=True)
-        query, name, writing, timer = _TOKEN.unpack(unseal(_name(number), token[0]))
+        query, name, writing, timer = _TOKEN.unpack(unseal(sealed_as(number), token[0]))
         if query != self._fingerprint:
             self._require_same_query(number)
         at_hand = WORKSHOP.take(name, writing)
@@ -125,32 +125,34 @@ class StateOfBuckets:
         return Bucket(number, name, operator, timer, chunks, restored=at_hand is None)
 
     def _restored(self, chunks: StoredChunks) -> StreamOperator:
-        header = self._header.get()
-        chunks.read += len(header[0])
-        return self._operator.load(self._bound, header[0], chunks)
+        return self._operator.load(self._bound, chunks[HEADER], chunks)
 
     def save(self, bucket: Bucket) -> None:
         """Write what has changed since the bucket was loaded."""
         saved = bucket.operator.save()
         bucket.written += len(saved.header) + sum(map(len, saved.written.values()))
         for number, data in saved.written.items():
-            self._chunks.updateValue((number,), (data,))
+            self._put(number, data)
         for number in saved.dropped:
-            self._chunks.removeKey((number,))
-        self._header.update((saved.header,))
+            self._state.removeKey((number,))
+        self._put(HEADER, saved.header)
         if bucket.is_new:
-            self._query.update((seal(_name(bucket.number), canonical(self._description)),))
+            self._put(QUERY, seal(sealed_as(bucket.number), canonical(self._description)))
         writing = uuid4().bytes
         timer = _NO_TIMER if bucket.timer is None else bucket.timer
         token = _TOKEN.pack(self._fingerprint, bucket.name, writing, timer)
-        self._token.update((seal(_name(bucket.number), token),))
+        self._put(TOKEN, seal(sealed_as(bucket.number), token))
         WORKSHOP.keep(bucket.name, writing, bucket.operator)
 
+    def _put(self, number: int, data: bytes) -> None:
+        self._state.updateValue((number,), (data,))
+
     def _require_same_query(self, number: int) -> None:
-        kept = self._query.get()
-        description = b"{}" if kept is None else bytes(unseal(_name(number), kept[0]))
+        kept = self._state.getValue((QUERY,))
+        description = b"{}" if kept is None else bytes(unseal(sealed_as(number), kept[0]))
         require_same(description, self._description)
 
 
-def _name(bucket: int) -> bytes:
+def sealed_as(bucket: int) -> bytes:
+    """What token and query of a bucket are sealed under."""
     return b"state of bucket %d" % bucket

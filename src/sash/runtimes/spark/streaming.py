@@ -9,18 +9,19 @@ late events and reports are in each progress report of the running query, under 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from sash.errors import Unsupported
+from sash.errors import SashError, Unsupported
 from sash.operators.bound import BoundQuery
+from sash.operators.patterns.declared import Pattern
 from sash.operators.streaming import PanedOperator
 from sash.operators.streaming.protocol import StreamOperator
 from sash.planner.asked import AUTO, Asked, Auto
-from sash.planner.constants import costs
+from sash.planner.constants import DEFAULTS
 from sash.planner.facts import Facts
 from sash.planner.plan import Plan, make_plan
 from sash.planner.sampling import assumed
@@ -29,15 +30,18 @@ from sash.runtimes.spark.buckets import bucket_ids
 from sash.runtimes.spark.clock import Clock
 from sash.runtimes.spark.columns import BUCKET, arrow_schema
 from sash.runtimes.spark.packing import NEWEST_AT, PACKED, PACKED_BUCKET, PAYLOAD
+from sash.runtimes.spark.patterns.stream_plan import (
+    impossible_on_streams,
+    require_own_events,
+    require_possible_on_streams,
+    stream_stages_of,
+)
+from sash.runtimes.spark.patterns.streamed import farmed, is_chained
 from sash.runtimes.spark.processor import WindowProcessor
 from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions, task_slots
 from sash.runtimes.spark.stage import Output, Stage
 from sash.runtimes.spark.stateful_step import answers_of
 from sash.runtimes.spark.upstream import NEWEST, NEWEST_TICK, Upstream
-
-BUCKETS_PER_PARTITION = 4
-"""Buckets are fixed for the life of a checkpoint; a few more than partitions keep one hot key from holding
-up many others."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,8 @@ class StreamingSource:
     df: DataFrame
     operator: type[StreamOperator] | None = None
     """What keeps the windows of a bucket; None: whatever suits the query."""
+    asked: Asked = AUTO
+    """Who computes which windows, or the wish that the planner says."""
 
     bounded = False
 
@@ -67,30 +73,45 @@ class StreamingSource:
         return self._windowed(bound, "late")
 
     def plan(self, bound: BoundQuery) -> Plan:
-        cores = task_slots(self.df.sparkSession)
-        facts = Facts.of(bound, assumed(bound, AUTO), where="spark streaming", cores=cores)
-        return make_plan(bound, facts, costs(), asked=AUTO)
+        known = self.asked if isinstance(self.asked, Auto) else AUTO
+        cores = known.cores or task_slots(self.df.sparkSession)
+        facts = Facts.of(bound, assumed(bound, known), where="spark streaming", cores=cores)
+        # Not what was measured here: a checkpoint must find the plan that made it, wherever it goes on.
+        return make_plan(bound, facts, DEFAULTS, asked=self.asked, refuse=self._refusal)
 
     def parallel(self, asked: Asked, bound: BoundQuery) -> StreamingSource:
-        if isinstance(asked, Auto):
-            return self
-        raise Unsupported(
-            "pattern", str(asked), "'auto' for a streaming DataFrame",
-            hint="There a bucket of keys is one worker; Spark spreads the buckets over its tasks.",
-        )  # fmt: skip
+        if not isinstance(asked, Auto):
+            require_possible_on_streams(asked, bound)
+            if Upstream.of(self.df).derived:
+                require_own_events(asked)
+        return replace(self, asked=asked)
 
     def stages(self, bound: BoundQuery, plan: Plan) -> list[str]:
         upstream, partitions = Upstream.of(self.df), shuffle_partitions(self.df.sparkSession)
         delay = f"a delay of {bound.query.delay}"
         kept = f"the stream's own watermark, and {delay}" if upstream.columns else delay
         keys = ", ".join(bound.keys) or "one bucket: no key"
-        return [
-            f"pack {len(bound.columns)} columns into a block for each bucket of ({keys})",
+        pack, watermark = (
+            f"pack {len(bound.columns)} columns into a block for each bucket",
             f"watermark: {kept}",
+        )
+        if plan.pattern is not None:
+            return [pack, watermark, *stream_stages_of(plan.pattern, keys), "unpack"]
+        return [
+            f"{pack} of ({keys})",
+            watermark,
             f"shuffle {len(_buckets(bound, partitions))} buckets to {partitions} partitions",
             f"window and fold, with {'panes' if PanedOperator.suits(bound) else 'events'} in RocksDB",
             "unpack",
         ]
+
+    def _refusal(self, pattern: Pattern, bound: BoundQuery) -> SashError | None:
+        if Upstream.of(self.df).derived:
+            try:
+                require_own_events(pattern)
+            except Unsupported as reason:
+                return reason
+        return impossible_on_streams(pattern, bound)
 
     def _refuse_to_collect(self) -> NoReturn:
         raise Unsupported(
@@ -101,22 +122,30 @@ class StreamingSource:
     def _windowed(self, bound: BoundQuery, output: Output) -> DataFrame:
         upstream, ticks = Upstream.of(self.df), _ticks(bound)
         upstream.require_about(self.df, bound.time, ticks=ticks)
-        require_streaming(self.df.sparkSession, chained=upstream.derived)
-        delay = bound.query.delay.length
+        # Late events are few, and each is told by its key's bucket, whoever computes the windows.
+        pattern = self.plan(bound).pattern if output == "reports" else None
+        require_streaming(self.df.sparkSession, chained=upstream.derived or is_chained(pattern))
+        delay, partitions = bound.query.delay.length, shuffle_partitions(self.df.sparkSession)
         stage = Stage.of(
             bound,
             output,
-            buckets=_buckets(bound, shuffle_partitions(self.df.sparkSession)),
+            buckets=_buckets(bound, partitions),
             clock=Clock.of(ticks=ticks, delay=delay if upstream.columns else 0),
             derived=upstream.derived,
             operator=self.operator,
         )
-        packed = self.packed(stage)
-        if not upstream.columns:
-            name = NEWEST_TICK if ticks else NEWEST
-            packed = packed.withColumnRenamed(NEWEST_AT, name)
-            packed = packed.withWatermark(name, stage.clock.spark_delay(delay))
-        return answers_of(packed.select(PACKED_BUCKET, PAYLOAD), WindowProcessor(stage))
+
+        def packed(stage: Stage) -> DataFrame:
+            blocks = self.packed(stage)
+            if not upstream.columns:
+                name = NEWEST_TICK if ticks else NEWEST
+                blocks = blocks.withColumnRenamed(NEWEST_AT, name)
+                blocks = blocks.withWatermark(name, stage.clock.spark_delay(delay))
+            return blocks.select(PACKED_BUCKET, PAYLOAD)
+
+        if pattern is not None:
+            return farmed(stage, pattern, partitions=partitions, packed=packed)
+        return answers_of(packed(stage), WindowProcessor(stage))
 
     def packed(self, stage: Stage) -> DataFrame:
         """The rows of the stream, a block for each bucket."""
@@ -129,5 +158,7 @@ def _ticks(bound: BoundQuery) -> bool:
 
 
 def _buckets(bound: BoundQuery, partitions: int) -> tuple[int, ...]:
-    """Numbers of buckets, as Spark will spread them; a query without a key has one."""
-    return bucket_ids(partitions=partitions, each=BUCKETS_PER_PARTITION) if bound.keys else (0,)
+    """Numbers of buckets, as Spark will spread them; a query without a key has one. They are fixed for the
+    life of a checkpoint. A task works on the buckets of its partition one after the other, so that more
+    than one would only be more calls to the state store."""
+    return bucket_ids(partitions=partitions, each=1) if bound.keys else (0,)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
+from sash.semantics import tables
 from sash.semantics.why import text
 from sash.semantics.why.answer import EventStory, HeldStory, Why, WindowStory
 from sash.semantics.why.reading import runs
@@ -23,7 +24,7 @@ def as_html(why: Why) -> str:
         parts += _event(why, event)
     if why.late:
         parts.append(f"<p>{escape(text.late(why))}</p>")
-    return f'<div class="sash-why" style="color:inherit">{"".join(parts)}</div>'
+    return tables.block("why", parts)
 
 
 def _event(why: Why, event: EventStory) -> Iterator[str]:
@@ -32,10 +33,10 @@ def _event(why: Why, event: EventStory) -> Iterator[str]:
         caption = f"<b>{escape(window.label)}</b>: {escape(text.summary(window))}"
         yield f"<p>{caption}<br><code>{escape(window.formula)}</code></p>"
         if window.held:
-            yield _table(("window", "events", "state", "why"), _held_rows(why, window))
+            yield tables.as_html(("window", "events", "state", "why"), _held_rows(why, window))
         if window.engines:
             yield "<p>other engines, given the events of this key in order of time, without delay</p>"
-            yield _table(("engines", "reports with it"), _engine_rows(window))
+            yield tables.as_html(("engines", "reports with it"), _engine_rows(window))
 
 
 def _held_rows(why: Why, window: WindowStory) -> Iterator[tuple[str, ...]]:
@@ -55,10 +56,3 @@ def _held_row(why: Why, window: WindowStory, held: HeldStory) -> tuple[str, ...]
 def _engine_rows(window: WindowStory) -> Iterator[tuple[str, ...]]:
     for sentence, engines in text.alike(window):
         yield escape(", ".join(engine.engine for engine in engines)), escape(sentence)
-
-
-def _table(heads: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
-    cell = 'style="text-align:left;vertical-align:top;padding:0.2em 0.8em 0.2em 0"'
-    head = "".join(f'<th scope="col" {cell}>{name}</th>' for name in heads)
-    body = "".join("<tr>" + "".join(f"<td {cell}>{part}</td>" for part in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

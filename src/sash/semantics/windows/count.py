@@ -24,7 +24,7 @@ from sash.semantics.event import Event, Order
 from sash.semantics.window import BOTH_ORDERS, ContextFreeWindow, Extent, positive_count, spanned
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CountWindow(ContextFreeWindow):
     """W events, every S events."""
 

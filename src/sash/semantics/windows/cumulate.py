@@ -16,13 +16,13 @@ from dataclasses import dataclass
 
 from sash.errors import DurationError
 from sash.semantics import durations
-from sash.semantics.durations import DurationLike, Unit, format_length
+from sash.semantics.durations import DurationLike, Unit, format_length, format_origin
 from sash.semantics.event import Event
 from sash.semantics.window import ContextFreeWindow, Extent
 from sash.semantics.windows.time import clock_extents
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CumulateWindow(ContextFreeWindow):
     """From every multiple of `size`, windows of 1, 2, … steps."""
 
@@ -58,7 +58,7 @@ class CumulateWindow(ContextFreeWindow):
     def formula(self) -> str:
         size, step = format_length(self.size, self.unit), format_length(self.step, self.unit)
         n = self.steps
-        base = f"{self.origin} + ⌊w / {n}⌋·({size})"
+        base = f"{format_origin(self.origin, self.unit)}⌊w / {n}⌋·({size})"
         return f"E(w) = {{ τ : b ≤ τ < b + (w mod {n} + 1)·({step}) }} with b = {base}"
 
     def extent(self, w: int) -> range:

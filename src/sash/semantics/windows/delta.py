@@ -32,7 +32,7 @@ from sash.semantics.event import Event, Order
 from sash.semantics.window import BOTH_ORDERS, Context, ContextAwareWindow, Extent, spanned
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class DeltaWindow(ContextAwareWindow):
     """The last W of δ, whenever δ has grown by more than S."""
 

@@ -30,7 +30,7 @@ from sash.semantics.predicate import require_callable, truth
 from sash.semantics.window import BOTH_ORDERS, Context, ContextAwareWindow, Extent, positive_count, spanned
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PolicyWindow(ContextAwareWindow):
     """As far back as the policy allows, every S events."""
 

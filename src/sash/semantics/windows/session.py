@@ -25,7 +25,7 @@ from sash.semantics.event import Event
 from sash.semantics.window import Context, ContextAwareWindow, Extent, times
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SessionWindow(ContextAwareWindow):
     """Bursts of activity, cut where nothing happens for longer than `gap`."""
 

@@ -21,12 +21,12 @@ from typing import ClassVar
 
 from sash.errors import DurationError
 from sash.semantics import durations
-from sash.semantics.durations import DurationLike, Unit, format_length
+from sash.semantics.durations import DurationLike, Unit, format_length, format_origin
 from sash.semantics.event import Event
 from sash.semantics.window import Context, ContextAwareWindow, Extent, positive_count, times
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SlideByTimeWindow(ContextAwareWindow):
     """The last W events, every S of time."""
 
@@ -53,7 +53,8 @@ class SlideByTimeWindow(ContextAwareWindow):
     @property
     def formula(self) -> str:
         slide = format_length(self.slide, self.unit)
-        return f"E(w) = the last {self.size} events with τ < {self.origin} + (w + 1)·({slide})"
+        origin = format_origin(self.origin, self.unit)
+        return f"E(w) = the last {self.size} events with τ < {origin}(w + 1)·({slide})"
 
     def extents(
         self, events: Sequence[Event], *, horizon: int | None = None, empty: bool = False

@@ -29,7 +29,7 @@ from sash.semantics.event import Event
 from sash.semantics.window import Context, ContextAwareWindow, Extent, positive_count, spanned, times
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SlideByTupleWindow(ContextAwareWindow):
     """The last W of time, every S events."""
 

@@ -22,7 +22,7 @@ from sash.semantics.predicate import Predicate, holds, require_callable
 from sash.semantics.window import BOTH_ORDERS, Context, ContextAwareWindow, Extent, spanned
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ThresholdWindow(ContextAwareWindow):
     """As long as the predicate holds."""
 

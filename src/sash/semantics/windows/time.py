@@ -21,12 +21,12 @@ from dataclasses import dataclass
 
 from sash.errors import DurationError
 from sash.semantics import durations
-from sash.semantics.durations import DurationLike, Unit, format_length
+from sash.semantics.durations import DurationLike, Unit, format_length, format_origin
 from sash.semantics.event import Event
 from sash.semantics.window import ContextFreeWindow, Extent, times
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TimeWindow(ContextFreeWindow):
     """A range of time W, every S."""
 
@@ -52,7 +52,8 @@ class TimeWindow(ContextFreeWindow):
     @property
     def formula(self) -> str:
         size, slide = format_length(self.size, self.unit), format_length(self.slide, self.unit)
-        return f"E(w) = {{ τ : {self.origin} + w·({slide}) ≤ τ < {self.origin} + w·({slide}) + {size} }}"
+        start = f"{format_origin(self.origin, self.unit)}w·({slide})"
+        return f"E(w) = {{ τ : {start} ≤ τ < {start} + {size} }}"
 
     def extent(self, w: int) -> range:
         start = self.origin + w * self.slide

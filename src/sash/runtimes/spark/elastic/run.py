@@ -154,6 +154,13 @@ class ElasticQuery:
         """Of the latest batch; the least that is allowed before there is one."""
         return self.metrics[-1].degree if self.metrics else self._run.elastic.min
 
+    def __repr__(self) -> str:
+        if not self.metrics:
+            return "<sash elastic query: no batch is done yet>"
+        last, events = self.metrics[-1], sum(batch.events for batch in self.metrics)
+        degree = f"{last.degree} task{'s' * (last.degree != 1)}"
+        return f"<sash elastic query: batch {last.batch} done by {degree}, {events:,} events in this run>"
+
     def __getattr__(self, name: str) -> Any:
         """Everything else is the StreamingQuery's: `awaitTermination`, `stop`, `lastProgress` and so on."""
         return getattr(self.query, name)

@@ -49,8 +49,13 @@ def handed_to_workers(rows: DataFrame, query: BucketQuery, *, workers: int) -> D
         return triggered(query, table, workers=workers)
 
     batches = rows.groupBy(BUCKET).applyInArrow(owner, from_arrow_schema(BATCH))
+    return computed(batches, query.bound, workers=workers)
+
+
+def computed(batches: DataFrame, bound: BoundQuery, *, workers: int) -> DataFrame:
+    """The reports of the windows in these batches."""
     placed = batches.repartitionById(workers, F.col(WORKER).cast("int"))
-    return placed.mapInArrow(BatchWorker(query.bound), from_arrow_schema(query.bound.output))
+    return placed.mapInArrow(BatchWorker(bound), from_arrow_schema(bound.output))
 
 
 def triggered(query: BucketQuery, table: pa.Table, *, workers: int) -> pa.Table:
@@ -62,25 +67,36 @@ def triggered(query: BucketQuery, table: pa.Table, *, workers: int) -> pa.Table:
         return Values(np.empty(0, np.int64), pa.schema(bound.values).empty_table())
 
     query.answer(table, evaluate=trigger)
-    batches = [
-        {WINDOW: number} | _batch(share, first, last)
-        for number, share in enumerate(shares)
-        for first, last in blocks(len(share), workers * TURNS)
-    ]
     # Buckets begin with different workers, so that many small ones do not all meet at the first.
-    begin = table[BUCKET][0].as_py()
-    numbered = [{WORKER: (begin + turn) % workers} | batch for turn, batch in enumerate(batches)]
-    return pa.Table.from_pylist(numbered, schema=BATCH)
+    begin, batches = table[BUCKET][0].as_py(), [BATCH.empty_table()]
+    for number, share in enumerate(shares):
+        if not len(share):
+            continue
+        # From the whole layout: a window without events has a key all the same.
+        firsts = np.minimum(share.layout.offsets[:-1], share.layout.rows.num_rows - 1)
+        keys = share.layout.rows.select(list(share.bound.keys)).take(pa.array(firsts))
+        batches.append(dealt(share, keys, window=number, workers=workers, begin=begin))
+        begin += batches[-1].num_rows
+    return pa.concat_tables(batches)
 
 
-def _batch(share: Share, first: int, last: int) -> dict[str, object]:
+def dealt(share: Share, keys: pa.Table, *, window: int, workers: int, begin: int) -> pa.Table:
+    """The windows of a share in batches for one worker after the other; `keys` has the key of each slot."""
+    return pa.Table.from_pylist(
+        [
+            {WORKER: (begin + turn) % workers, WINDOW: window} | _batch(share, keys, first, last)
+            for turn, (first, last) in enumerate(blocks(len(share), workers * TURNS))
+        ],
+        schema=BATCH,
+    )
+
+
+def _batch(share: Share, keys: pa.Table, first: int, last: int) -> dict[str, object]:
     mine = share.neighbours(first, last)
     slots, slot = np.unique(mine.ranges.slot, return_inverse=True)
-    # From the whole layout: a window without events has a key all the same.
-    keys = share.layout.rows.select(list(share.bound.keys)).take(pa.array(share.layout.offsets[slots]))
     columns = {field.name: getattr(mine.ranges, field.name) for field in fields(mine.ranges)}
     return {
-        KEYS: _written(keys),
+        KEYS: _written(keys.take(pa.array(slots))),
         RANGES: _written(pa.table(columns | {"slot": slot})),
         ROWS: _written(mine.layout.rows),
     }
@@ -103,7 +119,7 @@ class BatchWorker:
         table = _read(batch[RANGES])
         columns = {name: table[name].to_numpy() for name in table.column_names}
         window = self.bound.query.windows[batch[WINDOW].as_py()]
-        ranges = (RepeatedRanges if window.repeats else Ranges)(**columns)
+        ranges = (RepeatedRanges if "revision" in columns else Ranges)(**columns)
         return told(self.bound, window, ranges, values_over(self.bound, rows, ranges), keys=keys)
 
 

@@ -18,7 +18,16 @@ from dataclasses import dataclass
 from sash.errors import SashError, Unsupported
 from sash.operators.bound import BoundQuery, BoundRolling
 from sash.operators.panes import Panes, clock_windows
-from sash.operators.patterns.declared import Farm, KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce
+from sash.operators.patterns.declared import (
+    FUSED,
+    Farm,
+    KeyFarm,
+    PaneFarm,
+    Pattern,
+    WinFarm,
+    WinMapReduce,
+    level_of,
+)
 from sash.runtimes.spark.patterns.route import Route
 from sash.semantics.event import Order
 
@@ -88,6 +97,11 @@ def impossible(pattern: Pattern, bound: BoundQuery) -> SashError | None:
 
 def require_possible(pattern: Pattern, bound: BoundQuery) -> None:
     """Refuses what a static DataFrame cannot do, before any job runs."""
+    if level_of(pattern) != FUSED:
+        raise Unsupported(
+            "optimize", level_of(pattern), f"{FUSED} or left out on Spark",
+            hint="Tasks exchange directly through a shuffle: nothing stands between them to be kept apart.",
+        )  # fmt: skip
     if is_agnostic(pattern):
         if isinstance(bound, BoundRolling):
             raise Unsupported("pattern", str(pattern), "KeyFarm for rolling features on Spark")

@@ -15,7 +15,7 @@ event are known from its time alone, because the clock cuts them; those of a cou
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,11 +38,16 @@ class Route:
     def workers(self) -> int:
         return self.keys * self.windows
 
-    def sent(self, windows: Iterable[ClockWindow], hashes: Ints, times: Ints) -> tuple[Ints, Ints]:
-        """Rows and workers: row i of the answer is event rows[i], for worker workers[i]."""
+    def sent(
+        self, windows: Sequence[ClockWindow], hashes: Ints, times: Ints, *, outsiders: bool = False
+    ) -> tuple[Ints, Ints]:
+        """Rows and workers: row i of the answer is event rows[i], for worker workers[i]. `outsiders`, which
+        no window holds, are sent nowhere, or else home."""
         if self.windows == 1:
             return np.arange(len(hashes)), self._base(hashes)
         goes = np.zeros((len(hashes), self.windows), np.bool_)
+        if outsiders:
+            goes[np.arange(len(hashes)), self.home(windows[0], hashes, times) % self.windows] = True
         for window in windows:
             first, last = clock_mapping(window, times)
             for step in range(self.windows):
@@ -50,6 +55,21 @@ class Route:
                 goes[held, (hashes[held] + first[held] + step) % self.windows] = True
         rows, share = np.nonzero(goes)
         return rows, self._base(hashes[rows]) + share
+
+    def home(self, window: ClockWindow, hashes: Ints, times: Ints) -> Ints:
+        """One worker for each event, and one that gets it: that of its first window, or of the next."""
+        first, _ = clock_mapping(window, times)
+        home: Ints = self._base(hashes) + (hashes + first) % self.windows
+        return home
+
+    def following(self, worker: int, hashes: Ints, ids: Ints) -> Ints:
+        """The first window from each of these identifiers on that is that worker's.
+
+        >>> Route(1, 3).following(1, np.array([0, 0, 1]), np.array([1, 2, 2])).tolist()
+        [1, 4, 3]
+        """
+        following: Ints = ids + (worker - hashes - ids) % self.windows
+        return following
 
     def mine(self, worker: int, hashes: Ints, ids: Ints) -> NDArray[np.bool_]:
         """Which of the windows with these identifiers, of keys with these hashes, are that worker's."""

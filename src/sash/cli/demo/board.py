@@ -1,0 +1,92 @@
+"""What the queries of the demo have said last, as a table for a terminal and as lines for anything else.
+
+All numbers come from the feed that the live page shows too; what was not measured is a dash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.table import Table
+
+from sash.dashboard.feed import Feed
+
+DASH = "–"
+COLUMNS = (
+    "query", "quotes", "a second", "watermark", "open windows", "late", "reports", "degree", "batch",
+)  # fmt: skip
+
+
+class Board:
+    """The latest frame of each query."""
+
+    def __init__(self, feed: Feed, names: Iterable[str]) -> None:
+        self._feed, self._heard = feed, 0
+        self.frames: dict[str, Mapping[str, Any]] = {name: {} for name in names}
+
+    def listen(self) -> None:
+        self._heard, messages = self._feed.since(self._heard)
+        for message in messages:
+            # A micro-batch without data, which Spark adds to move time, says nothing of the rate.
+            if message["kind"] == "frame" and message["query"] in self.frames:
+                last = self.frames[message["query"]]
+                rate = message["rate"] if message["events"] else last.get("rate")
+                self.frames[message["query"]] = {**message, "rate": rate}
+
+    def total(self, query: str, count: str) -> int:
+        """Of all micro-batches so far."""
+        return int(self.frames[query].get("totals", {}).get(count, 0))
+
+    def behind(self, quotes: int) -> list[str]:
+        """The queries that have not read so many quotes yet."""
+        return [name for name in self.frames if self.total(name, "events") < quotes]
+
+    def silent(self) -> list[str]:
+        """The queries that have not reported anything yet."""
+        return [name for name in self.frames if not self.total(name, "reports")]
+
+    def table(self, title: str) -> Table:
+        table = Table(title=title, title_justify="left")
+        for column in COLUMNS:
+            table.add_column(column, justify="left" if column == "query" else "right")
+        for row in self.rows():
+            table.add_row(*row)
+        return table
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """In the order of COLUMNS."""
+        return [
+            (
+                name,
+                f"{self.total(name, 'events'):,}",
+                _number(frame.get("rate") or None),  # of a first micro-batch Spark says 0, not knowing it
+                _clock(frame.get("watermark")),
+                _open(frame.get("open")),
+                f"{self.total(name, 'late'):,}",
+                f"{self.total(name, 'reports'):,}",
+                _number(frame.get("degree")),
+                DASH if frame.get("latency") is None else f"{frame['latency'] / 1000:.1f} s",
+            )
+            for name, frame in self.frames.items()
+        ]
+
+    def lines(self) -> list[str]:
+        """One for each query, without a control character."""
+        return [
+            f"{name:<9}" + ", ".join(f"{what} {said}" for what, said in zip(COLUMNS[1:], row, strict=True))
+            for name, *row in self.rows()
+        ]
+
+
+def _number(given: float | None) -> str:
+    return DASH if given is None else f"{given:,.0f}"
+
+
+def _clock(milliseconds: int | None) -> str:
+    return DASH if milliseconds is None else f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%H:%M:%S}"
+
+
+def _open(windows: int | None) -> str:
+    return DASH if windows is None else f"{windows} a symbol"

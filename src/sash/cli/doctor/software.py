@@ -1,0 +1,147 @@
+"""Python, Java and packages.
+
+Which packages in which versions is read from the metadata of the installed distribution, so that it is said
+in one place, pyproject.toml. No package is imported to ask for its version: one that is broken is not to
+break the answer.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import metadata, util
+from pathlib import Path
+from shlex import quote
+
+from sash.cli.doctor.finding import Finding, install
+from sash.cli.doctor.requirements import Requirement
+
+DISTRIBUTION = "sash"
+JAVA = 17
+FOR_DEVELOPERS = frozenset({"dev", "bench", "docs"})
+
+
+def python() -> Finding:
+    version = ".".join(map(str, sys.version_info[:3]))
+    asked = Requirement.parse(f"python{_required_python()}")
+    if asked.allows(version):
+        return Finding("Python", "ok", f"{version} at {sys.executable}")
+    return Finding(
+        "Python", "wrong", f"{version}; {asked.versions} is needed", install("python3.11", "python@3.11")
+    )
+
+
+def java() -> Finding:
+    """As Spark finds it: below JAVA_HOME if that is set, otherwise on the path."""
+    home = os.environ.get("JAVA_HOME")
+    program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    fix = install("openjdk-17-jre-headless", "openjdk@17")
+    if program is None:
+        return Finding("Java", "missing", f"no `java` on the path, and Spark needs version {JAVA}", fix)
+    if not Path(program).exists():
+        return Finding(
+            "Java", "wrong", f"JAVA_HOME is {home}, where there is no bin/java", "unset JAVA_HOME"
+        )
+    version = java_version(program)
+    if version is None:
+        return Finding("Java", "wrong", f"{program} does not tell its version", fix)
+    if int(version.split(".")[0]) < JAVA:
+        return Finding("Java", "wrong", f"{version} at {program}; Spark needs {JAVA} or later", fix)
+    return Finding("Java", "ok", f"{version} at {program}")
+
+
+def java_version(program: str) -> str | None:
+    """What `java -version` says; 1.8.0 is what version 8 called itself."""
+    try:
+        told = subprocess.run(
+            [program, "-version"], capture_output=True, text=True, check=False, timeout=30
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    version = re.search(r'version "(?:1\.)?([\d.]+)', told.stderr + told.stdout)
+    return version[1] if version else None
+
+
+def packages() -> Iterator[Finding]:
+    """Those without which Sash does not run."""
+    if _version(DISTRIBUTION) is None:
+        words = "runs from its source, so that what it depends on is not known"
+        yield Finding(DISTRIBUTION, "wrong", words, f"{quote(sys.executable)} -m pip install --editable .")
+    for asked in requirements():
+        if asked.extra is None:
+            yield package(asked, _version(asked.name))
+    spark_home = os.environ.get("SPARK_HOME")
+    found = util.find_spec("pyspark")
+    own = Path(found.origin).parent if found and found.origin else None
+    if spark_home and own and Path(spark_home).resolve() != own.resolve():
+        words = f"SPARK_HOME is {spark_home}, and pyspark is at {own}: Python and Java would differ"
+        yield Finding("Spark", "wrong", words, "unset SPARK_HOME")
+
+
+def package(asked: Requirement, version: str | None) -> Finding:
+    """
+    >>> package(Requirement.parse("pandas>=2.2,<3"), "3.0.1").found
+    '3.0.1; >=2.2,<3 is needed'
+    """
+    fix = _pip(asked)
+    if version is None:
+        return Finding(
+            asked.name, "missing", f"not installed; {asked.versions or 'any version'} is needed", fix
+        )
+    if not asked.allows(version):
+        return Finding(asked.name, "wrong", f"{version}; {asked.versions} is needed", fix)
+    return Finding(asked.name, "ok", version)
+
+
+def extras() -> Iterator[Finding]:
+    """What can be added, each as a whole."""
+    by_extra: dict[str, list[Requirement]] = {}
+    for asked in requirements():
+        if asked.extra is not None and asked.extra not in FOR_DEVELOPERS:
+            by_extra.setdefault(asked.extra, []).extend(_with_its_extras(asked))
+    for extra, several in by_extra.items():
+        findings = [package(asked, _version(asked.name)) for asked in several]
+        lacking = [f"{each.name} {each.found}" for each in findings if each.state != "ok"]
+        name = f"extra {extra}"
+        if lacking:
+            fix = _pip(f"{DISTRIBUTION}[{extra}]")
+            yield Finding(name, "missing", "; ".join(lacking), fix, needed=False)
+        else:
+            there = ", ".join(f"{each.name} {each.found}" for each in findings)
+            yield Finding(name, "ok", there, needed=False)
+
+
+def _with_its_extras(asked: Requirement) -> list[Requirement]:
+    """A requirement, and what its own extras bring: pyspark[connect] brings grpcio."""
+    brought = [each for each in requirements(asked.name) if each.extra in asked.extras]
+    return [asked, *(each for each in brought if each.extra is not None)]
+
+
+def requirements(distribution: str = DISTRIBUTION) -> list[Requirement]:
+    """What an installed distribution asks for; nothing when it is not installed."""
+    try:
+        return [Requirement.parse(text) for text in metadata.requires(distribution) or ()]
+    except metadata.PackageNotFoundError:
+        return []
+
+
+def _required_python() -> str:
+    try:
+        return metadata.metadata(DISTRIBUTION)["Requires-Python"] or ""
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _pip(asked: Requirement | str) -> str:
+    return f"{quote(sys.executable)} -m pip install {quote(str(asked))}"

@@ -1,0 +1,184 @@
+"""The answer to an experiment: its windows, what was reported when, and the Python for it.
+
+Everything comes from the definitions: extents from the window kind, reports from `semantics.reference`,
+which is fed event by event, sentences from `semantics.why`. Events are known by their number in the order
+of arrival, from 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sash.dashboard.lab.engines import engines
+from sash.dashboard.lab.experiment import Experiment
+from sash.semantics.event import Event, Order, arrange
+from sash.semantics.reference import Batch, Evaluation, one_by_one
+from sash.semantics.why import explain
+from sash.semantics.window import ContextFreeWindow, Extent, Window
+from sash.semantics.windows import CountWindow, CumulateWindow, SlideByTimeWindow, TimeWindow
+
+
+def answer(given: Any) -> dict[str, Any]:
+    """What an experiment, as a browser sends it, comes to."""
+    experiment = Experiment.read(given)
+    run = _Run(experiment)
+    window = experiment.window
+    return {
+        "window": {"label": window.label, "formula": window.formula, "context": window.context.value},
+        "events": run.events(),
+        "extents": run.extents(),
+        "reports": run.reports,
+        "watermark": run.watermarks[-1] if run.watermarks else None,
+        "story": _story(experiment),
+        "engines": run.engines(),
+        "python": python(experiment),
+    }
+
+
+class _Run:
+    """The reference over the events, one after the other."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self._experiment, self._window = experiment, experiment.window
+        self._evaluation = Evaluation(experiment.query)
+        self._numbers: list[int] = []
+        """The arrival numbers of the accepted events, by ordinal."""
+        self.watermarks: list[int | None] = []
+        self.reports: list[dict[str, Any]] = []
+        for number, arrival in enumerate(experiment.arrivals):
+            told, known = len(self._evaluation.reports), len(self._accepted)
+            self._evaluation.take(Batch((arrival,)))
+            if len(self._accepted) > known:
+                self._numbers.append(number)
+            self.watermarks.append(self._evaluation.watermark.value)
+            for report in self._evaluation.reports[told:]:
+                holds = [self._numbers[ordinal] for ordinal in report.ordinals]
+                self.reports.append(
+                    {"arrival": number, "id": report.id, "revision": report.revision, "holds": holds}
+                )
+        ordered = arrange(self._accepted, experiment.query.order)
+        self._placed, self._displaced = self._window.place(ordered)
+        horizon = self._evaluation.watermark.horizon
+        self._extents = list(self._window.extents(self._placed, horizon=horizon))
+
+    @property
+    def _accepted(self) -> list[Event]:
+        return self._evaluation.events.get(None, [])
+
+    def events(self) -> list[dict[str, Any]]:
+        """Each with the windows that hold it, or why none can."""
+        displaced = {self._numbers[event.ordinal]: reason for event, reason in self._displaced}
+        places = {self._numbers[event.ordinal]: place for place, event in enumerate(self._placed)}
+        found = []
+        for number, arrival in enumerate(self._experiment.arrivals):
+            late = None if number in self._numbers else "behind the watermark"
+            place = places.get(number)
+            ids = [] if place is None else [e.id for e in self._extents if e.lo <= place < e.hi]
+            found.append(
+                {
+                    "time": arrival.time,
+                    "x": arrival.values["x"],
+                    "late": displaced.get(number, late),
+                    "watermark": self.watermarks[number],
+                    "windows": ids,
+                    "mapping": None if place is None else self._mapping(place),
+                }
+            )
+        return found
+
+    def _mapping(self, place: int) -> str | None:
+        """M(x) in closed form, for the kinds that have one."""
+        if not isinstance(self._window, ContextFreeWindow):
+            return None
+        at = place if isinstance(self._window, CountWindow) else self._placed[place].time
+        ids = self._window.mapping(at)
+        return f"M({at}) = {_interval(ids)}"
+
+    def extents(self) -> list[dict[str, Any]]:
+        """The windows over what has been accepted, and who made each be reported last."""
+        last = {report["id"]: report for report in self.reports}
+        return [
+            {
+                "id": extent.id,
+                "start": extent.start,
+                "end": extent.end,
+                "closes_at": extent.closes_at,
+                "holds": self._held(extent),
+                "reported": last[extent.id]["arrival"] if extent.id in last else None,
+                "revision": last[extent.id]["revision"] if extent.id in last else None,
+                **_drawn(self._window, extent),
+            }
+            for extent in self._extents
+            if len(extent)
+        ]
+
+    def engines(self) -> list[dict[str, Any]]:
+        if self._experiment.query.order is Order.ARRIVAL:
+            return []
+        latest = {report["id"]: tuple(sorted(report["holds"])) for report in self.reports}
+        events = [
+            Event(event.time, self._numbers[event.ordinal], None, event.values) for event in self._placed
+        ]
+        return engines(self._window, events, {content for content in latest.values() if content})
+
+    def _held(self, extent: Extent) -> list[int]:
+        return [self._numbers[event.ordinal] for event in self._placed[extent.lo : extent.hi]]
+
+
+def _drawn(window: Window, extent: Extent) -> dict[str, float | None]:
+    """Where it is drawn: half a unit around what it holds, so that nobody has to know which end is open."""
+    if extent.start is None or extent.end is None:
+        return {"from": None, "to": None}
+    outside = isinstance(window, TimeWindow | CumulateWindow | SlideByTimeWindow)
+    return {"from": extent.start - 0.5, "to": extent.end + (-0.5 if outside else 0.5)}
+
+
+def _interval(ids: Sequence[int]) -> str:
+    if not ids:
+        return "∅"
+    return f"{{{ids[0]}}}" if len(ids) == 1 else f"{{{ids[0]} … {ids[-1]}}}"
+
+
+def _story(experiment: Experiment) -> dict[str, Any] | None:
+    """Why the windows of the selected event were reported, or what they wait for."""
+    if experiment.selected is None:
+        return None
+    why = explain(
+        experiment.query,
+        one_by_one(experiment.arrivals),
+        key=None,
+        at=experiment.arrivals[experiment.selected].time,
+        engines={},
+    ).to_dict()
+    event = next(event for event in why["events"] if event["number"] == experiment.selected + 1)
+    windows = event["windows"][0] if event["windows"] else {"held": [], "absence": None}
+    return {
+        "event": experiment.selected,
+        "verdict": event["verdict"],
+        "absence": windows["absence"],
+        "held": [
+            {"id": held["id"], "state": held["state"], "why": held["why"]} for held in windows["held"]
+        ],
+    }
+
+
+def python(experiment: Experiment) -> str:
+    """A program that computes the windows of the experiment, all of them, as its input has an end."""
+    query = experiment.query
+    times = [arrival.time for arrival in experiment.arrivals]
+    xs = [arrival.values["x"] for arrival in experiment.arrivals]
+    asked = ['time="time"']
+    asked += [f"delay={query.delay.length}"] * bool(query.delay.length)
+    asked += [f"allowed_lateness={query.allowed_lateness.length}"] * bool(query.allowed_lateness.length)
+    asked += ['order="arrival"'] * (query.order is Order.ARRIVAL)
+    return (
+        "import pyarrow as pa\nimport sash\n\n"
+        f'events = pa.table({{"time": {times}, "x": {xs}}})\n'
+        "q = (\n"
+        f"    sash.stream(events, {', '.join(asked)})\n"
+        f"    .window({experiment.kind.python(experiment.numbers)})\n"
+        '    .agg(n=sash.count(), total=sash.sum("x"))\n'
+        ")\n"
+        "print(q.collect())\n"
+    )

@@ -1,0 +1,154 @@
+// The timeline of the lab: events that can be added, moved and taken away, and the windows over them.
+import { replace, svg } from "./dom.js";
+import { Scale, minus, names, rows } from "./lab-scale.js";
+
+const STACK = 40;
+const ROW = 28;
+
+export class Timeline {
+  /** asked: add(time), move(event, time), select(event), remove(event), order(event, by). */
+  constructor(asked) {
+    this.asked = asked;
+    this.element = svg("svg", { class: "timeline", role: "group", "aria-label": "Timeline: events, and the windows below them" });
+    this.element.addEventListener("pointerdown", (event) => this.grab(event));
+    this.element.addEventListener("pointermove", (event) => this.drag(event));
+    this.element.addEventListener("pointerup", () => this.drop());
+    this.element.addEventListener("pointercancel", () => this.drop());
+  }
+
+  draw(state, answer) {
+    this.state = state;
+    const width = this.element.clientWidth || 900;
+    // A scale that moves under the pointer would run away from it.
+    if (!this.grabbed) this.scale = Scale.of(state, answer, width);
+    const levels = stacked(state.events);
+    const axis = 26 + STACK * (Math.max(0, ...levels.values()) + 1);
+    const spans = rows((answer?.extents ?? []).filter((one) => one.from !== null).map((extent) => ({
+      extent, left: this.scale.x(extent.from), right: this.scale.x(extent.to),
+    })));
+    const height = axis + 34 + ROW * (Math.max(-1, ...spans.map((span) => span.row)) + 1) + 8;
+    this.element.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    this.element.setAttribute("height", height);
+    replace(this.element,
+      svg("rect", { class: "sky", width, height: axis + 24 }),
+      this.axis(axis, height),
+      spans.map((span) => this.window(span, axis + 34, state)),
+      this.watermark(answer, height),
+      state.events.map((event, index) => this.event(event, index, axis - 16 - STACK * levels.get(event), answer)));
+  }
+
+  axis(y, height) {
+    const drawn = svg("g", { "aria-hidden": "true" });
+    for (const at of this.scale.ticks()) {
+      const x = this.scale.x(at);
+      drawn.append(
+        svg("line", { class: "grid", x1: x, x2: x, y1: y, y2: height }),
+        svg("text", { class: "tick", x, y: y + 18, "text-anchor": "middle" }, at));
+    }
+    drawn.append(svg("line", { class: "axis", x1: 8, x2: this.scale.width - 8, y1: y, y2: y }));
+    return drawn;
+  }
+
+  event(event, index, y, answer) {
+    const told = answer?.events[index];
+    const late = told?.late;
+    const arrived = index < this.state.arrived;
+    const selected = event === this.state.selected;
+    const kind = [selected ? "selected" : "", late ? "late" : "", arrived ? "" : "future", this.grabbed === event ? "grabbed" : ""];
+    const held = told?.windows?.length ? `in window ${told.windows.join(", ")}` : late ?? "in no window";
+    return svg("g", {
+      class: `event ${kind.join(" ")}`, transform: `translate(${this.scale.x(event.time)},${y})`,
+      "data-event": index, "data-focus": `event ${event.id}`, tabindex: "0", role: "slider",
+      "aria-label": `event t${index + 1}`, "aria-valuemin": 0, "aria-valuemax": 500, "aria-valuenow": event.time,
+      "aria-valuetext": `time ${event.time}, x ${event.x}, ${arrived ? held : "has not arrived"}`,
+      onkeydown: (key) => this.key(key, event), onfocus: () => this.asked.select(event),
+    },
+    svg("circle", { r: 13 }),
+    svg("text", { class: "x", y: 4, "text-anchor": "middle" }, event.x),
+    svg("text", { class: "t", y: -18, "text-anchor": "middle" }, `t${index + 1}`));
+  }
+
+  window({ extent, left, right, row }, top, state) {
+    const y = top + row * ROW;
+    const wide = Math.max(right - left - 3, 3);
+    const holds = extent.holds.includes(state.events.indexOf(state.selected));
+    const waits = extent.reported === null;
+    const revised = extent.revision ? `, revision ${extent.revision}` : "";
+    const standing = waits ? "waits" : `reported when t${extent.reported + 1} arrived${revised}`;
+    const [name, content] = [`w ${minus(extent.id)}`, names(extent.holds)];
+    const room = wide - 16;
+    const drawn = svg("g", {
+      class: `window ${waits ? "waits" : ""} ${holds ? "holds" : ""}`, role: "img", "data-window": extent.id,
+      "data-holds": extent.holds.join(" "), "data-from": extent.start, "data-to": extent.end,
+      "aria-label": `window ${extent.id}, ${extent.start} to ${extent.end}, holds ${content}: ${standing}`,
+    },
+    svg("title", {}, `window ${extent.id}: ${extent.start} to ${extent.end}, holds ${content}; ${standing}`),
+    svg("rect", { x: left + 1.5, y, width: wide, height: ROW - 6, rx: 5 }));
+    if (name.length * 7 < room) drawn.append(svg("text", { x: left + 10, y: y + 15.5 }, name));
+    if ((name.length + content.length + 2) * 7 < room) {
+      drawn.append(svg("text", { class: "content", x: left + 18 + name.length * 7, y: y + 15.5 }, content));
+    }
+    return drawn;
+  }
+
+  watermark(answer, height) {
+    if (answer?.watermark === null || answer?.watermark === undefined) return null;
+    const x = this.scale.x(answer.watermark - 0.5);
+    if (x < 0) return null;
+    const left = x > this.scale.width - 120;
+    return svg("g", { class: "watermark" },
+      svg("line", { x1: x, x2: x, y1: 4, y2: height }),
+      svg("text", { x: x + (left ? -6 : 6), y: 12, "text-anchor": left ? "end" : "start" }, `watermark ${answer.watermark}`));
+  }
+
+  key(key, event) {
+    const step = key.shiftKey ? 5 : 1;
+    const done = {
+      ArrowLeft: () => this.asked.move(event, event.time - step),
+      ArrowRight: () => this.asked.move(event, event.time + step),
+      ArrowUp: () => this.asked.order(event, -1),
+      ArrowDown: () => this.asked.order(event, 1),
+      Delete: () => this.asked.remove(event),
+      Backspace: () => this.asked.remove(event),
+    }[key.key];
+    if (!done) return;
+    key.preventDefault();
+    done();
+  }
+
+  grab(pointer) {
+    if (pointer.button !== 0) return;
+    const at = pointer.target.closest("[data-event]");
+    if (!at && !pointer.target.classList.contains("sky")) return;
+    pointer.preventDefault();
+    this.element.setPointerCapture(pointer.pointerId);
+    this.grabbed = at ? this.state.events[Number(at.dataset.event)] : this.asked.add(this.at(pointer));
+    if (this.grabbed) this.asked.select(this.grabbed);
+  }
+
+  drag(pointer) {
+    if (this.grabbed && this.at(pointer) !== this.grabbed.time) this.asked.move(this.grabbed, this.at(pointer));
+  }
+
+  drop() {
+    if (!this.grabbed) return;
+    const event = this.grabbed;
+    this.grabbed = null;
+    this.asked.move(event, event.time);
+    this.element.querySelector(`[data-focus="event ${event.id}"]`)?.focus();
+  }
+
+  at(pointer) {
+    return this.scale.time(pointer.clientX - this.element.getBoundingClientRect().left);
+  }
+}
+
+/** How high each event stands: those of one time are piled up in the order of arrival. */
+function stacked(events) {
+  const piles = new Map();
+  return new Map(events.map((event) => {
+    const level = piles.get(event.time) ?? 0;
+    piles.set(event.time, level + 1);
+    return [event, level];
+  }));
+}

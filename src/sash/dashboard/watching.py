@@ -1,0 +1,192 @@
+"""Watching the streaming queries of a Spark session: progress reports in, messages out.
+
+    watching = watch(spark, feed)                       every query of the session, from now on
+    watching.add(handle, query=q, reports="out")        what Spark does not know of this one
+    watching.stop()
+
+What Spark's progress reports do not have comes from the query itself: `explain()`, the windows that are
+open, the degree of an elastic query; and the windows of each key from the folder that it writes to.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from os import PathLike
+from queue import SimpleQueue
+from threading import Lock, Thread
+from time import time
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from sash.dashboard.messages import Message, Taker, frame_of
+from sash.dashboard.open_windows import open_windows
+from sash.dashboard.reported import Reported
+from sash.operators.bound import BoundQuery, BoundRolling
+from sash.semantics.window import Window
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from sash.api.query import WindowQuery
+
+
+@dataclass
+class _Known:
+    """What was said about a query besides its progress."""
+
+    windows: tuple[Window, ...] = ()
+    scale: int = 1000
+    """Units of its times in a millisecond."""
+    delay: int = 0
+    handle: Any = None
+    reported: Reported | None = None
+    newest: int | None = None
+    began: int | None = None
+    """When its latest micro-batch began."""
+
+
+def watch(spark: SparkSession, taker: Taker) -> Watching:
+    """Tell `taker`, a Feed or a Folder, about every streaming query of the session, until it is stopped."""
+    from sash.runtimes.spark.listening import listen
+
+    watching = Watching(taker)
+    watching.listening = listen(spark, watching)
+    return watching
+
+
+class Watching:
+    """A thread that turns news of queries into messages, so that Spark's threads need not wait."""
+
+    listening: Callable[[], None] | None = None
+
+    def __init__(self, taker: Taker) -> None:
+        self._taker = taker
+        self._known: dict[str, _Known] = {}
+        self._lock = Lock()
+        self._news: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._thread = Thread(target=self._work, name="sash watch", daemon=True)
+        self._thread.start()
+
+    def add(
+        self, handle: Any, *, query: WindowQuery | None = None, reports: str | PathLike[str] | None = None
+    ) -> None:
+        """Tell more about a running query.
+
+        handle:  what `start()` gave; its degree is shown when it is elastic.
+        query:   the Sash query that it runs, for explain() and for the windows that are open.
+        reports: the folder of parquet files that it writes to, for the latest windows of each key.
+        """
+        from sash.runtimes.spark.listening import name_of
+
+        name = name_of(handle)
+        known = _Known(handle=handle if hasattr(handle, "degrees") else None)
+        about: dict[str, Any] = {"elastic": known.handle is not None}
+        if query is not None:
+            bound = query.bound
+            known = replace(
+                known, windows=bound.query.windows, delay=bound.query.delay.length,
+                scale=1000 if pa.types.is_timestamp(bound.time_type) else 1,
+                reported=None if reports is None else _reported(reports, bound),
+            )  # fmt: skip
+            about |= _explained(query) | {"keys": list(bound.keys)}
+        about["reports"] = known.reported is not None
+        with self._lock:
+            self._known[name] = known
+        self._tell({"kind": "about", "query": name, **about})
+
+    def stop(self) -> None:
+        """No more news; what was heard is told before this returns."""
+        if self.listening is not None:
+            self.listening()
+            self.listening = None
+        self._news.put(None)
+        self._thread.join()
+
+    def started(self, name: str, run: str) -> None:
+        self._tell({"kind": "started", "query": name, "run": run, "at": round(time() * 1000)})
+
+    def progress(self, name: str, report: Mapping[str, Any]) -> None:
+        self._news.put(lambda: self._progress(name, report))
+
+    def ended(self, name: str, error: str | None) -> None:
+        said = error.strip().splitlines()[0] if error and error.strip() else None
+        self._news.put(lambda: self._look(name))
+        self._tell({"kind": "ended", "query": name, "error": said, "at": round(time() * 1000)})
+
+    def _tell(self, message: Message) -> None:
+        self._news.put(lambda: self._taker.take(message))
+
+    def _work(self) -> None:
+        while (news := self._news.get()) is not None:
+            try:
+                news()
+            except Exception:
+                # A full disk, or a folder that is gone: the next message may get through.
+                logging.getLogger("sash.dashboard").exception("a message about a query was lost")
+
+    def _progress(self, name: str, report: Mapping[str, Any]) -> None:
+        with self._lock:
+            known = self._known.setdefault(name, _Known())
+        frame = frame_of(report, query=name)
+        if known.handle is not None:
+            frame |= _of_elastic(known, frame)
+        frame["rate"] = _rate(frame, known.began)
+        known.began = frame["at"]
+        known.newest = max((at for at in (known.newest, frame["newest"]) if at is not None), default=None)
+        frame["newest"] = known.newest
+        if frame["watermark"] is not None and known.newest is not None:
+            frame["open"] = open_windows(
+                known.windows,
+                watermark=frame["watermark"] * known.scale,
+                newest=known.newest * known.scale,
+            )
+        self._taker.take(frame)
+        self._look(name)
+
+    def _look(self, name: str) -> None:
+        with self._lock:
+            known = self._known.get(name)
+        found = known.reported.look() if known and known.reported else None
+        if found is not None:
+            self._taker.take({"kind": "reports", "query": name, **found})
+
+
+def _rate(frame: Mapping[str, Any], before: int | None) -> float | None:
+    """Events a second since the micro-batch before began."""
+    at = frame["at"]
+    return 1000 * frame["events"] / (at - before) if before is not None and at and at > before else None
+
+
+def _explained(query: WindowQuery) -> dict[str, Any]:
+    """What `query.explain()` says, without printing it."""
+    planned = query.plan()
+    return {"plan": json.loads(planned.said.as_json()), "explain": str(planned)}
+
+
+def _reported(path: str | PathLike[str], bound: BoundQuery) -> Reported | None:
+    """None for rolling features: their rows are events, and show no window."""
+    if isinstance(bound, BoundRolling):
+        return None
+    counts = (name for name, one in bound.aggregates.items() if one.name == "count" and not one.columns)
+    values = tuple(field.name for field in bound.values)
+    return Reported(path, keys=bound.keys, values=values, count=next(counts, None))
+
+
+def _of_elastic(known: _Known, frame: Mapping[str, Any]) -> dict[str, Any]:
+    """What the handle of an elastic query knows of a micro-batch, in place of what Spark does not see."""
+    batch = next((one for one in known.handle.metrics if one.batch == frame["batch"]), None)
+    if batch is None:
+        return {}
+    counts = {count: getattr(batch, count) for count in ("events", "late", "reports", "read", "written")}
+    has_time = known.scale == 1000 and batch.watermark > 0
+    return {
+        **counts,
+        "degree": batch.degree,
+        "capacity": batch.events / batch.seconds if batch.seconds else None,
+        "watermark": batch.watermark // 1000 if has_time else None,
+        "newest": (batch.watermark + known.delay) // 1000 if has_time else None,
+    }

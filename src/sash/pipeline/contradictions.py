@@ -1,0 +1,70 @@
+"""What does not go together in a pipeline file, each with the place that is to blame."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from sash.pipeline.formats import PASSING, SINKS, SOURCES, Format
+from sash.pipeline.positions import Place
+from sash.pipeline.schema import Pipeline, Sink, Source
+
+
+def contradictions(pipeline: Pipeline, given: Mapping[str, Collection[str]]) -> Iterator[tuple[Place, str]]:
+    """`given`: the keys that the file has in each table, as some must not be said at all."""
+    query, sinks = pipeline.query, _sinks(pipeline)
+    if bool(query.windows) == bool(query.rolling):
+        yield ("query",), "[query] must have either windows or rolling, and not both"
+    if query.rolling:
+        for key in {"emit", "empty"}.intersection(given["query"]):
+            yield ("query", key), f"{key} must be left out with rolling: features come once an event"
+    yield from _places("source", pipeline.source, SOURCES[pipeline.source.format])
+    for name, sink in sinks.items():
+        yield from _places(name, sink, SINKS[sink.format])
+    yield from _of_stream(pipeline, sinks) if pipeline.streaming else _of_batch(pipeline, sinks, given)
+
+
+def _sinks(pipeline: Pipeline) -> dict[str, Sink]:
+    return {"sink": pipeline.sink} | ({} if pipeline.late is None else {"late": pipeline.late})
+
+
+def _places(name: str, table: Source | Sink, format_: Format) -> Iterator[tuple[Place, str]]:
+    """What a format lacks, or is given without having a use for it."""
+    what = table.format
+    if format_.place and not table.path and not (format_.catalogued and table.table):
+        yield (name,), f"[{name}] lacks {'path or table' if format_.catalogued else 'path'} for {what}"
+    if table.path and not format_.place:
+        yield (name, "path"), f"path must be left out for {what}"
+    if table.table and (table.path or not format_.catalogued):
+        yield (name, "table"), "table must be left out: it is for delta and iceberg, instead of a path"
+    for option in format_.options:
+        if option not in table.options:
+            yield (name, "options"), f"options must have {option!r} for {what}"
+
+
+def _of_stream(pipeline: Pipeline, sinks: Mapping[str, Sink]) -> Iterator[tuple[Place, str]]:
+    source, run = pipeline.source.format, pipeline.run
+    if SOURCES[source].endless and run.trigger.bounded:
+        works = f"'processing_time <duration>' for {source}, which never ends"
+        yield ("run", "trigger"), f"trigger must be {works}; got {run.trigger.word!r}"
+    if SOURCES[source].endless and pipeline.late is not None:
+        why = f"the late output is a query of its own, and {source} gives other events to each"
+        yield ("late",), f"[late] must be left out for {source}: {why}"
+    for name, sink in sinks.items():
+        if sink.overwrite:
+            yield (name, "overwrite"), "overwrite must be left out for a stream, which only adds"
+        if sink.format not in PASSING and not run.checkpoint:
+            what = f"the folder in which a stream to {sink.format} notes how far it has come"
+            yield ("run", "checkpoint"), f"[run] lacks checkpoint, {what}"
+
+
+def _of_batch(
+    pipeline: Pipeline, sinks: Mapping[str, Sink], given: Mapping[str, Collection[str]]
+) -> Iterator[tuple[Place, str]]:
+    source = pipeline.source.format
+    if SOURCES[source].endless:
+        yield ("run", "mode"), f"mode must be 'stream' for {source}, which never ends"
+    for key in {"checkpoint", "trigger"}.intersection(given["run"]):
+        yield ("run", key), f"{key} must be left out when mode is 'batch'"
+    for name, sink in sinks.items():
+        if sink.format == "memory":
+            yield (name, "format"), "format must not be memory when mode is 'batch': nobody could see it"

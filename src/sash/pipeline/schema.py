@@ -1,0 +1,117 @@
+"""What a pipeline file may say: one frozen class for each of its tables, one field for each key.
+
+    [source]      where rows come from              [sink]   where reports go
+    [stream]      their time and keys               [late]   where events go that are in no window
+    [query]       windows, or look-backs            [run]    when, and from which checkpoint on
+    [aggregates]  name = "words"                    [spark]  settings of the session
+
+A field says itself how its value is read, so that a key is declared in one place: its name, its type, how
+it is read and what it is when it is left out. What the classes hold is already understood: windows and
+aggregates, not their words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sash.aggregation.monoid import Monoid
+from sash.pipeline import values
+from sash.pipeline.blame import Blame
+from sash.pipeline.formats import SINKS, SOURCES
+from sash.pipeline.spoken import pattern_of
+from sash.pipeline.trigger import AVAILABLE_NOW, Trigger
+from sash.planner.asked import AUTO, Asked
+from sash.semantics.durations import DurationLike
+from sash.semantics.query import Emit
+from sash.semantics.window import Window
+
+READ, EACH = "read", "each"
+
+
+def by(read: Callable[[Any, str], Any], *, each: Callable[[Any, str], Any] | None = None) -> Any:
+    """The metadata of a field that is read with `read(given, name)`. Where it is a list, `each` reads its
+    elements one by one, so that an error can point at the line of one."""
+    return {READ: read, EACH: each}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    format: str = field(metadata=by(values.one_of(*SOURCES)))
+    path: str = field(metadata=by(values.text), default="")
+    table: str = field(metadata=by(values.text), default="")
+    """Of a catalog, for delta and iceberg."""
+    schema: str = field(metadata=by(values.text), default="")
+    """Columns and types as Spark writes them; of the JSON in `value` for kafka and socket."""
+    select: tuple[str, ...] = field(metadata=by(values.texts), default=())
+    """Expressions of Spark SQL over the columns of the source; all columns as they are when left out."""
+    options: Mapping[str, str] = field(metadata=by(values.options), default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream:
+    time: str = field(metadata=by(values.text))
+    key: tuple[str, ...] = field(metadata=by(values.texts), default=())
+    delay: DurationLike = field(metadata=by(values.length), default=0)
+    allowed_lateness: DurationLike = field(metadata=by(values.length), default=0)
+    order: str = field(metadata=by(values.one_of("event-time", "arrival")), default="event-time")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query:
+    windows: tuple[Window, ...] = field(metadata=by(values.listed, each=values.window), default=())
+    rolling: tuple[DurationLike, ...] = field(metadata=by(values.listed, each=values.lookback), default=())
+    emit: Emit = field(metadata=by(lambda given, _: Emit.parse(given)), default=Emit())
+    empty: bool = field(metadata=by(values.flag), default=False)
+    semantics: str = field(metadata=by(values.engine), default="")
+    parallel: Asked = field(metadata=by(lambda given, name: pattern_of(given, argument=name)), default=AUTO)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sink:
+    format: str = field(metadata=by(values.one_of(*SINKS)))
+    path: str = field(metadata=by(values.text), default="")
+    table: str = field(metadata=by(values.text), default="")
+    overwrite: bool = field(metadata=by(values.flag), default=False)
+    """Whether a batch run takes the place of what is there."""
+    options: Mapping[str, str] = field(metadata=by(values.options), default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    name: str = field(metadata=by(values.text), default="")
+    mode: str = field(metadata=by(values.one_of("stream", "batch")), default="stream")
+    trigger: Trigger = field(metadata=by(Trigger.parse), default=AVAILABLE_NOW)
+    checkpoint: str = field(metadata=by(values.text), default="")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pipeline:
+    """A pipeline, as a file declares it."""
+
+    file: Path
+    blame: Blame
+    """Where each key stands, for what turns out to be wrong only later."""
+    source: Source
+    stream: Stream
+    query: Query
+    aggregates: Mapping[str, Monoid]
+    sink: Sink
+    late: Sink | None = None
+    run: Run = field(default_factory=Run)
+    spark: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Of the running query: what Spark calls it, and the table of the memory sink."""
+        return self.run.name or values.identifier(self.file.stem)
+
+    @property
+    def streaming(self) -> bool:
+        return self.run.mode == "stream"
+
+    def located(self, path: str) -> str:
+        """A path as Spark should have it: one without a scheme is relative to the folder of the file."""
+        return path if "://" in path else str(self.file.parent.resolve() / path)

@@ -1,0 +1,114 @@
+"""The source of a pipeline as what `sash.stream` takes.
+
+Parquet files of a stream are read in Python (`sash.read_stream_parquet`), which is several times faster
+than Spark's own reader. A schema that is not given is that of the files which are there. Kafka and sockets
+carry bytes: with a schema they are read as JSON, and what is no such JSON has null in every column, so that
+it ends in the late output and not in a window.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sash.errors import ArgumentError, MissingDependency, SashError
+from sash.pipeline.formats import SINKS, SOURCES
+from sash.pipeline.schema import Pipeline, Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_PATTERN = re.compile(r"[*?\[{]")
+_READING = {"csv": {"header": "true", "inferSchema": "true"}}
+"""What a format is read with unless the options say otherwise."""
+
+
+def opened(pipeline: Pipeline, spark: SparkSession) -> Any:
+    """The rows of the source, static or streaming; PipelineError when they cannot be had."""
+    from sash.runtimes.spark.failures import in_one_sentence
+
+    source, at = pipeline.source, pipeline.blame.at
+    with at("source", "format"):
+        _require_connector(spark, source.format, SOURCES[source.format].package)
+    place = ""
+    if source.path:
+        place = pipeline.located(source.path)
+        with at("source", "path"):
+            _require_there(place)
+    try:
+        with in_one_sentence():
+            rows = _rows(source, spark, place, streaming=pipeline.streaming)
+    except SashError as error:
+        raise pipeline.blame.wrong(("source", _blamed(source, error)), str(error)) from error
+    if not source.select:
+        return rows
+    with at("source", "select"), in_one_sentence():
+        return _dataframe(rows).selectExpr(*source.select)
+
+
+def require_sinks(pipeline: Pipeline, spark: SparkSession) -> None:
+    """PipelineError where Spark has no connector for a sink."""
+    for name, sink in (("sink", pipeline.sink), ("late", pipeline.late)):
+        if sink is not None:
+            with pipeline.blame.at(name, "format"):
+                _require_connector(spark, sink.format, SINKS[sink.format].package)
+
+
+def _rows(source: Source, spark: SparkSession, place: str, *, streaming: bool) -> Any:
+    if source.format == "parquet" and streaming:
+        from sash.runtimes.spark.parquet_stream import read_stream_parquet
+
+        return read_stream_parquet(place, schema=source.schema or None, spark=spark, **source.options)
+    options = _READING.get(source.format, {}) | dict(source.options)
+    reader = (spark.readStream if streaming else spark.read).format(source.format).options(**options)
+    if SOURCES[source.format].path:
+        schema = source.schema or spark.read.format(source.format).options(**options).load(place).schema
+        return reader.schema(schema).load(place)
+    if source.table:
+        return reader.table(source.table)
+    rows = reader.load(place) if place else reader.load()
+    return _parsed(rows, source.schema) if source.schema and "value" in rows.columns else rows
+
+
+def _parsed(rows: DataFrame, schema: str) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    event = F.from_json(F.col("value").cast("string"), schema)
+    return rows.select(event.alias("event")).select("event.*")
+
+
+def _blamed(source: Source, error: SashError) -> str:
+    """The key that an error of the reader is about: an option by its name, a type of the schema."""
+    if getattr(error, "argument", None) in source.options:
+        return "options"
+    return "schema" if source.schema else "path"
+
+
+def _dataframe(rows: Any) -> DataFrame:
+    """A stream of parquet files as an ordinary DataFrame, which has expressions."""
+    made: DataFrame = rows if hasattr(rows, "selectExpr") else rows.dataframe()
+    return made
+
+
+def _require_there(place: str) -> None:
+    if "://" not in place and not _PATTERN.search(place) and not Path(place).exists():
+        raise ArgumentError("path", place, "a folder that exists")
+
+
+def _require_connector(spark: Any, name: str, package: str) -> None:
+    """MissingDependency unless Spark has classes for the format."""
+    if not package:
+        return
+    from py4j.protocol import Py4JError
+    from pyspark import __version__ as version
+    from pyspark.errors import PySparkException
+
+    sources = spark._jvm.org.apache.spark.sql.execution.datasources.DataSource
+    try:
+        sources.lookupDataSource(name, spark._jsparkSession.sessionState().conf())
+    except (PySparkException, Py4JError):
+        raise MissingDependency(
+            f"{name} needs the package {package} for Spark {version}, which this session does not have; "
+            f'name it with its version under [spark]: "spark.jars.packages" = "{package}:…"'
+        ) from None

@@ -1,0 +1,69 @@
+"""Aggregates and patterns in words, for files in which there is no Python to write.
+
+>>> aggregate_of("quantile(price, 0.5)", argument="median").columns
+('price',)
+>>> print(pattern_of("WinFarm(PaneFarm(2, 3), replicas=2)"))
+WinFarm(PaneFarm(plq=2, wlq=3), replicas=2)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from sash.aggregation import monoids
+from sash.aggregation.monoid import Monoid
+from sash.errors import ArgumentError
+from sash.operators.patterns.declared import KeyFarm, PaneFarm, WinFarm, WinMapReduce, WinSeq
+from sash.pipeline.calls import Call, call_of, required_fit
+from sash.planner.asked import AUTO, Asked, Auto, require_asked
+
+_AGGREGATES: Mapping[str, Callable[..., Monoid]] = {
+    name: getattr(monoids, name) for name in monoids.__all__
+}
+_PATTERNS: Mapping[str, Callable[..., Any]] = {
+    made.__name__: made for made in (Auto, KeyFarm, PaneFarm, WinFarm, WinMapReduce, WinSeq)
+}
+
+
+def aggregate_of(words: Any, *, argument: str) -> Monoid:
+    """The aggregate that the words say. Columns are words, or texts where their names are unusual."""
+    call = call_of(words, argument=argument)
+    make = _known(call.name, _AGGREGATES, words, argument, "an aggregate")
+    for given in (*call.arguments, *call.options.values()):
+        if isinstance(given, Call):
+            raise ArgumentError(
+                argument, words, "an aggregate of columns", hint=f"'{given.name}(…)' is no column."
+            )
+    required_fit(make, call, argument=argument, words=words)
+    made: Monoid = make(*call.arguments, **call.options)
+    return made
+
+
+def pattern_of(words: Any, *, argument: str = "parallel") -> Asked:
+    """The parallel pattern that the words say; 'auto' leaves it to the planner."""
+    if words == "auto":
+        return AUTO
+    made = _pattern(call_of(words, argument=argument, example="KeyFarm(4)"), words, argument)
+    return require_asked(made)
+
+
+def _pattern(call: Call, words: str, argument: str) -> Any:
+    make = _known(call.name, _PATTERNS, words, argument, "'auto' or a pattern")
+    required_fit(make, call, argument=argument, words=words)
+
+    def built(given: Any) -> Any:
+        return _pattern(given, words, argument) if isinstance(given, Call) else given
+
+    return make(*map(built, call.arguments), **{name: built(one) for name, one in call.options.items()})
+
+
+def _known(
+    name: str, makers: Mapping[str, Callable[..., Any]], words: str, argument: str, what: str
+) -> Callable[..., Any]:
+    if name in makers:
+        return makers[name]
+    close = get_close_matches(name, makers, n=1)
+    hint = f"Did you mean {close[0]!r}?" if close else ""
+    raise ArgumentError(argument, words, f"{what}, one of {', '.join(makers)}", hint=hint)

@@ -1,0 +1,42 @@
+"""When windows are reported, in one sentence: the rules of `emit`, the watermark and the end of the input.
+
+>>> from sash.semantics.query import Query
+>>> from sash.semantics.windows import tumbling
+>>> reported(Query((tumbling(5),), flush=False))
+'reported once, when the watermark (the newest time) has reached its end'
+"""
+
+from __future__ import annotations
+
+from sash.semantics.event import Order
+from sash.semantics.query import Query, When
+
+
+def reported(query: Query) -> str:
+    """When a window of this query is reported, and when again."""
+    parts = [f"{_often(query)}{_closes(query)}"]
+    if query.allowed_lateness.length:
+        parts.append(f"again, with the next revision, for events up to {query.allowed_lateness} later")
+    if query.empty:
+        parts.append("those without events too")
+    if query.flush:
+        parts.append("the end of the input closes the rest")
+    return "; ".join(parts)
+
+
+def _often(query: Query) -> str:
+    match query.emit.when:
+        case When.CLOSE:
+            again = any(window.repeats for window in query.windows)
+            return "reported as its engine does, " if again else "reported once, "
+        case When.CHANGE:
+            return "reported after every batch that changes it, and "
+        case When.EVERY:
+            return f"reported every {query.emit.period} while it changes, and "
+
+
+def _closes(query: Query) -> str:
+    if query.order is Order.ARRIVAL:
+        return "when the event that closes it has arrived"
+    delay = f" − {query.delay}" if query.delay.length else ""
+    return f"when the watermark (the newest time{delay}) has reached its end"

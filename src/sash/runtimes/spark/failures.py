@@ -1,0 +1,63 @@
+"""What Spark says went wrong, in one sentence.
+
+An error of Spark's comes with the plan of the query and the stacks of two languages. Somewhere in it is
+the sentence that helps: our own when Sash raised it in a worker, the innermost cause otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from sash.errors import QueryFailed
+
+_DISK = "the disk, or what may be written of it, is full: {0}"
+_CAUSES = (
+    (re.compile(r"sash\.errors\.\w+: (.+)"), "{0}"),
+    (re.compile(r"(No space left on device|File too large|Disk quota exceeded)"), _DISK),
+    (re.compile(r"JAVA_GATEWAY_EXITED()"), "Java did not start Spark, which needs Java 17 or later"),
+    (re.compile(r"Connection refused[\s\S]*?host: ([^,\]]+), port: (\d+)"), "nothing listens at {0}:{1}"),
+    (re.compile(r"java\.net\.(?:UnknownHost|Connect)Exception: (.+)"), "no connection: {0}"),
+    (re.compile(r"Mkdirs failed to create (?:file:)?(\S+?)(?:/_temporary\S*)? "), "{0} cannot be created"),
+    (re.compile(r"\S+ \((Permission denied)\)"), "{0}"),
+    (re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)+(\S.*)"), "{0}"),
+    (re.compile(r"Caused by: (?:[\w$.]+: )?(.+)(?![\s\S]*Caused by: )"), "{0}"),
+)
+_WRAPPINGS = (
+    re.compile(r"^\s*\[[A-Z_0-9.]+\]\s*"),
+    re.compile(r"^Query \[[^\]]*\] terminated with exception: "),
+    re.compile(r"\s*SQLSTATE: \w+.*"),
+)
+
+
+def in_words(error: BaseException) -> str:
+    """The sentence that helps."""
+    told = f"{error}\n{getattr(error, '_stackTrace', None) or ''}"
+    for pattern, words in _CAUSES:
+        found = pattern.search(told)
+        if found:
+            return _plain(words.format(*found.groups()))
+    return _plain(next((line for line in told.splitlines() if line.strip()), type(error).__name__))
+
+
+@contextmanager
+def in_one_sentence() -> Iterator[None]:
+    """QueryFailed, with the sentence that helps, for whatever Spark raises in the block."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise QueryFailed(in_words(error)) from error
+
+
+def _plain(line: str) -> str:
+    """
+    >>> _plain("[PATH_NOT_FOUND] Path does not exist: file:/no/such. SQLSTATE: 42K03")
+    'Path does not exist: file:/no/such.'
+    """
+    for wrapping in _WRAPPINGS:
+        line = wrapping.sub("", line)
+    return line.strip()

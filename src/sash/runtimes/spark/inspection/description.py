@@ -1,0 +1,112 @@
+"""The query that made a checkpoint, in words: what `fingerprint.describe…` wrote there, read by people.
+
+>>> told = {
+...     "kind": "BoundQuery", "output": "reports", "time": "ts", "key": ["symbol"], "order": "event-time",
+...     "windows": {"time(1 hour, 1 second)": {}}, "delay": "10 seconds", "allowed_lateness": "0",
+...     "emit": "close", "aggregates": {"hi": {"is": "max", "columns": ["price"]}},
+... }
+>>> for line in in_words(told):
+...     print(line)
+windows    time(1 hour, 1 second)
+by key     symbol
+over       ts in event-time order, delay 10 seconds
+computes   hi = max(price)
+says       reports
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+Description: TypeAlias = Mapping[str, Any]
+
+
+def in_words(description: Description) -> list[str]:
+    """One line for each thing that the query is made of."""
+    if description.get("kind") == "join":
+        told = _join(description)
+    elif "windows" in description:
+        told = _windows(description)
+    else:
+        told = _operator(description)
+    return [f"{name:<9}  {words}" for name, words in (*told, ("says", description.get("output", "")))]
+
+
+def _windows(description: Description) -> Iterator[tuple[str, str]]:
+    rolling = description.get("kind") == "BoundRolling"
+    yield "rolling" if rolling else "windows", ", ".join(description["windows"])
+    yield "by key", ", ".join(description["key"]) or "none"
+    lateness = description.get("allowed_lateness", "0")
+    late = "" if lateness.startswith("0") else f", corrected for {lateness} more"
+    early = "" if description.get("emit") == "close" else f", emitted on {description['emit']}"
+    order = f"{description['time']} in {description['order']} order"
+    yield "over", f"{order}, delay {description['delay']}{late}{early}"
+    whole = description.get("computation")
+    calls = (f"{name} = {_call(told)}" for name, told in description["aggregates"].items())
+    yield "computes", f"{whole['is'].lower()} of whole windows" if whole else ", ".join(calls)
+
+
+def _join(description: Description) -> Iterator[tuple[str, str]]:
+    time, key, delay = (description[part] for part in ("time", "key", "delay"))
+    keys = zip(key["left"], key["right"], strict=True)
+    same = "".join(f", left.{left} = right.{right}" for left, right in keys)
+    yield "pairs", f"at most {description['within']} apart{same}"
+    where = description.get("where")
+    if where:
+        yield "where", where if isinstance(where, str) else where.get("function", "a function")
+    yield "over", f"{time['left']} and {time['right']}, delay {delay['left']} and {delay['right']}"
+    yield "finds", f"candidates by {description['candidates']}"
+
+
+def _operator(description: Description) -> Iterator[tuple[str, str]]:
+    kind, size, advance = (description.get(part) for part in ("kind", "size", "advance"))
+    yield "operator", f"{kind}, size {size}, advance {advance}"
+    yield "over", f"{', '.join(description.get('columns', ()))}; delay {description.get('delay')}"
+    yield "computes", ", ".join(description.get("answer", ()))
+
+
+def _call(aggregate: Description) -> str:
+    return f"{aggregate['is']}({', '.join(aggregate['columns'])})"
+
+
+def tells_ticks(description: Description) -> bool | None:
+    """Whether its times are integers of its own unit; None where it does not say which column they are."""
+    time, columns = description.get("time"), description.get("columns", {})
+    if isinstance(time, Mapping):
+        time, columns = time["left"], columns["left"]
+    if time not in columns:
+        return None
+    return not columns[time].startswith("timestamp")
+
+
+def key_schema(description: Description) -> pa.Schema | None:
+    """The columns that make the key; None when they are not said, or of a type that has no plain words."""
+    keys, columns = description.get("key"), description.get("columns", {})
+    if not isinstance(keys, list):
+        return None
+    types = [_type_named(columns[key]) for key in keys]
+    if None in types:
+        return None
+    return pa.schema([pa.field(key, type_) for key, type_ in zip(keys, types, strict=True)])
+
+
+def _type_named(words: str) -> pa.DataType | None:
+    """The Arrow type that calls itself so.
+
+    >>> [str(_type_named(words)) for words in ("timestamp[us, tz=UTC]", "decimal128(10, 2)", "map<a>")]
+    ['timestamp[us, tz=UTC]', 'decimal128(10, 2)', 'None']
+    """
+    zoned = re.fullmatch(r"timestamp\[(\w+), tz=(.+)\]", words)
+    if zoned:
+        return pa.timestamp(zoned[1], zoned[2])
+    decimal = re.fullmatch(r"decimal128\((\d+), (-?\d+)\)", words)
+    if decimal:
+        return pa.decimal128(int(decimal[1]), int(decimal[2]))
+    try:
+        return pa.type_for_alias(words)
+    except ValueError:
+        return None

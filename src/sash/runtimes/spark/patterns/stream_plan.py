@@ -1,0 +1,138 @@
+"""A pattern on a stream, as numbers: how many stateful steps there are, and how many buckets each has.
+
+    WinSeq()                         one step, one bucket
+    KeyFarm(n)                       one step, n buckets of keys
+    WinFarm(n)                       one step, n buckets; a row goes to those whose windows hold it
+    PaneFarm(p, w)                   two steps: p buckets of panes, then w buckets of windows
+    WinMapReduce(m, r)               two steps: rows dealt to m buckets of panes, then r of windows
+    KeyFarm(inner, replicas=a)       the same, a times
+    WinFarm(inner, replicas=a)       the same, with a times as many buckets in each step
+    WinFarm(n, model="agnostic")     one step in the usual buckets of keys; n tasks compute what it triggers
+
+What is late is decided by the first step, event by event. Panes go on when the watermark has passed their
+end: by then no event can reach them, so that the second step never has to correct anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sash.errors import SashError, Unsupported
+from sash.operators.bound import BoundQuery
+from sash.operators.panes import ClockWindow
+from sash.operators.patterns.declared import Farm, PaneFarm, Pattern, WinMapReduce
+from sash.operators.streaming import PanedOperator
+from sash.runtimes.spark.buckets import bucket_ids
+from sash.runtimes.spark.key_hash import require_hashable
+from sash.runtimes.spark.packing import Spread
+from sash.runtimes.spark.patterns.plan import is_agnostic, plan_of, require_possible
+from sash.runtimes.spark.patterns.route import Route
+from sash.runtimes.spark.patterns.spread import ByWindows, RoundRobin
+
+
+@dataclass(frozen=True)
+class StreamPlan:
+    """Of a pattern with active workers."""
+
+    route: Route
+    """Who answers for which windows."""
+    parts: int | None = None
+    """How many buckets of each share of keys fold panes before that; None: there is no such step."""
+    dealt: bool = False
+    """Whether these buckets get their rows round-robin, or by pane."""
+
+    def pane_spread(self, pane: ClockWindow) -> Spread:
+        """Where rows go that are folded to panes first."""
+        assert self.parts is not None
+        if self.dealt:
+            return RoundRobin(self.route.keys, self.parts)
+        return ByWindows(Route(self.route.keys, self.parts), (pane,))
+
+    def spread(self, windows: tuple[ClockWindow, ...]) -> Spread | None:
+        """Where rows, or panes, go to be windowed; None: to the bucket of their key."""
+        return ByWindows(self.route, windows) if self.route.windows > 1 else None
+
+
+def stream_plan_of(pattern: Pattern) -> StreamPlan:
+    """
+    >>> stream_plan_of(PaneFarm(2, 3))
+    StreamPlan(route=Route(keys=1, windows=3), parts=2, dealt=False)
+    """
+    route = plan_of(pattern).route
+    match pattern.held if isinstance(pattern, Farm) else pattern:
+        case PaneFarm(plq=first, wlq=second):
+            return StreamPlan(route, route.windows // second * first)
+        case WinMapReduce(map=first, reduce=second):
+            return StreamPlan(route, route.windows // second * first, dealt=True)
+    return StreamPlan(route)
+
+
+def worker_buckets(count: int, *, partitions: int) -> tuple[int, ...]:
+    """A bucket for each worker, so numbered that Spark spreads them evenly over its partitions."""
+    return bucket_ids(partitions=partitions, each=-(-count // partitions))[:count]
+
+
+def stream_stages_of(pattern: Pattern, keys: str) -> list[str]:
+    """The steps between packing and unpacking, for people."""
+    if is_agnostic(pattern):
+        return [
+            f"owner of each bucket of ({keys}): trigger windows, with events in RocksDB",
+            f"compute windows in {pattern.workers} tasks, round-robin whatever the key",
+        ]
+    plan = stream_plan_of(pattern)
+    shares, windows = plan.route.keys, plan.route.windows
+    stages = []
+    if plan.parts is not None:
+        dealt = "round-robin" if plan.dealt else "by pane"
+        stages = [
+            f"send rows {dealt} to buckets: {shares} shares of ({keys}) × {plan.parts}",
+            "fold panes, with those that are open in RocksDB; tell each when the watermark has passed it",
+        ]
+    what = "rows" if plan.parts is None else "panes"
+    return [
+        *stages,
+        f"send {what} to the buckets whose windows hold them: {shares} shares of ({keys}) × {windows} of "
+        "windows",
+        f"window and fold, with {what} in RocksDB; each bucket answers for its own windows",
+    ]
+
+
+def impossible_on_streams(pattern: Pattern, bound: BoundQuery) -> SashError | None:
+    """Why a streaming DataFrame cannot do this; None when it can."""
+    try:
+        require_possible_on_streams(pattern, bound)
+    except SashError as reason:
+        return reason
+    return None
+
+
+def require_possible_on_streams(pattern: Pattern, bound: BoundQuery) -> None:
+    """Refuses what a streaming DataFrame cannot do, before anything runs."""
+    require_possible(pattern, bound)
+    if is_agnostic(pattern):
+        return
+    plan = stream_plan_of(pattern)
+    if plan.parts is not None or plan.route.windows > 1:
+        require_hashable(bound.schema, bound.keys)
+    if plan.parts is None or PanedOperator.suits(bound):
+        return
+    raise Unsupported(
+        "pattern", str(pattern),
+        "KeyFarm or WinFarm for a stream that corrects itself or tells of empty windows",
+        hint="Panes are handed on once, when they are complete; a correction (allowed_lateness), an early "
+        "report (emit) or an empty window needs to know what was in them.",
+    )  # fmt: skip
+
+
+def require_own_events(pattern: Pattern) -> None:
+    """Refuses workers that share the events of a key, over rows which another stateful step emits."""
+    if is_agnostic(pattern):
+        return
+    plan = stream_plan_of(pattern)
+    if plan.parts is not None or plan.route.windows > 1:
+        raise Unsupported(
+            "pattern", str(pattern),
+            "KeyFarm, WinSeq or WinFarm(…, model='agnostic') over the windows of a stream",
+            hint="Rows of another stateful step are judged by what their bucket knew before; buckets that "
+            "share a key could judge one event differently.",
+        )  # fmt: skip

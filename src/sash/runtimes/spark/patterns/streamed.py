@@ -1,0 +1,115 @@
+"""Patterns on a streaming DataFrame, as stages of Spark.
+
+    by windows      pack ──▶ step: own windows ──▶ unpack
+    two levels      pack ──▶ step: panes ──▶ pack again ──▶ step: own windows ──▶ unpack
+    agnostic        pack ──▶ step: owner triggers ──▶ unpack ──round-robin──▶ compute windows
+
+A step is `transformWithState` with a bucket for each worker. Two steps of one query see the same watermark
+in the same micro-batch, so that nothing waits for another batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from sash.operators.panes import Panes, clock_windows
+from sash.operators.patterns.declared import Pattern
+from sash.operators.streaming import operator_for
+from sash.operators.streaming.pane_level import PaneLevelOperator
+from sash.runtimes.spark.hashed_packing import HashedPacker
+from sash.runtimes.spark.packing import COUNTS, PACKED, PACKED_BUCKET, PAYLOAD
+from sash.runtimes.spark.patterns.agnostic import BATCH, computed
+from sash.runtimes.spark.patterns.own_windows import FarmProcessor
+from sash.runtimes.spark.patterns.owner import OwnerOperator, OwnerProcessor
+from sash.runtimes.spark.patterns.plan import is_agnostic
+from sash.runtimes.spark.patterns.stream_plan import StreamPlan, stream_plan_of, worker_buckets
+from sash.runtimes.spark.processor import WindowProcessor
+from sash.runtimes.spark.stage import Stage
+from sash.runtimes.spark.stateful_step import answers_of, blocks_of, counted
+
+REPORTS = "reports"
+BEFORE = [count for count in COUNTS if count != REPORTS]
+AFTER = [count for count in COUNTS if count not in ("events", "late")]
+"""What is counted by the step that events come to, and by the step that reports come from."""
+
+Packed = Callable[[Stage], DataFrame]
+"""The blocks of a stage's buckets, with their watermark."""
+
+
+def is_chained(pattern: Pattern | None) -> bool:
+    """Whether one stateful step follows another."""
+    return pattern is not None and not is_agnostic(pattern) and stream_plan_of(pattern).parts is not None
+
+
+def farmed(stage: Stage, pattern: Pattern, *, partitions: int, packed: Packed) -> DataFrame:
+    """The reports of `stage`'s query, computed by the workers of a pattern."""
+    stage = replace(stage, pattern=str(pattern))
+    if is_agnostic(pattern):
+        return _handed_out(stage, pattern.workers, packed)
+    plan = stream_plan_of(pattern)
+    if plan.parts is None:
+        stage = window_stage(stage, plan, partitions=partitions)
+        return answers_of(packed(stage), window_processor(stage, plan))
+    return _in_two_steps(stage, plan, partitions, packed)
+
+
+def _handed_out(stage: Stage, workers: int, packed: Packed) -> DataFrame:
+    stage = owner_stage(stage)
+    blocks = blocks_of(packed(stage), OwnerProcessor(stage, workers), tells=BEFORE)
+    batches = blocks.mapInArrow(stage.unpacker, from_arrow_schema(BATCH))
+    reports = computed(batches, stage.bound, workers=workers)
+    return counted(reports, stage.output, {REPORTS: F.count(F.lit(1))})
+
+
+def _in_two_steps(stage: Stage, plan: StreamPlan, partitions: int, packed: Packed) -> DataFrame:
+    first = pane_stage(stage, plan, partitions=partitions)
+    second = over_panes(stage, plan, partitions=partitions)
+    panes = blocks_of(packed(first), WindowProcessor(first), tells=BEFORE)
+    again = HashedPacker(first.unpacker, second.bound.keys, len(second.buckets), second.packer)
+    sent = panes.mapInArrow(again, PACKED).select(PACKED_BUCKET, PAYLOAD)
+    blocks = blocks_of(sent, window_processor(second, plan), tells=AFTER)
+    return blocks.mapInArrow(second.unpacker, from_arrow_schema(second.schema))
+
+
+def owner_stage(stage: Stage) -> Stage:
+    """The step of the owners of agnostic workers."""
+    return replace(stage, operator=OwnerOperator, answers=BATCH)
+
+
+def window_stage(stage: Stage, plan: StreamPlan, *, partitions: int) -> Stage:
+    """The step that answers for windows."""
+    buckets = worker_buckets(plan.route.workers, partitions=partitions)
+    return replace(stage, buckets=buckets, spread=plan.spread(clock_windows(stage.bound)))
+
+
+def pane_stage(stage: Stage, plan: StreamPlan, *, partitions: int) -> Stage:
+    """The step that folds panes."""
+    panes = Panes.of(stage.bound)
+    assert panes is not None  # others are refused
+    assert plan.parts is not None
+    buckets = worker_buckets(plan.route.keys * plan.parts, partitions=partitions)
+    return replace(
+        stage,
+        buckets=buckets,
+        operator=PaneLevelOperator,
+        answers=panes.folded.schema,
+        spread=plan.pane_spread(panes.window),
+    )
+
+
+def over_panes(stage: Stage, plan: StreamPlan, *, partitions: int) -> Stage:
+    """The step after that one."""
+    panes = Panes.of(stage.bound)
+    assert panes is not None
+    folded = panes.folded
+    stage = replace(stage, bound=folded, operator=operator_for(folded), derived=True)
+    return window_stage(stage, plan, partitions=partitions)
+
+
+def window_processor(stage: Stage, plan: StreamPlan) -> WindowProcessor:
+    return FarmProcessor(stage, plan.route) if plan.route.windows > 1 else WindowProcessor(stage)

@@ -1,0 +1,77 @@
+"""Every block of Python in the documentation runs, and prints what the page shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import Block, Page, difference
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("how-to", "concepts")
+PAGES = [
+    Page(path)
+    for path in (
+        ROOT / "README.md",
+        *sorted((ROOT / "docs").glob("*.md")),
+        *(path for folder in FOLDERS for path in sorted((ROOT / "docs" / folder).glob("*.md"))),
+    )
+]
+PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+@pytest.fixture
+def folder(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """An empty folder to run a page in: for Python, and for Spark, whose relative paths are its JVM's own.
+
+    Pages that call `sash.session()` get the tests' own Spark, with its settings put back afterwards.
+    """
+    monkeypatch.chdir(tmp_path)
+    if not request.getfixturevalue("page").needs_spark:
+        yield
+        return
+    spark = request.getfixturevalue("spark")
+    hadoop = spark._jvm.org.apache.hadoop.fs
+    files = hadoop.FileSystem.getLocal(spark._jsc.hadoopConfiguration())
+    before, partitions = files.getWorkingDirectory(), spark.conf.get(PARTITIONS)
+    files.setWorkingDirectory(hadoop.Path(str(tmp_path)))
+    yield
+    files.setWorkingDirectory(before)
+    spark.conf.set(PARTITIONS, partitions)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=pytest.mark.spark if page.needs_spark else ()) for page in PAGES],
+    ids=lambda page: page.path.relative_to(ROOT).as_posix(),
+)
+@pytest.mark.usefixtures("folder")
+def test_the_python_of_a_page_runs_and_prints_what_the_page_shows(page: Page) -> None:
+    different = []
+    for block, printed in page.run():
+        found = difference(block, printed)
+        if found is not None:
+            different.append(f"{page.path}:{block.line}\n{found}")
+    assert not different, "\n".join(different)
+
+
+def test_only_a_missing_kafka_broker_keeps_a_block_from_being_run() -> None:
+    reasons = {block.not_run for page in PAGES for block in page.blocks}
+    assert reasons <= {None, "Kafka"}
+
+
+def test_output_that_differs_from_what_a_page_shows_is_told() -> None:
+    block = Block("print(1)", 0, "2\n", None)
+    assert difference(block, "1\n") is not None
+    assert difference(block, "2  \n") is None
+
+
+def test_a_block_that_is_not_run_must_know_its_names(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("<!-- not run: Kafka -->\n```python\nwrite(records)\n```\n")
+    with pytest.raises(AssertionError, match="nobody has said what"):
+        list(Page(page).run())

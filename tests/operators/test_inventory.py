@@ -1,0 +1,117 @@
+"""What is told of a saved operator is what the operator holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sash
+from sash.aggregation.stores.values import seal
+from sash.errors import CorruptValue
+from sash.operators import Aggregate, Input
+from sash.operators.inventory import inventory
+from sash.operators.joins.operator import JoinOperator
+from sash.operators.stateful.streaming import BoundOperator, OperatorOnStream
+from sash.operators.streaming import PanedOperator, WindowOperator
+from sash.semantics.durations import Duration, Unit
+from sash.semantics.expression import Side
+
+SCHEMA = pa.schema([("t", pa.int64()), ("k", pa.string()), ("x", pa.int64())])
+KEYS = pa.schema([SCHEMA.field("k")])
+rows = st.lists(
+    st.tuples(st.integers(0, 50), st.sampled_from(["a", "b", None]), st.integers(0, 9)), max_size=12
+)
+batches = st.lists(rows, max_size=4)
+
+
+def table(some: list[tuple[Any, ...]]) -> pa.Table:
+    columns = list(zip(*some, strict=True)) or [[], [], []]
+    return pa.table(
+        [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
+    )
+
+
+def stream() -> Any:
+    return sash.stream(SCHEMA.empty_table(), time="t", key="k", delay=10)
+
+
+def saved_after(operator: Any, arrived: list[Any]) -> tuple[bytes, dict[int, bytes]]:
+    """Header and chunks after some batches, saved after each."""
+    header, chunks = b"", dict[int, bytes]()
+    for number, batch in enumerate(arrived):
+        operator.attach(chunks)
+        operator.insert(batch, np.arange(batch.num_rows))
+        operator.advance(10 * number)
+        saved = operator.save()
+        header = saved.header
+        chunks |= saved.written
+        for gone in saved.dropped:
+            chunks.pop(gone, None)
+    return header, chunks
+
+
+@settings(deadline=None, max_examples=30)
+@given(batches.filter(len))
+def test_oracle_an_operator_of_events_is_told_with_its_keys(arrived: list[Any]) -> None:
+    bound = stream().window(sash.count(3), sash.session(5)).agg(n=sash.count()).bound
+    operator = WindowOperator(bound)
+    header, chunks = saved_after(operator, [table(batch) for batch in arrived])
+    found = inventory(header, chunks.items())
+    assert (found.holds, found.chunks) == ("events", len(chunks))
+    assert found.keys == len(operator.keyring)
+    assert found.rows >= (0 if operator.held is None else len(operator.held))
+    assert found.watermark == 10 * (len(arrived) - 1)
+    assert found.bytes == len(header) + sum(map(len, chunks.values()))
+
+
+@settings(deadline=None, max_examples=30)
+@given(batches.filter(len))
+def test_oracle_an_operator_of_panes_is_told_with_the_keys_of_its_chunks(arrived: list[Any]) -> None:
+    bound = stream().window(sash.sliding(20, every=5)).agg(n=sash.count(), s=sash.sum("x")).bound
+    operator = PanedOperator(bound)
+    header, chunks = saved_after(operator, [table(batch) for batch in arrived])
+    found = inventory(header, chunks.items(), keys=KEYS)
+    again = PanedOperator.load(bound, header, chunks)
+    assert found.holds == "panes"
+    assert found.keys == len(again.keyring) if chunks else found.keys is None
+    assert found.rows >= len(again.loose.rows)
+    assert inventory(header, chunks.items()).keys is None  # types that are not known are not guessed
+
+
+def test_the_rows_of_both_sides_of_a_join_are_counted() -> None:
+    asked = stream().join(stream(), within=5)
+    operator = JoinOperator(asked.bound)
+    for side in Side:
+        operator.insert(side, table([(7, "a", 1), (9, None, 2)]), np.arange(2))
+    saved = operator.save()
+    found = inventory(saved.header, saved.written.items(), keys=KEYS)
+    assert (found.holds, found.rows, found.chunks, found.keys) == ("rows of both sides", 4, 2, None)
+    assert found.watermark is None
+
+
+def test_the_tuples_of_a_stateful_operator_are_counted() -> None:
+    counts = Aggregate(advance=5, size=10, inputs=Input(SCHEMA, time="t"), keys="k", n=sash.count())
+    operator = OperatorOnStream(BoundOperator(counts, Duration(0, Unit.TICKS)))
+    header, chunks = saved_after(operator, [table([(7, "a", 1), (9, "b", 2), (9, "b", 2)])])
+    found = inventory(header, chunks.items())
+    assert (found.holds, found.rows, found.keys) == ("tuples", 3, None)
+
+
+def test_what_was_not_written_by_an_operator_is_refused() -> None:
+    with pytest.raises(CorruptValue, match="the header of an operator cannot be read"):
+        inventory(b"something else that is long enough", ())
+    with pytest.raises(CorruptValue, match="the header of an operator cannot be read"):
+        inventory(seal(b"header of a cake", b"{}"), ())
+
+
+def test_a_damaged_chunk_is_refused_by_name() -> None:
+    operator = PanedOperator(stream().window(sash.tumbling(20)).agg(n=sash.count()).bound)
+    header, chunks = saved_after(operator, [table([(7, "a", 1)])])
+    damaged = {number: data[:-1] + b"?" for number, data in chunks.items()}
+    with pytest.raises(CorruptValue, match="damaged"):
+        inventory(header, damaged.items(), keys=KEYS)

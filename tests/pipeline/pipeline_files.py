@@ -1,0 +1,62 @@
+"""Pipeline files for tests: one that is right, and how to change a few words of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from typer.testing import CliRunner, Result
+
+from sash.cli.main import app
+
+PIPELINE = """\
+[source]
+format = "parquet"
+path = "events"
+
+[stream]
+time = "ts"
+key = "who"
+delay = "5 seconds"
+
+[query]
+windows = [
+    "tumbling 10 seconds as ten",
+    "count 3 as three",
+]
+
+[aggregates]
+n = "count()"
+total = "sum(x)"
+
+[sink]
+format = "parquet"
+path = "reports"
+
+[run]
+checkpoint = "checkpoint"
+"""
+
+
+def written(folder: Path, *changes: tuple[str, str]) -> Path:
+    """The file, after each change from words that stand in it once to others."""
+    text = PIPELINE
+    for before, after in changes:
+        assert text.count(before) == 1, before
+        text = text.replace(before, after)
+    file = folder / "pipeline.toml"
+    file.write_text(text)
+    return file
+
+
+def told(command: str, file: Path, *options: str) -> Result:
+    return CliRunner().invoke(app, [command, str(file), *options])
+
+
+def refused(command: str, file: Path) -> str:
+    """The one sentence that a command ends with."""
+    answer = told(command, file)
+    assert answer.exit_code == 2, answer.output
+    lines = answer.output.splitlines()
+    assert lines[-1].startswith("error: "), answer.output
+    assert "Traceback" not in answer.output
+    return lines[-1].removeprefix("error: ")

@@ -1,0 +1,261 @@
+"""`sash run`, `explain` and `check` on Spark: what is written, resumed and refused."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+
+import sash
+from tests.cli.interrupting import interrupted_when
+from tests.pipeline.pipeline_files import PIPELINE, refused, told, written
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+START = 1_767_609_000
+"""In seconds: 2026-01-05 10:30 UTC, a multiple of ten."""
+
+
+def events(seconds: list[float], *, first: int = 0) -> pa.Table:
+    """Two keys in turn, and a number for each event."""
+    return pa.table(
+        {
+            "ts": pa.array([int(1e6 * (START + second)) for second in seconds], pa.timestamp("us", "UTC")),
+            "who": ["ab"[number % 2] for number in range(len(seconds))],
+            "x": list(range(first, first + len(seconds))),
+        }
+    )
+
+
+FIRST, SECOND = events([0, 1, 2, 9, 12, 14, 26, 27]), events([28, 29, 31, 44, 45, 5, 58], first=100)
+TOO_LATE = 105
+"""The x of the event at 5 seconds: the watermark of the first run is at 22."""
+
+
+def put(folder: Path, name: str, table: pa.Table) -> None:
+    (folder / "events").mkdir(exist_ok=True)
+    pq.write_table(table, folder / "events" / name)
+
+
+def rows_of(folder: Path, spark: SparkSession) -> list[dict[str, Any]]:
+    """What Spark finds in the parquet files that a stream has finished, without an order."""
+    return sorted(spark.read.parquet(str(folder)).toArrow().to_pylist(), key=repr)
+
+
+def windows_of(table: pa.Table) -> list[dict[str, Any]]:
+    """What the pipeline says of a stream that has come so far: its end closes nothing."""
+    query = (
+        sash.stream(table, time="ts", key="who", delay="5 seconds")
+        .window(sash.tumbling("10 seconds").named("ten"), sash.count(3).named("three"), flush=False)
+        .agg(n=sash.count(), total=sash.sum("x"))
+    )
+    return sorted(query.collect().to_pylist(), key=repr)
+
+
+LATE = ("[run]", '[late]\nformat = "parquet"\npath = "late"\n\n[run]')
+
+
+def test_differential_a_run_goes_on_from_its_checkpoint_and_writes_nothing_twice(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    """
+    seconds      0         10        20        30        40        50
+    first run    0 1 2  9  │ 12 14   │  26 27                            watermark 22
+    second run       5!    │         │  28 29  │ 31    │ 44 45   │ 58    watermark 53; 5 is late
+    """
+    file = written(tmp_path)
+    put(tmp_path, "0.parquet", FIRST)
+    answer = told("run", file)
+    assert answer.exit_code == 0, answer.output
+    assert "8 events" in answer.output
+    assert "run it again to go on from checkpoint" in answer.output
+    before = rows_of(tmp_path / "reports", spark)
+    assert before == windows_of(FIRST)
+
+    put(tmp_path, "1.parquet", SECOND)
+    answer = told("run", file)
+    assert "7 events" in answer.output
+    assert "1 late" in answer.output
+    on_time = SECOND.filter(pa.compute.not_equal(SECOND["x"], TOO_LATE))
+    after = rows_of(tmp_path / "reports", spark)
+    assert after == windows_of(pa.concat_tables([FIRST, on_time]))
+    assert [row for row in before if row not in after] == []
+
+    assert "0 events" in told("run", file).output
+    assert rows_of(tmp_path / "reports", spark) == after
+
+    other = written(tmp_path, ("tumbling 10 seconds", "tumbling 20 seconds"))
+    put(tmp_path, "2.parquet", events([60]))
+    assert "this checkpoint was made by a different query: windows.ten" in refused("run", other)
+
+
+def test_a_batch_run_takes_a_csv_file_whole_and_writes_flat_columns(tmp_path: Path) -> None:
+    file = written(
+        tmp_path,
+        ('"parquet"\npath = "events"', '"csv"\npath = "events"\nselect = ["ts", "who", "2 * x AS x"]'),
+        ('"parquet"\npath = "reports"', '"csv"\npath = "reports"\noptions = { header = true }'),
+        ('    "count 3 as three",\n', ""),
+        ('checkpoint = "checkpoint"', 'mode = "batch"'),
+    )
+    (tmp_path / "events").mkdir()
+    pa_csv.write_csv(FIRST, tmp_path / "events" / "0.csv")
+    assert told("run", file).exit_code == 0
+    rows = [
+        row for part in (tmp_path / "reports").glob("*.csv") for row in pa_csv.read_csv(part).to_pylist()
+    ]
+    assert {tuple(row) for row in rows} == {
+        ("who", "window_id", "window_start", "window_end", "n", "total")
+    }
+    assert sum(row["n"] for row in rows) == FIRST.num_rows
+    assert sum(row["total"] for row in rows) == 2 * sum(FIRST["x"].to_pylist())
+    assert "already exists" in refused("run", file)
+
+
+def test_check_says_what_would_come_out_and_runs_nothing(tmp_path: Path) -> None:
+    put(tmp_path, "0.parquet", FIRST)
+    said = told("check", written(tmp_path, LATE)).output
+    assert "nothing is wrong; it would write parquet reports with the columns who string, window" in said
+    assert "total int64" in said
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["events", "pipeline.toml"]
+
+
+def test_explain_prints_the_plan(tmp_path: Path) -> None:
+    put(tmp_path, "0.parquet", FIRST)
+    semantics = ("windows = [", 'semantics = "spark_structured"\nwindows = [')
+    file = written(tmp_path, semantics, ('    "count 3 as three",\n', ""))
+    assert "read the files of each batch with pyarrow" in told("explain", file).output
+    assert '"stages"' in told("explain", file, "--json").stdout
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "blamed", "message"),
+    [
+        ('time = "ts"', 'time = "tss"', "time", "Did you mean 'ts'?"),
+        ('time = "ts"', 'time = "who"', "time", "a timestamp or an integer column"),
+        ('key = "who"', 'key = ["who", "whom"]', "key", "Did you mean 'who'?"),
+        ('delay = "5 seconds"', "delay = 5", "delay", "in the same unit as windows"),
+        ('"count 3 as three"', '"delta y 5 every 2 as three"', '"delta', "one of the columns"),
+        ('total = "sum(x)"', 'total = "sum(y)"', "total", "one of the columns ['ts', 'who', 'x']"),
+        ('total = "sum(x)"', 'total = "sum(who)"', "total", "sum"),
+        ('total = "sum(x)"', 'who = "sum(x)"', "who = \"sum", "a name that no other output column has"),
+        ('path = "events"', 'path = "evnts"', "path", "a folder that exists"),
+        ('path = "events"', 'path = "events"\nschema = "x bigintt"', "schema", 'data type "BIGINTT"'),
+        ('path = "events"', 'path = "events"\nselect = "y"', "select", "`y` cannot be resolved"),
+        ('path = "events"', 'path = "events"\noptions = { maxFiles = 1 }', "options", "'maxFileAge'?"),
+    ],
+)  # fmt: skip
+def test_what_the_source_does_not_have_is_refused_at_its_line(
+    tmp_path: Path, before: str, after: str, blamed: str, message: str
+) -> None:
+    put(tmp_path, "0.parquet", FIRST)
+    file = written(tmp_path, (before, after))
+    text = file.read_text()
+    said = refused("check", file)
+    assert said.startswith(f"{file}, line {text[: text.index(blamed)].count(chr(10)) + 1}: "), said
+    assert message in said
+
+
+@pytest.mark.parametrize(
+    ("format_", "package"),
+    [("kafka", "spark-sql-kafka"), ("delta", "delta-spark"), ("iceberg", "iceberg-spark-runtime")],
+)
+@pytest.mark.parametrize("end", ["events", "reports"])
+def test_a_connector_that_is_missing_is_named_with_its_package(
+    tmp_path: Path, end: str, format_: str, package: str
+) -> None:
+    put(tmp_path, "0.parquet", FIRST)
+    options = 'options = { kafka.bootstrap.servers = "x", topic = "y", subscribe = "y" }'
+    place = options if format_ == "kafka" else f'path = "{end}"'
+    said = refused("run", written(tmp_path, (f'"parquet"\npath = "{end}"', f'"{format_}"\n{place}')))
+    assert f"{format_} needs the package" in said
+    assert package in said
+    assert '"spark.jars.packages"' in said
+
+
+SOCKET = (
+    '"parquet"\npath = "events"',
+    '"socket"\nschema = "ts timestamp, who string, x bigint"\noptions = {{ host = "{0}", port = 9 }}',
+)
+EVERY_SECOND = ("[run]\n", '[run]\ntrigger = "processing_time 1 second"\n')
+
+
+@pytest.mark.parametrize(
+    ("host", "message"),
+    [("127.0.0.1", "nothing listens at 127.0.0.1:9"), ("no.such.host.invalid", "no.such.host.invalid")],
+)
+def test_a_socket_that_refuses_is_one_sentence(tmp_path: Path, host: str, message: str) -> None:
+    file = written(tmp_path, (SOCKET[0], SOCKET[1].format(host)), EVERY_SECOND)
+    assert message in refused("run", file)
+
+
+@contextmanager
+def nothing_may_grow_beyond(size: int, spark: SparkSession) -> Iterator[None]:
+    """What a full disk is to the JVM: files that cannot be written on."""
+    jvm: Any = spark._jvm
+    process = int(jvm.java.lang.ProcessHandle.current().pid())
+    soft, hard = resource.prlimit(process, resource.RLIMIT_FSIZE)
+    resource.prlimit(process, resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.prlimit(process, resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_is_one_sentence(tmp_path: Path, spark: SparkSession) -> None:
+    many = 200_000
+    times = pa.array(range(START * 10**6, (START + many) * 10**6, 10**6), pa.timestamp("us", "UTC"))
+    put(tmp_path, "0.parquet", pa.table({"ts": times, "who": ["a"] * many, "x": range(many)}))
+    file = written(
+        tmp_path,
+        (PIPELINE[PIPELINE.index("windows") : PIPELINE.index("[aggregates]")], 'rolling = "1 second"\n'),
+    )
+    with nothing_may_grow_beyond(50_000, spark):
+        assert "the disk, or what may be written of it, is full" in refused("run", file)
+
+
+def test_a_stream_without_an_end_is_stopped_by_an_interrupt(tmp_path: Path, spark: SparkSession) -> None:
+    put(tmp_path, "0.parquet", FIRST)
+    file = written(tmp_path, EVERY_SECOND)
+    with interrupted_when((tmp_path / "checkpoint" / "reports" / "commits" / "1").exists):
+        answer = told("run", file)
+    assert answer.exit_code == 0, answer.output
+    assert "8 events" in answer.output
+    assert "stopped: run it again to go on from checkpoint" in answer.output
+    assert rows_of(tmp_path / "reports", spark) == windows_of(FIRST)
+
+
+def test_a_run_in_memory_is_shown_at_its_end(tmp_path: Path) -> None:
+    put(tmp_path, "0.parquet", FIRST)
+    file = written(
+        tmp_path,
+        ('"parquet"\npath = "reports"', '"memory"'),
+        ('checkpoint = "checkpoint"', 'name = "shown"'),
+    )
+    answer = told("run", file)
+    assert "shown: 8 events" in answer.output
+    assert answer.output.count("{ten,") == len([row for row in windows_of(FIRST) if "ten" in repr(row)])
+
+
+def test_without_java_there_is_one_sentence(tmp_path: Path) -> None:
+    put(tmp_path, "0.parquet", FIRST)
+    environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
+    command = [sys.executable, "-m", "sash", "run", str(written(tmp_path))]
+    ended = subprocess.run(
+        command, env=environment | {"PATH": str(tmp_path)}, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("error: Spark needs Java 17 or later and `java` was not found")
+    assert ended.stderr.count("\n") == 1

@@ -1,0 +1,119 @@
+"""A pattern on a stream without Spark's engine: packers, stateful steps and workers, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sash.operators.bound import BoundQuery
+from sash.operators.patterns.declared import Pattern
+from sash.runtimes.spark.clock import Clock
+from sash.runtimes.spark.hashed_packing import HashedPacker
+from sash.runtimes.spark.packing import COUNTS, NEWEST_AT, PACKED_BUCKET, PAYLOAD
+from sash.runtimes.spark.patterns.agnostic import WORKER, BatchWorker
+from sash.runtimes.spark.patterns.owner import OwnerProcessor
+from sash.runtimes.spark.patterns.plan import is_agnostic
+from sash.runtimes.spark.patterns.stream_plan import stream_plan_of, worker_buckets
+from sash.runtimes.spark.patterns.streamed import (
+    AFTER,
+    BEFORE,
+    over_panes,
+    owner_stage,
+    pane_stage,
+    window_processor,
+    window_stage,
+)
+from sash.runtimes.spark.processor import WindowProcessor
+from sash.runtimes.spark.stage import Stage
+from sash.runtimes.spark.state import WORKSHOP
+from tests.runtimes.micro_batches import MicroBatches
+
+PARTITIONS = 2
+
+
+class DryStep:
+    """One stateful step, the packer before it, and what it counts."""
+
+    def __init__(self, processor: WindowProcessor, tells: Iterable[str]) -> None:
+        self.stage, self.engine, self.tells = processor.stage, MicroBatches(processor), tells
+        self.buckets: set[int] = set()
+        """Those that rows were sent to."""
+
+    def packed(self, rows: Any, batches: Iterable[pa.RecordBatch]) -> list[pa.RecordBatch]:
+        stage = self.stage
+        return list(HashedPacker(rows, stage.bound.keys, len(stage.buckets), stage.packer)(batches))
+
+    def answered(
+        self, watermark: int, packed: Iterable[pa.RecordBatch], counts: dict[str, int]
+    ) -> pa.Table:
+        payloads: dict[int, list[bytes]] = {}
+        for batch in packed:
+            for bucket, payload in zip(batch[PACKED_BUCKET], batch[PAYLOAD], strict=True):
+                payloads.setdefault(bucket.as_py(), []).append(payload.as_py())
+        self.buckets |= payloads.keys()
+        rows = self.engine.batch(watermark, payloads)
+        for count in self.tells:
+            counts[count] += sum(row[count] for row in rows)
+        return pa.table({PAYLOAD: pa.array([row[PAYLOAD] for row in rows], pa.binary())})
+
+
+class DryFarm:
+    """As `DryStream`, under a pattern."""
+
+    def __init__(self, bound: BoundQuery, pattern: Pattern, *, forgetful: bool = True) -> None:
+        clock = Clock.of(ticks=pa.types.is_integer(bound.time_type))
+        keys = worker_buckets(3, partitions=PARTITIONS) if bound.keys else (0,)
+        stage = Stage.of(bound, "reports", buckets=keys, clock=clock, derived=False)
+        stage = replace(stage, pattern=str(pattern))
+        self.workers: BatchWorker | None = None
+        self.used: set[int] = set()
+        """The agnostic workers that were handed a window."""
+        if is_agnostic(pattern):
+            self.workers = BatchWorker(bound)
+            self.steps = [DryStep(OwnerProcessor(owner_stage(stage), pattern.workers), BEFORE)]
+        else:
+            plan = stream_plan_of(pattern)
+            last = window_stage if plan.parts is None else over_panes
+            second = window_processor(last(stage, plan, partitions=PARTITIONS), plan)
+            self.steps = [DryStep(second, COUNTS if plan.parts is None else AFTER)]
+            if plan.parts is not None:
+                first = WindowProcessor(pane_stage(stage, plan, partitions=PARTITIONS))
+                self.steps.insert(0, DryStep(first, BEFORE))
+        self.delay = int(clock.spark_delay(bound.query.delay.length).split()[0])
+        self.forgetful = forgetful
+        self.newest = self.watermark = 0
+        self.counts = dict.fromkeys(COUNTS, 0)
+
+    def run(self, batches: Sequence[pa.Table]) -> list[dict[str, Any]]:
+        """All batches, and one without data for what the last watermark closes."""
+        rows = [row for batch in (*batches, None) for row in self.batch(batch)]
+        if self.workers is not None:
+            self.counts["reports"] = len(rows)
+        return rows
+
+    def batch(self, table: pa.Table | None) -> list[dict[str, Any]]:
+        """The rows that come out of one micro-batch."""
+        if self.forgetful:
+            WORKSHOP.clear()
+        self.watermark = max(self.watermark, self.newest - self.delay)
+        first = self.steps[0]
+        given = [] if table is None else table.select(first.stage.columns).combine_chunks().to_batches()
+        packed = first.packed(iter, given)
+        for batch in packed:
+            self.newest = max(self.newest, pc.max(batch[NEWEST_AT].cast(pa.int64())).as_py() // 1000)
+        for step, following in zip(self.steps, [*self.steps[1:], None], strict=True):
+            blocks = step.answered(self.watermark, packed, self.counts).to_batches()
+            if following is not None:
+                packed = following.packed(step.stage.unpacker, blocks)
+        return [row for rows in self._unpacked(step.stage.unpacker(blocks)) for row in rows.to_pylist()]
+
+    def _unpacked(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        if self.workers is None:
+            return rows
+        batches = list(rows)
+        self.used.update(worker for batch in batches for worker in batch[WORKER].to_pylist())
+        return self.workers(batches)

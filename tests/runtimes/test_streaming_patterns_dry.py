@@ -1,0 +1,291 @@
+"""Patterns on streams, in process: any stream in any micro-batches under any pattern, by the reference."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sash
+from sash.aggregation import monoids
+from sash.errors import DifferentQuery, SashError, Unsupported
+from sash.operators.applied import Apply
+from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
+from sash.operators.patterns.allowed import refusal
+from sash.operators.patterns.declared import KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce, WinSeq
+from sash.operators.streaming import PanedOperator, WindowOperator
+from sash.operators.streaming.pane_level import PaneLevelOperator
+from sash.runtimes.spark.buckets import partition_of
+from sash.runtimes.spark.packing import COUNTS
+from sash.runtimes.spark.patterns.stream_plan import (
+    impossible_on_streams,
+    require_own_events,
+    require_possible_on_streams,
+    worker_buckets,
+)
+from sash.semantics import windows
+from sash.semantics.durations import Duration, Unit
+from sash.semantics.query import Emit, Query, When
+from sash.semantics.reference import Arrival, Batch, evaluate
+from sash.semantics.window import Window
+from tests.runtimes.dry_farm import DryFarm
+from tests.runtimes.tables import table_of
+from tests.runtimes.test_paned_operator import bind, clock_windows
+from tests.runtimes.test_spark_streaming_dry import (
+    AGGREGATES,
+    TYPES,
+    bound_query,
+    cut,
+    expected,
+    observed,
+    queries,
+)
+
+degree = st.integers(1, 6)
+small = st.integers(1, 3)
+split: st.SearchStrategy[Any] = st.one_of(
+    st.builds(PaneFarm, degree, degree), st.builds(WinMapReduce, degree, degree)
+)
+two_levels: st.SearchStrategy[Pattern] = st.one_of(
+    split,
+    st.builds(lambda held, n: KeyFarm(held, replicas=n), split, small),
+    st.builds(lambda held, n: WinFarm(held, replicas=n), split, small),
+)
+one_level: st.SearchStrategy[Pattern] = st.one_of(
+    st.just(WinSeq()), st.builds(KeyFarm, degree), st.builds(WinFarm, degree)
+)
+no_windows_shared = st.one_of(
+    st.just(WinSeq()), st.builds(KeyFarm, degree),
+    st.builds(lambda n: WinFarm(n, model="agnostic"), degree),
+)  # fmt: skip
+
+
+def tables(batches: list[list[Arrival]]) -> list[pa.Table]:
+    return [table_of(batch, TYPES) for batch in batches]
+
+
+@settings(max_examples=80, deadline=None)
+@given(query=queries(), batches=cut(), chosen=no_windows_shared, forgetful=st.booleans())
+def test_oracle_any_window_can_be_farmed_out_by_key_or_to_agnostic_workers(
+    query: Query, batches: list[list[Arrival]], chosen: Pattern, forgetful: bool
+) -> None:
+    outcome = evaluate(query, [Batch(tuple(batch)) for batch in batches])
+    dry = DryFarm(bound_query(query), chosen, forgetful=forgetful)
+    assert observed(dry.run(tables(batches)), query) == expected(outcome, query)
+    assert dry.counts["events"] == sum(map(len, batches))
+    assert (dry.counts["reports"], dry.counts["late"]) == (len(outcome.reports), len(outcome.late))
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    asked=st.lists(clock_windows, min_size=1, max_size=2), batches=cut(), n=degree,
+    delay=st.sampled_from([0, 4, 30]), lateness=st.sampled_from([0, 3, 20]),
+    emit=st.sampled_from([Emit(), Emit(When.CHANGE), Emit(When.EVERY, Duration(5, Unit.TICKS))]),
+    forgetful=st.booleans(),
+)  # fmt: skip
+def test_oracle_workers_of_a_window_farm_answer_for_their_own_windows_and_count_each_event_once(
+    asked: list[Window], batches: list[list[Arrival]], n: int, delay: int, lateness: int, emit: Emit,
+    forgetful: bool,
+) -> None:  # fmt: skip
+    named = tuple(window.named(f"w{number}") for number, window in enumerate(asked))
+    query = Query(
+        named, AGGREGATES, delay=Duration(delay, Unit.TICKS), emit=emit, flush=False,
+        allowed_lateness=Duration(lateness, Unit.TICKS),
+    )  # fmt: skip
+    outcome = evaluate(query, [Batch(tuple(batch)) for batch in batches])
+    dry = DryFarm(bound_query(query), WinFarm(n), forgetful=forgetful)
+    assert dry.steps[-1].stage.operator is WindowOperator
+    assert observed(dry.run(tables(batches)), query) == expected(outcome, query)
+    assert dry.counts["events"] == sum(map(len, batches))
+    assert (dry.counts["reports"], dry.counts["late"]) == (len(outcome.reports), len(outcome.late))
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    asked=st.lists(clock_windows, min_size=1, max_size=2), batches=cut(), delay=st.sampled_from([0, 4, 30]),
+    chosen=st.one_of(one_level, two_levels), forgetful=st.booleans(), keyed=st.booleans(),
+)  # fmt: skip
+def test_oracle_panes_under_every_pattern_answer_as_the_reference_does(
+    asked: list[Window], batches: list[list[Arrival]], delay: int, chosen: Pattern, forgetful: bool,
+    keyed: bool,
+) -> None:  # fmt: skip
+    bound = bind(*asked, delay=delay)
+    if not keyed:
+        bound = replace(bound, keys=())
+        batches = [[replace(arrival, key=None) for arrival in batch] for batch in batches]
+    outcome = evaluate(replace(bound.query, flush=False), [Batch(tuple(batch)) for batch in batches])
+    dry = DryFarm(bound, chosen, forgetful=forgetful)
+    assert dry.steps[-1].stage.operator is PanedOperator
+    rows = dry.run(tables(batches))
+    several = len(bound.query.windows) > 1
+    shown = [
+        (row.get("k"), row["window"].get("name") if several else "", row["window"]["id"],
+         row["window"]["start"], row["window"]["end"], *(row[name] for name in bound.aggregates))
+        for row in rows
+    ]  # fmt: skip
+    said = [
+        (r.key, r.window if several else "", r.id, r.start, r.end, *r.values.values())
+        for r in outcome.reports
+    ]
+    assert sorted(shown, key=repr) == sorted(said, key=repr)
+    assert dry.counts["events"] == sum(map(len, batches))
+    assert (dry.counts["reports"], dry.counts["late"]) == (len(outcome.reports), len(outcome.late))
+
+
+def one_key(times: range) -> list[pa.Table]:
+    events = [Arrival(time, "a", {"e": time, "x": 1}) for time in times]
+    return tables([events[start : start + 25] for start in range(0, len(events), 25)])
+
+
+@pytest.mark.parametrize(
+    ("chosen", "used"),
+    [
+        (WinFarm(4), [4]),
+        (PaneFarm(3, 2), [3, 2]),
+        (WinMapReduce(3, 2), [3, 2]),
+        (KeyFarm(WinMapReduce(2, 2), replicas=3), [2, 2]),
+        (WinFarm(PaneFarm(2, 1), replicas=2), [4, 2]),
+        (KeyFarm(4), [1]),
+    ],
+    ids=str,
+)
+def test_one_key_keeps_all_workers_busy_except_those_of_a_key_farm(
+    chosen: Pattern, used: list[int]
+) -> None:
+    dry = DryFarm(bind(windows.time(10, 5)), chosen)
+    dry.run(one_key(range(100)))
+    assert [len(step.buckets) for step in dry.steps] == used
+
+
+def test_windows_that_close_one_by_one_go_to_one_agnostic_worker_after_the_other() -> None:
+    schema = pa.schema([("held", pa.list_(pa.int64()))])
+    query = Query((windows.tumbling(5),), flush=False)
+    bound = BoundWhole(
+        query, table_of([], TYPES).schema, "t", ("k",),
+        Apply(lambda events: {"held": events["e"].to_pylist()}, schema),
+    )  # fmt: skip
+    dry = DryFarm(bound, WinFarm(3, model="agnostic"))
+    rows = dry.run(tables([[Arrival(time, "a", {"e": time, "x": 1})] for time in range(0, 40, 5)]))
+    assert [row["held"] for row in rows] == [[time] for time in range(0, 35, 5)]
+    assert dry.used == {0, 1, 2}
+
+
+def test_a_hot_key_is_dealt_out_evenly_before_its_panes_are_folded() -> None:
+    dry = DryFarm(bind(windows.tumbling(50)), WinMapReduce(2, 1))
+    first = dry.steps[0]
+    packed = first.packed(iter, one_key(range(25))[0].select(first.stage.columns).to_batches())
+    sizes = {
+        bucket.as_py(): len(payload.as_py()) for bucket, payload in zip(*packed[0].columns[:2], strict=True)
+    }
+    assert len(sizes) == 2
+    assert max(sizes.values()) < 1.1 * min(sizes.values())
+
+
+def test_workers_are_spread_evenly_over_sparks_partitions() -> None:
+    for workers in range(1, 9):
+        placed = [partition_of(bucket, 4) for bucket in worker_buckets(workers, partitions=4)]
+        assert [placed.count(partition) for partition in range(4)] == [
+            (workers + 3 - partition) // 4 for partition in range(4)
+        ]
+
+
+def test_panes_are_told_once_when_the_watermark_has_passed_them() -> None:
+    #  t        0    5    10        pane = gcd(10, 5)
+    #           |----|----|
+    #  panes        ^    ^          told at 5 and at 10, each as an event at its last instant
+    bound = bind(windows.time(10, 5))
+    operator = PaneLevelOperator.load(bound, None, {})
+    rows = table_of([Arrival(time, "a", {"e": 0, "x": 1}) for time in (1, 3, 7)], TYPES)
+    operator.insert(rows.select(bound.columns), pa.array([0, 1, 2]).to_numpy())
+    assert operator.wakes_at() == 5
+    told = [operator.advance(watermark).reports for watermark in (4, 5, 6, 20)]
+    assert [table["t"].to_pylist() for table in told] == [[], [4], [], [9]]
+    assert operator.wakes_at() is None
+
+
+# What is refused
+
+
+ROLLING = BoundRolling(
+    Query((windows.slide_by_tuple(5, 1).named("five"),), {"n": monoids.count()}, flush=False),
+    table_of([], TYPES).schema, "t", ("k",),
+)  # fmt: skip
+
+
+def late(window: Window, **changes: Any) -> BoundQuery:
+    return (
+        bind(window) if not changes else replace(bind(window), query=replace(bind(window).query, **changes))
+    )
+
+
+@pytest.mark.parametrize(
+    ("chosen", "bound", "says"),
+    [
+        (WinFarm(2), late(windows.count(3)), "tell that from the row alone"),
+        (WinFarm(2), late(windows.session(3)), "tell that from the row alone"),
+        (WinFarm(2), late(windows.tumbling(3), empty=True), "cannot tell where a key begins"),
+        (PaneFarm(2, 2), late(windows.count(3)), "over time or cumulate windows"),
+        (
+            PaneFarm(2, 1),
+            late(windows.tumbling(3), allowed_lateness=Duration(3, Unit.TICKS)),
+            "handed on once, when they are complete",
+        ),
+        (WinMapReduce(2, 1), late(windows.tumbling(3), emit=Emit(When.CHANGE)), "KeyFarm or WinFarm"),
+        (PaneFarm(2, 1), late(windows.tumbling(3), empty=True), "tells of empty windows"),
+        (
+            PaneFarm(2, 1),
+            bound_query(Query((windows.tumbling(3),), AGGREGATES)),
+            "not declared commutative",
+        ),
+        (WinFarm(2, model="agnostic"), ROLLING, "KeyFarm for rolling features"),
+        (WinFarm(2), ROLLING, "tell that from the row alone"),
+    ],
+)
+def test_what_a_stream_cannot_do_is_refused_with_the_reason(
+    chosen: Pattern, bound: BoundQuery, says: str
+) -> None:
+    with pytest.raises(SashError, match=says):
+        require_possible_on_streams(chosen, bound)
+    assert impossible_on_streams(chosen, bound) is not None
+
+
+@pytest.mark.parametrize("chosen", [WinFarm(2), PaneFarm(1, 1), WinMapReduce(1, 1)], ids=str)
+def test_workers_that_share_a_key_are_refused_over_rows_of_another_stateful_step(chosen: Pattern) -> None:
+    with pytest.raises(Unsupported, match="could judge one event differently"):
+        require_own_events(chosen)
+    for own in (WinSeq(), KeyFarm(3), WinFarm(2, model="agnostic")):
+        require_own_events(own)
+
+
+def test_a_key_that_workers_cannot_hash_is_refused_before_anything_runs() -> None:
+    schema = pa.schema([("t", pa.int64()), ("k", pa.large_string())])
+    bound = BoundQuery(
+        Query((windows.tumbling(3),), {"n": monoids.count()}, flush=False), schema, "t", ("k",)
+    )
+    for chosen in (WinFarm(2), WinMapReduce(1, 1)):
+        with pytest.raises(Unsupported, match="key must be a column of numbers, words"):
+            require_possible_on_streams(chosen, bound)
+    require_possible_on_streams(KeyFarm(2), bound)
+
+
+def test_state_that_another_pattern_left_is_refused_by_name() -> None:
+    bound = bind(windows.tumbling(10))
+    before, after = (DryFarm(bound, chosen).steps[0] for chosen in (WinFarm(2), KeyFarm(2)))
+    given = one_key(range(25))[0].select(before.stage.columns).to_batches()
+    before.answered(0, before.packed(iter, given), dict.fromkeys(COUNTS, 0))
+    for kind in ("value_states", "map_states"):
+        for name, state in getattr(before.engine.handle, kind).items():
+            getattr(after.engine.handle, kind)[name].state = state.state
+    with pytest.raises(DifferentQuery, match=r"pattern was 'WinFarm\(2\)' and is 'KeyFarm\(2\)'"):
+        after.answered(0, after.packed(iter, given), dict.fromkeys(COUNTS, 0))
+
+
+def test_what_the_algebra_forbids_is_forbidden_on_streams_too() -> None:
+    bound = bound_query(Query((windows.slide_by_tuple(3, 1),), AGGREGATES, flush=False))
+    reason = refusal(sash.WinFarm(2), bound)
+    assert reason is not None
+    assert "'agnostic'" in str(reason)
