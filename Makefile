@@ -32,7 +32,7 @@ demo: $(READY) java  ## stream a made-up market through windows on Spark, half a
 	$(BIN)/sash demo
 
 test: $(READY) java redis chromium  ## run all tests but the long soak tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 soak: $(READY) java redis  ## run the long tests
 	$(BIN)/python -m pytest -m soak

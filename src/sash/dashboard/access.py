@@ -82,11 +82,11 @@ class Guard:
 
     def _given(self, scope: Scope) -> str | None:
         """The token of the address or, without one there, of the cookie."""
-        asked = parse_qs(scope["query_string"].decode("latin-1")).get("token")
+        asked: list[str] | None = parse_qs(scope["query_string"].decode("latin-1")).get("token")
         if asked:
             return asked[0]
         cookies = SimpleCookie(Headers(scope=scope).get("cookie", ""))
-        return cookies[COOKIE].value if COOKIE in cookies else None
+        return str(cookies[COOKIE].value) if COOKIE in cookies else None
 
     def _knows(self, given: str | None) -> bool:
         assert self._token is not None

@@ -1,8 +1,8 @@
 """Pipelines that are declared in a TOML file: source, stream, query, aggregates, sink.
 
-read(path)              the file, checked as far as it can be without data; errors name the line
-bound(pipeline, …)      its query, bound to the columns of its source; nothing runs
-started(…), finished(…) its streaming queries, from the checkpoint on
+`reading.read` checks a file as far as it can be without data, `binding.bound` binds its query to the
+columns of its source, `running.run_stream` and `run_batch` run it: from its checkpoint on, or all at once.
+What is wrong is told with the line that is to blame.
 """
 
 from sash.pipeline.reading import read
