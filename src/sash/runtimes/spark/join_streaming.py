@@ -46,6 +46,7 @@ from sash.runtimes.spark.stage import Stage
 from sash.runtimes.spark.state import Bucket
 from sash.runtimes.spark.stateful_step import answers_of
 from sash.runtimes.spark.upstream import NEWEST, NEWEST_TICK, Upstream
+from sash.runtimes.spark.worker import settle
 from sash.semantics.expression import Side
 
 IS_RIGHT, ORIGINAL = "right", "__sash_original"
@@ -100,6 +101,7 @@ class JoinPacker:
     spread: Spread
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
         task = TaskContext.get()
         arrived = 0 if task is None else task.partitionId() << 40
         for table in gathered(batches):

@@ -32,6 +32,7 @@ from sash.runtimes.spark.elastic.home import Home
 from sash.runtimes.spark.packing import ANSWER, ANSWERED, COUNTS, PACKED_BUCKET, PAYLOAD, block, rows_of
 from sash.runtimes.spark.processor import Heard
 from sash.runtimes.spark.stage import Stage
+from sash.runtimes.spark.worker import settle
 
 TASK, BEGAN, ENDED, BUSY = "task", "began", "ended", "busy"
 NO_TASK = -1
@@ -73,6 +74,7 @@ class Step:
     """Names the run of the query: its stage is the same in all epochs, but comes anew with each."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
         task = TaskContext.get()
         return self.of_task(0 if task is None else task.partitionId(), batches)
 

@@ -25,6 +25,7 @@ from sash.operators.ranges import Ranges, RepeatedRanges
 from sash.operators.values import Values, values_over
 from sash.runtimes.spark.bucket import BucketQuery
 from sash.runtimes.spark.columns import BUCKET
+from sash.runtimes.spark.worker import settle
 from sash.semantics.window import Window
 
 WORKER, WINDOW, KEYS, RANGES, ROWS = "worker", "window", "keys", "ranges", "rows"
@@ -109,6 +110,7 @@ class BatchWorker:
     bound: BoundQuery
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
         for batch in batches:
             for given in range(batch.num_rows):
                 parts = {name: batch.column(name)[given] for name in batch.schema.names}
