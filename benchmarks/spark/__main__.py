@@ -20,7 +20,7 @@ COMPARISONS: dict[str, tuple[Callable[..., list[Table]], int]] = {
     "tumbling": (streaming.tumbling, 5_000_000),
     "rolling": (streaming.rolling, 5_000_000),
     "many-keys": (streaming.many_keys, 1_000_000),
-    "trickle": (streaming.trickle, 15_000),
+    "trickle": (streaming.trickle, 9_000),
 }
 
 

@@ -106,12 +106,14 @@ def rolling(spark: SparkSession, folder: Path, *, rows: int, rounds: int) -> lis
 
 
 def trickle(spark: SparkSession, folder: Path, *, rows: int, rounds: int) -> list[Table]:
-    """100 rows a micro-batch: what is left is what a micro-batch costs."""
+    """100 rows a micro-batch: what is left is what a micro-batch costs.
+
+    In short turns and many of them: Java goes on compiling for some hundred micro-batches of each."""
     batches = rows // 100
     path = written(folder / "all", events(rows, 20, batches), files=batches)
     window = sash.tumbling("10 seconds")
     best = {"sash": float("inf"), "native": float("inf")}
-    for _ in range(rounds):
+    for _ in range(3 * rounds):
         ours = drain(_windows(stream(spark, path, files=1), window))
         native = drain(_native(stream(spark, path, files=1), "10 seconds", None))
         best["sash"] = min(best["sash"], median_batch(ours, last=batches // 3))
