@@ -19,7 +19,7 @@ from sash.runtimes.spark.requirements import PROVIDER, ROCKSDB, SEVERAL_STATEFUL
 from tests.runtimes.micro_batches import Ran, read_batches, stream_batches, write_batches
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -335,3 +335,69 @@ def test_explain_names_the_stages_of_a_stream(rate: DataFrame, capsys: pytest.Ca
     assert "watermark: a delay of 10 seconds" in text
     assert "2 buckets to 2 partitions" in text
     assert "RocksDB" in text
+
+
+def test_windows_of_an_idle_stream_close_by_the_clock(spark: SparkSession, tmp_path: Path) -> None:
+    now = dt.datetime.now(dt.UTC)
+    rows = [{"ts": now, "symbol": symbol, "price": 1.0, "size": 1} for symbol in ("A", "B", None)]
+    df = stream_batches(spark, [pa.Table.from_pylist(rows, schema=SCHEMA)])
+    stream = sash.stream(df, time="ts", key="symbol", delay="1 second", idle="1 second")
+    counted = stream.window(sash.tumbling("1 second")).agg(n=sash.count()).dataframe()
+    found: list[Row] = []
+    query = (
+        counted.writeStream.foreachBatch(lambda batch, number: found.extend(batch.collect()))
+        .option("checkpointLocation", str(tmp_path))
+        .start()
+    )
+    try:
+        # No event comes after these three, and all of their windows are told nevertheless.
+        while len(found) < 3 and query.isActive:
+            query.awaitTermination(1)
+    finally:
+        query.stop()
+    assert sorted((row.symbol or "", row.n) for row in found) == [("", 1), ("A", 1), ("B", 1)]
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (lambda rate: pa.table({"timestamp": pa.array([OPENING], UTC)}), "bounded"),
+        (lambda rate: rate.selectExpr("value AS timestamp"), "integer times"),
+        (lambda rate: rate.withWatermark("timestamp", "1 minute"), "watermark of its own"),
+    ],
+    ids=["bounded", "integers", "own watermark"],
+)
+def test_time_goes_on_by_the_clock_only_where_there_is_one(rate: DataFrame, data: Any, says: str) -> None:
+    size: Any = 10 if says == "integer times" else "10 seconds"
+
+    def asked() -> None:
+        stream = sash.stream(data(rate), time="timestamp", idle="1 minute")
+        stream.window(sash.tumbling(size)).agg(n=sash.count()).dataframe()
+
+    with pytest.raises(Unsupported, match=says):
+        asked()
+
+
+def test_of_several_sources_the_slowest_decides_what_is_late(spark: SparkSession) -> None:
+    # quick   0 ── 60 ── 120 ── 180       a delay of nothing
+    # slow    0 ── 10 ──  20 ── 130       a delay of 100 s: what quick has passed is not late
+    def source(seconds: list[int], symbol: str, delay: str) -> DataFrame:
+        rows = [{"ts": at(second), "symbol": symbol, "price": 1.0, "size": 1} for second in seconds]
+        batches = [pa.Table.from_pylist([row], schema=SCHEMA) for row in rows]
+        return stream_batches(spark, batches).withWatermark("ts", delay)
+
+    quick, slow = (
+        source([0, 60, 120, 180], "quick", "0 seconds"),
+        source([0, 10, 20, 130], "slow", "100 seconds"),
+    )
+    counted = (
+        sash.stream(quick.unionByName(slow), time="ts", key="symbol")
+        .window(sash.tumbling("10 seconds"))
+        .agg(n=sash.count())
+    )
+    ran = Ran(counted.dataframe())
+    assert ran.counted("late") == 0
+    # The watermark ends at 130 − 100: what lies before it has closed, in both streams.
+    assert sorted((row["symbol"], row["window"]["start"]) for row in ran.rows) == [
+        ("quick", at(0)), ("slow", at(0)), ("slow", at(10)), ("slow", at(20)),
+    ]  # fmt: skip

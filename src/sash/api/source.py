@@ -11,6 +11,7 @@ from sash.operators.bound import BoundQuery
 from sash.planner.asked import Asked
 from sash.planner.plan import Plan
 from sash.runtimes.local.source import LocalSource
+from sash.semantics.durations import Duration
 
 
 class Source(Protocol):
@@ -27,6 +28,12 @@ class Source(Protocol):
     def dataframe(self, bound: BoundQuery) -> Any: ...
     def late_dataframe(self, bound: BoundQuery) -> Any: ...
     def stages(self, bound: BoundQuery, plan: Plan) -> list[str]: ...
+
+
+class Unbounded(Source, Protocol):
+    """An input that has no end."""
+
+    def idle_after(self, idle: Duration) -> Source: ...
 
 
 def source_of(data: Any) -> Source:

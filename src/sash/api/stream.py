@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
 from sash.api.joining import JoinQuery, joined_streams
 from sash.api.query import WindowQuery
-from sash.api.source import Source, source_of
+from sash.api.source import Source, Unbounded, source_of
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.applied import Apply, Fold, WholeWindow
 from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
@@ -184,6 +184,7 @@ def stream(
     delay: DurationLike = 0,
     allowed_lateness: DurationLike = 0,
     order: str = "event-time",
+    idle: DurationLike | None = None,
 ) -> Stream:
     """A timed stream over a PySpark DataFrame, static or streaming, an Arrow table, or a pandas or polars
     frame.
@@ -193,6 +194,8 @@ def stream(
     delay: how far behind the newest event another may come and still be on time.
     allowed_lateness: how much later than that it may come and still correct what was reported.
     order: "event-time" (by time, then by arrival) or "arrival".
+    idle:  on a streaming DataFrame: when no events come, time goes on by the clock, this far behind it, so
+        that open windows close. Not given, they wait for the next event.
     """
     keys = (key,) if isinstance(key, str) else tuple(key or ())
     for argument, name in (("time", time), *(("key", name) for name in keys)):
@@ -203,10 +206,22 @@ def stream(
     except ValueError:
         raise ArgumentError("order", order, "'event-time' or 'arrival'") from None
     return Stream(
-        source=source_of(data),
+        source=source_of(data) if idle is None else _never_waiting(source_of(data), idle),
         time=time,
         keys=keys,
         delay=durations.not_negative(delay, "delay"),
         allowed_lateness=durations.not_negative(allowed_lateness, "allowed_lateness"),
         order=chosen,
     )
+
+
+def _never_waiting(source: Source, idle: DurationLike) -> Source:
+    length = durations.positive(idle, "idle")
+    if source.bounded:
+        raise Unsupported(
+            "idle",
+            str(length),
+            "left out for bounded data",
+            hint="Its end closes open windows.",
+        )
+    return cast(Unbounded, source).idle_after(length)

@@ -13,6 +13,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from sash.errors import Unsupported
 from sash.runtimes.spark.join_static import StaticJoin
 from sash.runtimes.spark.join_streaming import StreamingJoin
 from sash.runtimes.spark.parquet_stream import FileSource
@@ -26,5 +27,7 @@ def joined(left: Any, right: Any) -> StaticJoin | StreamingJoin:
 
 
 def _rows_of(source: Any) -> DataFrame:
+    if source.idle is not None:
+        raise Unsupported("join", "a stream with idle=…", "given streams without it")
     rows: DataFrame = source.files.dataframe() if isinstance(source, FileSource) else source.df
     return rows

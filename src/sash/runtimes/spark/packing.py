@@ -98,7 +98,7 @@ class Packer:
             rows = table.slice(lo, hi - lo)
             bucket = self.buckets[share[order[lo]]]
             numbers.append(bucket)
-            blocks.append(block(_name(bucket), rows))
+            blocks.append(block_of(bucket, rows))
             newest.append(self.clock.stamp(to_integers(rows[self.time].drop_null())))
         return pa.record_batch(
             [
@@ -135,9 +135,15 @@ def without_nulls(times: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def rows_of(bucket: int, payloads: Iterable[bytes | pa.Buffer], schema: pa.Schema) -> pa.Table:
     """The rows that arrived for a bucket, in order: a shuffle mixes blocks, but not what is in them."""
-    blocks = [opened(_name(bucket), payload, schema) for payload in payloads]
+    every = (opened(_name(bucket), payload, schema) for payload in payloads)
+    blocks = [rows for rows in every if rows.num_rows]
     blocks.sort(key=lambda rows: rows.column(ORDINAL)[0].as_py())
     return pa.Table.from_batches(blocks, schema=schema)
+
+
+def block_of(bucket: int, rows: pa.Table) -> bytes:
+    """Rows on their way to a bucket."""
+    return block(_name(bucket), rows)
 
 
 def blocks_of(answer: pa.Table) -> Iterator[bytes]:

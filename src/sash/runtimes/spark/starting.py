@@ -52,6 +52,8 @@ def start(
         return cast(StreamingQuery, writer.format("parquet").start(fspath(sink)))
     if not isinstance(elastic, Elastic):
         raise ArgumentError("elastic", elastic, "sash.Elastic(min=…, max=…), or left out")
+    if source.idle is not None:
+        raise Unsupported("elastic", "a stream with idle=…", "given streams without it")
     if not isinstance(source.asked, Auto):
         raise Unsupported(
             "elastic", str(source.asked), "left out under a pattern",

@@ -29,6 +29,7 @@ from sash.runtimes.spark import columns as by_position
 from sash.runtimes.spark.buckets import bucket_ids
 from sash.runtimes.spark.clock import Clock
 from sash.runtimes.spark.columns import BUCKET, arrow_schema
+from sash.runtimes.spark.heartbeat import heartbeats
 from sash.runtimes.spark.packing import NEWEST_AT, PACKED, PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.patterns.stream_plan import (
     impossible_on_streams,
@@ -42,6 +43,7 @@ from sash.runtimes.spark.requirements import require_streaming, shuffle_partitio
 from sash.runtimes.spark.stage import Output, Stage
 from sash.runtimes.spark.stateful_step import answers_of
 from sash.runtimes.spark.upstream import NEWEST, NEWEST_TICK, Upstream
+from sash.semantics.durations import Duration
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ class StreamingSource:
     """What keeps the windows of a bucket; None: whatever suits the query."""
     asked: Asked = AUTO
     """Who computes which windows, or the wish that the planner says."""
+    idle: Duration | None = None
+    """How long nothing may come until time goes on by the clock."""
 
     bounded = False
 
@@ -86,10 +90,16 @@ class StreamingSource:
                 require_own_events(asked)
         return replace(self, asked=asked)
 
+    def idle_after(self, idle: Duration) -> StreamingSource:
+        """The same, with windows that close although no more events come."""
+        return replace(self, idle=idle)
+
     def stages(self, bound: BoundQuery, plan: Plan) -> list[str]:
         upstream, partitions = Upstream.of(self.df), shuffle_partitions(self.df.sparkSession)
         delay = f"a delay of {bound.query.delay}"
         kept = f"the stream's own watermark, and {delay}" if upstream.columns else delay
+        if self.idle is not None:
+            kept += f"; {self.idle} behind the clock when nothing comes"
         keys = ", ".join(bound.keys) or "one bucket: no key"
         pack, watermark = (
             f"pack {len(bound.columns)} columns into a block for each bucket",
@@ -122,6 +132,8 @@ class StreamingSource:
     def _windowed(self, bound: BoundQuery, output: Output) -> DataFrame:
         upstream, ticks = Upstream.of(self.df), _ticks(bound)
         upstream.require_about(self.df, bound.time, ticks=ticks)
+        if self.idle is not None:
+            self._require_clock(self.idle, upstream, ticks=ticks)
         # Late events are few, and each is told by its key's bucket, whoever computes the windows.
         pattern = self.plan(bound).pattern if output == "reports" else None
         require_streaming(self.df.sparkSession, chained=upstream.derived or is_chained(pattern))
@@ -137,6 +149,8 @@ class StreamingSource:
 
         def packed(stage: Stage) -> DataFrame:
             blocks = self.packed(stage)
+            if self.idle is not None:
+                blocks = blocks.unionAll(heartbeats(self.df.sparkSession, stage, self.idle))
             if not upstream.columns:
                 name = NEWEST_TICK if ticks else NEWEST
                 blocks = blocks.withColumnRenamed(NEWEST_AT, name)
@@ -146,6 +160,17 @@ class StreamingSource:
         if pattern is not None:
             return farmed(stage, pattern, partitions=partitions, packed=packed)
         return answers_of(packed(stage), WindowProcessor(stage))
+
+    def _require_clock(self, idle: Duration, upstream: Upstream, *, ticks: bool) -> None:
+        if ticks:
+            raise Unsupported(
+                "idle", str(idle), "left out for integer times", hint="No clock tells how fast they go."
+            )
+        if upstream.columns:
+            raise Unsupported(
+                "idle", str(idle), "left out for a stream with a watermark of its own",
+                hint="Say how late events may come with sash.stream(…, delay=…) instead of withWatermark.",
+            )  # fmt: skip
 
     def packed(self, stage: Stage) -> DataFrame:
         """The rows of the stream, a block for each bucket."""
