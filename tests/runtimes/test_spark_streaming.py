@@ -378,6 +378,11 @@ def test_time_goes_on_by_the_clock_only_where_there_is_one(rate: DataFrame, data
         asked()
 
 
+def test_how_long_a_stream_may_be_idle_is_told_by_the_clock(rate: DataFrame) -> None:
+    with pytest.raises(ArgumentError, match="duration of the clock"):
+        sash.stream(rate, time="timestamp", idle=60)
+
+
 def test_of_several_sources_the_slowest_decides_what_is_late(spark: SparkSession) -> None:
     # quick   0 ── 60 ── 120 ── 180       a delay of nothing
     # slow    0 ── 10 ──  20 ── 130       a delay of 100 s: what quick has passed is not late

@@ -20,7 +20,7 @@ from sash.operators.patterns.declared import Pattern
 from sash.planner.asked import AUTO, Asked, Auto, require_asked
 from sash.runtimes import ddl
 from sash.semantics import durations, windows
-from sash.semantics.durations import Duration, DurationLike
+from sash.semantics.durations import Duration, DurationLike, Unit
 from sash.semantics.event import Order, Row
 from sash.semantics.join import Where
 from sash.semantics.predicate import require_callable
@@ -217,6 +217,8 @@ def stream(
 
 def _never_waiting(source: Source, idle: DurationLike) -> Source:
     length = durations.positive(idle, "idle")
+    if length.unit is not Unit.MICROSECONDS:
+        raise ArgumentError("idle", idle, "a duration of the clock, such as '1 minute'")
     if source.bounded:
         raise Unsupported(
             "idle",

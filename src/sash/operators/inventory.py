@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from sash.aggregation.stores.values import unseal
 from sash.errors import CorruptValue
+from sash.operators.arrow_streams import table_of
 from sash.operators.joins import operator as join
 from sash.operators.stateful import streaming as tuples
 from sash.operators.streaming import paned, past, saving
@@ -53,7 +54,7 @@ class _Form:
 
 
 def _stream(payload: memoryview, keys: pa.Schema | None) -> pa.Table:
-    return saving.table_of(payload)
+    return table_of(payload)
 
 
 def _batch(payload: memoryview, keys: pa.Schema | None) -> pa.Table:
@@ -105,7 +106,7 @@ def _facts(form: _Form, payload: memoryview) -> tuple[dict[str, Any], int | None
     if form.header != saving.HEADER:
         return json.loads(bytes(payload)), None
     facts, slots, *_ = saving.parts_of(payload)
-    return json.loads(facts), saving.table_of(slots).num_rows
+    return json.loads(facts), table_of(slots).num_rows
 
 
 def _watermark(facts: dict[str, Any]) -> int | None:

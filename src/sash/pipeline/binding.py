@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from sash.aggregation import monoids
 from sash.api.query import WindowQuery
 from sash.api.stream import Stream, Windowed, stream
 from sash.errors import ArgumentError
+from sash.pipeline import schema
 from sash.pipeline.positions import Place
 from sash.pipeline.schema import Pipeline
 from sash.pipeline.sources import opened, require_sinks
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
 
 _PROBE = "__sash_probe"
 """An aggregate that fits every input, to bind what stands before the aggregates."""
-_KEYS = {"stream": ("time", "key", "delay", "allowed_lateness", "order"), "query": ("emit", "empty")}
+_KEYS = {"stream": [key.name for key in fields(schema.Stream)], "query": ["emit", "empty"]}
+"""Arguments of the API that are keys of these tables."""
 
 
 def bound(pipeline: Pipeline, spark: SparkSession) -> WindowQuery:
@@ -38,6 +41,7 @@ def bound(pipeline: Pipeline, spark: SparkSession) -> WindowQuery:
             delay=said.delay,
             allowed_lateness=said.allowed_lateness,
             order=said.order,
+            idle=said.idle,
         )
         windowed = _windowed(pipeline, timed)
         windowed.agg(**{_PROBE: monoids.count()})

@@ -85,7 +85,10 @@ def _started(pipeline: Pipeline, query: WindowQuery) -> Iterator[StreamingQuery]
 def _awaited(
     running: list[StreamingQuery], read: Callable[[], Reading], *, title: str, stop: Event
 ) -> bool:
-    """False once all have ended, True when they were told to stop; raises what one has failed of."""
+    """False once all have ended, True when they were told to stop; QueryFailed when one has failed, which
+    ends the others too."""
+    from sash.runtimes.spark.failures import require_well
+
     latest = Reading(None)
     with shown(title, lambda: latest, after=0.0, keep=True):
         while any(one.isActive for one in running):
@@ -93,15 +96,7 @@ def _awaited(
                 return True
             # Read here and shown there: what is counted has one reader.
             latest = read()
-            _require_well(running)
+            require_well(running)
         latest = Reading(1.0, latest.words)
-    _require_well(running)
+    require_well(running)
     return False
-
-
-def _require_well(running: list[StreamingQuery]) -> None:
-    """One that has failed ends the others too."""
-    for one in running:
-        error = one.exception()
-        if error is not None:
-            raise error

@@ -113,6 +113,11 @@ class Facts:
     the query forbids it, or because few events share a pane."""
 
     @property
+    def overlap(self) -> float:
+        """How many windows of one kind hold an event, at most."""
+        return max((cut.overlap for cut in self.cuts), default=1.0)
+
+    @property
     def decomposable(self) -> bool:
         """Whether windows are folds of panes."""
         return self.whole is None and all(cut.panes is not None for cut in self.cuts)

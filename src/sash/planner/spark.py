@@ -13,20 +13,12 @@ one task gets most of them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
-from sash.operators.patterns.declared import (
-    Farm,
-    PaneFarm,
-    Pattern,
-    WinFarm,
-    WinMapReduce,
-    WinSeq,
-)
+from sash.operators.patterns.declared import Farm, PaneFarm, Pattern, WinFarm, WinMapReduce, window_workers
 from sash.planner.constants import ProcessCosts, SparkCosts
 from sash.planner.facts import Facts
-from sash.planner.process import process_steps
-from sash.planner.steps import Step, total
+from sash.planner.on_spark import SparkEstimate
+from sash.planner.steps import Step
 
 
 def spark_steps(
@@ -36,12 +28,7 @@ def spark_steps(
     return list(_Estimate(facts, costs, process).steps(pattern))
 
 
-@dataclass(frozen=True)
-class _Estimate:
-    facts: Facts
-    costs: SparkCosts
-    process: ProcessCosts
-
+class _Estimate(SparkEstimate):
     def steps(self, pattern: Pattern | None) -> Iterator[Step]:
         inner = pattern.held if isinstance(pattern, Farm) else pattern
         if pattern is None:
@@ -55,77 +42,49 @@ class _Estimate:
 
     def _buckets(self) -> Iterator[Step]:
         yield Step("two stages", 2 * self.costs.stage)
-        yield self._per_row("scan and shuffle rows", self.costs.scan + self.costs.shuffle, self._even)
-        yield self._per_row("sort by bucket", self.costs.group, self._hottest)
-        yield Step("compute windows", self._computing(), self._hottest)
+        yield self._per_row("scan and shuffle rows", self.costs.scan + self.costs.shuffle, self.even)
+        yield self._per_row("sort by bucket", self.costs.group, self.hottest)
+        yield Step("compute windows", self.computing(), self.hottest)
 
     def _panes(self, pattern: Pattern, inner: PaneFarm | WinMapReduce) -> Iterator[Step]:
         yield Step("two stages", 2 * self.costs.stage)
         if isinstance(inner, WinMapReduce):
             yield Step("one stage more", self.costs.stage)
-            yield self._per_row("deal rows", self.costs.shuffle, self._even)
+            yield self._per_row("deal rows", self.costs.shuffle, self.even)
         each = self.costs.scan + self.costs.python + self.costs.fold
-        yield self._per_row("scan and fold panes where rows lie", each, self._even)
-        by_windows = self._window_shares(pattern, inner)
+        yield self._per_row("scan and fold panes where rows lie", each, self.even)
+        by_windows = window_workers(pattern)
         # A task folds its own rows: a pane whose events lie in several partitions comes from each of them.
         panes = sum(cut.panes or 0.0 for cut in self.facts.cuts)
         panes = min(float(self.facts.events.rows), panes * self.facts.cores)
-        sent = panes * self._copies(by_windows)
-        share = self._even if by_windows > 1 else self._busiest_by_panes(panes)
+        sent = panes * self.copies(by_windows)
+        share = self.even if by_windows > 1 else self._busiest_by_panes(panes)
         cost = self.costs.route + self.costs.shuffle + self.costs.python
         yield Step("shuffle panes", sent * cost, share)
-        yield Step("compute windows", self._computing(sent), share)
+        yield Step("compute windows", self.computing(sent), share)
 
     def _rows_to_windows(self, pattern: Pattern) -> Iterator[Step]:
-        by_windows = self._window_shares(pattern, None)
-        share = self._even if by_windows > 1 else self._hottest
+        by_windows = window_workers(pattern)
+        share = self.even if by_windows > 1 else self.hottest
         yield Step("two stages", 2 * self.costs.stage)
         each = self.costs.scan + self.costs.python + self.costs.route
-        yield self._per_row("scan and route rows", each, self._even)
-        travelling = self._copies(by_windows) * (self.costs.shuffle + self.costs.python)
+        yield self._per_row("scan and route rows", each, self.even)
+        travelling = self.copies(by_windows) * (self.costs.shuffle + self.costs.python)
         yield self._per_row("shuffle rows", travelling, share)
-        yield Step("compute windows", self._computing(), share)
+        yield Step("compute windows", self.computing(), share)
 
     def _agnostic(self, workers: int) -> Iterator[Step]:
         yield Step("three stages", 3 * self.costs.stage)
-        yield self._per_row("scan and shuffle rows", self.costs.scan + self.costs.shuffle, self._even)
-        yield self._per_row("sort by bucket", self.costs.group, self._hottest)
+        yield self._per_row("scan and shuffle rows", self.costs.scan + self.costs.shuffle, self.even)
+        yield self._per_row("sort by bucket", self.costs.group, self.hottest)
         # Batches of windows are blobs of columns, which travel more cheaply than rows.
-        yield self._per_row("hand windows out", self.costs.shuffle / 4, self._hottest)
-        yield Step("compute windows", self._computing(), max(1 / workers, self._even))
+        yield self._per_row("hand windows out", self.block, self.hottest)
+        yield Step("compute windows", self.computing(), max(1 / workers, self.even))
 
     def _per_row(self, what: str, cost: float, share: float) -> Step:
         return Step(what, self.facts.events.rows * cost, share)
 
-    def _computing(self, rows: float | None = None) -> float:
-        """What all windows cost one task, once it has their events, or so many panes of them."""
-        events = self.facts.events
-        given = self.facts if rows is None else replace(self.facts, events=replace(events, rows=int(rows)))
-        return 1e9 * total(process_steps(WinSeq(), given, self.process))
-
-    @property
-    def _even(self) -> float:
-        return 1 / self.facts.cores
-
-    @property
-    def _hottest(self) -> float:
-        return min(1.0, max(self._even, self.facts.events.hottest))
-
     def _busiest_by_panes(self, panes: float) -> float:
         """Where events are folded, a hot key has no more panes than any other key that is never idle."""
         folded = panes < self.facts.events.rows / 2
-        return max(self._even, 1 / self.facts.events.keys) if folded else self._hottest
-
-    def _window_shares(self, pattern: Pattern, inner: PaneFarm | WinMapReduce | None) -> int:
-        copies = pattern.degree if isinstance(pattern, WinFarm) else 1
-        match inner:
-            case PaneFarm():
-                copies *= inner.wlq
-            case WinMapReduce():
-                copies *= inner.reduce
-        return copies
-
-    def _copies(self, by_windows: int) -> float:
-        """To how many workers a row goes."""
-        overlap = max((cut.overlap for cut in self.facts.cuts), default=1.0)
-        return min(float(by_windows), max(1.0, overlap))
+        return max(self.even, 1 / self.facts.events.keys) if folded else self.hottest

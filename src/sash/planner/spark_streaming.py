@@ -12,13 +12,21 @@ window takes, and that every step costs something in every micro-batch.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
-from sash.operators.patterns.declared import Farm, KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce, WinSeq
+from sash.operators.patterns.declared import (
+    Farm,
+    KeyFarm,
+    PaneFarm,
+    Pattern,
+    WinFarm,
+    WinMapReduce,
+    WinSeq,
+    window_workers,
+)
 from sash.planner.constants import ProcessCosts, SparkCosts
 from sash.planner.facts import Facts
-from sash.planner.process import process_steps
-from sash.planner.steps import Step, total
+from sash.planner.on_spark import SparkEstimate
+from sash.planner.steps import Step
 
 BATCH = 250_000
 """Events of a micro-batch, where nobody says how often one begins."""
@@ -31,40 +39,31 @@ def stream_steps(
     return list(_Estimate(facts, costs, process).steps(pattern))
 
 
-@dataclass(frozen=True)
-class _Estimate:
-    facts: Facts
-    costs: SparkCosts
-    process: ProcessCosts
-
+class _Estimate(SparkEstimate):
     def steps(self, pattern: Pattern | None) -> Iterator[Step]:
         rows = float(self.facts.events.rows)
         inner = pattern.held if isinstance(pattern, Farm) else pattern
         two = isinstance(inner, PaneFarm | WinMapReduce)
         agnostic = isinstance(pattern, WinFarm) and pattern.model == "agnostic"
         stages = 2 + (two or agnostic)
+        # Panes are sent to their windows later, and an owner has all events of its keys.
+        copies = 1.0 if two or agnostic else self.copies(window_workers(pattern))
         yield Step("schedule micro-batches", -(-rows // BATCH) * stages * self.costs.stage)
-        yield Step("scan and pack rows", rows * (self.costs.scan + self.costs.python), self._even)
-        yield Step("shuffle blocks", rows * self._copies(pattern, inner) * self._block, self._even)
+        yield Step("scan and pack rows", rows * (self.costs.scan + self.costs.python), self.even)
+        yield Step("shuffle blocks", rows * copies * self.block, self.even)
         if agnostic:
             assert pattern is not None
-            yield Step("hold events", rows * self.costs.fold, self._hottest)
-            yield Step("hand windows out", rows * self._block, self._hottest)
-            yield Step("compute windows", self._computing(rows), max(1 / pattern.workers, self._even))
+            yield Step("hold events", rows * self.costs.fold, self.hottest)
+            yield Step("hand windows out", rows * self.block, self.hottest)
+            yield Step("compute windows", self.computing(rows), max(1 / pattern.workers, self.even))
         elif two:
-            yield Step("fold panes", rows * self.costs.fold, self._even)
-            yield Step("shuffle panes", self._panes * self._block, self._even)
-            yield Step("compute windows", self._computing(self._panes), self._share(pattern, inner))
+            yield Step("fold panes", rows * self.costs.fold, self.even)
+            yield Step("shuffle panes", self._panes * self.block, self.even)
+            yield Step("compute windows", self.computing(self._panes), self._share(pattern))
         else:
-            held = rows * self._copies(pattern, inner)
-            share = self._share(pattern, inner)
-            yield Step("hold events", held * self.costs.fold, share)
-            yield Step("compute windows", self._computing(self._panes if self._paned else rows), share)
-
-    @property
-    def _block(self) -> float:
-        """A row inside of a block on its way to another task."""
-        return self.costs.shuffle / 4
+            share = self._share(pattern)
+            yield Step("hold events", rows * copies * self.costs.fold, share)
+            yield Step("compute windows", self.computing(self._panes if self._paned else rows), share)
 
     @property
     def _paned(self) -> bool:
@@ -77,40 +76,10 @@ class _Estimate:
         panes = sum(cut.panes or 0.0 for cut in self.facts.cuts)
         return min(float(self.facts.events.rows), panes)
 
-    @property
-    def _overlap(self) -> float:
-        return max(cut.overlap for cut in self.facts.cuts)
-
-    @property
-    def _even(self) -> float:
-        return 1 / self.facts.cores
-
-    @property
-    def _hottest(self) -> float:
-        return min(1.0, max(self._even, self.facts.events.hottest))
-
-    def _share(self, pattern: Pattern | None, inner: Pattern | None) -> float:
+    def _share(self, pattern: Pattern | None) -> float:
         """Of the busiest bucket."""
-        match inner:
-            case PaneFarm(wlq=windows) | WinMapReduce(reduce=windows):
-                pass
-            case _:
-                windows = 1
-        if isinstance(pattern, WinFarm):
-            windows *= pattern.degree
         if isinstance(pattern, WinSeq):
             return 1.0
-        keys = max(1 / pattern.degree, self._hottest) if isinstance(pattern, KeyFarm) else self._hottest
+        keys = max(1 / pattern.degree, self.hottest) if isinstance(pattern, KeyFarm) else self.hottest
         # Events of a micro-batch lie close together: only windows that overlap get their events at once.
-        return max(self._even, keys / min(windows, max(1.0, self._overlap)))
-
-    def _copies(self, pattern: Pattern | None, inner: Pattern | None) -> float:
-        """To how many buckets an event goes."""
-        if not isinstance(pattern, WinFarm) or pattern.model == "agnostic" or not isinstance(inner, WinSeq):
-            return 1.0
-        return min(float(pattern.degree), max(1.0, self._overlap))
-
-    def _computing(self, elements: float) -> float:
-        """What all windows cost one task, over events or panes."""
-        events = replace(self.facts.events, rows=int(elements))
-        return 1e9 * total(process_steps(WinSeq(), replace(self.facts, events=events), self.process))
+        return max(self.even, keys / self.copies(window_workers(pattern)))

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from sash.operators.bound import BoundQuery
 from sash.operators.panes import Panes, clock_windows
-from sash.operators.patterns.declared import Farm, PaneFarm, WinFarm, WinMapReduce
+from sash.operators.patterns.declared import WinFarm, window_workers
 from sash.operators.streaming import PanedOperator
 from sash.operators.streaming.cells import FANOUT
 from sash.planner.facts import Facts
@@ -77,17 +77,7 @@ def state_of(bound: BoundQuery, plan: Plan) -> State:
 
 def _holders(plan: Plan) -> int:
     """How many buckets hold an event of one key, or its pane, for windows of their own."""
-    pattern = plan.pattern
-    inner = pattern.held if isinstance(pattern, Farm) else pattern
-    match inner:
-        case PaneFarm(wlq=workers) | WinMapReduce(reduce=workers):
-            pass
-        case _:
-            workers = 1
-    if isinstance(pattern, WinFarm):
-        workers *= pattern.degree
-    overlap = max(cut.overlap for cut in plan.facts.cuts)
-    return min(workers, max(1, ceil(overlap)))
+    return min(window_workers(plan.pattern), max(1, ceil(plan.facts.overlap)))
 
 
 def _copied(state: State, holders: int) -> State:

@@ -116,14 +116,10 @@ def _watched(
 
 
 def _require_well(feeder: Feeder, handles: dict[str, Any]) -> None:
-    from sash.runtimes.spark.failures import in_one_sentence
+    from sash.runtimes.spark.failures import require_well
 
     feeder.require_well()
-    with in_one_sentence():
-        for handle in handles.values():
-            error = handle.exception()
-            if error is not None:
-                raise error
+    require_well(handles.values())
 
 
 @contextmanager

@@ -213,3 +213,17 @@ def _require_level(given: Any) -> None:
 
 def _level(given: Level | None) -> str:
     return "" if given is None else f", optimize={given}"
+
+
+def window_workers(pattern: Pattern | None) -> int:
+    """How many workers share the windows of one key.
+
+    >>> window_workers(WinFarm(PaneFarm(2, 3), replicas=2)), window_workers(KeyFarm(4))
+    (6, 1)
+    """
+    copies = pattern.degree if isinstance(pattern, WinFarm) else 1
+    match pattern.held if isinstance(pattern, Farm) else pattern:
+        case PaneFarm(wlq=workers) | WinMapReduce(reduce=workers):
+            return copies * workers
+        case _:
+            return copies

@@ -1,4 +1,4 @@
-"""What one parallel stage hands to the next, at the three levels of fusion (see `stages`).
+"""Patterns of two steps: what the first hands to the second, at the three levels of fusion (see `stages`).
 
     level 0    a collector gathers all folds, then an emitter cuts out what each worker needs
     level 1    both in one stage
@@ -13,8 +13,10 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from sash.operators.patterns.crew import Job
+from sash.operators.patterns.crew import Job, Stages
 from sash.operators.patterns.folding import Folds
+from sash.operators.patterns.share import blocks
+from sash.operators.values import Values, in_order
 
 T = TypeVar("T")
 Span = tuple[int, int]
@@ -22,8 +24,21 @@ Needed = Callable[[], Folds]
 """What a worker needs, once it asks."""
 
 
-class Exchange(Protocol):
-    """How folds of parts become folds for windows first ≤ i < last."""
+class TwoSteps(Protocol):
+    """What workers do, and how folds of parts become folds for windows first ≤ i < last."""
+
+    @property
+    def windows(self) -> int:
+        """How many there are."""
+        ...
+
+    def parts(self, workers: int) -> list[Job]:
+        """The first step, which folds events."""
+        ...
+
+    def fold_windows(self, needed: Needed, first: int, last: int) -> Values:
+        """The second one."""
+        ...
 
     def gather(self, parts: list[Folds]) -> Folds: ...
     def cut(self, whole: Folds, first: int, last: int) -> Folds: ...
@@ -32,8 +47,8 @@ class Exchange(Protocol):
         ...
 
 
-def exchanged(
-    exchange: Exchange, parts: list[Folds], spans: list[Span], *, level: int
+def _exchanged(
+    exchange: TwoSteps, parts: list[Folds], spans: list[Span], *, level: int
 ) -> Generator[list[Job], list[Any], list[Needed]]:
     """For each span of windows what its worker needs of `parts`."""
     if level == 2:
@@ -46,7 +61,26 @@ def exchanged(
     return [partial(_as_it_is, cut) for cut in cuts]
 
 
-def apart(job: Callable[[], T], *, level: int) -> Generator[list[Job], list[Any], T]:
+def in_two_steps(steps: Callable[[], TwoSteps], *, first: int, second: int, level: int) -> Stages:
+    """The stages of a pattern whose workers fold parts of the events, and then windows from those."""
+    work = yield from _apart(steps, level=level)
+    if level and first == second == 1:
+        # Both steps by one worker: there is nobody to wait for in between.
+        values: list[Values] = yield [partial(_alone, work)]
+        return values[0]
+    parts: list[Folds] = yield work.parts(first)
+    spans = list(blocks(work.windows, second))
+    needed = yield from _exchanged(work, parts, spans, level=level)
+    values = yield [partial(work.fold_windows, own, *span) for own, span in zip(needed, spans, strict=True)]
+    return (yield from _apart(partial(in_order, values), level=level))
+
+
+def _alone(work: TwoSteps) -> Values:
+    parts = [job() for job in work.parts(1)]
+    return work.fold_windows(partial(work.take, parts, 0, work.windows), 0, work.windows)
+
+
+def _apart(job: Callable[[], T], *, level: int) -> Generator[list[Job], list[Any], T]:
     """What is not parallel: a stage of its own at level 0, otherwise a part of the stage beside it."""
     if level > 0:
         return job()
@@ -55,7 +89,7 @@ def apart(job: Callable[[], T], *, level: int) -> Generator[list[Job], list[Any]
     return found
 
 
-def _cut(exchange: Exchange, gather: Needed, spans: list[Span]) -> list[Folds]:
+def _cut(exchange: TwoSteps, gather: Needed, spans: list[Span]) -> list[Folds]:
     whole = gather()
     return [exchange.cut(whole, *span) for span in spans]
 

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sash.operators.patterns.crew import Job, Stages
-from sash.operators.patterns.exchange import Needed, apart, exchanged
+from sash.operators.patterns.exchange import Needed, in_two_steps
 from sash.operators.patterns.folding import Folding, Folds, joined
 from sash.operators.patterns.share import Share, blocks
-from sash.operators.values import Values, in_order
+from sash.operators.values import Values
 from sash.semantics.window import Window
 from sash.semantics.windows import CountWindow, CumulateWindow, TimeWindow
 
@@ -88,15 +88,7 @@ def _axis(share: Share, slot: Ints) -> tuple[Ints, Ints]:
 
 def pane_farm(share: Share, folding: Folding, *, plq: int, wlq: int, level: int = 2) -> Stages:
     """The stages of one pane farm: panes, then windows."""
-    farm = yield from apart(partial(_Farm.of, share, folding), level=level)
-    if level and plq == wlq == 1:
-        values: list[Values] = yield [farm.alone]
-        return values[0]
-    parts: list[Folds] = yield farm.of_panes(plq)
-    spans = list(blocks(len(share), wlq))
-    needed = yield from exchanged(farm, [farm.nothing, *parts], spans, level=level)
-    values = yield [partial(farm.fold_windows, own, *span) for own, span in zip(needed, spans, strict=True)]
-    return (yield from apart(partial(in_order, values), level=level))
+    return in_two_steps(partial(_Farm.of, share, folding), first=plq, second=wlq, level=level)
 
 
 @dataclass(frozen=True)
@@ -113,11 +105,14 @@ class _Farm:
         return cls(share, folding, Panes.of(share))
 
     @property
-    def nothing(self) -> Folds:
-        return self.folding.lift(self.share.layout.rows.slice(0, 0))
+    def windows(self) -> int:
+        return len(self.share)
 
-    def of_panes(self, workers: int) -> list[Job]:
-        return [partial(self.fold_panes, first, last) for first, last in blocks(len(self.panes), workers)]
+    def parts(self, workers: int) -> list[Job]:
+        # Without a pane there is nothing to fold, but windows still need elements to fold from.
+        nothing = partial(self.folding.lift, self.share.layout.rows.slice(0, 0))
+        cuts = blocks(len(self.panes), workers)
+        return [partial(self.fold_panes, first, last) for first, last in cuts] or [nothing]
 
     def fold_panes(self, first: int, last: int) -> Folds:
         panes = self.panes
@@ -132,13 +127,7 @@ class _Farm:
         windows = self.folding.fold(needed(), lo, hi, self.share.ranges.slot[first:last])
         return self.folding.lower(windows, last - first).owned_by(self.share.windows[first:last])
 
-    def alone(self) -> Values:
-        """Both steps by one worker: there is nobody to wait for in between."""
-        parts = [self.nothing, *(job() for job in self.of_panes(1))]
-        windows = len(self.share)
-        return self.fold_windows(partial(self.take, parts, 0, windows), 0, windows)
-
-    # Between the steps: see `exchange.Exchange`.
+    # Between the steps: see `exchange.TwoSteps`.
 
     def gather(self, parts: list[Folds]) -> Folds:
         return joined(parts, 0, len(self.panes))

@@ -16,24 +16,16 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from sash.operators.patterns.crew import Stages
-from sash.operators.patterns.exchange import Needed, apart, exchanged
+from sash.operators.patterns.crew import Job, Stages
+from sash.operators.patterns.exchange import Needed, in_two_steps
 from sash.operators.patterns.folding import Folding, Folds, dealt, joined
-from sash.operators.patterns.share import Share, blocks
-from sash.operators.values import Values, in_order
+from sash.operators.patterns.share import Share
+from sash.operators.values import Values
 
 
 def win_mapreduce(share: Share, folding: Folding, *, map: int, reduce: int, level: int = 2) -> Stages:
     """The stages of one window map-reduce: partials of partitions, then windows."""
-    split = yield from apart(partial(_Split, share, folding, map), level=level)
-    if level and map == reduce == 1:
-        values: list[Values] = yield [split.alone]
-        return values[0]
-    parts: list[Folds] = yield [partial(split.fold_partition, partition) for partition in range(map)]
-    spans = list(blocks(len(share), reduce))
-    needed = yield from exchanged(split, parts, spans, level=level)
-    values = yield [partial(split.combine, own, *span) for own, span in zip(needed, spans, strict=True)]
-    return (yield from apart(partial(in_order, values), level=level))
+    return in_two_steps(partial(_Split, share, folding, map), first=map, second=reduce, level=level)
 
 
 @dataclass(frozen=True)
@@ -44,23 +36,26 @@ class _Split:
     folding: Folding
     partitions: int
 
+    @property
+    def windows(self) -> int:
+        return len(self.share)
+
+    def parts(self, workers: int) -> list[Job]:
+        return [partial(self.fold_partition, partition) for partition in range(workers)]
+
     def fold_partition(self, partition: int) -> Folds:
         rows, ranges = self.share.layout.rows, self.share.ranges
         mine = rows.take(pa.array(np.arange(partition, rows.num_rows, self.partitions)))
         lo, hi = (-((partition - ends) // self.partitions) for ends in (ranges.lo, ranges.hi))
         return self.folding.fold(self.folding.lift(mine), lo, hi, ranges.slot)
 
-    def combine(self, needed: Needed, first: int, last: int) -> Values:
+    def fold_windows(self, needed: Needed, first: int, last: int) -> Values:
         starts = np.arange(last - first) * self.partitions
         whole = np.zeros(last - first, np.int64)
         windows = self.folding.fold(needed(), starts, starts + self.partitions, whole)
         return self.folding.lower(windows, last - first).owned_by(self.share.windows[first:last])
 
-    def alone(self) -> Values:
-        """Both steps by one worker: there is nobody to wait for in between."""
-        return self.combine(partial(self.fold_partition, 0), 0, len(self.share))
-
-    # Between the steps: see `exchange.Exchange`.
+    # Between the steps: see `exchange.TwoSteps`.
 
     def gather(self, parts: list[Folds]) -> Folds:
         return dealt(parts, 0, len(self.share))

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from sash.aggregation.stores.values import seal, unseal
 from sash.errors import Unsupported
 from sash.operators.answer import Answer
+from sash.operators.arrow_streams import bytes_of, table_of
 from sash.operators.bound import LATE_REASON
 from sash.operators.interleaved import Part, weave
 from sash.operators.stateful.declaration import Stateful
@@ -112,7 +113,7 @@ class OperatorOnStream:
         if on_time.any():
             chunk = np.full(int(on_time.sum()), self.chunks)
             new = Tuples(rows.filter(pa.array(on_time)), times[on_time], chunk)
-            self._unsaved[self.chunks] = seal(chunk_name(self.chunks), _stream(new.rows))
+            self._unsaved[self.chunks] = seal(chunk_name(self.chunks), bytes_of(new.rows, compressed=True))
             self.chunks += 1
             self.waiting = self.waiting.plus(new)
         return pa.concat_tables(late)
@@ -173,7 +174,7 @@ class OperatorOnStream:
         operator.watermark, operator.chunks = facts["watermark"], facts["chunks"]
         operator._saved = frozenset(facts["live"])
         for number in facts["live"]:
-            rows = _table(unseal(chunk_name(number), chunks[number]), bound.schema)
+            rows = table_of(unseal(chunk_name(number), chunks[number])).cast(bound.schema)
             own = np.full(rows.num_rows, number)
             operator.waiting = operator.waiting.plus(Tuples(rows, to_integers(rows[bound.time]), own))
         operator._tell_again()
@@ -196,15 +197,3 @@ def in_stream(bound: BoundOperator, operator: Stateful) -> BoundOperator:
 def chunk_name(number: int) -> bytes:
     """What a chunk is sealed under."""
     return b"tuples %d" % number
-
-
-def _stream(rows: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_table(rows)
-    return bytes(sink.getvalue())
-
-
-def _table(data: memoryview, schema: pa.Schema) -> pa.Table:
-    with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
-        return reader.read_all().cast(schema)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from sash.aggregation.stores.values import seal, unseal
 from sash.errors import CorruptValue
+from sash.operators.arrow_streams import bytes_of, table_of
 from sash.operators.ranges import NEVER
 from sash.operators.streaming.held import Held
 from sash.operators.streaming.ledger import Ledger
@@ -36,15 +37,13 @@ LAYOUT = 1
 """Goes up with every change of what a header or a chunk holds."""
 TIME, SEQUENCE = "__time", "__sequence"
 _LENGTH = struct.Struct("<Q")
-# Times and numbers of arrival are long integers that differ in their last bytes: a fifth is left of them,
-# at a few ns a byte, where a state store takes 20 to 30 for each that it is given.
-_COMPRESSED = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=1))
 
 
 def chunk(number: int, events: Held) -> bytes:
     """The events of one batch."""
-    table = events.rows.append_column(TIME, pa.array(events.time))
-    return seal(chunk_name(number), _stream(table.append_column(SEQUENCE, pa.array(events.sequence))))
+    timed = events.rows.append_column(TIME, pa.array(events.time))
+    table = timed.append_column(SEQUENCE, pa.array(events.sequence))
+    return seal(chunk_name(number), bytes_of(table, compressed=True))
 
 
 def chunk_name(number: int) -> bytes:
@@ -67,7 +66,7 @@ def header(operator: WindowOperator) -> bytes:
     tables = [_slots(operator), _told(operator.held), *(_columns(ledger) for ledger in operator.ledgers)]
     if operator.keyring.table is not None:
         tables.append(operator.keyring.table)
-    parts = [json.dumps(facts).encode(), *(_stream(table) for table in tables)]
+    parts = [json.dumps(facts).encode(), *(bytes_of(table, compressed=True) for table in tables)]
     return seal(HEADER, b"".join(_LENGTH.pack(len(part)) + part for part in parts))
 
 
@@ -160,18 +159,6 @@ def _held(
 
 def _columns(ledger: Ledger) -> pa.Table:
     return pa.table({field.name: getattr(ledger, field.name) for field in fields(Ledger)})
-
-
-def _stream(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema, options=_COMPRESSED) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())
-
-
-def table_of(data: Any) -> pa.Table:
-    with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
-        return reader.read_all()
 
 
 def parts_of(payload: memoryview) -> list[bytes]:

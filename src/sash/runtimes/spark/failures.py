@@ -7,8 +7,9 @@ the sentence that helps: our own when Sash raised it in a worker, the innermost 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -51,6 +52,14 @@ def in_one_sentence() -> Iterator[None]:
         yield
     except (PySparkException, Py4JError) as error:
         raise QueryFailed(in_words(error)) from error
+
+
+def require_well(queries: Iterable[Any]) -> None:
+    """QueryFailed once one of these streaming queries has ended with an error."""
+    for query in queries:
+        error = query.exception()
+        if error is not None:
+            raise QueryFailed(in_words(error)) from error
 
 
 def _plain(line: str) -> str:

@@ -31,12 +31,7 @@ from sash.runtimes.spark.clock import Clock
 from sash.runtimes.spark.columns import BUCKET, arrow_schema
 from sash.runtimes.spark.heartbeat import heartbeats
 from sash.runtimes.spark.packing import NEWEST_AT, PACKED, PACKED_BUCKET, PAYLOAD
-from sash.runtimes.spark.patterns.stream_plan import (
-    impossible_on_streams,
-    require_own_events,
-    require_possible_on_streams,
-    stream_stages_of,
-)
+from sash.runtimes.spark.patterns.stream_plan import impossible_on_streams, stream_stages_of
 from sash.runtimes.spark.patterns.streamed import farmed, is_chained
 from sash.runtimes.spark.processor import WindowProcessor
 from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions, task_slots
@@ -84,10 +79,9 @@ class StreamingSource:
         return make_plan(bound, facts, DEFAULTS, asked=self.asked, refuse=self._refusal)
 
     def parallel(self, asked: Asked, bound: BoundQuery) -> StreamingSource:
-        if not isinstance(asked, Auto):
-            require_possible_on_streams(asked, bound)
-            if Upstream.of(self.df).derived:
-                require_own_events(asked)
+        refusal = None if isinstance(asked, Auto) else self._refusal(asked, bound)
+        if refusal is not None:
+            raise refusal
         return replace(self, asked=asked)
 
     def idle_after(self, idle: Duration) -> StreamingSource:
@@ -116,12 +110,7 @@ class StreamingSource:
         ]
 
     def _refusal(self, pattern: Pattern, bound: BoundQuery) -> SashError | None:
-        if Upstream.of(self.df).derived:
-            try:
-                require_own_events(pattern)
-            except Unsupported as reason:
-                return reason
-        return impossible_on_streams(pattern, bound)
+        return impossible_on_streams(pattern, bound, derived=Upstream.of(self.df).derived)
 
     def _refuse_to_collect(self) -> NoReturn:
         raise Unsupported(

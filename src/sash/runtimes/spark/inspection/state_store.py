@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 from sash.aggregation.stores.values import unseal
 from sash.errors import CorruptValue, StoreError
 from sash.operators.inventory import Chunk, inventory
+from sash.runtimes.spark.failures import in_words
 from sash.runtimes.spark.inspection.checkpoint import Checkpoint
 from sash.runtimes.spark.inspection.description import key_schema
 from sash.runtimes.spark.inspection.seen import BucketSeen, StageSeen
@@ -33,8 +34,7 @@ def stages_of(spark: SparkSession, checkpoint: Checkpoint) -> list[StageSeen]:
     try:
         return _stages(spark, checkpoint)
     except (PySparkException, Py4JError) as error:
-        first = str(error).strip().splitlines()[0]
-        raise StoreError(f"Spark cannot read the state in {checkpoint.path}: {first}") from error
+        raise StoreError(f"Spark cannot read the state in {checkpoint.path}: {in_words(error)}") from error
 
 
 def _stages(spark: SparkSession, checkpoint: Checkpoint) -> list[StageSeen]:

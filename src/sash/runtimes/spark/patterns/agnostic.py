@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from sash.operators.answer import told
+from sash.operators.arrow_streams import bytes_of, table_of
 from sash.operators.bound import BoundQuery
 from sash.operators.layout import Layout
 from sash.operators.patterns.share import Share, blocks
@@ -97,9 +98,9 @@ def _batch(share: Share, keys: pa.Table, first: int, last: int) -> dict[str, obj
     slots, slot = np.unique(mine.ranges.slot, return_inverse=True)
     columns = {field.name: getattr(mine.ranges, field.name) for field in fields(mine.ranges)}
     return {
-        KEYS: _written(keys.take(pa.array(slots))),
-        RANGES: _written(pa.table(columns | {"slot": slot})),
-        ROWS: _written(mine.layout.rows),
+        KEYS: bytes_of(keys.take(pa.array(slots))),
+        RANGES: bytes_of(pa.table(columns | {"slot": slot})),
+        ROWS: bytes_of(mine.layout.rows),
     }
 
 
@@ -117,21 +118,9 @@ class BatchWorker:
                 yield from self.reports(parts).to_batches()
 
     def reports(self, batch: dict[str, pa.Scalar]) -> pa.Table:
-        keys, rows = _read(batch[KEYS]), _read(batch[ROWS])
-        table = _read(batch[RANGES])
+        keys, rows = table_of(batch[KEYS].as_buffer()), table_of(batch[ROWS].as_buffer())
+        table = table_of(batch[RANGES].as_buffer())
         columns = {name: table[name].to_numpy() for name in table.column_names}
         window = self.bound.query.windows[batch[WINDOW].as_py()]
         ranges = (RepeatedRanges if "revision" in columns else Ranges)(**columns)
         return told(self.bound, window, ranges, values_over(self.bound, rows, ranges), keys=keys)
-
-
-def _written(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())
-
-
-def _read(payload: pa.BinaryScalar) -> pa.Table:
-    with pa.ipc.open_stream(payload.as_buffer()) as reader:
-        return reader.read_all()

@@ -27,6 +27,7 @@ from sash.operators.patterns.declared import (
     WinFarm,
     WinMapReduce,
     level_of,
+    window_workers,
 )
 from sash.runtimes.spark.patterns.route import Route
 from sash.semantics.event import Order
@@ -55,14 +56,14 @@ def plan_of(pattern: Pattern) -> Plan:
     """
     inner = pattern.held if isinstance(pattern, Farm) else pattern
     copies = pattern.degree if isinstance(pattern, Farm) else 1
-    keys, windows = (copies, 1) if isinstance(pattern, KeyFarm) else (1, copies)
+    route = Route(copies if isinstance(pattern, KeyFarm) else 1, window_workers(pattern))
     match inner:
         case PaneFarm():
-            return Plan(Route(keys, windows * inner.wlq), folds=True)
+            return Plan(route, folds=True)
         case WinMapReduce():
-            return Plan(Route(keys, windows * inner.reduce), folds=True, dealt=copies * inner.map)
+            return Plan(route, folds=True, dealt=copies * inner.map)
         case _:
-            return Plan(Route(keys, windows))
+            return Plan(route)
 
 
 def stages_of(pattern: Pattern, keys: str) -> list[str]:

@@ -97,10 +97,15 @@ def stream_stages_of(pattern: Pattern, keys: str) -> list[str]:
     ]
 
 
-def impossible_on_streams(pattern: Pattern, bound: BoundQuery) -> SashError | None:
-    """Why a streaming DataFrame cannot do this; None when it can."""
+def impossible_on_streams(
+    pattern: Pattern, bound: BoundQuery, *, derived: bool = False
+) -> SashError | None:
+    """Why a streaming DataFrame cannot do this; None when it can. `derived`: over the rows of another
+    stateful step."""
     try:
         require_possible_on_streams(pattern, bound)
+        if derived:
+            require_own_events(pattern)
     except SashError as reason:
         return reason
     return None

@@ -1,0 +1,30 @@
+"""Tables as bytes, with their schema: what an operator keeps, and what one task hands to another.
+
+>>> table_of(bytes_of(pa.table({"x": [1, 2]}))).to_pylist()
+[{'x': 1}, {'x': 2}]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+# Times and numbers of arrival are long integers that differ in their last bytes: a third or less is left of
+# them, at a few ns a byte, where a state store takes 20 to 30 for each that it is given.
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=1))
+
+
+def bytes_of(table: pa.Table, *, compressed: bool = False) -> bytes:
+    """The table as an Arrow stream. What goes into a state store should be compressed; a shuffle does that
+    itself. Either is read by `table_of`."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=_COMPRESSED if compressed else None) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def table_of(data: Any) -> pa.Table:
+    """The table of an Arrow stream in anything that has a buffer."""
+    with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
+        return reader.read_all()
