@@ -122,7 +122,7 @@ def on_spark(rate: int, seconds: int, batches: int) -> tuple[float, int]:
                 rows = tuples(side, rate, batch * seconds, (batch + 1) * seconds)
                 path = Path(folder) / side.value / f"{batch:04}.parquet"
                 pq.write_table(rows, path)
-                os.utime(path, (batch + 1, batch + 1))  # Spark takes files in the order of their last change
+                os.utime(path, (batch + 1, batch + 1))  # Spark takes files by their time of change
             schema = spark.read.parquet(str(Path(folder) / side.value)).schema
             reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
             frames.append(reader.parquet(str(Path(folder) / side.value)))
