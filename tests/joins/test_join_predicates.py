@@ -218,3 +218,41 @@ def test_explain_says_what_is_meant_and_how_candidates_are_found(
     assert text in capsys.readouterr().out
     asked = joined(table(x=[1]), table(a=[1]), lambda a, b: a.x > 1 and b.a > 1).explain()
     assert "asked row by row: it asks for the truth of a comparison" in asked
+
+
+@pytest.mark.parametrize(
+    ("where", "left", "right"),
+    [
+        # The product is one above the constant; as a float it would be equal to it.
+        (lambda a, b: a.x * b.x > 2.0**60 + 2.0**31, 2**30 + 1, 2**30 + 1),
+        # Bits that are joined make numbers greater than either: the product needs 64 of them.
+        (lambda a, b: (a.x | 2**31 - 1) * (b.x | 2**31 - 1) > 0, 2**31, 2**31),
+        (lambda a, b: a.x * b.x + (2**62 - 1) > 0, 2**31, 2**31),
+    ],
+)
+def test_integers_that_64_bits_or_a_float_would_change_are_compared_by_python(
+    where: Any, left: int, right: int
+) -> None:
+    assert joined(table(x=[left]), table(x=[right]), where).collect().num_rows == 1
+
+
+def test_a_constant_that_is_no_float_is_compared_with_fractions_by_python() -> None:
+    query = joined(table(x=[2.0**60]), table(x=[1]), lambda a, b: (a.x < 2**60 + 1) & (b.x > 0))
+    with pytest.warns(SashWarning, match="too large for 64 bits"):
+        pairs = query.collect()
+    assert pairs.num_rows == 1
+
+
+def test_a_predicate_that_handles_every_exception_of_its_own_is_not_half_traced() -> None:
+    def broad(a: Any, b: Any) -> Any:
+        try:
+            great = bool(a.x > 1)
+        except Exception:
+            great = False
+        return (b.x > 1) & great
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SashWarning)
+        assert joined(table(x=[2]), table(x=[2]), broad).collect().num_rows == 1
+    with pytest.raises(Untraceable, match="the text of a value"):
+        trace(lambda a, b: f"{a.x}" == b.y, ["x"], ["y"])

@@ -114,9 +114,11 @@ def test_a_pattern_that_was_asked_for_is_compared_with_the_planners_choice() -> 
             [".apply(…) computes each window anew", "@sash.monoid"],
         ),
         (
-            over().window(sash.threshold(lambda row: row.x > 1)).agg(n=sash.count()),
-            ["is evaluated event by event"],
+            over().window(sash.threshold(lambda row: row.x > 1 or row.k > 8)).agg(n=sash.count()),
+            ["is evaluated event by event", "&, | and comparisons of columns"],
         ),
+        (over().window(sash.threshold(lambda row: (row.x > 1) | (row.k > 8))).agg(n=sash.count()), []),
+        (over().window(sash.delta("k", 2, 1)).agg(n=sash.count()), []),
         (over().window(sash.count(5)).agg(d=sash.distinct("k")), ["d (distinct) is interpreted"]),
         (
             over().window(sash.count(9, 6)).parallel(sash.PaneFarm(1, 1)).agg(d=sash.distinct("k")),

@@ -271,7 +271,7 @@ def test_a_machine_with_other_constants_gets_another_plan() -> None:
 def test_windows_and_panes_are_counted_from_rows_keys_and_span(
     window: Any, overlap: float, windows: float, panes: float | None
 ) -> None:
-    cut = cut_of(window, Events(rows=100_000, keys=100, hottest=0.01, span=100_000))
+    cut = cut_of(window, Events(rows=100_000, keys=100, hottest=0.01, span=100_000), SCHEMA)
     assert cut.overlap == pytest.approx(overlap)
     assert cut.windows == pytest.approx(min(windows, 100_000 * max(1.0, overlap)), rel=0.05)
     assert cut.panes == (None if panes is None else pytest.approx(min(panes, 100_000), rel=0.05))

@@ -49,6 +49,7 @@ any_window: st.SearchStrategy[Window] = st.one_of(
     st.builds(windows.session, small),
     st.builds(_delta, small, small, st.sampled_from(["left", "right"])),
     st.just(windows.threshold(lambda row: row.x is not None and row.x > 4)),
+    st.just(windows.threshold(lambda row: (row.x != 2) & (row.x != 7))),
     st.just(windows.punctuated(lambda row: row.x == 3)),
     st.builds(_policy, st.integers(1, 3)),
 )

@@ -32,14 +32,16 @@ Shown = tuple[Any, ...]
 class Runtime:
     """What a runtime does: feed batches, follow the watermark, keep the operator as bytes in between."""
 
-    def __init__(self, bound: BoundQuery, *, restart: bool) -> None:
-        self.bound, self.restart = bound, restart
+    def __init__(
+        self, bound: BoundQuery, *, restart: bool, types: dict[str, pa.DataType] | None = None
+    ) -> None:
+        self.bound, self.restart, self.types = bound, restart, types or TYPES
         self.operator = WindowOperator.load(bound, None, {})
         self.chunks: dict[int, bytes] = {}
         self.watermark = Watermark(delay=bound.query.delay.length)
 
     def step(self, batch: Batch) -> tuple[list[Shown], list[Shown]]:
-        rows = table_of(list(batch.arrivals), TYPES)
+        rows = table_of(list(batch.arrivals), self.types)
         late = self.operator.insert(rows, np.arange(rows.num_rows))
         self.watermark.observe(a.time for a in batch.arrivals if a.time is not None)
         if batch.watermark is not None:

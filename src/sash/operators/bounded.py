@@ -21,7 +21,7 @@ from sash.operators.ranges import Ranges
 from sash.operators.steps import counted
 from sash.operators.times import to_integers
 from sash.operators.values import Evaluator, evaluated
-from sash.operators.windowers import window_ranges
+from sash.operators.windowers import misfits_of, window_ranges
 from sash.semantics.event import Order
 from sash.semantics.window import Window
 
@@ -87,9 +87,7 @@ def _place(bound: BoundQuery, window: Window, layout: Layout) -> tuple[Layout, p
     """The layout without the events that this window cannot place, and those events."""
     if type(window).place is Window.place:
         return layout, late_rows(bound, layout.rows.slice(0, 0), "")
-    reasons: dict[int, str] = {}
-    for base, events in layout.events():
-        reasons |= {base + event.ordinal: reason for event, reason in window.place(events)[1]}
+    reasons = misfits_of(window, layout)
     out = np.fromiter(reasons, np.int64, len(reasons))
     rejected = late_rows(
         bound, layout.rows.take(pa.array(out)), list(reasons.values()), window=window.label

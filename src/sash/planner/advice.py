@@ -39,7 +39,7 @@ def _by_definition(bound: BoundQuery, plan: Plan) -> Iterator[str]:
         if not cut.on_columns:
             yield (
                 f"{cut.label} is evaluated event by event; a time, count or session window that says the "
-                "same is found on columns"
+                "same is found on columns, and so is a predicate of &, | and comparisons of columns"
             )
 
 

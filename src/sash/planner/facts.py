@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Literal
 
+import pyarrow as pa
+
 from sash.aggregation.monoid import Monoid
 from sash.operators.bound import BoundQuery, BoundWhole
 from sash.operators.early import Early
@@ -133,7 +135,7 @@ class Facts:
             where=where,
             cores=cores,
             events=events,
-            cuts=tuple(cut_of(window, events) for window in bound.query.windows),
+            cuts=tuple(cut_of(window, events, bound.schema) for window in bound.query.windows),
             algebra=tuple(Algebra.of(name, m, bound) for name, m in bound.aggregates.items()),
             columns=len(bound.columns),
             whole="fold" if whole == "fold" else "apply" if whole else None,
@@ -155,18 +157,18 @@ def _early(bound: BoundQuery, events: Events) -> float | None:
     return left if left * how.gain <= events.rows else None
 
 
-def cut_of(window: Window, events: Events) -> Cut:
+def cut_of(window: Window, events: Events, schema: pa.Schema) -> Cut:
     """How a window cuts events that are spread evenly.
 
     >>> from sash.semantics.windows import time
-    >>> cut = cut_of(time(10, 4), Events(rows=1000, keys=2, hottest=0.5, span=100))
+    >>> cut = cut_of(time(10, 4), Events(rows=1000, keys=2, hottest=0.5, span=100), pa.schema([]))
     >>> cut.overlap, cut.windows, cut.panes
     (2.5, 53.5, 100.5)
     """
     asked = window.asked if isinstance(window, EngineWindow) else window
     overlap, windows, panes = _counts(asked, events)
     tiled = None if isinstance(window, EngineWindow) else panes
-    return Cut(window.label, window.context, overlap, windows, tiled, vectorised(window))
+    return Cut(window.label, window.context, overlap, windows, tiled, vectorised(window, schema))
 
 
 def _counts(window: Window, events: Events) -> tuple[float, float, float | None]:

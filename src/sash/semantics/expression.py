@@ -16,12 +16,13 @@ rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NoReturn, TypeAlias
 
 from sash.errors import SashError, UnknownColumn
+from sash.semantics.event import Row
 
 
 class Side(Enum):
@@ -76,8 +77,9 @@ COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
-class Untraceable(Exception):
-    """The function does more than operators between columns; the message says what. Callers handle it."""
+class Untraceable(BaseException):
+    """The function does more than operators between columns; the message says what. Callers handle it. No
+    Exception, so that a function which handles those of its own does not go on with half an answer."""
 
 
 def trace(where: Callable[..., Any], left: Sequence[str], right: Sequence[str]) -> Node:
@@ -91,6 +93,11 @@ def trace(where: Callable[..., Any], left: Sequence[str], right: Sequence[str]) 
         # Whatever it is, rows of values will show whether it is the function or the symbols.
         raise Untraceable(f"{type(error).__name__}: {error}") from error
     return _node(answer)
+
+
+def trace_row(predicate: Callable[..., Any], columns: Sequence[str]) -> Node:
+    """The tree of a predicate over one row, which stands on the left: as `trace`."""
+    return trace(lambda row, _: predicate(row), columns, ())
 
 
 def conjuncts(tree: Node) -> Iterator[Node]:
@@ -123,17 +130,18 @@ class _SymbolRow:
     """A row of symbols: `row.x` and `row["x"]`."""
 
     def __init__(self, side: Side, columns: Sequence[str]) -> None:
-        self._side, self._columns = side, columns
+        # Such names no column has.
+        self.__side, self.__columns = side, columns
 
     def __getitem__(self, name: str) -> _Symbol:
-        if name not in self._columns:
-            raise UnknownColumn(f"where, in the {self._side.value} row, the column", name, self._columns)
-        return _Symbol(Column(self._side, name))
+        if name not in self.__columns:
+            raise UnknownColumn(f"where, in the {self.__side.value} row, the column", name, self.__columns)
+        return _Symbol(Column(self.__side, name))
 
     def __getattr__(self, name: str) -> _Symbol:
         if name.startswith("__"):
             raise AttributeError(name)
-        if hasattr(Mapping, name):
+        if hasattr(Row, name):
             raise Untraceable(f"it uses a row as a whole ({name})")
         return self[name]
 
@@ -153,6 +161,11 @@ class _Symbol:
 
     def __bool__(self) -> NoReturn:
         raise Untraceable("it asks for the truth of a comparison (and, or, not, if, in, a < b < c)")
+
+    def __str__(self) -> NoReturn:
+        raise Untraceable("it asks for the text of a value")
+
+    __repr__ = __str__
 
     def __abs__(self) -> _Symbol:
         return _Symbol(Operation("abs", (self.node,)))

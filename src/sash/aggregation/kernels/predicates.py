@@ -22,7 +22,7 @@ from sash.aggregation.kernels.machine import Kernel, build, jit_disabled
 from sash.aggregation.kernels.pairs import matcher, read_only
 from sash.aggregation.kernels.source import CARRIED, NoSource, outside_names, plain_function, source_of
 from sash.aggregation.kernels.vocabulary import Columns
-from sash.semantics.expression import Column, Constant, Node, Operation, Side
+from sash.semantics.expression import COMPARISONS, Column, Constant, Node, Operation, Side
 
 ROWS = ("sash_probe", "sash_i", "sash_stored", "sash_j")
 """The parameters of a generated function: columns and position of the probe, of the stored row."""
@@ -67,7 +67,8 @@ def columns_in_text(where: Callable[..., Any], names: Mapping[Side, Sequence[str
 
 
 def largest(tree: Node, column: int) -> int:
-    """An upper bound of every integer that a tree computes from columns of at most this magnitude."""
+    """An upper bound of the integer that a tree computes from columns of at most this magnitude. Of its
+    parts, ask apart."""
     match tree:
         case Column():
             return column
@@ -80,7 +81,11 @@ def largest(tree: Node, column: int) -> int:
                 case "+" | "-":
                     return sum(inner)
                 case "*":
-                    return max(*inner, inner[0] * inner[1])
+                    return inner[0] * inner[1]
+                case "&" | "|" | "^":
+                    return (1 << max(inner).bit_length()) if max(inner) > 1 else 1
+                case _ if operator in COMPARISONS:
+                    return 1
                 case _:
                     return max(inner)
 

@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 from sash.aggregation.kernels.machine import Kernel, NumbaError, short_reason
 from sash.aggregation.kernels.pairs import Ranges, matches
-from sash.aggregation.kernels.predicates import columns_in_text, compiled_function, compiled_tree, largest
+from sash.aggregation.kernels.predicates import columns_in_text, compiled_function, compiled_tree
 from sash.aggregation.kernels.source import NoSource
 from sash.aggregation.kernels.vocabulary import Columns
 from sash.errors import SashWarning
 from sash.operators.joins.bound import BoundJoin
 from sash.operators.joins.chunk import Chunk, Rows
-from sash.operators.joins.kinds import kind_of, kind_of_column, to_kernel
-from sash.semantics.expression import TRUE, Column, Side, columns_of, parts_of
+from sash.operators.predicate_kinds import integer_limit, kind_of, kind_of_column, to_kernel, within
+from sash.semantics.expression import TRUE, Column, Side, columns_of
 from sash.semantics.join import AskedRow, holds
 
 Ints = NDArray[np.int64]
@@ -36,8 +36,6 @@ Found = tuple[Ints, Ints]
 
 _FUNCTION_LIMIT = 2**31
 """Integers of a function's text are at most this large: a product of two fits."""
-_EXACT_IN_FLOAT = 2**53
-_LIMITS = [*(1 << bits for bits in range(62, -1, -1)), 0]
 
 
 class Matcher:
@@ -78,12 +76,7 @@ class Matcher:
     def _integer_limit(self) -> int:
         if not self._traced:
             return _FUNCTION_LIMIT
-        widest = next(limit for limit in _LIMITS if self._fits(limit))
-        kinds = {kind_of(part, self._schemas) for tree in self._rest for part in parts_of(tree)}
-        return min(widest, _EXACT_IN_FLOAT) if "float" in kinds else widest
-
-    def _fits(self, magnitude: int) -> bool:
-        return magnitude == 0 or all(largest(part, magnitude) < 2**63 for part in self._rest)
+        return integer_limit(self._rest, self._schemas)
 
     def _compile(self) -> None:
         compared = [column for side in Side for column in self._columns[side]]
@@ -92,6 +85,9 @@ class Matcher:
         if foreign or mixed:
             what = f"{foreign[0]} is a column of" if foreign else f"in {mixed[0]} there are"
             self.why_interpreted = f"{what} other things than 64-bit numbers and times"
+            return
+        if self._limit < 0:
+            self.why_interpreted = "its numbers are too large for 64 bits"
             return
         try:
             self._kernels = {side: self._compiled(side) for side in Side}
@@ -119,7 +115,7 @@ class Matcher:
         clean = _known(rows.table, names)
         for name in names:
             if kind_of_column(rows.table[name].type) == "int":
-                clean &= np.abs(to_kernel(rows.table[name]).astype(np.float64)) <= self._limit
+                clean &= within(to_kernel(rows.table[name]), self._limit)
         return clean
 
     def columns(self, rows: Rows, side: Side) -> Columns:

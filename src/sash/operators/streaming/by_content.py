@@ -1,7 +1,4 @@
-"""The progress of windows that the content of events cuts. Evaluated by definition, slot by slot.
-
-Predicates and policies are users' Python, so these go through the events one at a time.
-"""
+"""The progress of windows that a user's function cuts. A policy goes through the events one at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from numpy.typing import NDArray
 from sash.operators.layout import Layout
 from sash.operators.ranges import Ranges
 from sash.operators.streaming.progress import Moment, Progress
-from sash.operators.windowers import ranges_of
+from sash.operators.windowers import misfits_of, window_ranges
 from sash.semantics.event import Event
 from sash.semantics.window import Extent, spanned
 from sash.semantics.windows import PolicyWindow, PunctuatedWindow, ThresholdWindow
@@ -26,14 +23,20 @@ class RunProgress(Progress[ThresholdWindow | PunctuatedWindow]):
     """Threshold and punctuated windows: `next_id` is the number of the windows that are over."""
 
     memory: ClassVar[dict[str, int | float]] = {"next_id": 0}
+    _seen: tuple[Layout, Ranges] | None = None
 
     def ranges(self, layout: Layout, moment: Moment) -> Ranges:
-        found = ranges_of(self.window, layout, horizon=moment.horizon)
+        found = window_ranges(self.window, layout, horizon=moment.horizon)
+        self._seen = layout, found
         return found.numbered_from(self.remembered["next_id"])
 
     def move_on(self, layout: Layout, settled: int) -> Ints:
         final = layout.before(settled + 1)
-        found = ranges_of(self.window, layout, horizon=settled)
+        # The predicate was asked about these events when their windows were listed.
+        known, found = self._seen or (None, None)
+        self._seen = None
+        if known is not layout or found is None:
+            found = window_ranges(self.window, layout, horizon=settled)
         over = found.closes_at <= settled
         self.remembered["next_id"] = self.remembered["next_id"] + np.bincount(
             found.slot[over], minlength=layout.slots
@@ -54,11 +57,7 @@ class PolicyProgress(Progress[PolicyWindow]):
     memory: ClassVar[dict[str, int | float]] = {"inserted": 0, "inside": 0}
 
     def misfits(self, layout: Layout) -> dict[int, str]:
-        return {
-            base + event.ordinal: reason
-            for base, events in layout.events()
-            for event, reason in self.window.place(events)[1]
-        }
+        return misfits_of(self.window, layout)
 
     def ranges(self, layout: Layout, moment: Moment) -> Ranges:
         extents = (

@@ -20,6 +20,7 @@ from sash.operators.streaming.by_delta import DeltaProgress
 from sash.operators.streaming.by_engine import engine_progress
 from sash.operators.streaming.by_position import CountProgress, SlideByTupleProgress
 from sash.operators.streaming.by_time import ClockProgress, SessionProgress, SlideByTimeProgress
+from sash.operators.streaming.delta_by_definition import DeltaByDefinition
 from sash.operators.streaming.progress import Moment, Progress
 from sash.semantics.run_as import EngineWindow
 from sash.semantics.window import Window
@@ -56,7 +57,7 @@ def progress_of(window: Window, bound: BoundQuery) -> Progress[Any]:
     if isinstance(window, EngineWindow):
         return engine_progress(window)
     progress = PROGRESS[type(window)](window)
-    if isinstance(progress, DeltaProgress):
+    if isinstance(progress, DeltaByDefinition):
         progress.measure(whole=pa.types.is_integer(bound.schema.field(progress.window.attribute).type))
     return progress
 

@@ -90,11 +90,12 @@ class DeltaWindow(ContextAwareWindow):
         deltas = [event.row[self.attribute] for event in events]
         for w, trigger in enumerate(_triggers(deltas, self.slide)):
             at = deltas[trigger]
-            lo = bisect_left(deltas, at - like(at, self.size))
             if self.closed == "left":
                 hi, closer = bisect_left(deltas, at), trigger
             else:
                 hi = closer = bisect_right(deltas, at)
+            # Up to hi: in floats, δ_r − W of a great integer δ_r may be above δ_r.
+            lo = bisect_left(deltas, at - like(at, self.size), 0, hi)
             if lo < hi or empty:
                 closes_at = events[closer].time if closer < len(events) else None
                 yield spanned(w, events, lo, hi, closes_at=closes_at)

@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Literal, TypeAlias
 
@@ -20,13 +20,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sash.aggregation.kernels.predicates import largest
 from sash.operators.inputs import to_numpy
-from sash.semantics.expression import COMPARISONS, Column, Constant, Node, Side
+from sash.semantics.expression import COMPARISONS, Column, Constant, Node, Operation, Side, parts_of
 
 Kind: TypeAlias = Literal["bool", "int", "float", "time", "local time", "span"]
 Schemas: TypeAlias = Mapping[Side, pa.Schema]
 
+EXACT_IN_FLOAT = 2**53
+"""Whole numbers up to this magnitude are floats too."""
+
 _NUMBERS = ("bool", "int", "float")
+_LIMITS = [*(1 << bits for bits in range(62, -1, -1)), 0]
 
 
 def kind_of(tree: Node, schemas: Schemas) -> Kind | None:
@@ -66,6 +71,29 @@ def to_kernel(column: pa.ChunkedArray) -> NDArray[np.generic]:
         column = column.cast(pa.timestamp("us", type_.tz))
     values, _ = to_numpy(column)
     return values.astype({"bool": np.bool_, "float": np.float64}.get(kind or "", np.int64), copy=False)
+
+
+def integer_limit(trees: Iterable[Node], schemas: Schemas) -> int:
+    """Up to which magnitude of the whole numbers in columns 64 bits compute what Python does; −1: with
+    none, because constants are too large.
+
+    Whole numbers must not leave 64 bits, and where one meets a fraction it must be a float itself."""
+    parts = [part for tree in trees for part in parts_of(tree)]
+    return next((limit for limit in _LIMITS if all(_exact(part, limit, schemas) for part in parts)), -1)
+
+
+def _exact(part: Node, limit: int, schemas: Schemas) -> bool:
+    if isinstance(part, Operation):
+        whole = [operand for operand in part.operands if kind_of(operand, schemas) != "float"]
+        if part.operator == "/" or len(whole) < len(part.operands):
+            return all(largest(operand, limit) <= EXACT_IN_FLOAT for operand in whole)
+    return kind_of(part, schemas) == "float" or largest(part, limit) < 2**63
+
+
+def within(values: NDArray[np.generic], limit: int) -> NDArray[np.bool_]:
+    """Which of the whole numbers are at most `limit` in magnitude."""
+    inside: NDArray[np.bool_] = (values >= -limit) & (values <= limit)  # type: ignore[operator]
+    return inside
 
 
 def _kind_of_constant(constant: Constant) -> Kind | None:

@@ -1,0 +1,99 @@
+"""Windows by content on a stream: on columns, against the same windows asked event by event.
+
+    python -m benchmarks.content_windows [--quick] [--json PATH] [--rounds 3]
+
+200,000 events of 100 keys in micro-batches of 20,000, in process; between two batches the operator is bytes,
+as on Spark. Count windows, which never look at a value, are the yardstick. A predicate of `&` has a tree and
+is computed on columns; one of `and` says the same and has none.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.harness import Table, finish, options, race
+from sash.aggregation import monoids
+from sash.operators.bound import BoundQuery
+from sash.operators.streaming import WindowOperator, track
+from sash.operators.streaming.delta_by_definition import DeltaByDefinition
+from sash.semantics import windows
+from sash.semantics.query import Query
+from sash.semantics.window import Window
+
+KEYS, BATCHES = 100, 10
+AGGREGATES = {"n": monoids.count(), "s": monoids.sum("price")}
+DELTA = windows.delta("volume", 20_000, 5_000)
+LIMIT = 3.0
+"""On columns: at most so many times what a count window takes. Event by event it is ten times or more."""
+
+
+def quotes(number: int) -> pa.Table:
+    """Prices around 100, and the volume of each key so far."""
+    random = np.random.default_rng(1)
+    keys, sizes = random.integers(0, KEYS, number), random.integers(0, 200, number)
+    volume = np.zeros(number, np.int64)
+    for key in range(KEYS):
+        volume[keys == key] = np.cumsum(sizes[keys == key])
+    side = np.array(["buy", "sell", "done"])[random.integers(0, 3, number)]
+    price = random.normal(100, 1, number)
+    columns = {"k": keys, "t": np.arange(number), "price": price, "volume": volume, "side": side}
+    return pa.table(columns)
+
+
+def streamed(window: Window, table: pa.Table) -> int:
+    """How many windows are reported."""
+    bound = BoundQuery(Query((window,), AGGREGATES), table.schema, "t", ("k",))
+    operator, chunks, reported = WindowOperator.load(bound, None, {}), dict[int, bytes](), 0
+    size = table.num_rows // BATCHES
+    for begin in range(0, table.num_rows, size):
+        operator.insert(table.slice(begin, size).select(bound.columns), np.arange(size))
+        reported += operator.advance(begin + size - 1).reports.num_rows
+        saved = operator.save()
+        chunks = {n: data for n, data in (chunks | saved.written).items() if n not in saved.dropped}
+        operator = WindowOperator.load(bound, saved.header, chunks)
+    return reported
+
+
+def by_definition(table: pa.Table) -> int:
+    known = track.PROGRESS[windows.DeltaWindow]
+    track.PROGRESS[windows.DeltaWindow] = DeltaByDefinition
+    try:
+        return streamed(DELTA, table)
+    finally:
+        track.PROGRESS[windows.DeltaWindow] = known
+
+
+def main() -> int:
+    chosen = options("Windows by content, on columns and event by event.")
+    number = 200_000 if not chosen.quick else 5_000
+    table = quotes(number)
+    tree = windows.threshold(lambda row: (row.price > 100) & (row.side != "done"))
+    no_tree = windows.threshold(lambda row: row.price > 100 and row.side != "done")
+    done = windows.punctuated(lambda row: row.side == "done")
+    contenders: dict[str, Callable[[], Any]] = {
+        "count": partial(streamed, windows.count(100, 25), table),
+        "delta": partial(streamed, DELTA, table),
+        "delta, event by event": partial(by_definition, table),
+        "threshold": partial(streamed, tree, table),
+        "threshold, asked event by event": partial(streamed, no_tree, table),
+        "punctuated": partial(streamed, done, table),
+    }
+    assert contenders["delta"]() == contenders["delta, event by event"]()
+    assert streamed(tree, table) == streamed(no_tree, table)
+    measured = Table(f"{number:,} events", "count windows")
+    measured.start()
+    seconds = race(contenders, rounds=chosen.rounds)
+    for what, taken in seconds.items():
+        limit = LIMIT if what in ("delta", "threshold", "punctuated") else None
+        measured.add(what, taken, taken / seconds["count"], limit=limit)
+    return finish([measured], chosen)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""What an attribute δ that never decreases says of the events of all keys, in one pass over them.
+
+    misfit    δ is not a number, or lies below the greatest δ of its key so far
+    trigger   the first event of a key, then the first with δ − δ(last trigger) > S, and so on
+
+Kernels work on whole numbers or on fractions of 64 bits, and compute in these: whoever calls sees to it
+that differences stay within them.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sash.aggregation.kernels.cuts import Ints, Numbers
+
+Mask: TypeAlias = NDArray[np.bool_]
+
+NOT_A_NUMBER, DECREASED = 1, 2
+
+
+def misfits(values: Numbers, known: Mask, offsets: Ints, floors: Numbers) -> NDArray[np.int8]:
+    """For each position 0 if its event has a place, else NOT_A_NUMBER or DECREASED. `floors` has the
+    greatest δ that each slot has had before; `known` is false where δ is null.
+
+    >>> values, known = np.array([4.0, 3.0, np.nan, 4.0, 1.0]), np.array([True, True, True, True, False])
+    >>> misfits(values, known, np.array([0, 5]), np.array([-np.inf])).tolist()
+    [0, 2, 1, 0, 1]
+    """
+    reasons = np.zeros(len(values), np.int8)
+    _misfits_of_all(values, known, offsets, floors, reasons)
+    return reasons
+
+
+def triggers(
+    values: Numbers, offsets: Ints, since: Ints, until: Ints, begun: Mask, last: Numbers, slide: float
+) -> Ints:
+    """The positions of the triggers among the events number `since` ≤ i < `until` of each slot. A slot that
+    has `begun` had its last trigger at the value `last`; of others the first event is one.
+
+    >>> values, offsets = np.array([0, 2, 5, 9, 7, 8]), np.array([0, 4, 6])
+    >>> whole, begun = np.diff(offsets), np.array([False, True])
+    >>> triggers(values, offsets, np.zeros(2, np.int64), whole, begun, np.array([0, 3]), 4).tolist()
+    [0, 2, 5]
+    """
+    found = np.zeros(len(values), np.bool_)
+    # Between two infinities there is no difference, and no trigger.
+    with np.errstate(invalid="ignore"):
+        _triggers_of_all(values, offsets, since, until, begun, last, slide, found)
+    return np.flatnonzero(found)
+
+
+def _misfits(
+    values: Numbers, known: Mask, offsets: Ints, floors: Numbers, reasons: NDArray[np.int8]
+) -> None:
+    for slot in range(len(offsets) - 1):
+        top = floors[slot]
+        for position in range(offsets[slot], offsets[slot + 1]):
+            value = values[position]
+            if not known[position] or np.isnan(value):
+                reasons[position] = NOT_A_NUMBER
+            elif value < top:
+                reasons[position] = DECREASED
+            else:
+                top = value
+
+
+def _triggers(
+    values: Numbers, offsets: Ints, since: Ints, until: Ints, begun: Mask, last: Numbers, slide: float,
+    found: Mask,
+) -> None:  # fmt: skip
+    for slot in range(len(offsets) - 1):
+        any_yet, at = begun[slot], last[slot]
+        for position in range(offsets[slot] + since[slot], offsets[slot] + until[slot]):
+            if not any_yet or values[position] - at > slide:
+                any_yet, at = True, values[position]
+                found[position] = True
+
+
+_misfits_of_all = njit(cache=True, nogil=True)(_misfits)
+_triggers_of_all = njit(cache=True, nogil=True)(_triggers)

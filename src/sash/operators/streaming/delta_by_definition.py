@@ -1,0 +1,137 @@
+"""The progress of delta windows: the triggers so far, and how far back the next one can look.
+
+Event by event, in Python's own numbers: for what 64 bits do not hold, such as decimals. `by_delta` does the
+same on columns, and remembers the same.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sash.operators.layout import Layout
+from sash.operators.ranges import MISSING, Ranges
+from sash.operators.streaming.progress import Moment, Progress
+from sash.semantics.event import Event
+from sash.semantics.window import Extent, spanned
+from sash.semantics.windows import DeltaWindow
+from sash.semantics.windows.delta import is_number, like
+
+Ints = NDArray[np.int64]
+
+
+SLACK = 1e-9
+"""How much further back events are held than the arithmetic of floats says, relative to its numbers."""
+
+
+def look_back(window: DeltaWindow, reach: Any, trigger: Any) -> Any:
+    """Below this, a trigger at `reach` or above needs nothing. One number, or a column of them; not a
+    number where infinity is among them: then all is held."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        slack = SLACK * (abs(reach) + abs(trigger) + window.slide + window.size)
+        return reach - window.size - slack
+
+
+class DeltaByDefinition(Progress[DeltaWindow]):
+    """`scanned` of the held events have been looked at for triggers; `next_id` triggers were found, the
+    last at `trigger`. A window that is closed on the right stays `open` until a greater value is final.
+    `floor` is the value of the last event that is gone: what falls below it has no place."""
+
+    memory: ClassVar[dict[str, int | float]] = {
+        "next_id": 0, "scanned": 0, "open": 0, "trigger": -math.inf, "floor": -math.inf,
+    }  # fmt: skip
+
+    def measure(self, *, whole: bool) -> None:
+        """Remember whole numbers as such: as floats, large ones would run into each other."""
+        self._number: type[int] | type[float] = int if whole else float
+        if whole:
+            for name in ("trigger", "floor"):
+                self.remembered[name] = np.empty(0, np.int64)
+            self.memory = {**self.memory, "trigger": MISSING, "floor": MISSING}  # type: ignore[misc]
+
+    def misfits(self, layout: Layout) -> dict[int, str]:
+        found: dict[int, str] = {}
+        for slot, (base, events) in enumerate(layout.events()):
+            top = self._number(self.remembered["floor"][slot])
+            for position, value in enumerate(self._values(events), start=base):
+                if not is_number(value):
+                    found[position] = f"{self.window.attribute} is not a number"
+                elif value < top:
+                    found[position] = f"{self.window.attribute} decreased"
+                else:
+                    top = value
+        return found
+
+    def ranges(self, layout: Layout, moment: Moment) -> Ranges:
+        return Ranges.of(
+            (slot, base, extent)
+            for slot, (base, events) in enumerate(layout.events())
+            for extent in self._extents(slot, events)
+            if len(extent) or moment.empty
+        )
+
+    def _extents(self, slot: int, events: list[Event]) -> Iterator[Extent]:
+        deltas = self._values(events)
+        if self.remembered["open"][slot]:
+            w = int(self.remembered["next_id"][slot]) - 1
+            yield self._extent(w, self._trigger(slot, deltas), None, events)
+        for w, position in self._triggers(slot, deltas, len(deltas)):
+            yield self._extent(w, deltas[position], position, events)
+
+    def _extent(self, w: int, at: Any, trigger: int | None, events: list[Event]) -> Extent:
+        deltas = self._values(events)
+        if self.window.closed == "left" and trigger is not None:
+            hi, closer = bisect_left(deltas, at), trigger
+        else:
+            hi = closer = bisect_right(deltas, at)
+        lo = bisect_left(deltas, at - like(at, self.window.size), 0, hi)
+        closes_at = events[closer].time if closer < len(events) else None
+        return spanned(w, events, lo, hi, closes_at=closes_at)
+
+    def _values(self, events: list[Event]) -> list[Any]:
+        return [event.values[self.window.attribute] for event in events]
+
+    def _trigger(self, slot: int, deltas: list[Any]) -> Any:
+        """The value of the last trigger, of the type of the events' own values."""
+        last = self._number(self.remembered["trigger"][slot])
+        return like(deltas[0], last) if deltas else last
+
+    def _triggers(self, slot: int, deltas: list[Any], until: int) -> Iterator[tuple[int, int]]:
+        """(identifier, position) of the triggers among the events that have not been scanned."""
+        w, last = int(self.remembered["next_id"][slot]), self._trigger(slot, deltas)
+        for position in range(int(self.remembered["scanned"][slot]), until):
+            value = deltas[position]
+            if w == 0 or value - last > like(value, self.window.slide):
+                yield w, position
+                w, last = w + 1, value
+
+    def move_on(self, layout: Layout, settled: int) -> Ints:
+        gone = np.zeros(layout.slots, np.int64)
+        final = layout.before(settled + 1)
+        for slot, (_, events) in enumerate(layout.events()):
+            gone[slot] = self._move_slot(slot, self._values(events), int(final[slot]))
+        return gone
+
+    def _move_slot(self, slot: int, deltas: list[Any], final: int) -> int:
+        for w, position in list(self._triggers(slot, deltas, final)):
+            self.remembered["next_id"][slot] = w + 1
+            self.remembered["trigger"][slot] = self._number(deltas[position])
+            self.remembered["open"][slot] = self.window.closed == "right"
+        if not final:
+            return 0
+        trigger, top = self._number(self.remembered["trigger"][slot]), self._number(deltas[final - 1])
+        if top > trigger:
+            self.remembered["open"][slot] = 0
+        # The next trigger is above `trigger + every`, and not below what has been seen.
+        reach = trigger if self.remembered["open"][slot] else max(trigger + self.window.slide, top)
+        reach = look_back(self.window, reach, trigger)
+        gone = min(final, bisect_left([float(value) for value in deltas], reach))
+        if gone:
+            self.remembered["floor"][slot] = self._number(deltas[gone - 1])
+        self.remembered["scanned"][slot] = final - gone
+        return gone
