@@ -72,7 +72,7 @@ def demo(
     ctx: typer.Context,
     seconds: Annotated[float, typer.Option(min=1, help="How long quotes arrive.")] = 30,
     symbols: Annotated[int, typer.Option(help="How many symbols are quoted.")] = 400,
-    rate: Annotated[float, typer.Option(help="Quotes a second, when there is no burst.")] = 3_000,
+    rate: Annotated[float, typer.Option(help="Quotes a second, when there is no burst.")] = 10_000,
     out: Annotated[
         Path | None, typer.Option("--out", help="The folder to write to (a new temporary one).")
     ] = None,

@@ -60,5 +60,6 @@ class PunctuatedWindow(ContextAwareWindow):
 
 
 def punctuated(predicate: Predicate) -> PunctuatedWindow:
-    """Windows that end with an event for which `predicate(row)` is true."""
+    """Windows that end with an event for which `predicate(row)` is true. Made of comparisons, `&` and `|`
+    it is computed on columns; with `and`, `or` or `if` it is asked about each event."""
     return PunctuatedWindow(predicate)

@@ -61,5 +61,6 @@ class ThresholdWindow(ContextAwareWindow):
 
 
 def threshold(predicate: Predicate) -> ThresholdWindow:
-    """Runs of events for which `predicate(row)` is true."""
+    """Runs of events for which `predicate(row)` is true. Made of comparisons, `&` and `|` it is computed on
+    columns; with `and`, `or` or `if` it is asked about each event."""
     return ThresholdWindow(predicate)

@@ -1,10 +1,10 @@
 """Windows by content on a stream: on columns, against the same windows asked event by event.
 
-    python -m benchmarks.content_windows [--quick] [--json PATH] [--rounds 3]
+    python -m benchmarks.by_content [--quick] [--json PATH] [--rounds 3]
 
-200,000 events of 100 keys in micro-batches of 20,000, in process; between two batches the operator is bytes,
-as on Spark. Count windows, which never look at a value, are the yardstick. A predicate of `&` has a tree and
-is computed on columns; one of `and` says the same and has none.
+200,000 events of 100 keys in micro-batches of 20,000, in process; between two batches the operator is
+bytes, as on Spark. Count windows, which never look at a value, are the yardstick. A predicate of `&` has a
+tree and is computed on columns; one of `and` says the same and has none.
 """
 
 from __future__ import annotations
