@@ -67,9 +67,13 @@ def joined(left: Any, right: Any, where: Any, *, key: bool = False) -> Any:
     return trades.join(quotes, within="20 seconds", where=where)
 
 
-def in_process(where: Any, *, key: bool = False) -> Rows:
+def bounded(where: Any, *, key: bool = False) -> Any:
     whole = [pa.Table.from_pylist(made, schema=s) for made, s in ((TRADES, LEFT), (QUOTES, RIGHT))]
-    return joined(*whole, where, key=key).collect().to_pylist()
+    return joined(*whole, where, key=key)
+
+
+def in_process(where: Any, *, key: bool = False) -> Rows:
+    return bounded(where, key=key).collect().to_pylist()
 
 
 def settled(pairs: Rows) -> list[str]:
@@ -148,6 +152,35 @@ def test_late_rows_are_told_once_with_the_reason_and_counted(with_late_rows: lis
         ("None", "time is null"),
     ]
     assert ran.counted("late", output="late right") == 2
+
+
+def test_started_a_join_and_its_late_rows_go_to_their_sinks(
+    spark: SparkSession, with_late_rows: list[DataFrame], tmp_path: Path
+) -> None:
+    query = joined(*with_late_rows, lambda p, q: p.x <= q.a)
+    pairs = query.start(
+        tmp_path / "pairs", checkpoint=tmp_path / "checkpoint", trigger="available now", name="pairs"
+    )
+    seen: list[int] = []
+    late = query.late("right").start(
+        lambda batch, number: seen.append(batch.count()),
+        checkpoint=tmp_path / "late",
+        trigger="available now",
+    )
+    pairs.awaitTermination()
+    late.awaitTermination()
+    written = spark.read.parquet(str(tmp_path / "pairs")).toArrow().cast(query.bound.output)
+    expected = Ran(query.dataframe()).table.cast(query.bound.output)
+    assert written.num_rows > 0
+    assert sorted(map(str, written.to_pylist())) == sorted(map(str, expected.to_pylist()))
+    assert (pairs.name, sum(seen)) == ("pairs", 2)
+
+
+def test_a_join_of_bounded_inputs_has_nothing_to_start(tmp_path: Path) -> None:
+    query = bounded(PREDICATES["band cells"])
+    for output in (query, query.late("left")):
+        with pytest.raises(Unsupported, match=r"a streaming DataFrame for start\(\)"):
+            output.start(tmp_path / "out", checkpoint=tmp_path / "checkpoint")
 
 
 def test_a_restart_from_the_checkpoint_gives_every_pair_once_and_another_join_is_refused(

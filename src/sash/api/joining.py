@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from html import escape
+from os import PathLike
 from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 
 from sash.api.head import Head
 from sash.api.source import Source
+from sash.api.starting import Sink, start_join
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.joins.bound import BoundJoin, BoundSide
 from sash.planner.explanation import VERSION
@@ -117,6 +119,20 @@ class JoinQuery:
         """The first pairs of bounded inputs, to look at; all of them are computed."""
         return Head.of(self.collect, rows)
 
+    def start(
+        self,
+        sink: Sink,
+        *,
+        checkpoint: str | PathLike[str],
+        trigger: DurationLike | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """Run over two streaming DataFrames until it is stopped, as `WindowQuery.start`. Spark's settings
+        decide how parallel it is, once and for all."""
+        return start_join(
+            self.runtime, self.dataframe, sink, checkpoint=checkpoint, trigger=trigger, name=name
+        )
+
     def late(self, side: str) -> LateSide:
         """The events of the "left" or the "right" stream that came too late for any pair."""
         try:
@@ -199,6 +215,19 @@ class LateSide:
     def head(self, rows: int = 10, /) -> Head:
         """The first of them, to look at; all are looked for."""
         return Head.of(self.collect, rows)
+
+    def start(
+        self,
+        sink: Sink,
+        *,
+        checkpoint: str | PathLike[str],
+        trigger: DurationLike | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """As `JoinQuery.start`: a query of its own, with a checkpoint of its own."""
+        return start_join(
+            self.runtime, self.dataframe, sink, checkpoint=checkpoint, trigger=trigger, name=name
+        )
 
     def __repr__(self) -> str:
         return f"<sash late output of the {self.side.value}: events that came too late for any pair>"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sash.api.head import Head
 from sash.api.source import Source
-from sash.api.starting import start
+from sash.api.starting import Sink, start
 from sash.api.why import NO_KEY, explain_window
 from sash.errors import Unsupported
 from sash.operators.bound import BoundQuery
@@ -59,7 +59,7 @@ class WindowQuery:
 
     def start(
         self,
-        sink: str | PathLike[str] | Callable[[Any, int], None],
+        sink: Sink,
         *,
         checkpoint: str | PathLike[str],
         elastic: Elastic | None = None,
@@ -180,7 +180,7 @@ class LateOutput:
 
     def start(
         self,
-        sink: str | PathLike[str] | Callable[[Any, int], None],
+        sink: Sink,
         *,
         checkpoint: str | PathLike[str],
         elastic: Elastic | None = None,

@@ -4,36 +4,67 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from sash.api.source import Source
 from sash.errors import Unsupported
 from sash.operators.bound import BoundQuery
 from sash.semantics.durations import DurationLike
 
+Sink = str | PathLike[str] | Callable[[Any, int], None]
+"""A folder of parquet files, or a function of a DataFrame and the number of its micro-batch."""
+
 if TYPE_CHECKING:
     from sash.operators.elastic.declaration import Elastic
+
+
+class Inputs(Protocol):
+    """One input or two, and the runtime that they belong to."""
+
+    @property
+    def bounded(self) -> bool: ...
 
 
 def start(
     source: Source,
     bound: BoundQuery,
     output: Literal["reports", "late"],
-    sink: str | PathLike[str] | Callable[[Any, int], None],
+    sink: Sink,
     *,
     checkpoint: str | PathLike[str],
     elastic: Elastic | None,
     trigger: DurationLike | None,
     name: str | None,
 ) -> Any:
-    if source.bounded:
-        raise Unsupported(
-            "data", "a bounded input", "a streaming DataFrame for start()",
-            hint="What has an end is computed with collect() or dataframe().",
-        )  # fmt: skip
+    """The reports or the late events of a query over windows."""
+    _require_unbounded(source)
     from sash.runtimes.spark import starting, streaming
 
     assert isinstance(source, streaming.StreamingSource), "only Spark has streams"
     return starting.start(
         source, bound, output, sink, checkpoint=checkpoint, elastic=elastic, trigger=trigger, name=name
     )
+
+
+def start_join(
+    runtime: Inputs,
+    answer: Callable[[], Any],
+    sink: Sink,
+    *,
+    checkpoint: str | PathLike[str],
+    trigger: DurationLike | None,
+    name: str | None,
+) -> Any:
+    """What a join answers with."""
+    _require_unbounded(runtime)
+    from sash.runtimes.spark.starting import start_writing
+
+    return start_writing(answer(), sink, checkpoint=checkpoint, trigger=trigger, name=name)
+
+
+def _require_unbounded(inputs: Inputs) -> None:
+    if inputs.bounded:
+        raise Unsupported(
+            "data", "a bounded input", "a streaming DataFrame for start()",
+            hint="What has an end is computed with collect() or dataframe().",
+        )  # fmt: skip

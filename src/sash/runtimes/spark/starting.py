@@ -45,11 +45,7 @@ def start(
     place = fspath(checkpoint)
     if elastic is None:
         answer = source.dataframe(bound) if output == "reports" else source.late_dataframe(bound)
-        writer = _writer(answer, place, trigger, name).outputMode("append")
-        if callable(sink):
-            return cast(StreamingQuery, writer.foreachBatch(sink).start())
-        sink_for(sink)
-        return cast(StreamingQuery, writer.format("parquet").start(fspath(sink)))
+        return start_writing(answer, sink, checkpoint=place, trigger=trigger, name=name)
     if not isinstance(elastic, Elastic):
         raise ArgumentError("elastic", elastic, "sash.Elastic(min=…, max=…), or left out")
     if source.idle is not None:
@@ -72,6 +68,22 @@ def start(
         source.packed(stage), source.df, stage, sink,
         delay=bound.query.delay, checkpoint=place, elastic=elastic, trigger=trigger, name=name,
     )  # fmt: skip
+
+
+def start_writing(
+    answer: DataFrame,
+    sink: Sink,
+    *,
+    checkpoint: str | PathLike[str],
+    trigger: DurationLike | None,
+    name: str | None,
+) -> StreamingQuery:
+    """A query whose parallelism is Spark's, from its answer on."""
+    writer = _writer(answer, fspath(checkpoint), trigger, name).outputMode("append")
+    if callable(sink):
+        return cast(StreamingQuery, writer.foreachBatch(sink).start())
+    sink_for(sink)
+    return cast(StreamingQuery, writer.format("parquet").start(fspath(sink)))
 
 
 def start_elastic(
