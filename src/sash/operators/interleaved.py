@@ -102,6 +102,12 @@ class Interleaved:
             return np.arange(len(self.times))
         return np.flatnonzero(self.inputs == number)
 
+    def part(self, number: int, part: slice) -> tuple[Ints, pa.Table]:
+        """Where the tuples of input `number` within a part of the run stand in the run, and their rows."""
+        positions = self.positions(number)
+        begin, end = np.searchsorted(positions, [part.start, part.stop])
+        return positions[begin:end], self.tables[number].slice(begin, end - begin)
+
 
 @dataclass(frozen=True)
 class Part:

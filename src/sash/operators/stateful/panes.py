@@ -19,7 +19,8 @@ from sash.aggregation.kernels.vocabulary import Columns
 from sash.aggregation.monoid import Monoid
 from sash.operators.inputs import from_numpy, kind_of, to_numpy
 from sash.operators.interleaved import Interleaved
-from sash.operators.stateful.running import Prepared, Running
+from sash.operators.stateful.prepared import Prepared
+from sash.operators.stateful.running import Running
 from sash.operators.times import from_integers
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ Folds = tuple[Ints, Ints, Flags, Columns]
 """Ends, keys, whether there was a value at all, and elements of windows that have expired."""
 
 SMALLEST = 64
-"""Slots of a table that has just begun; a power of two, as always."""
+"""Entries of a table that has just begun; a power of two, as always."""
 
 
 class PaneTable:
@@ -46,11 +47,10 @@ class PaneTable:
         self.progress[kernel.DUE], self.progress[kernel.LATEST] = kernel.BEGINNING, kernel.UNUSED
         self._allocate(SMALLEST)
 
-    def _allocate(self, slots: int) -> None:
-        self.book = np.full(slots * (self.ring + 2), kernel.UNUSED)
-        self.cells = self.machine.empty(slots * self.ring)
-        # Half of the slots can be used, so that one window never needs more.
-        room = slots // 2
+    def _allocate(self, room: int) -> None:
+        self.index = np.full(2 * room, kernel.FREE, np.int32)
+        self.book = np.empty(room * (self.ring + 2), np.int64)
+        self.cells = self.machine.empty(room * self.ring)
         self.output: Folds = (
             np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.bool_),
             self.machine.empty(room),
@@ -67,14 +67,14 @@ class PaneTable:
     ) -> list[Folds]:
         """Take in the pairs of one run; the folds of all windows that end by `until`."""
         progress, found = self.progress, []
-        progress[kernel.NEXT] = progress[kernel.SLOT] = 0
+        progress[kernel.NEXT] = progress[kernel.ENTRY] = 0
         outcome = -1
         while outcome != kernel.DONE:
             progress[kernel.WRITTEN] = 0
             ends, owners, known, out = self.output
             outcome = self._kernel(
-                elements, valid, times, event, key, self.lengths, self.book, self.cells, progress, until,
-                ends, owners, known, out,
+                elements, valid, times, event, key, self.lengths, self.index, self.book, self.cells,
+                progress, until, ends, owners, known, out,
             )  # fmt: skip
             n = int(progress[kernel.WRITTEN])
             if n:
@@ -87,19 +87,19 @@ class PaneTable:
     def _grow(self) -> None:
         """A table of the live keys only, larger unless most of the keys were dead."""
         low = (self.progress[kernel.DUE] - self.lengths[1]) // self.lengths[2]
-        stride, book, cells = self.ring + 2, self.book, self.cells
-        live = np.flatnonzero(book[1::stride] >= low)
-        slots = len(book) // stride
-        self._allocate(slots if 4 * len(live) < slots else 4 * slots)
-        to = np.empty(len(live), np.int64)
-        kernel.filling()(book, stride, live, self.book, to)
+        stride, book, cells = self.ring + 2, self.book.reshape(-1, self.ring + 2), self.cells
+        live = book[:, 1] >= low
+        room, used = len(book), int(live.sum())
+        self._allocate(room if 2 * used < room else 4 * room)
+        self.book[: used * stride] = book[live].reshape(-1)
         for new, old in zip(self.cells, cells, strict=True):
-            new.reshape(-1, self.ring)[to] = old.reshape(-1, self.ring)[live]
-        self.progress[kernel.USED] = len(live)
+            new[: used * self.ring] = old.reshape(-1, self.ring)[live].reshape(-1)
+        kernel.entering()(self.index, self.book, stride, used)
+        self.progress[kernel.USED] = used
 
     @property
     def arrays(self) -> list[NDArray[Any]]:
-        return [self.book, *self.cells, self.progress]
+        return [self.index, self.book, *self.cells, self.progress]
 
 
 def joined(found: list[Folds]) -> Folds:
@@ -129,16 +129,19 @@ class CompiledAggregate(Running):
         return self._tables[number]
 
     def _answer(self, run: Interleaved, prepared: Prepared, mine: Ints) -> pa.Table:
-        busy = (np.diff(prepared.offsets)[mine] > 0) | (self._due[mine] <= run.watermark)
+        pieces = prepared.pieces()
+        pairs = np.diff([piece.offsets for piece in pieces]).sum(axis=0)
+        busy = (pairs[mine] > 0) | (self._due[mine] <= run.watermark)
         lifted = prepared.once("elements", lambda: self._lifted(run))
         times = _frozen(run.times)
         found: list[list[Folds]] = [[] for _ in self.machines]
         for number in mine[busy].tolist():
-            pairs = prepared.pairs(number)
-            event, key = prepared.event[pairs], prepared.key[pairs]
             with self.share(number) as tables:
                 for folds, table, (elements, valid) in zip(found, tables, lifted, strict=True):
-                    folds += table.step(elements, valid, times, event, key, run.watermark)
+                    for piece in pieces:
+                        # What ends between two pieces is closed by the second of them.
+                        until = run.watermark if piece is pieces[-1] else kernel.BEGINNING
+                        folds += table.step(elements, valid, times, *piece.pairs(number), until)
                 self._due[number] = tables[0].idle_until
         return self._reports([joined(folds) for folds in found if folds])
 
