@@ -7,11 +7,11 @@ window that ends at e folds the panes of every key when the pass comes to time e
 the cell of a pane may be used again WS later, and what it then holds is known by its stamp. The cost is one
 combine for each event and key, and WS / g for each key and window.
 
-Keys are entries, numbered as they first come. An entry is 2 + WS / g numbers of `book`, side by side because
-they are read together: the key, its latest pane, and a stamp for each pane of its ring, 2·p + 1 when pane p
+A key has an entry, numbered as keys first come: 2 + WS / g numbers of `book`, side by side because they are
+read together. They are the key, its latest pane, and a stamp for each pane of its ring, 2·p + 1 when pane p
 holds a value that is not null, else 2·p. The elements of the panes are in `cells`. `index` finds the entry
-of a key by linear probing. It is four bytes a slot and half empty, while entries are dense: what is frequent
-comes early, so that the entries of most pairs share few lines of the cache, and a window reads no free slot.
+of a key by linear probing. A slot of it is four bytes, and half of them are free, while entries are dense:
+what is frequent comes early, so that most pairs meet few lines of the cache; windows read no free slots.
 
 The caller owns the memory, and the pass can be left and taken up again: it answers FULL when the output is
 full, GROW when no entry is free, with its place in `progress`.
@@ -93,14 +93,17 @@ def keyed_panes(
                 # Nobody has a tuple in this window or a later one: go on with the first that now can be in.
                 due = ((now - size) // advance + 1) * advance + size
                 break
+            oldest = low % ring
             while entry < used:
                 if book[entry * stride + 1] >= low:
                     total, found, some = identity(), False, False
+                    turn = oldest
                     for p in range(low, high):
-                        stamp = book[entry * stride + 2 + p % ring]
+                        stamp = book[entry * stride + 2 + turn]
                         if stamp >> 1 == p:
-                            total = combine(total, load(cells, entry * ring + p % ring))
+                            total = combine(total, load(cells, entry * ring + turn))
                             found, some = True, some or stamp & 1 == 1
+                        turn = turn + 1 if turn + 1 < ring else 0
                     if found:
                         if written == len(ends):
                             outcome = FULL

@@ -1,4 +1,4 @@
-"""What the instances need of a run before they touch any share, computed once for all of them, and together.
+"""What the instances need of a run before they touch any share, computed once, by all of them together.
 
     pieces()    the keys of the run's tuples, piece after piece: each was read by one of the instances
     once(…)     anything else that is the same for all
@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 T = TypeVar("T")
 
-SHORTEST = 512
-"""Pieces have at least this many tuples: below, handing them out costs more than reading them."""
+SHORTEST = 1 << 16
+"""Pieces have about as many pairs of a tuple and a key, or more: below, another piece costs more than it
+saves."""
 
 
 @dataclass(frozen=True)
@@ -88,13 +89,13 @@ class Prepared:
             return found
 
 
-def cuts(tuples: int, *, pieces: int) -> list[slice]:
-    """A run of so many tuples in at most so many pieces, as even as possible.
+def cuts(tuples: int, keys: float, *, pieces: int) -> list[slice]:
+    """A run of tuples with so many keys each, as far as is known, in at most so many pieces, all alike.
 
-    >>> cuts(2_000, pieces=3)
+    >>> cuts(2_000, 150.0, pieces=3)
     [slice(0, 666, None), slice(666, 1333, None), slice(1333, 2000, None)]
-    >>> cuts(700, pieces=3)
-    [slice(0, 700, None)]
+    >>> cuts(2_000, 1.0, pieces=3)
+    [slice(0, 2000, None)]
     """
-    n = max(1, min(pieces, tuples // SHORTEST))
+    n = max(1, min(pieces, tuples, int(tuples * keys) // SHORTEST))
     return [slice(tuples * i // n, tuples * (i + 1) // n) for i in range(n)]

@@ -46,6 +46,8 @@ class Running(ABC):
         self._prepared: WeakKeyDictionary[Interleaved, Prepared] = WeakKeyDictionary()
         self._preparing = Lock()
         self._taken = 0
+        self._keys_a_tuple = 0.0
+        """As in the piece that was read last: the next run will not be very different."""
 
     def process(self, run: Interleaved) -> pa.Table:
         """What is said of one more run, when there is a single instance."""
@@ -95,7 +97,8 @@ class Running(ABC):
     def _begin(self, run: Interleaved, *, pieces: int) -> Prepared:
         """How the run is to be read; called once a run, in the order of runs."""
         # Names are given in the order of arrival: keys that need them are read in one piece.
-        parts = cuts(len(run), pieces=pieces if isinstance(self.names, Integers) else 1)
+        most = pieces if isinstance(self.names, Integers) else 1
+        parts = cuts(len(run), self._keys_a_tuple, pieces=most)
         return Prepared([partial(self._read, run, part) for part in parts])
 
     def _read(self, run: Interleaved, part: slice) -> Piece:
@@ -114,4 +117,6 @@ class Running(ABC):
             order = np.argsort(event, kind="stable")
             key = np.concatenate([named for _, named, _ in sets])
             sets = [(np.arange(len(event) + 1), key[order], event[order])]
-        return Piece(*by_share(*sets[0], self.operator.shares))
+        piece = Piece(*by_share(*sets[0], self.operator.shares))
+        self._keys_a_tuple = len(piece.key) / max(part.stop - part.start, 1)
+        return piece
