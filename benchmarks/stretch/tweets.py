@@ -53,13 +53,17 @@ def pair_keys(lists: pa.ChunkedArray, distance: int) -> tuple[Ints, Ints]:
 def _pairs(offsets: Ints, words: Ints, distance: int, once: Ints, ends: Ints, keys: Ints) -> None:
     n = 0
     for row in range(len(offsets) - 1):
-        different = 0
+        different, seen = 0, np.uint64(0)
         for at in range(offsets[row], offsets[row + 1]):
+            # A word whose bit nobody has set is new; only the others are searched for.
+            bit = np.uint64(1) << np.uint64(words[at] & 63)
             fresh = True
-            for other in range(different):
-                if once[other] == words[at]:
-                    fresh = False
-                    break
+            if seen & bit:
+                for other in range(different):
+                    if once[other] == words[at]:
+                        fresh = False
+                        break
+            seen |= bit
             if fresh:
                 once[different] = words[at]
                 different += 1

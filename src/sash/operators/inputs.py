@@ -50,7 +50,8 @@ def from_numpy(
         return pa.StructArray.from_arrays(parts, fields=list(type_), mask=pa.array(~valid))
     if values.dtype == object:
         return pa.array(values.tolist(), type_, mask=~valid)
-    column = pa.array(values, mask=~valid)
+    # Without a mask nothing is copied.
+    column = pa.array(values, mask=None if valid.all() else ~valid)
     if _counts_units(type_):
         column = column.cast(_storage(type_))
     return column.cast(type_)

@@ -7,12 +7,14 @@ window that ends at e folds the panes of every key when the pass comes to time e
 the cell of a pane may be used again WS later, and what it then holds is known by its stamp. The cost is one
 combine for each event and key, and WS / g for each key and window.
 
-A slot of the table is 2 + WS / g numbers of `book`, side by side because they are read together: the
-key, the latest pane of the key, and a stamp for each pane of its ring, 2·p + 1 when pane p holds a value
-that is not null, else 2·p. The elements of the panes are in `cells`.
+A key has an entry, numbered as keys first come: 2 + WS / g numbers of `book`, side by side because they are
+read together. They are the key, its latest pane, and a stamp for each pane of its ring, 2·p + 1 when pane p
+holds a value that is not null, else 2·p. The elements of the panes are in `cells`. `index` finds the entry
+of a key by linear probing. A slot of it is four bytes, and half of them are free, while entries are dense:
+what is frequent comes early, so that most pairs meet few lines of the cache; windows read no free slots.
 
 The caller owns the memory, and the pass can be left and taken up again: it answers FULL when the output is
-full, GROW when the table is, with its place in `progress`.
+full, GROW when no entry is free, with its place in `progress`.
 """
 
 from __future__ import annotations
@@ -27,25 +29,31 @@ from sash.aggregation.kernels.vocabulary import Columns, combine, identity, load
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+Index = npt.NDArray[np.int32]
 
 DONE, FULL, GROW = 0, 1, 2
-NEXT, DUE, SLOT, WRITTEN, USED, LATEST, PROGRESS = range(7)
-"""What `progress` holds: the next pair, the end of the next window, the next slot to look at for it, rows
-written, slots used, the latest pane; and how many numbers these are."""
+NEXT, DUE, ENTRY, WRITTEN, USED, LATEST, PROGRESS = range(7)
+"""What `progress` holds: the next pair, the end of the next window, the next entry to look at for it, rows
+written, entries used, the latest pane; and how many numbers these are."""
+FREE = -1
+"""A slot of the index without an entry."""
 UNUSED = -(2**63)
-"""The latest pane of a slot without a key, and a stamp without a pane."""
+"""A stamp without a pane, and the latest pane before there is one."""
 BEGINNING = -(2**62)
 """Before all times: where the end of the next window starts from."""
 
 
-def place(book: Ints, stride: int, key: int) -> int:
-    """The slot of a key, or the free one that it would take, by linear probing: tables are half empty."""
-    mask = len(book) // stride - 1
+def place(index: Index, book: Ints, stride: int, key: int) -> int:
+    """The slot of a key, or the free one that it would take, by linear probing: an index is half empty."""
+    mask = len(index) - 1
     # Both halves count, and no product leaves 63 bits: interpreted, this loop must not overflow either.
     mixed = (key & 0x7FFFFFFF) * 0x5BD1E995 + ((key >> 31) & 0x7FFFFFFF) * 0x4F1BBCDC
     slot = (mixed ^ (mixed >> 29)) & mask
-    while book[slot * stride] != key and book[slot * stride + 1] != UNUSED:
+    # Unsigned places, here and below, cannot mean 'from the end': the test for that is a fifth of the time.
+    entry = index[np.uintp(slot)]
+    while entry != FREE and book[np.uintp(entry * stride)] != key:
         slot = (slot + 1) & mask
+        entry = index[np.uintp(slot)]
     return slot
 
 
@@ -56,6 +64,7 @@ def keyed_panes(
     event: Ints,
     key: Ints,
     lengths: Ints,
+    index: Index,
     book: Ints,
     cells: Columns,
     progress: Ints,
@@ -72,77 +81,80 @@ def keyed_panes(
     """
     advance, size, pane, ring = lengths[0], lengths[1], lengths[2], lengths[3]
     stride = ring + 2
-    slots = len(book) // stride
-    i, due, slot, written = progress[NEXT], progress[DUE], progress[SLOT], progress[WRITTEN]
+    pairs, room = len(event), len(book) // stride
+    i, due, entry, written = progress[NEXT], progress[DUE], progress[ENTRY], progress[WRITTEN]
     used, latest = progress[USED], progress[LATEST]
-    turn, begin, end = 0, 1, 0
     outcome = DONE
     while outcome == DONE:
-        now = times[event[i]] if i < len(event) else until
+        now = times[event[i]] if i < pairs else until
         while due <= now:
             low, high = (due - size) // pane, due // pane
             if latest < low:
                 # Nobody has a tuple in this window or a later one: go on with the first that now can be in.
                 due = ((now - size) // advance + 1) * advance + size
                 break
-            while slot < slots:
-                if book[slot * stride + 1] >= low:
+            oldest = low % ring
+            while entry < used:
+                if book[entry * stride + 1] >= low:
                     total, found, some = identity(), False, False
+                    turn = oldest
                     for p in range(low, high):
-                        stamp = book[slot * stride + 2 + p % ring]
+                        stamp = book[entry * stride + 2 + turn]
                         if stamp >> 1 == p:
-                            total = combine(total, load(cells, slot * ring + p % ring))
+                            total = combine(total, load(cells, entry * ring + turn))
                             found, some = True, some or stamp & 1 == 1
+                        turn = turn + 1 if turn + 1 < ring else 0
                     if found:
                         if written == len(ends):
                             outcome = FULL
                             break
-                        ends[written], owners[written], known[written] = due, book[slot * stride], some
+                        ends[written], owners[written], known[written] = due, book[entry * stride], some
                         store(out, written, total)
                         written += 1
-                slot += 1
+                entry += 1
             if outcome == FULL:
                 break
-            slot = 0
+            entry = 0
             due += advance
-        if outcome == FULL or i >= len(event):
+        if outcome == FULL or i >= pairs:
             break
-        at = place(book, stride, key[i])
-        if book[at * stride + 1] == UNUSED:
-            if 2 * used >= slots:
-                outcome = GROW
-                break
-            used += 1
-            book[at * stride] = key[i]
-        if not begin <= now < end:
-            # Most events lie in the pane of the one before, and divisions are slow.
-            latest = now // pane
-            turn, begin, end = latest % ring, latest * pane, (latest + 1) * pane
-        book[at * stride + 1] = latest
-        cell, note = at * ring + turn, at * stride + 2 + turn
-        if book[note] >> 1 != latest:
-            book[note] = 2 * latest
-            store(cells, cell, identity())
-        if len(valid) == 0 or valid[event[i]]:
-            book[note] = 2 * latest + 1
-            store(cells, cell, combine(load(cells, cell), load(elements, event[i])))
-        i += 1
-    progress[NEXT], progress[DUE], progress[SLOT], progress[WRITTEN] = i, due, slot, written
+        latest = now // pane
+        turn, border = latest % ring, (latest + 1) * pane
+        # Windows end at borders of panes, so that nothing is due before the border.
+        while i < pairs and times[np.uintp(event[i])] < border:
+            slot = place(index, book, stride, key[i])
+            at = index[np.uintp(slot)]
+            if at == FREE:
+                if used == room:
+                    outcome = GROW
+                    break
+                at = used
+                used += 1
+                index[slot] = at
+                book[at * stride] = key[i]
+                for nth in range(ring):
+                    book[at * stride + 2 + nth] = UNUSED
+            cell, note = at * ring + turn, np.uintp(at * stride + 2 + turn)
+            if book[note] >> 1 != latest:
+                book[at * stride + 1] = latest
+                book[note] = 2 * latest
+                store(cells, cell, identity())
+            if len(valid) == 0 or valid[event[i]]:
+                book[note] = 2 * latest + 1
+                store(cells, cell, combine(load(cells, cell), load(elements, event[i])))
+            i += 1
+    progress[NEXT], progress[DUE], progress[ENTRY], progress[WRITTEN] = i, due, entry, written
     progress[USED], progress[LATEST] = used, latest
     return outcome
 
 
-def fill(book: Ints, stride: int, chosen: Ints, new: Ints, slots: Ints) -> None:
-    """Put the chosen slots of a table into an empty one; slots[n] is where chosen[n] went."""
-    for n in range(len(chosen)):
-        begin = chosen[n] * stride
-        slot = place(new, stride, book[begin])
-        for at in range(stride):
-            new[slot * stride + at] = book[begin + at]
-        slots[n] = slot
+def enter(index: Index, book: Ints, stride: int, used: int) -> None:
+    """Put the entries of a book into an empty index."""
+    for entry in range(used):
+        index[place(index, book, stride, book[entry * stride])] = entry
 
 
 @cache
-def filling() -> Kernel:
-    """`fill`, compiled."""
-    return build(fill)
+def entering() -> Kernel:
+    """`enter`, compiled."""
+    return build(enter)

@@ -5,7 +5,8 @@ windows.py       what a user's functions see: a tuple that arrives, the windows 
 keys.py          f_MK over columns: a set of keys for every tuple
 names.py         keys that are not integers, as integers
 running.py       shares of keys, each touched by one instance at a time
+prepared.py      what instances need of a run, computed by them together
 interpreted.py   a share for functions in plain Python
-aggregate.py     A+: f_U is a monoid          panes.py   its shares, as compiled hash tables of panes
-join.py          J+: ScaleJoin                matching.py   its shares, as columns of stored tuples
+aggregate.py     A+: f_U is a monoid     panes.py, pane_table.py   its shares, as compiled tables of panes
+join.py          J+: ScaleJoin           matching.py               its shares, as columns of stored tuples
 """

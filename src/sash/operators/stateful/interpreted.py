@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from sash.errors import PredicateError, SashError
 from sash.operators.interleaved import Interleaved
 from sash.operators.stateful.declaration import Answer, Stateful
-from sash.operators.stateful.running import Prepared, Running
+from sash.operators.stateful.prepared import Prepared
+from sash.operators.stateful.running import Running
 from sash.operators.stateful.windows import Arrival, WindowSet
 from sash.operators.times import from_integers
 from sash.semantics.event import Row
@@ -148,10 +149,13 @@ class Interpreted(Running):
     def _answer(self, run: Interleaved, prepared: Prepared, mine: Ints) -> pa.Table:
         arrivals = prepared.once("arrivals", lambda: _arrivals(run))
         said: list[Said] = []
+        pieces = prepared.pieces()
         for number in mine.tolist():
-            pairs = prepared.pairs(number)
-            keys = self.names.keys(prepared.key[pairs])
-            met = zip(map(arrivals.__getitem__, prepared.event[pairs].tolist()), keys, strict=True)
+            events, numbers = map(
+                np.concatenate, zip(*(piece.pairs(number) for piece in pieces), strict=True)
+            )
+            keys = self.names.keys(numbers)
+            met = zip(map(arrivals.__getitem__, events.tolist()), keys, strict=True)
             with self.share(number) as share:
                 said += share.step(met, run.watermark)
         said.sort(key=lambda one: one[0])

@@ -4,7 +4,8 @@
     "hashtags"          the elements of a list column, each once; a null list has none
     lambda row: …       a plain function from a row to its keys
     InBulk(function)    a function from a table to (offsets, keys): the keys of row r are
-                        keys[offsets[r] : offsets[r + 1]]; for compiled code
+                        keys[offsets[r] : offsets[r + 1]]; for compiled code. Instances may call it at
+                        once, each with other rows of a run
     None                all tuples have the same key
 
 >>> rows = pa.table({"tags": [["red", "pink", "red"], None]})

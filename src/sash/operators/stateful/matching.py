@@ -21,7 +21,8 @@ from sash.aggregation.kernels.source import NoSource
 from sash.errors import DataError
 from sash.operators.inputs import kind_of, to_numpy
 from sash.operators.interleaved import Interleaved
-from sash.operators.stateful.running import Prepared, Running
+from sash.operators.stateful.prepared import Prepared
+from sash.operators.stateful.running import Running
 from sash.operators.times import FARTHEST, from_integers
 from sash.semantics.expression import Column, Side
 
@@ -122,15 +123,14 @@ class CompiledJoin(Running):
             read.append(values)
         return tuple(read_only(column) for column in (*read, times))
 
-    def _read(self, run: Interleaved) -> Prepared:
-        """Every tuple has every key: there is nothing to group. The run is kept while it is needed."""
+    def _begin(self, run: Interleaved, *, pieces: int) -> Prepared:
+        """Every tuple has every key: there is nothing to read. The run is kept while it is needed."""
         oldest = int(self.reached.min()) - self.operator.clock.size
         while self._past and self._past[0].times[-1] <= oldest:
             self._past.popleft()
         if len(run):
             self._past.append(run)
-        none = np.empty(0, np.int64)
-        return Prepared(np.zeros(self.operator.shares + 1, np.int64), none, none)
+        return Prepared()
 
     def _arrived(self, run: Interleaved) -> list[tuple[Ints, Ints, Columns]]:
         """For each side: the numbers, the times and the columns of its tuples."""

@@ -44,7 +44,9 @@ class Integers:
         return [None if number == NULL else number for number in numbers.tolist()]
 
     def column(self, numbers: Ints, type_: pa.DataType) -> pa.Array:
-        return pa.array(numbers, mask=numbers == NULL).cast(type_)
+        null = numbers == NULL
+        # Without a mask nothing is copied.
+        return pa.array(numbers, mask=null if null.any() else None).cast(type_)
 
     def forget(self, before: int) -> None:
         """There is nothing to remember."""

@@ -6,7 +6,6 @@ only by the instance that has the share.
 
 from __future__ import annotations
 
-from math import gcd
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,12 +13,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sash.aggregation.kernels import keyed_panes as kernel
-from sash.aggregation.kernels.compiled import Compiled, compiled
+from sash.aggregation.kernels.compiled import compiled
 from sash.aggregation.kernels.vocabulary import Columns
 from sash.aggregation.monoid import Monoid
 from sash.operators.inputs import from_numpy, kind_of, to_numpy
 from sash.operators.interleaved import Interleaved
-from sash.operators.stateful.running import Prepared, Running
+from sash.operators.stateful.pane_table import Expired, PaneTable
+from sash.operators.stateful.prepared import Prepared
+from sash.operators.stateful.running import Running
 from sash.operators.times import from_integers
 
 if TYPE_CHECKING:
@@ -27,87 +28,6 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-Folds = tuple[Ints, Ints, Flags, Columns]
-"""Ends, keys, whether there was a value at all, and elements of windows that have expired."""
-
-SMALLEST = 64
-"""Slots of a table that has just begun; a power of two, as always."""
-
-
-class PaneTable:
-    """The windows of one monoid over the keys of one share."""
-
-    def __init__(self, machine: Compiled, *, advance: int, size: int) -> None:
-        pane = gcd(advance, size)
-        self.machine, self.ring = machine, size // pane
-        self.lengths = np.array([advance, size, pane, self.ring])
-        self._kernel = machine.kernel("keyed_panes")
-        self.progress = np.zeros(kernel.PROGRESS, np.int64)
-        self.progress[kernel.DUE], self.progress[kernel.LATEST] = kernel.BEGINNING, kernel.UNUSED
-        self._allocate(SMALLEST)
-
-    def _allocate(self, slots: int) -> None:
-        self.book = np.full(slots * (self.ring + 2), kernel.UNUSED)
-        self.cells = self.machine.empty(slots * self.ring)
-        # Half of the slots can be used, so that one window never needs more.
-        room = slots // 2
-        self.output: Folds = (
-            np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.bool_),
-            self.machine.empty(room),
-        )  # fmt: skip
-
-    @property
-    def idle_until(self) -> int:
-        """The end of the next window that may hold anything."""
-        empty = self.progress[kernel.LATEST] == kernel.UNUSED
-        return 2**63 - 1 if empty else int(self.progress[kernel.DUE])
-
-    def step(
-        self, elements: Columns, valid: Flags, times: Ints, event: Ints, key: Ints, until: int
-    ) -> list[Folds]:
-        """Take in the pairs of one run; the folds of all windows that end by `until`."""
-        progress, found = self.progress, []
-        progress[kernel.NEXT] = progress[kernel.SLOT] = 0
-        outcome = -1
-        while outcome != kernel.DONE:
-            progress[kernel.WRITTEN] = 0
-            ends, owners, known, out = self.output
-            outcome = self._kernel(
-                elements, valid, times, event, key, self.lengths, self.book, self.cells, progress, until,
-                ends, owners, known, out,
-            )  # fmt: skip
-            n = int(progress[kernel.WRITTEN])
-            if n:
-                copies = tuple(column[:n].copy() for column in out)
-                found.append((ends[:n].copy(), owners[:n].copy(), known[:n].copy(), copies))
-            if outcome == kernel.GROW:
-                self._grow()
-        return found
-
-    def _grow(self) -> None:
-        """A table of the live keys only, larger unless most of the keys were dead."""
-        low = (self.progress[kernel.DUE] - self.lengths[1]) // self.lengths[2]
-        stride, book, cells = self.ring + 2, self.book, self.cells
-        live = np.flatnonzero(book[1::stride] >= low)
-        slots = len(book) // stride
-        self._allocate(slots if 4 * len(live) < slots else 4 * slots)
-        to = np.empty(len(live), np.int64)
-        kernel.filling()(book, stride, live, self.book, to)
-        for new, old in zip(self.cells, cells, strict=True):
-            new.reshape(-1, self.ring)[to] = old.reshape(-1, self.ring)[live]
-        self.progress[kernel.USED] = len(live)
-
-    @property
-    def arrays(self) -> list[NDArray[Any]]:
-        return [self.book, *self.cells, self.progress]
-
-
-def joined(found: list[Folds]) -> Folds:
-    if len(found) == 1:
-        return found[0]
-    ends, owners, known, elements = zip(*found, strict=True)
-    columns = tuple(np.concatenate(column) for column in zip(*elements, strict=True))
-    return np.concatenate(ends), np.concatenate(owners), np.concatenate(known), columns
 
 
 class CompiledAggregate(Running):
@@ -129,18 +49,21 @@ class CompiledAggregate(Running):
         return self._tables[number]
 
     def _answer(self, run: Interleaved, prepared: Prepared, mine: Ints) -> pa.Table:
-        busy = (np.diff(prepared.offsets)[mine] > 0) | (self._due[mine] <= run.watermark)
+        pieces = prepared.pieces()
+        pairs = np.diff([piece.offsets for piece in pieces]).sum(axis=0)
+        busy = (pairs[mine] > 0) | (self._due[mine] <= run.watermark)
         lifted = prepared.once("elements", lambda: self._lifted(run))
         times = _frozen(run.times)
-        found: list[list[Folds]] = [[] for _ in self.machines]
+        found = [Expired(machine) for machine in self.machines.values()]
         for number in mine[busy].tolist():
-            pairs = prepared.pairs(number)
-            event, key = prepared.event[pairs], prepared.key[pairs]
             with self.share(number) as tables:
-                for folds, table, (elements, valid) in zip(found, tables, lifted, strict=True):
-                    folds += table.step(elements, valid, times, event, key, run.watermark)
+                for expired, table, (elements, valid) in zip(found, tables, lifted, strict=True):
+                    for piece in pieces:
+                        # What ends between two pieces is closed by the second of them.
+                        until = run.watermark if piece is pieces[-1] else kernel.BEGINNING
+                        table.step(elements, valid, times, *piece.pairs(number), until, expired)
                 self._due[number] = tables[0].idle_until
-        return self._reports([joined(folds) for folds in found if folds])
+        return self._reports(found)
 
     def _lifted(self, run: Interleaved) -> list[tuple[Columns, Flags]]:
         rows = run.tables[0]
@@ -155,22 +78,21 @@ class CompiledAggregate(Running):
             found.append((machine.columns(lifted), _frozen(valid)))
         return found
 
-    def _reports(self, folds: list[Folds]) -> pa.Table:
+    def _reports(self, found: list[Expired]) -> pa.Table:
         operator = self.operator
-        if not folds:
+        if not found[0].rows:
             return operator.schema.empty_table()
         # Every aggregate has the same windows in the same order, for their tables had the same history.
-        ends, owners = folds[0][:2]
-        in_order = bool((ends[1:] >= ends[:-1]).all())
-        order = slice(None) if in_order else np.argsort(ends, kind="stable")
+        sorted_ = [expired.in_order() for expired in found]
+        ends, owners = sorted_[0][:2]
         columns = [
-            from_integers(ends[order], operator.schema.field(0).type),
-            self.names.column(owners[order], operator.payload.field(0).type),
+            from_integers(ends, operator.schema.field(0).type),
+            self.names.column(owners, operator.payload.field(0).type),
         ]
         for machine, (_, _, known, elements), field in zip(
-            self.machines.values(), folds, list(operator.payload)[1:], strict=True
+            self.machines.values(), sorted_, list(operator.payload)[1:], strict=True
         ):
-            values, valid = machine.lower([column[order] for column in elements], present=known[order])
+            values, valid = machine.lower(elements, present=None if known.all() else known)
             columns.append(from_numpy(values, valid, field.type))
         return pa.Table.from_arrays(columns, schema=operator.schema)
 

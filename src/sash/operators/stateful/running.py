@@ -3,18 +3,19 @@
     step(run, mine)     one instance reads a run of tuples and handles those of its shares
 
 Several instances may step at once, each over the same runs in the same order, as long as their shares are
-disjoint. What is the same for all of them, above all the keys of every tuple, is computed by whoever comes
-first and shared. A tuple reaches an instance once, whatever the number of its keys there.
+disjoint. What is the same for all of them, above all the keys of every tuple, they compute together and
+share (prepared.py). A tuple reaches an instance once, whatever the number of its keys there.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -26,32 +27,10 @@ from sash.errors import OutOfOrder
 from sash.operators.interleaved import END_OF_TIME, Interleaved
 from sash.operators.ranges import NEVER
 from sash.operators.stateful.declaration import Stateful
-from sash.operators.stateful.names import names_for
+from sash.operators.stateful.names import Integers, names_for
+from sash.operators.stateful.prepared import Piece, Prepared, cuts
 
 Ints = NDArray[np.int64]
-T = TypeVar("T")
-
-
-@dataclass
-class Prepared:
-    """The keys of a run's tuples, grouped by share: pair p is the tuple event[p] and its key[p]."""
-
-    offsets: Ints
-    event: Ints
-    key: Ints
-    _shared: dict[str, Any] = field(default_factory=dict)
-    _making: Lock = field(default_factory=Lock)
-
-    def once(self, name: str, make: Callable[[], T]) -> T:
-        """What a kind of operator computes once a run for all instances, under a name of its own."""
-        with self._making:
-            if name not in self._shared:
-                self._shared[name] = make()
-            found: T = self._shared[name]
-            return found
-
-    def pairs(self, share: int) -> slice:
-        return slice(int(self.offsets[share]), int(self.offsets[share + 1]))
 
 
 class Running(ABC):
@@ -67,6 +46,8 @@ class Running(ABC):
         self._prepared: WeakKeyDictionary[Interleaved, Prepared] = WeakKeyDictionary()
         self._preparing = Lock()
         self._taken = 0
+        self._keys_a_tuple = 0.0
+        """As in the piece that was read last: the next run will not be very different."""
 
     def process(self, run: Interleaved) -> pa.Table:
         """What is said of one more run, when there is a single instance."""
@@ -85,7 +66,9 @@ class Running(ABC):
         behind = self.reached[mine]
         if len(run) and len(behind) and run.times[0] < behind.max():
             raise OutOfOrder(f"the operator has come as far as {behind.max()}; {run.times[0]} is too late")
-        answer = self._answer(run, self._prepare(run), mine)
+        # As many pieces as there are instances with shares like this one.
+        prepared = self._prepare(run, pieces=self.operator.shares // max(len(mine), 1))
+        answer = self._answer(run, prepared, mine)
         self.reached[mine] = max(run.watermark, int(run.times[-1]) if len(run) else run.watermark)
         return answer
 
@@ -104,27 +87,36 @@ class Running(ABC):
     def buffers(self) -> list[tuple[int, int]]:
         """Where the state lies, as (address, bytes): what a reconfiguration must not move."""
 
-    def _prepare(self, run: Interleaved) -> Prepared:
+    def _prepare(self, run: Interleaved, *, pieces: int) -> Prepared:
         with self._preparing:
             if run not in self._prepared:
                 self.names.forget(int(self.reached.min()) - self.operator.clock.size)
-                self._prepared[run] = self._read(run)
+                self._prepared[run] = self._begin(run, pieces=pieces)
             return self._prepared[run]
 
-    def _read(self, run: Interleaved) -> Prepared:
-        """The keys of all tuples, in the order of the tuples, then grouped by share."""
-        events, numbers = [], []
+    def _begin(self, run: Interleaved, *, pieces: int) -> Prepared:
+        """How the run is to be read; called once a run, in the order of runs."""
+        # Names are given in the order of arrival: keys that need them are read in one piece.
+        most = pieces if isinstance(self.names, Integers) else 1
+        parts = cuts(len(run), self._keys_a_tuple, pieces=most)
+        return Prepared([partial(self._read, run, part) for part in parts])
+
+    def _read(self, run: Interleaved, part: slice) -> Piece:
+        """The keys of some of the tuples, in the order of the tuples, then grouped by share."""
+        sets = []
         latest = int(run.times[-1]) if len(run) else run.watermark
-        for number, (keys, rows) in enumerate(zip(self.operator.keys, run.tables, strict=True)):
+        for number, keys in enumerate(self.operator.keys):
+            positions, rows = run.part(number, part)
             offsets, found = keys.sets(rows)
             named = self.names.numbers(found, time=latest)
             if not keys.distinct:
                 offsets, named = distinct(offsets, named)
-            events.append(np.repeat(run.positions(number), np.diff(offsets)))
-            numbers.append(named)
-        event, key = events[0], numbers[0]
-        if len(events) > 1:
-            event, key = np.concatenate(events), np.concatenate(numbers)
+            sets.append((offsets, named, positions))
+        if len(sets) > 1:
+            event = np.concatenate([np.repeat(at, np.diff(offsets)) for offsets, _, at in sets])
             order = np.argsort(event, kind="stable")
-            event, key = event[order], key[order]
-        return Prepared(*by_share(event, key, self.operator.shares))
+            key = np.concatenate([named for _, named, _ in sets])
+            sets = [(np.arange(len(event) + 1), key[order], event[order])]
+        piece = Piece(*by_share(*sets[0], self.operator.shares))
+        self._keys_a_tuple = len(piece.key) / max(part.stop - part.start, 1)
+        return piece
