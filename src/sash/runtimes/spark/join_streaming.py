@@ -17,7 +17,7 @@ from typing import Any, NoReturn, cast
 import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame
 from pyspark.sql.types import BooleanType, StructField, StructType
 
 from sash.errors import Unsupported
@@ -25,6 +25,7 @@ from sash.operators.joins.bound import BoundJoin
 from sash.operators.joins.operator import JoinOperator
 from sash.operators.times import to_integers
 from sash.runtimes.spark import columns as by_position
+from sash.runtimes.spark.answers import answers_with
 from sash.runtimes.spark.buckets import bucket_ids
 from sash.runtimes.spark.clock import Clock
 from sash.runtimes.spark.columns import ORDINAL
@@ -169,11 +170,12 @@ class JoinProcessor(WindowProcessor):
     def _heard(self, bucket: Bucket) -> Heard:
         return JoinHeard(self.stage, bucket)
 
-    def _arrived(self, bucket: Bucket, rows: Iterator[Row]) -> Any:
+    def _arrived(self, bucket: Bucket, rows: Iterator[Any]) -> Any:
         parts: dict[Side, list[pa.RecordBatch]] = {side: [] for side in Side}
         for row in rows:
-            side = Side.RIGHT if row[IS_RIGHT] else Side.LEFT
-            parts[side].append(opened(_name(bucket.number, side), row[PAYLOAD], self._blocks[side]))
+            side = Side.RIGHT if getattr(row, IS_RIGHT) else Side.LEFT
+            payload = getattr(row, PAYLOAD)
+            parts[side].append(opened(_name(bucket.number, side), payload, self._blocks[side]))
         return {side: pa.Table.from_batches(parts[side], schema=self._blocks[side]) for side in Side}
 
 
@@ -212,7 +214,7 @@ class StreamingJoin:
             f"watermark: the lesser of both sides', with a delay of {delays}",
             f"shuffle by bucket to {partitions} partitions",
             "join, with the rows of the window in RocksDB",
-            "unpack",
+            *answers_with(bound.output).stages,
         ]
 
     def _joined(self, bound: BoundJoin, output: str) -> DataFrame:

@@ -147,10 +147,14 @@ def block_of(bucket: int, rows: pa.Table) -> bytes:
 
 
 def blocks_of(answer: pa.Table) -> Iterator[bytes]:
-    """An answer, cut into blocks; one that is empty when it says nothing."""
+    """An answer, cut into blocks."""
+    return (block(ANSWER, rows) for rows in cut_answer(answer))
+
+
+def cut_answer(answer: pa.Table) -> Iterator[pa.Table]:
+    """Parts that are large enough and not too large; one that is empty when the answer says nothing."""
     rows = min(ROWS, max(1, answer.num_rows * BYTES // max(answer.nbytes, 1)))
-    for start in range(0, max(answer.num_rows, 1), rows):
-        yield block(ANSWER, answer.slice(start, rows))
+    return (answer.slice(start, rows) for start in range(0, max(answer.num_rows, 1), rows))
 
 
 def block(name: bytes, rows: pa.Table) -> bytes:

@@ -15,10 +15,11 @@ There is one timer a bucket, at the next watermark that has something to close.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from copy import copy
+from operator import attrgetter
+from typing import Any, Self
 
 import pyarrow as pa
-from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import (
     ExpiredTimerInfo,
     MapState,
@@ -27,9 +28,10 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
+from sash.runtimes.spark.answers import Answers, InBlocks
 from sash.runtimes.spark.columns import ORDINAL
 from sash.runtimes.spark.light_processor import state_of
-from sash.runtimes.spark.packing import COUNTS, PAYLOAD, blocks_of, rows_of
+from sash.runtimes.spark.packing import COUNTS, PAYLOAD, rows_of
 from sash.runtimes.spark.stage import Stage
 from sash.runtimes.spark.state import Bucket, StateOfBuckets
 from sash.runtimes.spark.worker import settle
@@ -64,22 +66,14 @@ class Heard:
             schema = self._stage.schema
             self._parts.append(part.select(schema.names).cast(schema))
 
-    def blocks(self) -> Iterator[tuple[bytes, dict[str, int]]]:
-        """The answer in blocks, each with counts; the first has them all."""
+    def told(self, answers: Answers) -> Iterator[Any]:
+        """The answer and its counts, unless there is nothing to say."""
         bucket = self._bucket
         state = {"restored": int(bucket.restored), "read": bucket.chunks.read, "written": bucket.written}
         counts = self._counts | state
-        if not any(counts.values()):
-            return
-        answer = pa.concat_tables(self._parts) if self._parts else self._stage.schema.empty_table()
-        for block in blocks_of(answer):
-            yield block, counts
-            counts = dict.fromkeys(COUNTS, 0)
-
-    def rows(self) -> Iterator[Row]:
-        """The answer as Spark's stateful step wants it."""
-        for block, counts in self.blocks():
-            yield Row(**{PAYLOAD: block, **counts})
+        if any(counts.values()):
+            answer = pa.concat_tables(self._parts) if self._parts else self._stage.schema.empty_table()
+            yield from answers.told(answer, counts)
 
 
 class WindowProcessor(StatefulProcessor):
@@ -87,6 +81,13 @@ class WindowProcessor(StatefulProcessor):
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
+        self.answers: Answers = InBlocks(stage.schema)
+
+    def answering(self, answers: Answers) -> Self:
+        """The same, with answers that leave it in another way."""
+        other = copy(self)
+        other.answers = answers
+        return other
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.begin(handle, state_of(handle))
@@ -100,9 +101,9 @@ class WindowProcessor(StatefulProcessor):
             state, bound=stage.bound, operator=stage.operator, description=stage.description
         )
 
-    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Row]:
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Any]:
         bucket = self._loaded(int(key[0]))
-        arrived = self._arrived(bucket, rows)
+        arrived = self._arrived(bucket, self.answers.arrived(rows))
         now = timerValues.getCurrentWatermarkInMs()
         watermark, heard = self.stage.clock.watermark(now), self._heard(bucket)
         if not self.stage.derived:
@@ -112,11 +113,11 @@ class WindowProcessor(StatefulProcessor):
         self._set_timer(bucket, now)
         # Before the first row goes out: whoever reads the answer may stop at any row.
         self._state.save(bucket)
-        yield from heard.rows()
+        yield from heard.told(self.answers)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
-    ) -> Iterator[Row]:
+    ) -> Iterator[Any]:
         bucket = self._loaded(int(key[0]))
         if bucket.timer == expiredTimerInfo.getExpiryTimeInMs():
             bucket.timer = None  # Spark removes a timer that has expired by itself
@@ -125,7 +126,7 @@ class WindowProcessor(StatefulProcessor):
         heard.advance(self.stage.clock.watermark(now))
         self._set_timer(bucket, now)
         self._state.save(bucket)
-        yield from heard.rows()
+        yield from heard.told(self.answers)
 
     def _loaded(self, number: int) -> Bucket:
         return self._state.load(number)
@@ -133,9 +134,9 @@ class WindowProcessor(StatefulProcessor):
     def _heard(self, bucket: Bucket) -> Heard:
         return Heard(self.stage, bucket)
 
-    def _arrived(self, bucket: Bucket, rows: Iterator[Row]) -> Any:
+    def _arrived(self, bucket: Bucket, rows: Iterator[Any]) -> Any:
         """What `Heard.insert` takes."""
-        return rows_of(bucket.number, (row[PAYLOAD] for row in rows), self.stage.block)
+        return rows_of(bucket.number, map(attrgetter(PAYLOAD), rows), self.stage.block)
 
     def _set_timer(self, bucket: Bucket, now: int) -> None:
         """The one timer of a bucket, where the operator wakes next; never in the past, which would wake it

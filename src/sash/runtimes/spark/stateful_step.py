@@ -7,27 +7,36 @@ from uuid import uuid4
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
+from sash.runtimes.spark.answers import answers_with
 from sash.runtimes.spark.light_processor import LightProcessor
-from sash.runtimes.spark.packing import ANSWERED, COUNTS, PACKED_BUCKET
+from sash.runtimes.spark.packing import COUNTS, PACKED_BUCKET
 from sash.runtimes.spark.processor import WindowProcessor
 
 
-def answers_of(packed: DataFrame, processor: WindowProcessor) -> DataFrame:
-    """What the processor says to the packed blocks of a stream."""
-    stage = processor.stage
-    return blocks_of(packed, processor).mapInArrow(stage.unpacker, from_arrow_schema(stage.schema))
-
-
-def blocks_of(
+def answers_of(
     packed: DataFrame, processor: WindowProcessor, *, tells: Collection[str] = COUNTS
 ) -> DataFrame:
-    """The same, packed. A query of several stages has each of its counts told by one of them."""
-    answered = packed.groupBy(PACKED_BUCKET).transformWithState(
-        LightProcessor(processor), outputStructType=ANSWERED, outputMode="append", timeMode="eventTime"
+    """What the processor says to the packed blocks of a stream. A query of several stages has each of its
+    counts told by one of them."""
+    answers = answers_with(processor.stage.schema)
+    return answers.opened(emitted_by(packed, processor.answering(answers), tells=tells))
+
+
+def emitted_by(
+    packed: DataFrame, processor: WindowProcessor, *, tells: Collection[str] = COUNTS
+) -> DataFrame:
+    """The same as it leaves the processor: in blocks, for another stage of Python, unless it was told to
+    answer otherwise."""
+    grouped, answers = packed.groupBy(PACKED_BUCKET), processor.answers
+    step = grouped.transformWithStateInPandas if answers.frames else grouped.transformWithState
+    emitted = step(
+        LightProcessor(processor),
+        outputStructType=answers.struct,
+        outputMode="append",
+        timeMode="eventTime",
     )
-    return counted(answered, processor.stage.output, {count: F.sum(count) for count in tells})
+    return counted(emitted, processor.stage.output, {count: answers.total(count) for count in tells})
 
 
 def counted(df: DataFrame, output: str, tells: dict[str, Column]) -> DataFrame:

@@ -1,10 +1,10 @@
 """A streaming DataFrame as input, and a streaming DataFrame as answer.
 
-    select → pack → watermark → groupBy(bucket) → window, in a state store → unpack
+    select → pack → watermark → groupBy(bucket) → window, in a state store → answer
 
-Everything between pack and unpack moves one binary block for a bucket instead of rows. Spark drops no row
-on this way, so that what is late is decided by the query and told in its late output. The counts of events,
-late events and reports are in each progress report of the running query, under `observedMetrics`.
+Between pack and window one binary block for a bucket moves instead of rows. Spark drops no row on this way,
+so that what is late is decided by the query and told in its late output. The counts of events, late events
+and reports are in each progress report of the running query, under `observedMetrics`.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from sash.planner.facts import Facts
 from sash.planner.plan import Plan, make_plan
 from sash.planner.sampling import assumed
 from sash.runtimes.spark import columns as by_position
+from sash.runtimes.spark.answers import answers_with
 from sash.runtimes.spark.buckets import bucket_ids
 from sash.runtimes.spark.clock import Clock
 from sash.runtimes.spark.columns import BUCKET, arrow_schema
@@ -99,14 +100,15 @@ class StreamingSource:
             f"pack {len(bound.columns)} columns into a block for each bucket",
             f"watermark: {kept}",
         )
+        opens = answers_with(bound.output).stages
         if plan.pattern is not None:
-            return [pack, watermark, *stream_stages_of(plan.pattern, keys), "unpack"]
+            return [pack, watermark, *stream_stages_of(plan.pattern, keys, opens)]
         return [
             f"{pack} of ({keys})",
             watermark,
             f"shuffle {len(_buckets(bound, partitions))} buckets to {partitions} partitions",
             f"window and fold, with {'panes' if PanedOperator.suits(bound) else 'events'} in RocksDB",
-            "unpack",
+            *opens,
         ]
 
     def _refusal(self, pattern: Pattern, bound: BoundQuery) -> SashError | None:

@@ -27,6 +27,7 @@ from pyspark import TaskContext
 from pyspark.sql.types import DoubleType, IntegerType, StructField, StructType
 
 from sash.aggregation.stores.epochs import EpochStore
+from sash.runtimes.spark.answers import InBlocks
 from sash.runtimes.spark.elastic.held import HeldBucket
 from sash.runtimes.spark.elastic.home import Home
 from sash.runtimes.spark.packing import ANSWER, ANSWERED, COUNTS, PACKED_BUCKET, PAYLOAD, block, rows_of
@@ -118,8 +119,8 @@ class Step:
             heard.advance(self.before)
         heard.advance(self.after)
         held.save(loaded)
-        for answer, counts in heard.blocks():
-            yield _row(answer, counts, (NO_TASK, 0.0, 0.0, 0.0))
+        for row in heard.told(InBlocks(stage.schema)):
+            yield _row(row[PAYLOAD], row.asDict(), (NO_TASK, 0.0, 0.0, 0.0))
 
 
 def _row(payload: bytes, counts: dict[str, int], told: tuple[int, float, float, float]) -> pa.RecordBatch:

@@ -15,6 +15,7 @@ end: by then no event can reach them, so that the second step never has to corre
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sash.errors import SashError, Unsupported
@@ -72,8 +73,8 @@ def worker_buckets(count: int, *, partitions: int) -> tuple[int, ...]:
     return bucket_ids(partitions=partitions, each=-(-count // partitions))[:count]
 
 
-def stream_stages_of(pattern: Pattern, keys: str) -> list[str]:
-    """The steps between packing and unpacking, for people."""
+def stream_stages_of(pattern: Pattern, keys: str, opens: Sequence[str]) -> list[str]:
+    """The steps after packing, for people; `opens` are those that make rows of the answer."""
     if is_agnostic(pattern):
         return [
             f"owner of each bucket of ({keys}): trigger windows, with events in RocksDB",
@@ -94,6 +95,7 @@ def stream_stages_of(pattern: Pattern, keys: str) -> list[str]:
         f"send {what} to the buckets whose windows hold them: {shares} shares of ({keys}) × {windows} of "
         "windows",
         f"window and fold, with {what} in RocksDB; each bucket answers for its own windows",
+        *opens,
     ]
 
 

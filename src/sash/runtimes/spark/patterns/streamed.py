@@ -30,7 +30,7 @@ from sash.runtimes.spark.patterns.plan import is_agnostic
 from sash.runtimes.spark.patterns.stream_plan import StreamPlan, stream_plan_of, worker_buckets
 from sash.runtimes.spark.processor import WindowProcessor
 from sash.runtimes.spark.stage import Stage
-from sash.runtimes.spark.stateful_step import answers_of, blocks_of, counted
+from sash.runtimes.spark.stateful_step import answers_of, counted, emitted_by
 
 REPORTS = "reports"
 BEFORE = [count for count in COUNTS if count != REPORTS]
@@ -60,7 +60,7 @@ def farmed(stage: Stage, pattern: Pattern, *, partitions: int, packed: Packed) -
 
 def _handed_out(stage: Stage, workers: int, packed: Packed) -> DataFrame:
     stage = owner_stage(stage)
-    blocks = blocks_of(packed(stage), OwnerProcessor(stage, workers), tells=BEFORE)
+    blocks = emitted_by(packed(stage), OwnerProcessor(stage, workers), tells=BEFORE)
     batches = blocks.mapInArrow(stage.unpacker, from_arrow_schema(BATCH))
     reports = computed(batches, stage.bound, workers=workers)
     return counted(reports, stage.output, {REPORTS: F.count(F.lit(1))})
@@ -69,11 +69,10 @@ def _handed_out(stage: Stage, workers: int, packed: Packed) -> DataFrame:
 def _in_two_steps(stage: Stage, plan: StreamPlan, partitions: int, packed: Packed) -> DataFrame:
     first = pane_stage(stage, plan, partitions=partitions)
     second = over_panes(stage, plan, partitions=partitions)
-    panes = blocks_of(packed(first), WindowProcessor(first), tells=BEFORE)
+    panes = emitted_by(packed(first), WindowProcessor(first), tells=BEFORE)
     again = HashedPacker(first.unpacker, second.bound.keys, len(second.buckets), second.packer)
     sent = panes.mapInArrow(again, PACKED).select(PACKED_BUCKET, PAYLOAD)
-    blocks = blocks_of(sent, window_processor(second, plan), tells=AFTER)
-    return blocks.mapInArrow(second.unpacker, from_arrow_schema(second.schema))
+    return answers_of(sent, window_processor(second, plan), tells=AFTER)
 
 
 def owner_stage(stage: Stage) -> Stage:
