@@ -31,7 +31,12 @@ from sash.semantics.query import Query
 from sash.semantics.reference import Arrival, Batch, evaluate
 from sash.semantics.window import Window
 from tests.runtimes.tables import expected_rows, rows_of, table_of
-from tests.runtimes.test_streaming_operator import Runtime, expected, lates
+from tests.runtimes.test_streaming_operator import (
+    Runtime,
+    expected,
+    lates,
+    require_answered_as_the_reference,
+)
 
 AGGREGATES = {"n": monoids.count(), "held": monoids.collect("e")}
 
@@ -115,18 +120,7 @@ def _step_by_step(query: Query, type_: pa.DataType, stream: list[Batch], *, rest
     types = {"e": pa.int64(), "x": type_}
     bound = BoundQuery(query, table_of([], types).schema, "t", ("k",))
     runtime = Runtime(bound, restart=restart, types=types)
-    reports, late = 0, 0
-    quiet = Query(**{**query.__dict__, "flush": False})
-    for count in range(1, len(stream) + 1):
-        outcome = evaluate(quiet, stream[:count])
-        said, misfits = runtime.step(stream[count - 1])
-        assert said == expected(bound, outcome.reports[reports:]), f"batch {count}"
-        assert misfits == lates(outcome.late[late:]), f"batch {count}"
-        reports, late = len(outcome.reports), len(outcome.late)
-    outcome = evaluate(query, stream)
-    said, misfits = runtime.flush()
-    assert said == expected(bound, outcome.reports[reports:]), "flush"
-    assert misfits == lates(outcome.late[late:]), "flush"
+    require_answered_as_the_reference(runtime, bound, stream)
 
 
 @st.composite

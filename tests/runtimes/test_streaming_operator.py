@@ -119,13 +119,9 @@ def batches(draw: st.DrawFn) -> list[Batch]:
     return cut
 
 
-@settings(max_examples=600, deadline=None)
-@given(query=queries(), stream=batches(), restart=st.booleans())
-def test_oracle_every_batch_is_answered_as_the_reference_answers_it(
-    query: Query, stream: list[Batch], restart: bool
-) -> None:
-    bound = BoundQuery(query, table_of([], TYPES).schema, "t", ("k",))
-    runtime = Runtime(bound, restart=restart)
+def require_answered_as_the_reference(runtime: Runtime, bound: BoundQuery, stream: list[Batch]) -> None:
+    """Batch after batch, and at the end."""
+    query = bound.query
     reports, late = 0, 0
     quiet = Query(**{**query.__dict__, "flush": False})
     for count in range(1, len(stream) + 1):
@@ -138,6 +134,16 @@ def test_oracle_every_batch_is_answered_as_the_reference_answers_it(
     said, misfits = runtime.flush()
     assert said == expected(bound, outcome.reports[reports:]), "flush"
     assert misfits == lates(outcome.late[late:]), "flush"
+
+
+@settings(max_examples=600, deadline=None)
+@given(query=queries(), stream=batches(), restart=st.booleans())
+def test_oracle_every_batch_is_answered_as_the_reference_answers_it(
+    query: Query, stream: list[Batch], restart: bool
+) -> None:
+    bound = BoundQuery(query, table_of([], TYPES).schema, "t", ("k",))
+    runtime = Runtime(bound, restart=restart)
+    require_answered_as_the_reference(runtime, bound, stream)
 
 
 def lates(entries: list) -> list[Shown]:
