@@ -7,5 +7,7 @@ names.py         keys that are not integers, as integers
 running.py       shares of keys, each touched by one instance at a time
 interpreted.py   a share for functions in plain Python
 aggregate.py     A+: f_U is a monoid          panes.py   its shares, as compiled hash tables of panes
+streaming.py     between batches: tuples that wait, and those of open windows
+common_rows.py   tuples of several inputs as rows of one table, where they travel and wait
 join.py          J+: ScaleJoin                matching.py   its shares, as columns of stored tuples
 """
