@@ -59,7 +59,7 @@ class CommonRows:
         """Tuples of input `number` as rows."""
         if len(self.inputs) == 1:
             return tuples
-        columns = []
+        columns: list[pa.Array | pa.ChunkedArray] = []
         for other, own in enumerate(self.inputs):
             nulls = (pa.nulls(tuples.num_rows, field.type) for field in own.schema)
             columns += tuples.columns if other == number else nulls
