@@ -122,6 +122,3 @@ def test_what_cannot_be_saved_is_refused_on_a_stream() -> None:
     single = Stateful(advance=5, size=10, inputs=TWEETS, keys="tags", window="single")
     with pytest.raises(Unsupported, match="window must be 'multi' on a stream"):
         BoundOperator(single, NO_DELAY)
-    two = Stateful(advance=5, size=10, inputs=[TWEETS, TWEETS], keys="tags")
-    with pytest.raises(Unsupported, match="of one input on a stream"):
-        BoundOperator(two, NO_DELAY)

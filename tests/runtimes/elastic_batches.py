@@ -6,7 +6,7 @@ tasks of an earlier try have committed, with another number of tasks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,16 @@ from sash.aggregation.stores.epochs import EpochStore
 from sash.aggregation.stores.lmdb import LMDB
 from sash.operators.bound import BoundQuery
 from sash.operators.elastic.declaration import Elastic
+from sash.operators.stateful.streaming import BoundOperator
 from sash.operators.streaming.protocol import StreamOperator
 from sash.runtimes.spark.clock import Clock
+from sash.runtimes.spark.columns import places
 from sash.runtimes.spark.elastic.home import Home
 from sash.runtimes.spark.elastic.journal import Journal
 from sash.runtimes.spark.elastic.run import ElasticRun
 from sash.runtimes.spark.elastic.step import Step
-from sash.runtimes.spark.packing import NEWEST_AT, PACKED_BUCKET, PAYLOAD
+from sash.runtimes.spark.operating import OperatorStage, packer_of_input
+from sash.runtimes.spark.packing import INPUT, NEWEST_AT, PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.stage import Output, Stage
 from sash.runtimes.spark.state import WORKSHOP
 from tests.runtimes.micro_batches import placed
@@ -73,9 +76,7 @@ class DryElastic:
         self.served: list[tuple[int, int]] = []
         """How many blocks came from how many tasks, epoch by epoch."""
 
-    def run(
-        self, batches: Sequence[pa.Table], *, tries: Sequence[Sequence[Try]] = ()
-    ) -> list[dict[str, Any]]:
+    def run(self, batches: Sequence[Any], *, tries: Sequence[Sequence[Try]] = ()) -> list[dict[str, Any]]:
         rows = []
         for epoch, batch in enumerate(batches):
             for failing in tries[epoch] if epoch < len(tries) else ():
@@ -84,20 +85,16 @@ class DryElastic:
         return rows
 
     def execute(
-        self, batch: pa.Table, epoch: int, *, tasks: int, only: int | None = None
+        self, batch: Any, epoch: int, *, tasks: int, only: int | None = None
     ) -> list[dict[str, Any]]:
         """The rows of one execution; of one that fails after `only` tasks, which therefore says nothing."""
         if self.forgetful:
             WORKSHOP.clear()
-        blocks = pa.Table.from_batches(
-            list(self.stage.packer(placed(self.stage, batch).to_batches()))
-            or [pa.record_batch({PACKED_BUCKET: [], PAYLOAD: pa.array([], pa.binary()), NEWEST_AT: []})]
-        )
-        arrived = pc.max(blocks[NEWEST_AT].cast(pa.int64())).as_py() or 0
+        blocks = self.packed(batch)
         answers = []
         with self.home.journal() as store:
-            journal = Journal(store, self.run_.description, epoch=epoch)
-            newest = max(journal.newest, arrived)
+            journal = Journal(store, self.run_.description, epoch=epoch, inputs=self.run_.inputs)
+            newest = journal.newest_with(blocks)
             before, after = (self.run_._watermark(time) for time in (journal.newest, newest))
             step = Step(self.stage, self.home, epoch, tasks, before, after, self.run_.name)
             for task in range(tasks if only is None else min(only, tasks)):
@@ -111,6 +108,41 @@ class DryElastic:
         self.served.append((len(answers), tasks))
         said = self.stage.unpacker(batch.select([PAYLOAD]) for batch in answers)
         return [row for rows in said for row in rows.to_pylist()]
+
+    def packed(self, batch: Any) -> pa.Table:
+        """The blocks of a batch."""
+        return _table(self.stage.packer(placed(self.stage, batch).to_batches()))
+
+
+class DryOperator(DryElastic):
+    """O+ in the same way. A batch is a table for each input."""
+
+    def __init__(
+        self, bound: BoundOperator, folder: Path, *, degrees: Callable[[int], int] = lambda epoch: 1,
+        forgetful: bool = False,
+    ) -> None:  # fmt: skip
+        self.stage = OperatorStage(bound, tuple(range(self.BUCKETS)), Clock.of(ticks=True))
+        inputs = len(bound.operator.inputs)
+        self.run_ = ElasticRun(self.stage, bound.delay, Elastic(max=1), str(folder), _no_sink, inputs)
+        self.home = QuickHome(str(folder / "state"))
+        self.degrees, self.forgetful, self.served = degrees, forgetful, []
+
+    def packed(self, batch: Sequence[pa.Table]) -> pa.Table:
+        operator, every = self.stage.bound.operator, []
+        for number, table in enumerate(batch):
+            packer = packer_of_input(operator, number, buckets=self.BUCKETS, clock=self.stage.clock)
+            blocks = _table(packer(table.rename_columns(places(table.column_names)).to_batches()))
+            every.append(blocks.append_column(INPUT, pa.array([number] * blocks.num_rows, pa.int32())))
+        return pa.concat_tables(every) if len(every) > 1 else every[0].drop_columns(INPUT)
+
+
+_PACKED = pa.schema(
+    [(PACKED_BUCKET, pa.int64()), (PAYLOAD, pa.binary()), (NEWEST_AT, pa.timestamp("us", "UTC"))]
+)
+
+
+def _table(blocks: Iterable[pa.RecordBatch]) -> pa.Table:
+    return pa.Table.from_batches(blocks, schema=_PACKED)
 
 
 def _modulo(numbers: pa.ChunkedArray, by: int) -> pa.Array:

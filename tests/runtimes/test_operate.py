@@ -16,9 +16,9 @@ from sash.errors import ArgumentError, DataError, Unsupported
 from sash.operators import Aggregate, ByRow, InBulk, Input, Join, Stateful
 from sash.runtimes.spark.clock import Clock
 from sash.runtimes.spark.columns import places
-from sash.runtimes.spark.key_sets import KeySetPacker, OfBucket, buckets_of
-from sash.runtimes.spark.operating import block_schema
-from sash.runtimes.spark.packing import PACKED_BUCKET, PAYLOAD, Packer, rows_of
+from sash.runtimes.spark.key_sets import OfBucket, buckets_of
+from sash.runtimes.spark.operating import block_schema, packer_of_input
+from sash.runtimes.spark.packing import PACKED_BUCKET, PAYLOAD, rows_of
 from tests.runtimes.micro_batches import stream_batches
 
 if TYPE_CHECKING:
@@ -50,12 +50,11 @@ def seen(rows: list[dict[str, Any]]) -> list[str]:
 
 def packed(operator: Stateful, table: pa.Table, *, buckets: int) -> list[tuple[int, pa.Table]]:
     """The blocks that leave the packer, opened again."""
-    block = block_schema(TWEETS.schema)
-    packer = Packer(block, "c0", tuple(range(buckets)), Clock.of(ticks=True))
+    packer = packer_of_input(operator, 0, buckets=buckets, clock=Clock.of(ticks=True))
     placed = table.rename_columns(places(TWEETS.schema.names)).to_batches()
     return [
-        (bucket, rows_of(bucket, [payload], block))
-        for batch in KeySetPacker(operator.keys[0], TWEETS.schema, packer)(placed)
+        (bucket, rows_of(bucket, [payload], block_schema(TWEETS.schema)))
+        for batch in packer(placed)
         for bucket, payload in zip(
             batch[PACKED_BUCKET].to_pylist(), batch[PAYLOAD].to_pylist(), strict=True
         )
@@ -168,6 +167,3 @@ def test_what_cannot_be_operated_is_refused(spark: SparkSession) -> None:
         sash.operate(totals(), df, df)
     with pytest.raises(ArgumentError, match=r"data\[0\] must be a DataFrame with the column size: int64"):
         sash.operate(totals(), df.drop("size"))
-    streaming = spark.readStream.format("rate").load()
-    with pytest.raises(ArgumentError, match="one streaming DataFrame, or static ones"):
-        sash.operate(totals(), streaming, df)

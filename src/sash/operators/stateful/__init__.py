@@ -9,4 +9,6 @@ prepared.py      what instances need of a run, computed by them together
 interpreted.py   a share for functions in plain Python
 aggregate.py     A+: f_U is a monoid     panes.py, pane_table.py   its shares, as compiled tables of panes
 join.py          J+: ScaleJoin           matching.py               its shares, as columns of stored tuples
+streaming.py     between batches: tuples that wait, and those of open windows
+common_rows.py   tuples of several inputs as rows of one table, where they travel and wait
 """

@@ -7,8 +7,10 @@ A window of type `multi` knows nothing but its own tuples. So tuples are all tha
 operator that is loaded again is told those of its open windows once more, and what it says to that was
 said before. A `single` window may remember what has left it, and is therefore refused on streams.
 
-Tuples wait until the watermark has passed them, because O+ takes them in the order of time. See
-`sash.operators.streaming.protocol` for the face.
+Tuples wait until the watermark has passed them, because O+ takes them in the order of time. All tuples of
+one time are therefore handed over together, whichever batches they came with: those of an earlier input
+first, as in process. Several inputs stand in one table (see `common_rows`), so that batches, state and late
+rows look the same for any number of them. See `sash.operators.streaming.protocol` for the face.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -28,10 +31,10 @@ from sash.errors import Unsupported
 from sash.operators.answer import Answer
 from sash.operators.arrow_streams import bytes_of, table_of
 from sash.operators.bound import LATE_REASON
-from sash.operators.interleaved import Part, weave
+from sash.operators.interleaved import weave
+from sash.operators.stateful.common_rows import CommonRows
 from sash.operators.stateful.declaration import Stateful
 from sash.operators.streaming.protocol import Saved
-from sash.operators.times import to_integers
 from sash.semantics.durations import Duration
 from sash.semantics.watermark import Lateness
 
@@ -41,24 +44,22 @@ HEADER = b"header of tuples"
 
 @dataclass(frozen=True)
 class BoundOperator:
-    """An operator over one stream, whose events may come `delay` after newer ones."""
+    """An operator over a stream for each input, whose events may come `delay` after newer ones."""
 
     operator: Stateful
     delay: Duration
 
     def __post_init__(self) -> None:
-        if len(self.operator.inputs) != 1:
-            raise Unsupported("operator", f"{len(self.operator.inputs)} inputs", "of one input on a stream")
         if self.operator.window_type != "multi":
             raise Unsupported("window", self.operator.window_type, "'multi' on a stream")
 
-    @property
-    def schema(self) -> pa.Schema:
-        return self.operator.inputs[0].schema
+    @cached_property
+    def rows(self) -> CommonRows:
+        return CommonRows(self.operator.inputs)
 
     @property
-    def time(self) -> str:
-        return self.operator.inputs[0].time
+    def schema(self) -> pa.Schema:
+        return self.rows.schema
 
     @property
     def columns(self) -> list[str]:
@@ -104,10 +105,10 @@ class OperatorOnStream:
 
     def insert(self, rows: pa.Table, ordinals: Ints) -> pa.Table:
         rows = rows.take(pa.array(np.argsort(ordinals, kind="stable")))
-        known = pc.is_valid(rows[self.bound.time])
+        known = self.bound.rows.known(rows)
         late = [self._late(rows.filter(pc.invert(known)), "time is null")]
         rows = rows.filter(known)
-        times = to_integers(rows[self.bound.time])
+        times = self.bound.rows.times(rows)
         on_time = np.full(len(times), True) if self.watermark is None else times >= self.watermark
         late.append(self._late(rows.filter(pa.array(~on_time)), Lateness.TOO_LATE.value))
         if on_time.any():
@@ -137,10 +138,9 @@ class OperatorOnStream:
     def _tell(self, tuples: Tuples) -> pa.Table:
         """What the operator says to these tuples and to the watermark."""
         assert self.watermark is not None
-        order = np.argsort(tuples.time, kind="stable")
-        part = Part(0, tuples.time[order], tuples.rows.take(pa.array(order)))
+        parts = self.bound.rows.parts(tuples.rows, tuples.time)
         return self.running.process(
-            weave(self.bound.operator.inputs, [part], watermark=self.watermark, first=0)
+            weave(self.bound.operator.inputs, parts, watermark=self.watermark, first=0)
         )
 
     def wakes_at(self) -> int | None:
@@ -176,7 +176,7 @@ class OperatorOnStream:
         for number in facts["live"]:
             rows = table_of(unseal(chunk_name(number), chunks[number])).cast(bound.schema)
             own = np.full(rows.num_rows, number)
-            operator.waiting = operator.waiting.plus(Tuples(rows, to_integers(rows[bound.time]), own))
+            operator.waiting = operator.waiting.plus(Tuples(rows, bound.rows.times(rows), own))
         operator._tell_again()
         return operator
 

@@ -82,6 +82,7 @@ def describe_operator(bound: BoundOperator, *, output: str) -> dict[str, Any]:
     """An O+ as JSON."""
     operator = bound.operator
     functions = ("update", "output", "slide", "state")
+    several = len(operator.inputs) > 1
     return {
         "format": FORMAT,
         "kind": type(operator).__name__,
@@ -97,6 +98,8 @@ def describe_operator(bound: BoundOperator, *, output: str) -> dict[str, Any]:
             for name in functions
         },
         "aggregates": _plain(getattr(operator, "aggregates", None)),
+        # Checkpoints of a single input are there already, and do not tell it.
+        **({"time": [own.time for own in operator.inputs]} if several else {}),
     }
 
 

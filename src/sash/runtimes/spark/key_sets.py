@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from sash.aggregation.kernels.key_sets import distinct
 from sash.errors import DataError
+from sash.operators.stateful.common_rows import CommonRows
 from sash.operators.stateful.declaration import Stateful
 from sash.operators.stateful.keys import KeyFunction
 from sash.runtimes.spark import columns as by_position
@@ -37,7 +38,9 @@ class KeySetPacker:
     """Rows → blocks for buckets: the function of `mapInArrow` before the shuffle."""
 
     keys: KeyFunction
-    schema: pa.Schema
+    rows: CommonRows
+    number: int
+    """Of the input."""
     packer: Packer
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -45,13 +48,14 @@ class KeySetPacker:
 
     def _sent(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Every row once for each of its buckets, which a last column names."""
-        rows = pa.Table.from_batches([batch]).rename_columns(self.schema.names).cast(self.schema)
-        offsets, found = self.keys.sets(rows)
+        schema = self.rows.inputs[self.number].schema
+        tuples = pa.Table.from_batches([batch]).rename_columns(schema.names).cast(schema)
+        offsets, found = self.keys.sets(tuples)
         ends, buckets = distinct(np.asarray(offsets), buckets_of(found, len(self.packer.buckets)))
-        copies = pa.array(np.repeat(np.arange(rows.num_rows), np.diff(ends)))
-        sent = rows.take(copies).combine_chunks()
+        copies = pa.array(np.repeat(np.arange(tuples.num_rows), np.diff(ends)))
+        sent = self.rows.placed(self.number, tuples.take(copies)).combine_chunks()
         columns = [column.combine_chunks() for column in sent.columns]
-        names = [*by_position.places(self.schema.names), BUCKET]
+        names = [*by_position.places(sent.column_names), BUCKET]
         return pa.record_batch([*columns, pa.array(buckets, pa.int32())], names=names)
 
 

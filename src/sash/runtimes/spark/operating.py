@@ -2,12 +2,15 @@
 
 static       key sets → pack → groupBy(bucket).applyInArrow(the operator of the bucket)
 streaming    key sets → pack → the elastic runtime, with the operator's tuples in the decoupled store
+
+Each input is packed by itself, into blocks of one common schema, and all of them are one DataFrame then.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from itertools import starmap
 from os import PathLike, fspath
 from typing import Any, cast
 
@@ -18,11 +21,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.elastic.declaration import Elastic
-from sash.operators.interleaved import END_OF_TIME, Part, weave
+from sash.operators.interleaved import END_OF_TIME, weave
+from sash.operators.stateful.common_rows import CommonRows
 from sash.operators.stateful.declaration import Stateful
 from sash.operators.stateful.join import Join
 from sash.operators.stateful.streaming import BoundOperator, OperatorOnStream, in_stream
-from sash.operators.times import to_integers
 from sash.runtimes.spark import columns as by_position
 from sash.runtimes.spark.buckets import BUCKETS_PER_PARTITION
 from sash.runtimes.spark.clock import Clock
@@ -31,14 +34,12 @@ from sash.runtimes.spark.elastic.run import ElasticQuery
 from sash.runtimes.spark.elastic.sinks import Sink
 from sash.runtimes.spark.fingerprint import describe_operator
 from sash.runtimes.spark.key_sets import KeySetPacker, in_bucket
-from sash.runtimes.spark.packing import PACKED, PACKED_BUCKET, PAYLOAD, Packer, Unpacker, rows_of
+from sash.runtimes.spark.packing import INPUT, PACKED, PACKED_BUCKET, PAYLOAD, Packer, Unpacker, rows_of
 from sash.runtimes.spark.parquet_stream import ParquetStream
 from sash.runtimes.spark.requirements import shuffle_partitions
 from sash.runtimes.spark.stage import Output, Stage
 from sash.runtimes.spark.starting import start_elastic
 from sash.semantics.durations import DurationLike
-
-INPUT = "input"
 
 
 def frame_of(data: Any) -> DataFrame:
@@ -106,54 +107,52 @@ def block_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def sent_to_buckets(
-    df: DataFrame, operator: Stateful, *, number: int, buckets: int, clock: Clock
+    frames: tuple[DataFrame, ...], operator: Stateful, *, buckets: int, clock: Clock
 ) -> DataFrame:
-    """The tuples of one input in blocks, each tuple once for each bucket that owns a key of it."""
-    own = operator.inputs[number]
-    time = by_position.places(own.schema.names)[own.schema.names.index(own.time)]
-    packer = Packer(block_schema(own.schema), time, tuple(range(buckets)), clock)
-    rows = df.select(*by_position.placed(own.schema.names))
-    return rows.mapInArrow(KeySetPacker(operator.keys[number], own.schema, packer), PACKED)
+    """The tuples of all inputs in blocks, each tuple once for each bucket that owns a key of it."""
+
+    def sent(number: int, df: DataFrame) -> DataFrame:
+        packer = packer_of_input(operator, number, buckets=buckets, clock=clock)
+        tuples = df.select(*by_position.placed(operator.inputs[number].schema.names))
+        blocks = tuples.mapInArrow(packer, PACKED)
+        return blocks if len(frames) == 1 else blocks.withColumn(INPUT, F.lit(number))
+
+    return reduce(DataFrame.unionAll, starmap(sent, enumerate(frames)))
+
+
+def packer_of_input(operator: Stateful, number: int, *, buckets: int, clock: Clock) -> KeySetPacker:
+    """Tuples of one input → blocks for buckets, with rows as all inputs have them in common."""
+    rows = CommonRows(operator.inputs)
+    names = rows.schema.names
+    time = by_position.places(names)[names.index(rows.time(number))]
+    packer = Packer(block_schema(rows.schema), time, tuple(range(buckets)), clock)
+    return KeySetPacker(operator.keys[number], rows, number, packer)
 
 
 def static(operator: Stateful, frames: tuple[DataFrame, ...]) -> DataFrame:
     """The whole output over static DataFrames, one for each input."""
-    require_fitting(operator, frames)
     buckets = shuffle_partitions(frames[0].sparkSession) * BUCKETS_PER_PARTITION
-    packed = [
-        sent_to_buckets(df, operator, number=number, buckets=buckets, clock=_clock(operator)).withColumn(
-            INPUT, F.lit(number)
-        )
-        for number, df in enumerate(frames)
-    ]
-    blocks = [block_schema(own.schema) for own in operator.inputs]
+    rows = CommonRows(operator.inputs)
 
     def answer(table: pa.Table) -> pa.Table:
         bucket = table[PACKED_BUCKET][0].as_py()
-        parts = []
-        for number, own in enumerate(operator.inputs):
-            payloads = table.filter(pa.compute.equal(table[INPUT], number))[PAYLOAD].to_pylist()
-            rows = rows_of(bucket, payloads, blocks[number]).drop_columns(ORDINAL)
-            rows = rows.rename_columns(own.schema.names)
-            known = rows.filter(pa.compute.is_valid(rows[own.time]))
-            known = known.take(pa.compute.array_sort_indices(pa.array(to_integers(known[own.time]))))
-            parts.append(Part(number, to_integers(known[own.time]), known))
+        arrived = rows_of(bucket, table[PAYLOAD].to_pylist(), block_schema(rows.schema))
+        arrived = arrived.drop_columns(ORDINAL).rename_columns(rows.schema.names)
+        arrived = arrived.filter(rows.known(arrived))
         mine = in_bucket(operator, bucket, buckets)
+        parts = rows.parts(arrived, rows.times(arrived))
         return mine.start().process(weave(mine.inputs, parts, watermark=END_OF_TIME, first=0))
 
-    union = reduce(DataFrame.unionAll, packed)
-    return union.groupBy(PACKED_BUCKET).applyInArrow(answer, from_arrow_schema(operator.schema))
+    blocks = sent_to_buckets(frames, operator, buckets=buckets, clock=_clock(operator))
+    return blocks.groupBy(PACKED_BUCKET).applyInArrow(answer, from_arrow_schema(operator.schema))
 
 
 @dataclass(frozen=True)
 class StreamingOperator:
-    """An operator over a streaming DataFrame."""
+    """An operator over streaming DataFrames, one for each input."""
 
     bound: BoundOperator
-    df: DataFrame
-
-    def __post_init__(self) -> None:
-        require_fitting(self.bound.operator, (self.df,))
+    frames: tuple[DataFrame, ...]
 
     def start(
         self,
@@ -167,11 +166,11 @@ class StreamingOperator:
         """Run until it is stopped, with the number of tasks that the controller wants."""
         operator, clock = self.bound.operator, _clock(self.bound.operator)
         stage = OperatorStage(self.bound, tuple(range(elastic.buckets)), clock)
-        packed = sent_to_buckets(self.df, operator, number=0, buckets=elastic.buckets, clock=clock)
+        packed = sent_to_buckets(self.frames, operator, buckets=elastic.buckets, clock=clock)
         return start_elastic(
-            packed, self.df, cast(Stage, stage), sink,  # it has the same face
+            packed, cast(Stage, stage), sink,  # it has the same face
             delay=self.bound.delay, checkpoint=fspath(checkpoint), elastic=elastic, trigger=trigger,
-            name=name,
+            name=name, inputs=len(self.frames),
         )  # fmt: skip
 
 

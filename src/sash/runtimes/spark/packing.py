@@ -33,6 +33,8 @@ BYTES = 2**25
 
 # The stateful step hands rows over as named tuples, which rename what begins with an underscore.
 PACKED_BUCKET, PAYLOAD, NEWEST_AT = "bucket", "payload", "newest"
+INPUT = "input"
+"""The column with the number of a block's input, where there are several."""
 COUNTS = ("events", "late", "reports", "restored", "read", "written")
 """What each progress report tells: `restored` counts the operators read from the state store, `read` and
 `written` the bytes from and to it."""

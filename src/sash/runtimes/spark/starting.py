@@ -65,7 +65,7 @@ def start(
         operator=source.operator,
     )
     return start_elastic(
-        source.packed(stage), source.df, stage, sink,
+        source.packed(stage), stage, sink,
         delay=bound.query.delay, checkpoint=place, elastic=elastic, trigger=trigger, name=name,
     )  # fmt: skip
 
@@ -88,7 +88,6 @@ def start_writing(
 
 def start_elastic(
     packed: DataFrame,
-    df: DataFrame,
     stage: Stage,
     sink: Sink,
     *,
@@ -97,11 +96,12 @@ def start_elastic(
     elastic: Elastic,
     trigger: DurationLike | None,
     name: str | None,
+    inputs: int = 1,
 ) -> ElasticQuery:
-    """An elastic query over the blocks that `packed` makes of the stream `df`."""
-    _require_reachable(df.sparkSession, elastic.store, checkpoint)
-    _require_no_watermark(df)
-    run = ElasticRun(stage, delay, elastic, checkpoint, sink_for(sink))
+    """An elastic query over the blocks of a stream, or of several, which `packed` then tells apart."""
+    _require_reachable(packed.sparkSession, elastic.store, checkpoint)
+    _require_no_watermark(packed)
+    run = ElasticRun(stage, delay, elastic, checkpoint, sink_for(sink), inputs)
     query = _writer(packed, checkpoint, trigger, name).foreachBatch(run).start()
     return ElasticQuery(query, run)
 

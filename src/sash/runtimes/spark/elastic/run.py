@@ -4,6 +4,7 @@
     pack ─ max τ ┴─▶ m' ─▶ degree n ─▶ repartitionById(n) ─▶ step(m, m') ─▶ sink ─▶ journal
       kept                                 kept: evaluated once and as a whole
 
+The watermark of several inputs is the least of theirs; one that has brought nothing yet holds it back.
 What a batch says depends on its rows and on m, never on n: the controller may answer as it likes, and
 another way after a restart. A failure anywhere leaves Spark at the same batch. When that is executed
 again, the journal and every bucket go back to the end of the batch before, whether they had committed
@@ -13,12 +14,11 @@ this one or not.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -31,7 +31,7 @@ from sash.runtimes.spark.elastic.home import Home
 from sash.runtimes.spark.elastic.journal import Journal
 from sash.runtimes.spark.elastic.metering import BatchMetrics, Meter, behind, told_by
 from sash.runtimes.spark.elastic.step import STEPPED, Step
-from sash.runtimes.spark.packing import NEWEST_AT, PACKED_BUCKET, PAYLOAD
+from sash.runtimes.spark.packing import PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.stage import Stage
 from sash.semantics.durations import Duration
 
@@ -48,6 +48,8 @@ class ElasticRun:
     elastic: Elastic
     checkpoint: str
     sink: Callable[[DataFrame, int], None]
+    inputs: int = 1
+    """Where there are several, blocks name theirs."""
     meter: Meter = field(default_factory=Meter)
     query: StreamingQuery | None = None
     name: str = field(default_factory=lambda: uuid4().hex)
@@ -56,13 +58,13 @@ class ElasticRun:
     def __call__(self, packed: DataFrame, epoch: int) -> None:
         began = time.time()
         with self._home(packed).journal() as store:
-            journal = Journal(store, self.description, epoch=epoch)
+            journal = Journal(store, self.description, epoch=epoch, inputs=self.inputs)
             packed.persist()
             try:
-                stamps = packed.select(NEWEST_AT).toArrow()[NEWEST_AT].cast(pa.int64()).to_pylist()
-                newest = max([journal.newest, *stamps])
+                stamps = packed.drop(PACKED_BUCKET, PAYLOAD).toArrow()
+                newest = journal.newest_with(stamps)
                 before, after = self._watermark(journal.newest), self._watermark(newest)
-                blocks = packed if stamps else self._no_blocks(packed.sparkSession)
+                blocks = packed if stamps.num_rows else self._no_blocks(packed.sparkSession)
                 told = self._answered(blocks, epoch, before, after)
             finally:
                 packed.unpersist()
@@ -81,10 +83,10 @@ class ElasticRun:
         query = packed.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
         return Home.of(self.elastic.store, checkpoint=self.checkpoint, query=str(query))
 
-    def _watermark(self, newest: int) -> int:
+    def _watermark(self, newest: Sequence[int]) -> int:
         """As Spark computes it: whole milliseconds, never below 0, where 0 means that nothing is known."""
         delay = self.stage.clock.spark_delay(self.delay.length)
-        return self.stage.clock.watermark(newest // 1000 - int(delay.split()[0]))
+        return self.stage.clock.watermark(min(newest) // 1000 - int(delay.split()[0]))
 
     def _no_blocks(self, spark: SparkSession) -> DataFrame:
         """A row for each bucket: where there are none at all, Spark would leave out the step."""
