@@ -13,7 +13,7 @@ from sash.operators.bound import BoundQuery
 from sash.operators.patterns.declared import Pattern
 from sash.runtimes.spark.clock import Clock
 from sash.runtimes.spark.hashed_packing import HashedPacker
-from sash.runtimes.spark.packing import COUNTS, NEWEST_AT, PACKED_BUCKET, PAYLOAD
+from sash.runtimes.spark.packing import COUNTS, NEWEST_AT, PACKED_BUCKET, PAYLOAD, Unpacker
 from sash.runtimes.spark.patterns.agnostic import WORKER, BatchWorker
 from sash.runtimes.spark.patterns.owner import OwnerProcessor
 from sash.runtimes.spark.patterns.plan import is_agnostic
@@ -108,8 +108,10 @@ class DryFarm:
         for step, following in zip(self.steps, [*self.steps[1:], None], strict=True):
             blocks = step.answered(self.watermark, packed, self.counts).to_batches()
             if following is not None:
-                packed = following.packed(step.stage.unpacker, blocks)
-        return [row for rows in self._unpacked(step.stage.unpacker(blocks)) for row in rows.to_pylist()]
+                packed = following.packed(Unpacker(step.stage.schema), blocks)
+        return [
+            row for rows in self._unpacked(Unpacker(step.stage.schema)(blocks)) for row in rows.to_pylist()
+        ]
 
     def _unpacked(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if self.workers is None:

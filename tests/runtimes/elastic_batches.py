@@ -27,7 +27,7 @@ from sash.runtimes.spark.elastic.journal import Journal
 from sash.runtimes.spark.elastic.run import ElasticRun
 from sash.runtimes.spark.elastic.step import Step
 from sash.runtimes.spark.operating import OperatorStage, packer_of_input
-from sash.runtimes.spark.packing import INPUT, NEWEST_AT, PACKED_BUCKET, PAYLOAD
+from sash.runtimes.spark.packing import INPUT, NEWEST_AT, PACKED_BUCKET, PAYLOAD, Unpacker
 from sash.runtimes.spark.stage import Output, Stage
 from sash.runtimes.spark.state import WORKSHOP
 from tests.runtimes.micro_batches import placed
@@ -106,7 +106,7 @@ class DryElastic:
         if only is not None:
             return []
         self.served.append((len(answers), tasks))
-        said = self.stage.unpacker(batch.select([PAYLOAD]) for batch in answers)
+        said = Unpacker(self.stage.schema)(batch.select([PAYLOAD]) for batch in answers)
         return [row for rows in said for row in rows.to_pylist()]
 
     def packed(self, batch: Any) -> pa.Table:

@@ -25,7 +25,7 @@ from sash.operators.bound import BoundQuery
 from sash.operators.streaming.protocol import StreamOperator
 from sash.runtimes.spark.clock import Clock
 from sash.runtimes.spark.columns import BUCKET, places
-from sash.runtimes.spark.packing import COUNTS, NEWEST_AT, PACKED_BUCKET, PAYLOAD
+from sash.runtimes.spark.packing import COUNTS, NEWEST_AT, PACKED_BUCKET, PAYLOAD, Unpacker
 from sash.runtimes.spark.processor import WindowProcessor
 from sash.runtimes.spark.stage import Output, Stage
 from sash.runtimes.spark.state import WORKSHOP
@@ -136,7 +136,9 @@ class DryStream:
         for count in COUNTS:
             self.counts[count] += sum(row[count] for row in answered)
         blocks = pa.table({PAYLOAD: pa.array([row[PAYLOAD] for row in answered], pa.binary())})
-        return [row for rows in self.stage.unpacker(blocks.to_batches()) for row in rows.to_pylist()]
+        return [
+            row for rows in Unpacker(self.stage.schema)(blocks.to_batches()) for row in rows.to_pylist()
+        ]
 
 
 def placed(stage: Stage, table: pa.Table) -> pa.Table:

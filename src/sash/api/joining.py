@@ -6,13 +6,13 @@ import json
 from dataclasses import dataclass, replace
 from html import escape
 from os import PathLike
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pyarrow as pa
 
 from sash.api.head import Head
 from sash.api.source import Source
-from sash.api.starting import Sink, start_join
+from sash.api.starting import start_join
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.joins.bound import BoundJoin, BoundSide
 from sash.planner.explanation import VERSION
@@ -24,6 +24,9 @@ from sash.semantics.durations import Duration, DurationLike, whole_number
 from sash.semantics.event import Order
 from sash.semantics.expression import Side
 from sash.semantics.join import Join, Where
+
+if TYPE_CHECKING:
+    from sash.runtimes.spark.elastic.sinks import Sink
 
 
 class Stream(Protocol):

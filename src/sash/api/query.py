@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sash.api.head import Head
 from sash.api.source import Source
-from sash.api.starting import Sink, start
+from sash.api.starting import start
 from sash.api.why import NO_KEY, explain_window
 from sash.errors import Unsupported
 from sash.operators.bound import BoundQuery
@@ -29,6 +29,7 @@ from sash.semantics.why import Why
 
 if TYPE_CHECKING:
     from sash.operators.elastic.declaration import Elastic
+    from sash.runtimes.spark.elastic.sinks import Sink
 
 
 @dataclass(frozen=True)

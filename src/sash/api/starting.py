@@ -11,11 +11,9 @@ from sash.errors import Unsupported
 from sash.operators.bound import BoundQuery
 from sash.semantics.durations import DurationLike
 
-Sink = str | PathLike[str] | Callable[[Any, int], None]
-"""A folder of parquet files, or a function of a DataFrame and the number of its micro-batch."""
-
 if TYPE_CHECKING:
     from sash.operators.elastic.declaration import Elastic
+    from sash.runtimes.spark.elastic.sinks import Sink
 
 
 class Inputs(Protocol):

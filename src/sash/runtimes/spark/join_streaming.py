@@ -36,7 +36,6 @@ from sash.runtimes.spark.packing import (
     PACKED,
     PACKED_BUCKET,
     PAYLOAD,
-    Unpacker,
     block,
     gathered,
     opened,
@@ -85,10 +84,6 @@ class JoinStage:
     def packer(self, side: Side) -> JoinPacker:
         spread = Spread(self.bound.strategy, side, len(self.buckets))
         return JoinPacker(self.blocks[side], self.bound.of(side).time, self.buckets, self.clock, spread)
-
-    @property
-    def unpacker(self) -> Unpacker:
-        return Unpacker(self.schema)
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from sash.runtimes.spark.elastic.run import ElasticQuery
 from sash.runtimes.spark.elastic.sinks import Sink
 from sash.runtimes.spark.fingerprint import describe_operator
 from sash.runtimes.spark.key_sets import KeySetPacker, in_bucket
-from sash.runtimes.spark.packing import INPUT, PACKED, PACKED_BUCKET, PAYLOAD, Packer, Unpacker, rows_of
+from sash.runtimes.spark.packing import INPUT, PACKED, PACKED_BUCKET, PAYLOAD, Packer, rows_of
 from sash.runtimes.spark.parquet_stream import ParquetStream
 from sash.runtimes.spark.requirements import shuffle_partitions
 from sash.runtimes.spark.stage import Output, Stage
@@ -89,10 +89,6 @@ class OperatorStage:
     @property
     def schema(self) -> pa.Schema:
         return self.bound.output if self.output == "reports" else self.bound.late_output
-
-    @property
-    def unpacker(self) -> Unpacker:
-        return Unpacker(self.schema)
 
     @cached_property
     def description(self) -> dict[str, Any]:

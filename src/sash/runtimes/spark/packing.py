@@ -4,7 +4,7 @@
     block =  seal(rows)                                 versioned and checksummed, never pickled
 
 Spark's stateful step reads rows one by one, and turns nullable integers into floats on the way; a block
-passes through as it is. The answer goes back in the same way, so that its types stay exact.
+passes through as it is. So do answers that are not plain, and what one stage tells another.
 """
 
 from __future__ import annotations

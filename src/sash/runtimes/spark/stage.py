@@ -15,7 +15,7 @@ from sash.runtimes.spark import columns as by_position
 from sash.runtimes.spark.clock import Clock
 from sash.runtimes.spark.columns import ORDINAL
 from sash.runtimes.spark.fingerprint import describe
-from sash.runtimes.spark.packing import Packer, Spread, Unpacker
+from sash.runtimes.spark.packing import Packer, Spread
 
 Output = Literal["reports", "late"]
 
@@ -31,7 +31,7 @@ class BoundToAllColumns(BoundQuery):
 
 @dataclass(frozen=True)
 class Stage:
-    """One stateful step and the two that pack and unpack around it."""
+    """One stateful step, and what packs rows for it; `answers` says how its answer leaves it."""
 
     bound: BoundQuery
     output: Output
@@ -92,7 +92,3 @@ class Stage:
     def packer(self) -> Packer:
         time = by_position.places(self.columns)[self.columns.index(self.bound.time)]
         return Packer(self.block, time, self.buckets, self.clock, self.spread)
-
-    @property
-    def unpacker(self) -> Unpacker:
-        return Unpacker(self.schema)

@@ -21,12 +21,12 @@ from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sash.errors import StoreError
 from sash.operators.elastic.declaration import Elastic
 from sash.operators.elastic.metrics import Sample
+from sash.runtimes.spark.answers import InBlocks
 from sash.runtimes.spark.elastic.home import Home
 from sash.runtimes.spark.elastic.journal import Journal
 from sash.runtimes.spark.elastic.metering import BatchMetrics, Meter, behind, told_by
@@ -110,8 +110,7 @@ class ElasticRun:
             if told["degree"] != degree:
                 raise StoreError(f"{told['degree']} tasks have served the buckets of {degree}")
             if told[self.stage.output]:
-                schema = from_arrow_schema(self.stage.schema)
-                self.sink(stepped.select(PAYLOAD).mapInArrow(self.stage.unpacker, schema), epoch)
+                self.sink(InBlocks(self.stage.schema).opened(stepped.select(PAYLOAD)), epoch)
         finally:
             stepped.unpersist()
         return told

@@ -15,14 +15,14 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from sash.operators.panes import Panes, clock_windows
 from sash.operators.patterns.declared import Pattern
 from sash.operators.streaming import operator_for
 from sash.operators.streaming.pane_level import PaneLevelOperator
+from sash.runtimes.spark.answers import InBlocks
 from sash.runtimes.spark.hashed_packing import HashedPacker
-from sash.runtimes.spark.packing import COUNTS, PACKED, PACKED_BUCKET, PAYLOAD
+from sash.runtimes.spark.packing import COUNTS, PACKED, PACKED_BUCKET, PAYLOAD, Unpacker
 from sash.runtimes.spark.patterns.agnostic import BATCH, computed
 from sash.runtimes.spark.patterns.own_windows import FarmProcessor
 from sash.runtimes.spark.patterns.owner import OwnerOperator, OwnerProcessor
@@ -61,8 +61,7 @@ def farmed(stage: Stage, pattern: Pattern, *, partitions: int, packed: Packed) -
 def _handed_out(stage: Stage, workers: int, packed: Packed) -> DataFrame:
     stage = owner_stage(stage)
     blocks = emitted_by(packed(stage), OwnerProcessor(stage, workers), tells=BEFORE)
-    batches = blocks.mapInArrow(stage.unpacker, from_arrow_schema(BATCH))
-    reports = computed(batches, stage.bound, workers=workers)
+    reports = computed(InBlocks(BATCH).opened(blocks), stage.bound, workers=workers)
     return counted(reports, stage.output, {REPORTS: F.count(F.lit(1))})
 
 
@@ -70,7 +69,7 @@ def _in_two_steps(stage: Stage, plan: StreamPlan, partitions: int, packed: Packe
     first = pane_stage(stage, plan, partitions=partitions)
     second = over_panes(stage, plan, partitions=partitions)
     panes = emitted_by(packed(first), WindowProcessor(first), tells=BEFORE)
-    again = HashedPacker(first.unpacker, second.bound.keys, len(second.buckets), second.packer)
+    again = HashedPacker(Unpacker(first.schema), second.bound.keys, len(second.buckets), second.packer)
     sent = panes.mapInArrow(again, PACKED).select(PACKED_BUCKET, PAYLOAD)
     return answers_of(sent, window_processor(second, plan), tells=AFTER)
 
