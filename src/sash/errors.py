@@ -21,6 +21,7 @@
     │   ├── CorruptValue           damaged or foreign bytes under a key
     │   ├── DifferentQuery         a checkpoint that another query made
     │   ├── StoreUnavailable       the server does not answer after bounded retries
+    │   ├── NoSpace                the disk has no room for a window arena        (also an OSError)
     │   └── EpochError             commit, rollback or read of an epoch that is not there
     ├── EngineError                a live engine that is probed died, hung or failed
     ├── PipelineError              a pipeline file asks for what cannot be, and where   (also a ValueError)
@@ -153,6 +154,10 @@ class DifferentQuery(StoreError):
 
 class StoreUnavailable(StoreError, ConnectionError):
     """The store's server does not answer after bounded retries."""
+
+
+class NoSpace(StoreError, OSError):
+    """The disk has no room for a window arena; the message names the setting that moves it."""
 
 
 class EpochError(StoreError):

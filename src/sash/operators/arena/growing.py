@@ -1,0 +1,152 @@
+"""A growable 2-D array, in memory or in a mapped file.
+
+A full disk must be an error of the call that grows, never a SIGBUS when a page is first written. So growth
+reserves the blocks of the file. A mapping is never resized, because arrays point into it: a larger one is
+made next to it, and the old one goes when its last array goes. Both map the same pages of the file; in
+memory, an array from before a growth is an old copy.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sash.errors import NoSpace
+
+PAGE = 4096
+"""Bytes; the smallest table, so that small ones do not grow often."""
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_NOT_OFFERED = {errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS, errno.ENODEV}
+# Python's mmap keeps a descriptor of each file since it could be resized; ours never are.
+_UNTRACKED: dict[str, Any] = {"trackfd": False} if sys.version_info >= (3, 13) else {}
+
+
+class GrowingArray:
+    """Rows of one dtype, in memory, or in a file if one is given.
+
+    >>> prices = GrowingArray(2, np.float64)
+    >>> prices.reserve(3)
+    >>> prices.array.shape[0] >= 3, float(prices.array.sum())
+    (True, 0.0)
+    """
+
+    array: npt.NDArray[Any]
+    """Of shape (capacity, width). `reserve` and `attach` replace it."""
+
+    def __init__(self, width: int, dtype: npt.DTypeLike, *, file: Path | None = None) -> None:
+        self.width, self.dtype, self.file = width, np.dtype(dtype), file
+        self.row_bytes = width * self.dtype.itemsize
+        self._inode = 0
+        self.detach()
+
+    @property
+    def capacity(self) -> int:
+        return len(self.array)
+
+    def reserve(self, rows: int) -> None:
+        """At least that many rows: doubles. New rows are zero, and old ones keep their content.
+
+        Raises NoSpace, and stays as it was, if the disk is full.
+        """
+        capacity = self.capacity
+        if rows <= capacity:
+            return
+        grown = max(rows, 2 * capacity, -(-PAGE // self.row_bytes))
+        if self.file is not None:
+            self._grow_file(self.file, capacity * self.row_bytes, grown * self.row_bytes)
+            self.attach(grown)
+            return
+        array = np.zeros((grown, self.width), self.dtype)
+        array[:capacity] = self.array
+        self.array = array
+
+    def _grow_file(self, file: Path, old: int, new: int) -> None:
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            os.ftruncate(descriptor, old)
+            with room_for(new - old, file.parent):
+                try:
+                    reserve_blocks(descriptor, old, new)
+                except BaseException:
+                    os.ftruncate(descriptor, old)
+                    raise
+        finally:
+            os.close(descriptor)
+
+    def fits(self, rows: int) -> bool:
+        """Whether the file is there and long enough for so many rows."""
+        return self._found(rows) is not None
+
+    def is_mapped(self, rows: int) -> bool:
+        """Whether the array is just these rows of the file that now has the name."""
+        return self.capacity == rows and (rows == 0 or self._found(rows) == self._inode)
+
+    def _found(self, rows: int) -> int | None:
+        if rows == 0 or self.file is None:
+            return 0
+        try:
+            found = self.file.stat()
+        except OSError:
+            return None
+        return found.st_ino if found.st_size >= rows * self.row_bytes else None
+
+    def attach(self, rows: int) -> None:
+        """Map so many rows of the file."""
+        if rows == 0 or self.file is None:
+            self.detach()
+            return
+        descriptor = os.open(self.file, os.O_RDWR)
+        try:
+            mapped = mmap.mmap(descriptor, rows * self.row_bytes, **_UNTRACKED)
+            self._inode = os.fstat(descriptor).st_ino
+        finally:
+            os.close(descriptor)
+        self.array = np.frombuffer(mapped, self.dtype).reshape(rows, self.width)
+
+    def detach(self) -> None:
+        """No rows. The file stays."""
+        self.array = np.zeros((0, self.width), self.dtype)
+
+
+def reserve_blocks(descriptor: int, old: int, new: int) -> None:
+    """Make the file that long, in blocks that the disk really has."""
+    try:
+        os.posix_fallocate(descriptor, old, new - old)
+    except (AttributeError, OSError) as error:  # macOS has no such call, and some file systems refuse it
+        if isinstance(error, OSError) and error.errno not in _NOT_OFFERED:
+            raise
+        zeros = bytes(min(new - old, 2**20))
+        for start in range(old, new, len(zeros)):
+            write_all(descriptor, zeros[: new - start], start)
+
+
+def write_all(descriptor: int, data: bytes | memoryview, start: int) -> None:
+    """Write the data at that place of the file; a single call may write less of it."""
+    rest = memoryview(data)
+    while len(rest):
+        written = os.pwrite(descriptor, rest, start)
+        rest, start = rest[written:], start + written
+
+
+@contextmanager
+def room_for(size: int, folder: Path) -> Iterator[None]:
+    """A full disk becomes NoSpace."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        raise NoSpace(
+            f"no room for {size:,} more bytes of a window arena in {folder}: free disk space there, "
+            f"or set SASH_ARENA_DIR to a folder with more room"
+        ) from error
