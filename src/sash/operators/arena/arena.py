@@ -64,7 +64,7 @@ class Arena:
         }
         self._blobs: dict[str, int] = {}
         self._contents: dict[str, bytes] = {}
-        self._begun = False
+        self._held, self._begun = True, False
         self.numbers, self.version = np.zeros(NUMBERS, np.int64), b""
         self._ints: dict[str, npt.NDArray[np.int64]] = {}
         self._floats: dict[str, npt.NDArray[np.float64]] = {}
@@ -146,13 +146,15 @@ class Arena:
 
     def acquire(self, *, wait: float = WAIT) -> bool:
         """Nobody else may change it until `release`. False if somebody does for `wait` seconds."""
-        if self._begun:
+        if self._begun and not self._held:
             self._begun = False
             self.clear()
+        self._held = True
         return True
 
     def release(self) -> None:
         """Others may change it."""
+        self._held = False
 
     def begin(self) -> None:
         """Before the first change. `version` is still the one that is left."""
@@ -176,6 +178,7 @@ class Arena:
     def close(self) -> None:
         """Let go of memory, files and the lock."""
         Arena.clear(self)
+        self._begun = False
 
 
 class FileArena(Arena):
@@ -188,7 +191,7 @@ class FileArena(Arena):
         self._folder, self._owner = folder, owner
         self._identity = _identity(identity, tables)
         self._lock = LockedHead(folder)
-        self._seen = b""
+        self._seen: bytes | None = None
         """The head that the arrays are mapped by."""
 
     def acquire(self, *, wait: float = WAIT) -> bool:
@@ -199,7 +202,7 @@ class FileArena(Arena):
             return False
         try:
             found = self._lock.read()
-            if found != self._seen or not self._is_mapped():
+            if self._begun or found != self._seen or not self._is_mapped():
                 self._adopt(Head.unpack(found), found)
         except BaseException:
             self._lock.close()
@@ -260,7 +263,7 @@ class FileArena(Arena):
 
     def close(self) -> None:
         super().close()
-        self._seen, self._begun = b"", False
+        self._seen = None
         self._lock.close()
 
     def _write_head(self) -> None:

@@ -39,7 +39,9 @@ class LockedHead:
         deadline, pause = time.monotonic() + wait, 0.0005
         while True:
             if (self._process != os.getpid() or self._descriptor < 0) and not self._open():
-                return False
+                if not self._create or time.monotonic() >= deadline:
+                    return False
+                continue
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -61,9 +63,7 @@ class LockedHead:
             if self._create:
                 self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
-        except FileNotFoundError:
-            if self._create:  # removed just after it was made
-                return self._open()
+        except FileNotFoundError:  # there is no arena, or its folder was removed just after it was made
             return False
         self._close = weakref.finalize(self, os.close, self._descriptor)
         self._process = os.getpid()
