@@ -41,6 +41,7 @@ class LockedHead:
             if (self._process != os.getpid() or self._descriptor < 0) and not self._open():
                 if not self._create or time.monotonic() >= deadline:
                     return False
+                time.sleep(pause)
                 continue
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -63,7 +64,7 @@ class LockedHead:
             if self._create:
                 self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
-        except FileNotFoundError:  # there is no arena, or its folder was removed just after it was made
+        except (FileNotFoundError, FileExistsError):  # no arena, or its folder was removed just now
             return False
         self._close = weakref.finalize(self, os.close, self._descriptor)
         self._process = os.getpid()
