@@ -20,7 +20,7 @@ import pyarrow as pa
 from benchmarks.harness import Table, finish, options, race
 from sash.aggregation import monoids
 from sash.operators.bound import BoundQuery
-from sash.operators.streaming import WindowOperator, track
+from sash.operators.engine import WindowOperator, track
 from sash.operators.streaming.delta_by_definition import DeltaByDefinition
 from sash.semantics import windows
 from sash.semantics.query import Query

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sash.api.query import WindowQuery
-from sash.operators.streaming import WindowOperator
-from sash.operators.streaming.protocol import StreamOperator
+from sash.operators.engine import WindowOperator
+from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark.streaming import StreamingSource
 from tests.conformance import stanza as stanza_module
 from tests.conformance.stanza import Stanza

@@ -22,7 +22,7 @@ from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValu
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 from sash.operators.bound import BoundQuery
-from sash.operators.streaming.protocol import StreamOperator
+from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark.clock import Clock
 from sash.runtimes.spark.columns import BUCKET, places
 from sash.runtimes.spark.packing import COUNTS, NEWEST_AT, PACKED_BUCKET, PAYLOAD, Unpacker

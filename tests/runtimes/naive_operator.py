@@ -17,7 +17,7 @@ import pyarrow as pa
 from sash.operators.answer import Answer
 from sash.operators.bound import LATE_REASON, LATE_WINDOW, REVISION, WINDOW, BoundQuery
 from sash.operators.ranges import MISSING
-from sash.operators.streaming.protocol import Saved
+from sash.operators.protocol import Saved
 from sash.operators.times import from_integers
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Event, Order, arrange
@@ -30,7 +30,7 @@ NO_DELAY_OF_ITS_OWN = 2**62
 
 
 class NaiveOperator:
-    """See `sash.operators.streaming.protocol.StreamOperator`."""
+    """See `sash.operators.protocol.StreamOperator`."""
 
     def __init__(self, bound: BoundQuery) -> None:
         self.bound = bound

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sash.errors import DifferentQuery, EpochError
-from sash.operators.streaming import WindowOperator
-from sash.operators.streaming.protocol import StreamOperator
+from sash.operators.engine import WindowOperator
+from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark.elastic.home import OPEN
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import sash
-from sash.operators.streaming import WindowOperator
+from sash.operators.engine import WindowOperator
 from sash.runtimes.spark.fingerprint import describe, differences
 from tests.runtimes.micro_batches import DryStream, Ran, stream_batches
 from tests.runtimes.run_as_cases import (

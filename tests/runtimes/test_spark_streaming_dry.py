@@ -15,7 +15,7 @@ from sash.aggregation import monoids
 from sash.errors import CorruptValue, DifferentQuery
 from sash.operators.bound import BoundQuery
 from sash.operators.streaming import PanedOperator, WindowOperator
-from sash.operators.streaming.protocol import StreamOperator
+from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark.light_processor import VARIABLE
 from sash.runtimes.spark.stage import Output
 from sash.runtimes.spark.state import TOKEN

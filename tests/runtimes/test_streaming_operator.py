@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sash.aggregation import monoids
 from sash.errors import CorruptValue
 from sash.operators.bound import BoundQuery, BoundRolling
-from sash.operators.streaming import WindowOperator
+from sash.operators.engine import WindowOperator
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Order

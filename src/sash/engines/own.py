@@ -13,7 +13,7 @@ from sash.aggregation.monoids import collect
 from sash.api.stream import stream
 from sash.engines.experiment import Content, Run, Seen
 from sash.operators.bound import BoundQuery
-from sash.operators.streaming import WindowOperator
+from sash.operators.engine import WindowOperator
 from sash.semantics.watermark import Watermark
 from sash.semantics.window import Window
 from sash.semantics.windows import count, session, sliding

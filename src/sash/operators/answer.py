@@ -85,22 +85,12 @@ def _window_column(bound: BoundQuery, window: Window, ranges: Ranges) -> pa.Stru
     return pa.StructArray.from_arrays(parts, fields=list(bound.window_type))
 
 
-def features(
-    bound: BoundRolling,
-    layout: Layout,
-    events: Ints,
-    lookbacks: Sequence[Ranges],
-    *,
-    evaluate: Evaluator = evaluated,
-) -> pa.Table:
-    """One row for each of the events at these positions: a look-back has one range for each, so that its
-    folds are columns."""
-    table = layout.rows.take(pa.array(events))
-    for window, ranges in zip(bound.query.windows, lookbacks, strict=True):
-        folds = evaluate(bound, window, layout, ranges).columns
+def features(bound: BoundRolling, rows: pa.Table, lookbacks: Sequence[pa.Table]) -> pa.Table:
+    """One row per event: a look-back has one range for each, so that its folds are columns."""
+    for window, folds in zip(bound.query.windows, lookbacks, strict=True):
         for name in bound.aggregates:
-            table = table.append_column(bound.feature(name, window), folds[name])
-    return table.cast(bound.output)
+            rows = rows.append_column(bound.feature(name, window), folds[name])
+    return rows.select(bound.output.names).cast(bound.output)
 
 
 def late_rows(

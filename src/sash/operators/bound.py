@@ -137,6 +137,10 @@ class BoundQuery:
         """What is computed over each window."""
         return [pa.field(name, self.result_type(monoid)) for name, monoid in self.aggregates.items()]
 
+    def output_type(self, name: str) -> pa.DataType:
+        """Of the values of an aggregate."""
+        return self.result_type(self.aggregates[name])
+
     def result_type(self, monoid: Monoid) -> pa.DataType:
         """Of the monoid's values over this input."""
         return result_type(monoid, tuple(self.schema.field(column).type for column in monoid.columns))

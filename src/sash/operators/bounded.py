@@ -60,9 +60,11 @@ def answer(
         return Answer(answer(*folded, horizon=horizon, evaluate=evaluate).reports, late[0])
     layout = arrange(table, list(bound.keys), times, ordinals, bound.query.order)
     if isinstance(bound, BoundRolling):
-        lookbacks = [window_ranges(window, layout, horizon=horizon) for window in bound.query.windows]
-        told = features(bound, layout, np.arange(table.num_rows), lookbacks, evaluate=evaluate)
-        return Answer(told, late[0])
+        lookbacks = [
+            evaluate(bound, window, layout, window_ranges(window, layout, horizon=horizon)).columns
+            for window in bound.query.windows
+        ]
+        return Answer(features(bound, layout.rows, lookbacks), late[0])
     keys = layout.rows.select(list(bound.keys)).take(pa.array(layout.firsts))
     said = []
     for window in counted(bound.query.windows):

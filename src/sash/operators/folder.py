@@ -23,7 +23,7 @@ from sash.aggregation.kernels.compiled import Compiled, compiled
 from sash.aggregation.kernels.range_fold import present, range_fold
 from sash.aggregation.monoid import Kind, Monoid
 from sash.operators.elements import Elements
-from sash.operators.inputs import from_numpy, kind_of, to_numpy
+from sash.operators.inputs import Mask, from_numpy, kind_of, to_numpy
 from sash.operators.ranges import Ranges
 
 Ints = NDArray[np.int64]
@@ -32,7 +32,13 @@ Ints = NDArray[np.int64]
 class Folder(Protocol):
     """One monoid over columns of known types. Safe to share between threads."""
 
-    def lift(self, rows: pa.Table) -> Elements: ...
+    def known(self, rows: pa.Table) -> Mask | None:
+        """Which rows count: those without a null in a column of the monoid; None: all of them."""
+        ...
+
+    def lift(self, rows: pa.Table, *, known: Mask | None = None) -> Elements:
+        """The elements of rows; `known` says which of them count, if that is known already."""
+        ...
 
     def fold(self, elements: Elements, lo: Ints, hi: Ints, *, groups: Ints) -> Elements:
         """One element for each [lo, hi). `groups` says where runs of ranges begin in which neither lo nor
@@ -81,11 +87,12 @@ class ColumnFolder:
 
     machine: Compiled
 
-    def lift(self, rows: pa.Table) -> Elements:
-        read = [to_numpy(rows[column]) for column in self.machine.monoid.columns]
-        masks = [mask for _, mask in read if mask is not None]
-        valid = reduce(np.logical_and, masks) if masks else None
-        inputs = [values for values, _ in read]
+    def known(self, rows: pa.Table) -> Mask | None:
+        return known_rows(self.machine.monoid, rows)
+
+    def lift(self, rows: pa.Table, *, known: Mask | None = None) -> Elements:
+        valid = self.known(rows) if known is None else known
+        inputs = [to_numpy(rows[column])[0] for column in self.machine.monoid.columns]
         return Elements(self.machine.lift(inputs, valid=valid, n=rows.num_rows), valid)
 
     def fold(self, elements: Elements, lo: Ints, hi: Ints, *, groups: Ints) -> Elements:
@@ -108,15 +115,26 @@ class ObjectFolder:
         fields = 1 if is_scalar(self.monoid) else len(self.monoid.identity())
         return Interpreted(self.monoid, [np.dtype(object)] * fields)
 
-    def lift(self, rows: pa.Table) -> Elements:
+    def known(self, rows: pa.Table) -> Mask | None:
+        return known_rows(self.monoid, rows)
+
+    def lift(self, rows: pa.Table, *, known: Mask | None = None) -> Elements:
         columns = [rows[column].to_pylist() for column in self.monoid.columns]
         events = list(zip(*columns, strict=True)) if columns else [()] * rows.num_rows
-        known = [all(value is not None for value in event) for event in events]
+        valid = self.known(rows) if known is None else known
+        counts = [True] * len(events) if valid is None else valid.tolist()
         lifted: list[Any] = [
             self.monoid.lift(*event) if there else self.monoid.identity()
-            for event, there in zip(events, known, strict=True)
+            for event, there in zip(events, counts, strict=True)
         ]
-        return Elements(self._folding.columns(lifted), None if all(known) else np.array(known, np.bool_))
+        return Elements(self._folding.columns(lifted), valid)
+
+    def objects(self, elements: Elements) -> list[Any]:
+        """The elements themselves."""
+        return [self._folding.load(elements.columns, i) for i in range(len(elements))]
+
+    def elements(self, objects: list[Any], known: Mask | None) -> Elements:
+        return Elements(self._folding.columns(objects), known)
 
     def fold(self, elements: Elements, lo: Ints, hi: Ints, *, groups: Ints) -> Elements:
         folded = [
@@ -133,6 +151,14 @@ class ObjectFolder:
             for i, there in enumerate(known.tolist())
         ]
         return pa.array(values, result)
+
+
+def known_rows(monoid: Monoid, rows: pa.Table) -> Mask | None:
+    """The rows without a null in a column of the monoid; None: all of them."""
+    nullable = [rows[column] for column in monoid.columns if rows[column].null_count]
+    return (
+        reduce(np.logical_and, (column.is_valid().to_numpy() for column in nullable)) if nullable else None
+    )
 
 
 def _kinds(monoid: Monoid, schema: pa.Schema) -> tuple[Kind, ...]:

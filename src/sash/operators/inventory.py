@@ -1,10 +1,7 @@
 """What a saved operator holds, read without its query: for people who look into a checkpoint.
 
-    header   which kind of operator it is, how far time has come; of one that holds events, its keys
-    chunks   rows: events, panes with their keys, tuples, or rows of the two sides of a join
-
-Chunks of panes are record batches whose schema is the query's. What stands first in them, the keys, can be
-read with no more than the types of the keys; the rest is left alone.
+header   which kind of operator it is, how far time has come; of windows, how many keys there are
+chunks   entries of a journal and parts of a snapshot; tuples; or rows of the two sides of a join
 """
 
 from __future__ import annotations
@@ -19,9 +16,9 @@ import pyarrow as pa
 from sash.aggregation.stores.values import unseal
 from sash.errors import CorruptValue
 from sash.operators.arrow_streams import table_of
+from sash.operators.engine import journal
 from sash.operators.joins import operator as join
 from sash.operators.stateful import streaming as tuples
-from sash.operators.streaming import paned, past, saving
 from sash.operators.times import FARTHEST
 
 Chunk = tuple[int, bytes]
@@ -32,7 +29,7 @@ class Inventory:
     """The operator of one bucket."""
 
     holds: str
-    """What its rows are: events, panes, tuples, or rows of both sides."""
+    """What its rows are: those of a journal, tuples, or rows of both sides."""
     watermark: int | None
     """In the query's unit; None before there is one."""
     keys: int | None
@@ -50,45 +47,42 @@ class _Form:
     holds: str
     header: bytes
     chunk_name: Callable[[int], bytes]
-    read: Callable[[memoryview, pa.Schema | None], pa.Table]
+    rows: Callable[[memoryview, int, dict[str, Any]], int]
+    """How many rows a chunk holds."""
 
 
-def _stream(payload: memoryview, keys: pa.Schema | None) -> pa.Table:
-    return table_of(payload)
+def _entries(payload: memoryview, number: int, facts: dict[str, Any]) -> int:
+    """A part of a snapshot has no rows of its own: it is read as a whole only."""
+    if number < facts["first"]:
+        return 0
+    _, *streams = journal.parts_of(payload)
+    return sum(table_of(stream).num_rows for stream in streams)
 
 
-def _batch(payload: memoryview, keys: pa.Schema | None) -> pa.Table:
-    """The columns that stand first, as many as there are types for; none of them, but its length."""
-    batch = pa.ipc.read_record_batch(pa.py_buffer(payload), pa.schema([]) if keys is None else keys)
-    return pa.table({"row": pa.nulls(batch.num_rows)}) if keys is None else pa.Table.from_batches([batch])
+def _stream(payload: memoryview, number: int, facts: dict[str, Any]) -> int:
+    return int(table_of(payload).num_rows)
+
+
+def _batch(payload: memoryview, number: int, facts: dict[str, Any]) -> int:
+    return int(pa.ipc.read_record_batch(pa.py_buffer(payload), pa.schema([])).num_rows)
 
 
 _FORMS = (
-    _Form("events", saving.HEADER, saving.chunk_name, _stream),
-    _Form("panes", paned.HEADER, past.chunk_name, _batch),
-    _Form("rows of both sides", join.HEADER, join.chunk_name, lambda payload, keys: _batch(payload, None)),
+    _Form("rows of the journal", journal.HEADER, journal.chunk_name, _entries),
+    _Form("rows of both sides", join.HEADER, join.chunk_name, _batch),
     _Form("tuples", tuples.HEADER, tuples.chunk_name, _stream),
 )
 
 
-def inventory(header: bytes, chunks: Iterable[Chunk], *, keys: pa.Schema | None = None) -> Inventory:
-    """What is in these bytes; CorruptValue when a bit of them is not in its place.
-
-    keys: the columns that make the key, where their types are known.
-    """
+def inventory(header: bytes, chunks: Iterable[Chunk]) -> Inventory:
+    """What is in these bytes; CorruptValue when a bit of them is not in its place."""
     form, payload = _opened(header)
-    facts, slots = _facts(form, payload)
+    facts = json.loads(bytes(payload))
     counted, size, rows = 0, len(header), 0
-    found: pa.Table | None = None
     for number, data in chunks:
-        table = form.read(unseal(form.chunk_name(number), data), keys)
-        counted, size, rows = counted + 1, size + len(data), rows + table.num_rows
-        if form.holds == "panes" and keys is not None and keys.names:
-            # Distinct at once: a key stands in many chunks, and only one chunk is in memory at a time.
-            seen = table if found is None else pa.concat_tables([found, table])
-            found = seen.group_by(keys.names).aggregate([])
-    known = slots if found is None else found.num_rows
-    return Inventory(form.holds, _watermark(facts), known, rows, counted, size)
+        counted, size = counted + 1, size + len(data)
+        rows += form.rows(unseal(form.chunk_name(number), data), number, facts)
+    return Inventory(form.holds, _watermark(facts), facts.get("keys"), rows, counted, size)
 
 
 def _opened(header: bytes) -> tuple[_Form, memoryview]:
@@ -101,14 +95,6 @@ def _opened(header: bytes) -> tuple[_Form, memoryview]:
     raise CorruptValue(f"the header of an operator cannot be read: {refusal}") from refusal
 
 
-def _facts(form: _Form, payload: memoryview) -> tuple[dict[str, Any], int | None]:
-    """What the header says, and how many keys it has a slot for."""
-    if form.header != saving.HEADER:
-        return json.loads(bytes(payload)), None
-    facts, slots, *_ = saving.parts_of(payload)
-    return json.loads(facts), table_of(slots).num_rows
-
-
 def _watermark(facts: dict[str, Any]) -> int | None:
-    told = facts.get("watermark")
-    return None if told is None or told <= -FARTHEST else int(told)
+    watermark = facts.get("watermark")
+    return None if watermark is None or watermark <= -FARTHEST else int(watermark)

@@ -46,6 +46,11 @@ class Ranges:
         return int((self.hi - self.lo).max()) if len(self) else 0
 
     @classmethod
+    def none(cls) -> Ranges:
+        nothing = np.empty(0, np.int64)
+        return cls(nothing, nothing, nothing, nothing, nothing, nothing, nothing)
+
+    @classmethod
     def of(cls, extents: Iterable[tuple[int, int, Extent]]) -> Ranges:
         """From extents as objects, each with its slot and the position of the slot's first event."""
         entries = [_entry(slot, base, extent) for slot, base, extent in extents]
@@ -54,6 +59,10 @@ class Ranges:
     def numbered_from(self, first: Ints) -> Ranges:
         """With `first[slot]` added to every identifier."""
         return replace(self, id=self.id + first[self.slot])
+
+    def with_slots(self, slot: Ints) -> Ranges:
+        """The same windows, of slots that are numbered otherwise."""
+        return replace(self, slot=slot)
 
     def where(self, chosen: NDArray[np.bool_]) -> Ranges:
         return self.take(np.flatnonzero(chosen))

@@ -28,7 +28,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sash.errors import SashError
-from sash.operators.layout import Layout
 from sash.operators.predicate_kinds import (
     Schemas,
     integer_limit,
@@ -60,22 +59,21 @@ def on_columns(predicate: Predicate, schema: pa.Schema) -> bool:
     return _tree_of(predicate, schema) is not None
 
 
-def truths(window: ThresholdWindow | PunctuatedWindow, layout: Layout) -> Mask:
+def truths(window: ThresholdWindow | PunctuatedWindow, rows: pa.Table, times: NDArray[np.int64]) -> Mask:
     """Whether the predicate holds, for each event; null is false."""
-    answers = np.zeros(len(layout.times), np.bool_)
-    tree = _tree_of(window.predicate, layout.rows.schema)
-    computed = tree.clean(layout.rows) if tree is not None else answers.copy()
+    answers = np.zeros(len(times), np.bool_)
+    tree = _tree_of(window.predicate, rows.schema)
+    computed = tree.clean(rows) if tree is not None else answers.copy()
     if tree is not None and computed.any():
-        clean = layout.rows if computed.all() else layout.rows.filter(pa.array(computed))
+        clean = rows if computed.all() else rows.filter(pa.array(computed))
         try:
             answers[computed] = tree.truths(clean)
         except ZeroDivisionError:
             computed[:] = False  # Python meets it too, and says in which row
     asked = np.flatnonzero(~computed)
-    rows = layout.rows.take(pa.array(asked)).to_pylist()
     answers[asked] = [
-        holds(window.predicate, Event(int(layout.times[at]), values=row), asked_by=str(window))
-        for at, row in zip(asked, rows, strict=True)
+        holds(window.predicate, Event(int(times[at]), values=row), asked_by=str(window))
+        for at, row in zip(asked, rows.take(pa.array(asked)).to_pylist(), strict=True)
     ]
     return answers
 

@@ -48,12 +48,17 @@ def evaluated(bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges)
 def values_over(bound: BoundQuery, rows: pa.Table, ranges: Ranges) -> Values:
     """The values of `ranges` over `rows`."""
     if isinstance(bound, BoundWhole):
-        return Values(*whole_windows(bound.computation, rows, ranges))
+        return values_of_whole(bound, rows, ranges)
     columns = {
         name: fold_ranges(monoid, rows, ranges, bound.result_type(monoid))
         for name, monoid in counted(bound.aggregates.items())
     }
     return one_each(columns, len(ranges))
+
+
+def values_of_whole(bound: BoundWhole, rows: pa.Table, ranges: Ranges) -> Values:
+    """What a function over whole windows answers with."""
+    return Values(*whole_windows(bound.computation, rows, ranges))
 
 
 def one_each(columns: dict[str, pa.Array], windows: int) -> Values:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from math import gcd
 
 from sash.operators.bound import BoundQuery, BoundRolling
+from sash.operators.engine import keeps_panes
 from sash.operators.panes import Panes, clock_windows
-from sash.operators.streaming import PanedOperator
 from sash.planner.facts import Facts
 from sash.planner.plan import Plan
 from sash.semantics.durations import format_length
@@ -100,7 +100,7 @@ def _length(window: TimeWindow | CountWindow, number: int) -> str:
 def _corrections(bound: BoundQuery, plan: Plan) -> Iterator[str]:
     """Queries that correct themselves keep events where others keep panes."""
     query = bound.query
-    if plan.facts.where != "spark streaming" or Panes.of(bound) is None or PanedOperator.suits(bound):
+    if plan.facts.where != "spark streaming" or Panes.of(bound) is None or keeps_panes(bound):
         return
     causes = {
         "allowed_lateness": query.allowed_lateness.length > 0,
@@ -116,7 +116,7 @@ def _no_key(bound: BoundQuery, plan: Plan) -> Iterator[str]:
         return
     cores = plan.facts.cores
     share = None
-    if PanedOperator.suits(bound):
+    if keeps_panes(bound):
         share = f"sash.WinMapReduce({cores}, {cores})"
     elif not isinstance(bound, BoundRolling):
         share = f"sash.WinFarm({cores}, model='agnostic')"

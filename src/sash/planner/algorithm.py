@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from sash.operators.bound import BoundQuery
 from sash.operators.early import Early
+from sash.operators.engine import keeps_panes
 from sash.operators.patterns.declared import Farm, PaneFarm, WinFarm, WinMapReduce
-from sash.operators.streaming import PanedOperator
 from sash.planner.plan import Plan
 
 
@@ -71,7 +71,7 @@ def _early(bound: BoundQuery, plan: Plan) -> str:
 
 def _streaming(bound: BoundQuery, plan: Plan, fold: str, slow: tuple[str, ...]) -> Algorithm:
     agnostic = isinstance(plan.pattern, WinFarm) and plan.pattern.model == "agnostic"
-    if PanedOperator.suits(bound) and not agnostic:
+    if keeps_panes(bound) and not agnostic:
         return Algorithm(
             "panes in a tree",
             "events into panes as they arrive, the past in cells of 16, 256, 4,096 … panes: what a batch "

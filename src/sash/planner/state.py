@@ -16,10 +16,9 @@ from typing import Literal
 import pyarrow as pa
 
 from sash.operators.bound import BoundQuery
+from sash.operators.engine import keeps_panes
 from sash.operators.panes import Panes, clock_windows
 from sash.operators.patterns.declared import WinFarm, window_workers
-from sash.operators.streaming import PanedOperator
-from sash.operators.streaming.cells import FANOUT
 from sash.planner.facts import Facts
 from sash.planner.plan import Plan
 from sash.semantics.durations import format_length
@@ -71,7 +70,7 @@ def state_of(bound: BoundQuery, plan: Plan) -> State:
         amount = "while it runs, a task has the rows of its buckets in memory"
         return State("nothing", amount, 0, width, "with the rows of the busiest task")
     agnostic = isinstance(plan.pattern, WinFarm) and plan.pattern.model == "agnostic"
-    state = _panes(bound, facts) if PanedOperator.suits(bound) and not agnostic else _events(bound, width)
+    state = _panes(bound, facts) if keeps_panes(bound) and not agnostic else _events(bound, width)
     return _copied(state, 1 if agnostic else _holders(plan))
 
 
@@ -97,8 +96,8 @@ def _panes(bound: BoundQuery, facts: Facts) -> State:
     fields = sum(monoid.fields for monoid in facts.algebra)
     return State(
         "panes",
-        f"at most {count:,} panes of {format_length(panes.length, unit)}, and their coarser cells",
-        count + count // (FANOUT - 1),
+        f"at most {count:,} panes of {format_length(panes.length, unit)}",
+        count,
         PLACE + 8 * fields,
         "with the window and the delay, not with the number of events",
     )

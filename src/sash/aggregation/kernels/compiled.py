@@ -35,6 +35,7 @@ from sash.aggregation.kernels import (
     keyed_panes,
     machine,
     range_fold,
+    ring_tree,
     subtract_on_evict,
     two_stacks,
 )
@@ -66,6 +67,8 @@ TEMPLATES: dict[str, Callable[..., Any]] = {
         range_fold.range_folds,
         keyed_panes.keyed_panes,
         group_fold.group_folds,
+        ring_tree.grow_tree,
+        ring_tree.fold_rings,
     )
 }
 

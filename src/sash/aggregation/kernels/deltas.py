@@ -82,3 +82,41 @@ def _triggers(
 
 _misfits_of_all = njit(cache=True, nogil=True)(_misfits)
 _triggers_of_all = njit(cache=True, nogil=True)(_triggers)
+
+
+def ring_triggers(
+    values: Numbers,
+    base: Ints,
+    mask: Ints,
+    since: Ints,
+    until: Ints,
+    begun: Mask,
+    last: Numbers,
+    slide: float,
+) -> tuple[Ints, Ints]:
+    """The keys and ordinals of the triggers among the elements since[k] ≤ i < until[k] of each key: see
+    `kernels.rings` for how they are addressed."""
+    room = int(np.maximum(until - since, 0).sum())
+    keys, ordinals = np.empty(room, np.int64), np.empty(room, np.int64)
+    with np.errstate(invalid="ignore"):
+        found = _ring_triggers_of_all(values, base, mask, since, until, begun, last, slide, keys, ordinals)
+    return keys[:found], ordinals[:found]
+
+
+def _ring_triggers(
+    values: Numbers, base: Ints, mask: Ints, since: Ints, until: Ints, begun: Mask, last: Numbers,
+    slide: float, keys: Ints, ordinals: Ints,
+) -> int:  # fmt: skip
+    found = 0
+    for key in range(len(base)):
+        any_yet, at = begun[key], last[key]
+        for ordinal in range(since[key], until[key]):
+            value = values[base[key] + (ordinal & mask[key])]
+            if not any_yet or value - at > slide:
+                any_yet, at = True, value
+                keys[found], ordinals[found] = key, ordinal
+                found += 1
+    return found
+
+
+_ring_triggers_of_all = njit(cache=True, nogil=True)(_ring_triggers)

@@ -72,6 +72,11 @@ class Arena:
         for name in self._tables:
             self._view(name)
 
+    @property
+    def is_anonymous(self) -> bool:
+        """Whether it lies in the memory of this process only."""
+        return True
+
     @classmethod
     def anonymous(cls, tables: Mapping[str, TableSpec]) -> Arena:
         """Without files."""
@@ -193,6 +198,10 @@ class FileArena(Arena):
         self._lock = LockedHead(folder)
         self._seen: bytes | None = None
         """The head that the arrays are mapped by."""
+
+    @property
+    def is_anonymous(self) -> bool:
+        return False
 
     def acquire(self, *, wait: float = WAIT) -> bool:
         """Also finds out what others have changed: get arrays and blobs again."""

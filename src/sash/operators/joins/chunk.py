@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from sash.aggregation.kernels.pairs import Ranges, candidates
 from sash.aggregation.kernels.vocabulary import Columns
 from sash.operators.joins.bound import BoundJoin
+from sash.operators.joins.keyring import Keyring
 from sash.operators.joins.strategy import CELLS
-from sash.operators.streaming.keyring import Keyring
 from sash.semantics.expression import Side
 from sash.semantics.join import AskedRow
 

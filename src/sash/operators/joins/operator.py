@@ -28,8 +28,8 @@ from sash.operators.joins.bound import BoundJoin, BoundSide
 from sash.operators.joins.bounded import late, timed, untimed
 from sash.operators.joins.chunk import Rows
 from sash.operators.joins.store import Store, answer
+from sash.operators.protocol import Saved
 from sash.operators.ranges import NEVER
-from sash.operators.streaming.protocol import Saved
 from sash.operators.times import to_integers
 from sash.semantics.expression import Side
 from sash.semantics.watermark import Lateness
@@ -133,11 +133,13 @@ class JoinOperator:
         self._unsaved, self._gone = {}, frozenset()
         return Saved(seal(HEADER, json.dumps(facts).encode()), written, dropped)
 
-    def attach(self, chunks: Mapping[int, bytes]) -> None:
+    def resume(self, header: bytes, chunks: Mapping[int, bytes]) -> None:
         """All rows are at hand: the chunks of the store are read only to be loaded."""
 
     @classmethod
-    def load(cls, bound: BoundJoin, header: bytes | None, chunks: Mapping[int, bytes]) -> Self:
+    def load(
+        cls, bound: BoundJoin, header: bytes | None, chunks: Mapping[int, bytes], *, name: str | None = None
+    ) -> Self:
         """The operator as it was saved; a new one when there is no header."""
         operator = cls(bound)
         if header is not None:

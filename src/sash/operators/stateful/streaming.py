@@ -10,7 +10,7 @@ said before. A `single` window may remember what has left it, and is therefore r
 Tuples wait until the watermark has passed them, because O+ takes them in the order of time. All tuples of
 one time are therefore handed over together, whichever batches they came with: those of an earlier input
 first, as in process. Several inputs stand in one table (see `common_rows`), so that batches, state and late
-rows look the same for any number of them. See `sash.operators.streaming.protocol` for the face.
+rows look the same for any number of them. See `sash.operators.protocol` for the face.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from sash.operators.answer import Answer
 from sash.operators.arrow_streams import bytes_of, table_of
 from sash.operators.bound import LATE_REASON
 from sash.operators.interleaved import weave
+from sash.operators.protocol import Saved
 from sash.operators.stateful.common_rows import CommonRows
 from sash.operators.stateful.declaration import Stateful
-from sash.operators.streaming.protocol import Saved
 from sash.semantics.durations import Duration
 from sash.semantics.watermark import Lateness
 
@@ -154,7 +154,7 @@ class OperatorOnStream:
 
     # Between two batches
 
-    def attach(self, chunks: Mapping[int, bytes]) -> None:
+    def resume(self, header: bytes, chunks: Mapping[int, bytes]) -> None:
         """Everything was read by `load`."""
 
     def save(self) -> Saved:
@@ -166,7 +166,14 @@ class OperatorOnStream:
         return Saved(seal(HEADER, json.dumps(facts).encode()), written, dropped)
 
     @classmethod
-    def load(cls, bound: BoundOperator, header: bytes | None, chunks: Mapping[int, bytes]) -> Self:
+    def load(
+        cls,
+        bound: BoundOperator,
+        header: bytes | None,
+        chunks: Mapping[int, bytes],
+        *,
+        name: str | None = None,
+    ) -> Self:
         operator = cls(bound)
         if header is None:
             return operator

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from sash.operators.bound import BoundQuery
-from sash.operators.streaming import operator_for
-from sash.operators.streaming.protocol import StreamOperator
+from sash.operators.engine import WindowOperator
+from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark import columns as by_position
 from sash.runtimes.spark.clock import Clock
 from sash.runtimes.spark.columns import ORDINAL
@@ -54,7 +54,7 @@ class Stage:
     ) -> Stage:  # fmt: skip
         if output == "late" and bound.columns != bound.schema.names:
             bound = BoundToAllColumns(bound.query, bound.schema, bound.time, bound.keys)
-        return cls(bound, output, buckets, clock, derived, operator or operator_for(bound))
+        return cls(bound, output, buckets, clock, derived, operator or WindowOperator)
 
     def of_bucket(self, number: int) -> BoundQuery:
         """What the operator of a bucket computes: the same for all of them."""

@@ -1,13 +1,12 @@
 """An operator in Spark's state store, and in the memory of the worker that wrote it last.
 
     -3   query    the description of the query, to say what differs
-    -2   header   the operator's, rewritten with every batch
-    -1   token    fingerprint of the query · bucket's own name · name of the last writing · timer
+    -1   token    fingerprint of the query · bucket's own name · name of the last writing · timer · header
     0 …  chunks   the operator's, each written once
 
 Only the token is always read. A worker that still holds the operator which wrote it goes on with that; any
-other one, or the same one after a batch that was rolled back, reads the header, and both the chunks that
-they need. The name of a writing is random, so that no two writings are ever taken for each other.
+other one, or the same one after a batch that was rolled back, loads the operator, from what this machine has of
+it or from the chunks. The name of a writing is random, so that no two writings are ever taken for each other.
 """
 
 from __future__ import annotations
@@ -23,19 +22,19 @@ from pyspark.sql.streaming.stateful_processor import MapState
 
 from sash.aggregation.stores.values import seal, unseal
 from sash.operators.bound import BoundQuery
-from sash.operators.streaming.protocol import StreamOperator
+from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark.fingerprint import canonical, fingerprint, require_same
 
 _TOKEN = struct.Struct("<32s16s16sq")
 _NO_TIMER = -1
-QUERY, HEADER, TOKEN = -3, -2, -1
+QUERY, TOKEN = -3, -1
 
 
 class StoredChunks(Mapping[int, bytes]):
     """The chunks of one bucket, each read when it is asked for."""
 
     read = 0
-    """Bytes that came from the store, those of the header included."""
+    """Bytes that came from the store."""
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -69,7 +68,7 @@ class Bucket:
     chunks: StoredChunks
     is_new: bool = False
     restored: bool = False
-    """Whether the operator was read from the state store."""
+    """Whether chunks of the operator were read from the store."""
     written: int = 0
     """Bytes of header and chunks that went to the state store."""
 
@@ -112,20 +111,21 @@ class StateOfBuckets:
         """The bucket as it was saved, or a new one; DifferentQuery if another query saved it."""
         token, chunks = self._state.getValue((TOKEN,)), ChunksInState(self._state)
         if token is None:
-            fresh = self._operator.load(self._bound, None, chunks)
-            return Bucket(number, uuid4().bytes, fresh, None, chunks, is_new=True)
-        query, name, writing, timer = _TOKEN.unpack(unseal(sealed_as(number), token[0]))
+            name = uuid4().bytes
+            fresh = self._operator.load(self._bound, None, chunks, name=name.hex())
+            return Bucket(number, name, fresh, None, chunks, is_new=True)
+        payload = unseal(sealed_as(number), token[0])
+        query, name, writing, timer = _TOKEN.unpack_from(payload)
+        header = bytes(payload[_TOKEN.size :])
         if query != self._fingerprint:
             self._require_same_query(number)
-        at_hand = WORKSHOP.take(name, writing)
-        if at_hand is not None:
-            at_hand.attach(chunks)
-        operator = at_hand or self._restored(chunks)
+        operator = WORKSHOP.take(name, writing)
+        if operator is not None:
+            operator.resume(header, chunks)
+        else:
+            operator = self._operator.load(self._bound, header, chunks, name=name.hex())
         timer = None if timer == _NO_TIMER else timer
-        return Bucket(number, name, operator, timer, chunks, restored=at_hand is None)
-
-    def _restored(self, chunks: StoredChunks) -> StreamOperator:
-        return self._operator.load(self._bound, chunks[HEADER], chunks)
+        return Bucket(number, name, operator, timer, chunks, restored=chunks.read > 0)
 
     def save(self, bucket: Bucket) -> None:
         """Write what has changed since the bucket was loaded."""
@@ -135,13 +135,12 @@ class StateOfBuckets:
             self._put(number, data)
         for number in saved.dropped:
             self._state.removeKey((number,))
-        self._put(HEADER, saved.header)
         if bucket.is_new:
             self._put(QUERY, seal(sealed_as(bucket.number), canonical(self._description)))
         writing = uuid4().bytes
         timer = _NO_TIMER if bucket.timer is None else bucket.timer
         token = _TOKEN.pack(self._fingerprint, bucket.name, writing, timer)
-        self._put(TOKEN, seal(sealed_as(bucket.number), token))
+        self._put(TOKEN, seal(sealed_as(bucket.number), token + saved.header))
         WORKSHOP.keep(bucket.name, writing, bucket.operator)
 
     def _put(self, number: int, data: bytes) -> None:
@@ -151,6 +150,11 @@ class StateOfBuckets:
         kept = self._state.getValue((QUERY,))
         description = b"{}" if kept is None else bytes(unseal(sealed_as(number), kept[0]))
         require_same(description, self._description)
+
+
+def header_in(number: int, token: bytes) -> bytes:
+    """The header of an operator, in the token of its bucket."""
+    return bytes(unseal(sealed_as(number), token)[_TOKEN.size :])
 
 
 def sealed_as(bucket: int) -> bytes:

@@ -17,9 +17,9 @@ from pyspark.sql import DataFrame
 
 from sash.errors import SashError, Unsupported
 from sash.operators.bound import BoundQuery
+from sash.operators.engine import keeps_panes
 from sash.operators.patterns.declared import Pattern
-from sash.operators.streaming import PanedOperator
-from sash.operators.streaming.protocol import StreamOperator
+from sash.operators.protocol import StreamOperator
 from sash.planner.asked import AUTO, Asked, Auto
 from sash.planner.constants import DEFAULTS
 from sash.planner.facts import Facts
@@ -107,7 +107,7 @@ class StreamingSource:
             f"{pack} of ({keys})",
             watermark,
             f"shuffle {len(_buckets(bound, partitions))} buckets to {partitions} partitions",
-            f"window and fold, with {'panes' if PanedOperator.suits(bound) else 'events'} in RocksDB",
+            f"window and fold, with {'panes' if keeps_panes(bound) else 'events'} in RocksDB",
             *opens,
         ]
 

@@ -1,11 +1,10 @@
 """The operator of a bucket in a decoupled store, and in the memory of the worker that saved it last.
 
-    token      bucket's own name · name of the last writing · when it wakes
-    header     the operator's, rewritten when it was at work
+    token      bucket's own name · name of the last writing · when it wakes · the operator's header
     chunk 0 …  the operator's, each written once
 
 As in Spark's state store (see `runtimes.spark.state`), a worker that still holds the operator which made
-the last writing goes on with it; any other one reads the header, and both the chunks that they need.
+the last writing goes on with it; any other one loads it.
 """
 
 from __future__ import annotations
@@ -15,11 +14,10 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 from sash.aggregation.stores.epochs import EpochStore
-from sash.errors import CorruptValue
 from sash.runtimes.spark.stage import Stage
 from sash.runtimes.spark.state import WORKSHOP, Bucket, StoredChunks
 
-TOKEN, HEADER, CHUNK = b"token", b"header", b"chunk "
+TOKEN, CHUNK = b"token", b"chunk "
 _TOKEN = struct.Struct("<16s16sq")
 _NEVER = -(2**63)
 
@@ -49,7 +47,8 @@ class HeldBucket:
         (token,) = store.get_many([TOKEN])
         self._name, self._writing, self._wakes_at = b"", b"", _NEVER
         if token is not None:
-            self._name, self._writing, self._wakes_at = _TOKEN.unpack(token)
+            self._name, self._writing, self._wakes_at = _TOKEN.unpack_from(token)
+            self._header = bytes(token[_TOKEN.size :])
 
     def sleeps(self, watermark: int) -> bool:
         """Whether time alone, up to this watermark, changes nothing here."""
@@ -59,18 +58,16 @@ class HeldBucket:
         """The operator as it was saved, or a new one."""
         stage, chunks = self._stage, ChunksInStore(self._store)
         if not self._name:
-            fresh = stage.operator.load(stage.of_bucket(self._number), None, chunks)
-            return Bucket(self._number, uuid4().bytes, fresh, None, chunks, is_new=True)
+            name = uuid4().bytes
+            fresh = stage.operator.load(stage.of_bucket(self._number), None, chunks, name=name.hex())
+            return Bucket(self._number, name, fresh, None, chunks, is_new=True)
         operator = WORKSHOP.take(self._name, self._writing)
         if operator is not None:
-            operator.attach(chunks)
-            return Bucket(self._number, self._name, operator, None, chunks)
-        (header,) = self._store.get_many([HEADER])
-        if header is None:
-            raise CorruptValue(f"the state of bucket {self._number} lacks its header")
-        chunks.read += len(header)
-        operator = stage.operator.load(stage.of_bucket(self._number), header, chunks)
-        return Bucket(self._number, self._name, operator, None, chunks, restored=True)
+            operator.resume(self._header, chunks)
+        else:
+            bound, name = stage.of_bucket(self._number), self._name.hex()
+            operator = stage.operator.load(bound, self._header, chunks, name=name)
+        return Bucket(self._number, self._name, operator, None, chunks, restored=chunks.read > 0)
 
     def save(self, bucket: Bucket) -> None:
         """Write what has changed since it was loaded; it counts once the store is committed."""
@@ -78,9 +75,14 @@ class HeldBucket:
         token = _TOKEN.pack(bucket.name, writing, _NEVER if wakes_at is None else wakes_at)
         chunks = {chunk_key(number): data for number, data in saved.written.items()}
         bucket.written += len(saved.header) + sum(map(len, chunks.values()))
-        self._store.put_many({TOKEN: token, HEADER: saved.header, **chunks})
+        self._store.put_many({TOKEN: token + saved.header, **chunks})
         self._store.delete_many(map(chunk_key, saved.dropped))
         WORKSHOP.keep(bucket.name, writing, bucket.operator)
+
+
+def header_in(token: bytes) -> bytes:
+    """The header of an operator, in the token of its bucket."""
+    return bytes(token[_TOKEN.size :])
 
 
 def chunk_key(number: int) -> bytes:

@@ -8,10 +8,10 @@ from pathlib import Path
 from sash.aggregation.stores.looking import DATA, Look, Namespace, looking
 from sash.errors import CorruptValue
 from sash.operators.inventory import inventory
-from sash.runtimes.spark.elastic.held import CHUNK, HEADER
+from sash.runtimes.spark.elastic.held import CHUNK, TOKEN, header_in
 from sash.runtimes.spark.elastic.home import FOLDER
 from sash.runtimes.spark.elastic.journal import QUERY
-from sash.runtimes.spark.inspection.description import Description, key_schema
+from sash.runtimes.spark.inspection.description import Description
 from sash.runtimes.spark.inspection.seen import BucketSeen, StageSeen
 
 JOURNAL, BUCKET = "journal", "bucket-"
@@ -45,10 +45,10 @@ def namespaces_in(store: Path) -> list[Namespace]:
 
 def _bucket(look: Look, number: int, description: Description) -> BucketSeen | None:
     name = f"{BUCKET}{number}"
-    header = dict(look.items(name, prefix=HEADER)).get(HEADER)
+    token = dict(look.items(name, prefix=TOKEN)).get(TOKEN)
     chunks = [(int(key.removeprefix(CHUNK)), data) for key, data in look.items(name, prefix=CHUNK)]
-    if header is None:
+    if token is None:
         if chunks:
             raise CorruptValue(f"the state of bucket {number} lacks its header")
         return None
-    return BucketSeen(number, None, inventory(header, chunks, keys=key_schema(description)))
+    return BucketSeen(number, None, inventory(header_in(token), chunks))

@@ -23,10 +23,9 @@ from sash.errors import CorruptValue, StoreError
 from sash.operators.inventory import Chunk, inventory
 from sash.runtimes.spark.failures import in_words
 from sash.runtimes.spark.inspection.checkpoint import Checkpoint
-from sash.runtimes.spark.inspection.description import key_schema
 from sash.runtimes.spark.inspection.seen import BucketSeen, StageSeen
 from sash.runtimes.spark.light_processor import VARIABLE
-from sash.runtimes.spark.state import HEADER, QUERY, sealed_as
+from sash.runtimes.spark.state import QUERY, TOKEN, header_in, sealed_as
 
 
 def stages_of(spark: SparkSession, checkpoint: Checkpoint) -> list[StageSeen]:
@@ -71,19 +70,19 @@ def _stage(spark: SparkSession, checkpoint: Checkpoint, operator: int) -> StageS
     if not described:
         raise StoreError(f"operator {operator} in {checkpoint.path} has not kept any state yet")
     description = json.loads(next(iter(described.values())))
-    headers = kept.where(kept.number == HEADER).collect()
-    saved = {row.bucket: (row.partition_id, bytes(row.bytes)) for row in headers}
+    headers = kept.where(kept.number == TOKEN).collect()
+    saved = {row.bucket: (row.partition_id, header_in(row.bucket, bytes(row.bytes))) for row in headers}
     if saved.keys() != described.keys():
         raise CorruptValue(
             f"the state in {checkpoint.path} has {len(saved)} headers of {len(described)} buckets"
         )
     buckets = {
-        number: BucketSeen(number, partition, inventory(header, (), keys=key_schema(description)))
+        number: BucketSeen(number, partition, inventory(header, ()))
         for number, (partition, header) in saved.items()
     }
     for number, several in groupby(_chunks(kept.where(kept.number >= 0)), key=lambda pair: pair[0]):
         partition, header = saved[number]
-        held = inventory(header, (chunk for _, chunk in several), keys=key_schema(description))
+        held = inventory(header, (chunk for _, chunk in several))
         buckets[number] = BucketSeen(number, partition, held)
     return StageSeen(
         f"operator {operator}", description, tuple(buckets[number] for number in sorted(buckets))

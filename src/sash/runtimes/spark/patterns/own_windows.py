@@ -27,7 +27,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class OwnWindows:
-    """The windows of one worker. See `operators.streaming.own.Own`."""
+    """The windows of one worker. See `operators.own.Own`."""
 
     bound: BoundQuery
     route: Route

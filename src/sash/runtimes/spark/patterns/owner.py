@@ -12,10 +12,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sash.operators.bound import BoundQuery
+from sash.operators.engine import WindowOperator
+from sash.operators.engine.plan import StatePlan
+from sash.operators.engine.tracks import Track
+from sash.operators.engine.turn import Turn, Windows
+from sash.operators.layout import Layout
 from sash.operators.patterns.share import Share
 from sash.operators.ranges import Ranges, RepeatedRanges
-from sash.operators.streaming import WindowOperator
-from sash.operators.streaming.track import Track
 from sash.runtimes.spark.patterns.agnostic import BATCH, dealt
 from sash.runtimes.spark.processor import WindowProcessor
 from sash.runtimes.spark.stage import Stage
@@ -34,17 +38,25 @@ class OwnerOperator(WindowOperator):
     def answers(self) -> pa.Schema:
         return BATCH
 
-    def _told(self, track: Track, ranges: Ranges, revisions: Ints | None) -> pa.Table:
-        if not len(ranges):
-            return BATCH.empty_table()
+    @staticmethod
+    def plan_of(bound: BoundQuery) -> StatePlan:
+        return StatePlan(bound, rows=True)
+
+    def _emit(
+        self, turn: Turn, track: Track, ranges: Ranges, revisions: Ints | None, windows: Windows
+    ) -> None:
+        if not len(ranges) or self._replaying:
+            return
+        rows, placed = windows.rows(ranges)
         if revisions is not None:
-            ranges = RepeatedRanges.with_revisions(ranges, revisions)
-        share = Share.whole(self.bound, track.window, track.layout, ranges)
-        # A batch of the stream may close a single window: the next one is somebody else's.
+            placed = RepeatedRanges.with_revisions(placed, revisions)
+        times = np.zeros(rows.num_rows, np.int64)  # workers are handed ranges, and do not look at times
+        layout = Layout(rows, times, np.array([0, rows.num_rows]), self.bound.query.order)
+        share = Share.whole(self.bound, track.window, layout, placed)
+        # A batch of the stream may close a single window: the next one goes to the next worker.
         begin = self.first + int(ranges.id[0])
-        window = self.bound.query.windows.index(track.window)
-        keys = self.keyring.of_slots(np.arange(self.slots))
-        return dealt(share, keys, window=window, workers=self.workers, begin=begin)
+        keys = self.slots.keys_of(turn.slots)
+        self._reports.append(dealt(share, keys, window=track.number, workers=self.workers, begin=begin))
 
 
 class OwnerProcessor(WindowProcessor):

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 
 from sash.errors import SashError, Unsupported
 from sash.operators.bound import BoundQuery
+from sash.operators.engine import keeps_panes
 from sash.operators.panes import ClockWindow
 from sash.operators.patterns.declared import Farm, PaneFarm, Pattern, WinMapReduce
-from sash.operators.streaming import PanedOperator
 from sash.runtimes.spark.buckets import bucket_ids
 from sash.runtimes.spark.key_hash import require_hashable
 from sash.runtimes.spark.packing import Spread
@@ -121,7 +121,7 @@ def require_possible_on_streams(pattern: Pattern, bound: BoundQuery) -> None:
     plan = stream_plan_of(pattern)
     if plan.parts is not None or plan.route.windows > 1:
         require_hashable(bound.schema, bound.keys)
-    if plan.parts is None or PanedOperator.suits(bound):
+    if plan.parts is None or keeps_panes(bound):
         return
     raise Unsupported(
         "pattern", str(pattern),

@@ -16,10 +16,9 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from sash.operators.engine import PaneLevelOperator, WindowOperator
 from sash.operators.panes import Panes, clock_windows
 from sash.operators.patterns.declared import Pattern
-from sash.operators.streaming import operator_for
-from sash.operators.streaming.pane_level import PaneLevelOperator
 from sash.runtimes.spark.answers import InBlocks
 from sash.runtimes.spark.hashed_packing import HashedPacker
 from sash.runtimes.spark.packing import COUNTS, PACKED, PACKED_BUCKET, PAYLOAD, Unpacker
@@ -105,7 +104,7 @@ def over_panes(stage: Stage, plan: StreamPlan, *, partitions: int) -> Stage:
     panes = Panes.of(stage.bound)
     assert panes is not None
     folded = panes.folded
-    stage = replace(stage, bound=folded, operator=operator_for(folded), derived=True)
+    stage = replace(stage, bound=folded, operator=WindowOperator, derived=True)
     return window_stage(stage, plan, partitions=partitions)
 
 

@@ -9,14 +9,18 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from sash.operators.kinds.by_layout import LayoutKind
+from sash.operators.kinds.kind import Held, Memory, Moment
+from sash.operators.kinds.progress import Progress
 from sash.operators.layout import Layout
 from sash.operators.ranges import MISSING, Ranges
-from sash.operators.streaming.progress import Moment, Progress
 from sash.semantics.event import Event
 from sash.semantics.window import Extent, spanned
 from sash.semantics.windows import DeltaWindow
@@ -39,33 +43,17 @@ def look_back(window: DeltaWindow, reach: Any, trigger: Any) -> Any:
 
 class DeltaByDefinition(Progress[DeltaWindow]):
     """`scanned` of the held events have been looked at for triggers; `next_id` triggers were found, the
-    last at `trigger`. A window that is closed on the right stays `open` until a greater value is final.
-    `floor` is the value of the last event that is gone: what falls below it has no place."""
+    last at `trigger`. A window that is closed on the right stays `open` until a greater value is final."""
 
     memory: ClassVar[dict[str, int | float]] = {
-        "next_id": 0, "scanned": 0, "open": 0, "trigger": -math.inf, "floor": -math.inf,
+        "next_id": 0, "scanned": 0, "open": 0, "trigger": -math.inf,
     }  # fmt: skip
 
     def measure(self, *, whole: bool) -> None:
         """Remember whole numbers as such: as floats, large ones would run into each other."""
         self._number: type[int] | type[float] = int if whole else float
         if whole:
-            for name in ("trigger", "floor"):
-                self.remembered[name] = np.empty(0, np.int64)
-            self.memory = {**self.memory, "trigger": MISSING, "floor": MISSING}  # type: ignore[misc]
-
-    def misfits(self, layout: Layout) -> dict[int, str]:
-        found: dict[int, str] = {}
-        for slot, (base, events) in enumerate(layout.events()):
-            top = self._number(self.remembered["floor"][slot])
-            for position, value in enumerate(self._values(events), start=base):
-                if not is_number(value):
-                    found[position] = f"{self.window.attribute} is not a number"
-                elif value < top:
-                    found[position] = f"{self.window.attribute} decreased"
-                else:
-                    top = value
-        return found
+            self.memory = {**self.memory, "trigger": MISSING}  # type: ignore[misc]
 
     def ranges(self, layout: Layout, moment: Moment) -> Ranges:
         return Ranges.of(
@@ -130,8 +118,34 @@ class DeltaByDefinition(Progress[DeltaWindow]):
         # The next trigger is above `trigger + every`, and not below what has been seen.
         reach = trigger if self.remembered["open"][slot] else max(trigger + self.window.slide, top)
         reach = look_back(self.window, reach, trigger)
-        gone = min(final, bisect_left([float(value) for value in deltas], reach))
-        if gone:
-            self.remembered["floor"][slot] = self._number(deltas[gone - 1])
+        # The last one stays, so that what falls below it is known exactly.
+        gone = min(final - 1, bisect_left([float(value) for value in deltas], reach))
         self.remembered["scanned"][slot] = final - gone
         return gone
+
+
+class ExactDeltaKind(LayoutKind):
+    """Delta windows over decimals, and over whatever else 64 bits do not hold."""
+
+    places: ClassVar[bool] = True
+
+    def __init__(self, window: DeltaWindow, schema: pa.Schema) -> None:
+        progress = DeltaByDefinition(window)
+        progress.measure(whole=pa.types.is_integer(schema.field(window.attribute).type))
+        super().__init__(window, schema, progress)
+
+    def misfits(self, rows: pa.Table, offsets: Ints, held: Held, memory: Memory) -> dict[int, str]:
+        assert held.gather is not None
+        known, name, found = held.gather(), self.window.attribute, {}
+        before, new = known.rows[name].to_pylist(), rows[name].to_pylist()
+        for key, (begin, end) in enumerate(pairwise(offsets.tolist())):
+            some = known.offsets[key] < known.offsets[key + 1]
+            top = before[known.offsets[key + 1] - 1] if some else -math.inf
+            for position in range(begin, end):
+                if not is_number(new[position]):
+                    found[position] = f"{name} is not a number"
+                elif new[position] < top:
+                    found[position] = f"{name} decreased"
+                else:
+                    top = new[position]
+        return found

@@ -1,8 +1,7 @@
-"""What was said of the windows that may still change: for queries that correct themselves.
+"""What was reported of the windows that may still change: for queries that correct themselves.
 
-A report is due as `semantics.reference` says, window by window; here for all of them at once. The content
-of a window is known by a fingerprint: the sum of a scrambled number for each of its events, so that what is
-said is compared with what was said without touching the events.
+A report is due as `semantics.reference` defines it, window by window; here for all of them at once. The content
+of a window is known by a fingerprint (see `content`).
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from sash.operators.ranges import Ranges
@@ -43,6 +43,16 @@ class Ledger:
     def take(self, indexes: Ints) -> Ledger:
         return Ledger(*(getattr(self, field.name)[indexes] for field in fields(self)))
 
+    def table(self) -> pa.Table:
+        return pa.table({field.name: getattr(self, field.name) for field in fields(self)})
+
+    @classmethod
+    def of_table(cls, table: pa.Table) -> Ledger:
+        return cls(*(table[field.name].to_numpy() for field in fields(cls)))
+
+    def plus(self, other: Ledger) -> Ledger:
+        return _sorted(_joined(self, other)) if len(self) else other
+
     def without(self, settled: int) -> Ledger:
         """What can still change once events are final up to `settled`."""
         return self.take(np.flatnonzero(self.closes_at > settled))
@@ -55,35 +65,21 @@ class Ledger:
 class Due:
     """The windows to report, those that are no more, and what is then known of all."""
 
-    ranges: Ranges
+    reported: Ints
+    """Which of the given windows."""
     revisions: Ints
     dissolved: Ranges
     dissolved_revisions: Ints
     ledger: Ledger
 
 
-def fingerprints(sequence: Ints, ranges: Ranges) -> Ints:
-    """One number for the set of events in each range."""
-    scrambled = _scramble(sequence.astype(np.uint64))
-    sums = np.concatenate(([np.uint64(0)], np.cumsum(scrambled, dtype=np.uint64)))
-    return (sums[ranges.hi] - sums[ranges.lo]).astype(np.int64)
-
-
-def _scramble(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finaliser of splitmix64 (Steele, Lea, Flood 2014): neighbours become unrelated."""
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
 def reckon(
-    ledger: Ledger, ranges: Ranges, content: Ints, closed: Mask, *, when: When, tick: bool, flush: bool
-) -> Due:
+    ledger: Ledger, ranges: Ranges, content: Ints, size: Ints, closed: Mask, *, when: When, tick: bool,
+    flush: bool,
+) -> Due:  # fmt: skip
     """Which windows are to be reported now, by the rules of `emit`."""
     was = _matches(ledger, ranges)
     known = was >= 0
-    size = ranges.hi - ranges.lo
     changed = np.ones(len(ranges), np.bool_)
     told = was[known]
     changed[known] = (ledger.content[told] != content[known]) | (ledger.size[told] != size[known])
@@ -119,7 +115,7 @@ def reckon(
     kept[was[known & due]] = False
     kept[dissolved] = False
     return Due(
-        ranges=ranges.take(reported),
+        reported=reported,
         revisions=revision[reported],
         dissolved=empty,
         dissolved_revisions=lost.revision,

@@ -38,12 +38,20 @@ class StreamOperator(Protocol):
     """A bucket of keys, between two batches."""
 
     @classmethod
-    def load(cls, bound: BoundQuery, header: bytes | None, chunks: Mapping[int, bytes]) -> Self:
-        """The operator as it was saved; a new one when there is no header. Chunks are read when needed."""
+    def load(
+        cls,
+        bound: BoundQuery,
+        header: bytes | None,
+        chunks: Mapping[int, bytes],
+        *,
+        name: str | None = None,
+    ) -> Self:
+        """The operator as it was saved; a new one when there is no header. Chunks are read when needed, and
+        not at all where the machine has what they fold to, under the bucket's own `name`."""
         ...
 
-    def attach(self, chunks: Mapping[int, bytes]) -> None:
-        """Where to read chunks from now on: a store's handle lasts for one batch."""
+    def resume(self, header: bytes, chunks: Mapping[int, bytes]) -> None:
+        """A batch begins with an operator that made the last writing in this process."""
         ...
 
     def insert(self, rows: pa.Table, ordinals: Ints) -> pa.Table:

@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from sash.aggregation.kernels.cuts import cut
@@ -28,9 +29,11 @@ from sash.operators.engine_ranges import (
     starts,
     ticks,
 )
+from sash.operators.kinds.by_layout import LayoutKind
+from sash.operators.kinds.kind import Moment
+from sash.operators.kinds.progress import Progress
 from sash.operators.layout import Layout
 from sash.operators.ranges import MISSING, Ranges
-from sash.operators.streaming.progress import Moment, Progress
 from sash.semantics.run_as import EngineWindow
 from sash.semantics.secret.course import Course
 from sash.semantics.secret.scope import Kind
@@ -38,9 +41,10 @@ from sash.semantics.secret.scope import Kind
 Ints = NDArray[np.int64]
 
 
-def engine_progress(window: EngineWindow) -> Progress[EngineWindow]:
+def engine_kind(window: EngineWindow, schema: pa.Schema) -> LayoutKind:
     """On columns where the profile has a closed form, by the model otherwise."""
-    return ClosedProgress(window) if on_columns(window) else ModelProgress(window)
+    progress = ClosedProgress(window) if on_columns(window) else ModelProgress(window)
+    return LayoutKind(window, schema, progress)
 
 
 class ClosedProgress(Progress[EngineWindow]):

@@ -1,0 +1,7 @@
+"""The window operator: state on streams that is flat in the window, in the keys and in time."""
+
+from sash.operators.engine.operator import WindowOperator
+from sash.operators.engine.pane_level import PaneLevelOperator
+from sash.operators.engine.plan import keeps_panes
+
+__all__ = ["PaneLevelOperator", "WindowOperator", "keeps_panes"]

@@ -1,0 +1,55 @@
+"""What a window holds, as two hidden aggregates: for queries that correct what they have reported.
+
+    content    the exclusive or of a scrambled number for each event: equal for equal sets of events
+    size       how many they are
+
+So a report is compared with the one before it without touching the events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sash.aggregation.monoid import Monoid
+from sash.aggregation.monoids import count
+from sash.operators.bound import BoundQuery
+
+MARK, CONTENT, SIZE = "__mark", "__content", "__size"
+
+
+def _nothing() -> int:
+    return 0
+
+
+def _itself(mark: int) -> int:
+    return mark
+
+
+def _either(a: int, b: int) -> int:
+    return a ^ b
+
+
+def hidden() -> Mapping[str, Monoid]:
+    """The aggregates by name."""
+    content = Monoid(CONTENT, (MARK,), _nothing, _itself, _either, _itself, commutative=True)
+    return {CONTENT: content, SIZE: count()}
+
+
+def with_content(bound: BoundQuery) -> BoundQuery:
+    """The same query with these aggregates, over rows that have a mark."""
+    query = replace(bound.query, aggregates={**bound.query.aggregates, **hidden()})
+    schema = bound.schema.append(pa.field(MARK, pa.int64()))
+    return BoundQuery(query, schema, bound.time, bound.keys)
+
+
+def marks(sequence: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The finaliser of splitmix64 (Steele, Lea, Flood 2014): neighbours become unrelated."""
+    x = sequence.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (x ^ (x >> np.uint64(31))).view(np.int64)

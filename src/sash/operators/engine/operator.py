@@ -1,0 +1,465 @@
+"""The window operator: all keys of one bucket, batch after batch, equal to the reference.
+
+    insert    judge by the watermark; what is on time waits until it is final
+    advance   what is final becomes an element, windows that are due are reported, the rest is let go
+
+What a batch costs depends on what it brings, reports and lets go; not on what is held, nor on how many keys are
+idle. With an allowed lateness L, events are final up to watermark − L: until then a late event may still change
+a window that was reported, and the ledger remembers what was reported of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sash.operators.answer import Answer, features, late_rows, told
+from sash.operators.arena import Arena, ArenaHome
+from sash.operators.arrow_streams import bytes_of, table_of
+from sash.operators.bound import BoundQuery, BoundRolling
+from sash.operators.engine.content import MARK, marks
+from sash.operators.engine.journal import LAYOUT, Entry, Head, Journal
+from sash.operators.engine.ledger import Ledger, reckon
+from sash.operators.engine.pending import Events
+from sash.operators.engine.plan import StatePlan
+from sash.operators.engine.range_group import HeldWindows, RangeGroup
+from sash.operators.engine.run_group import marks_column
+from sash.operators.engine.slots import NEWEST
+from sash.operators.engine.snapshot import joined, parts_of
+from sash.operators.engine.tracks import Track
+from sash.operators.engine.turn import Turn, Windows
+from sash.operators.kinds.kind import RangeKind
+from sash.operators.kinds.slide_by_tuple import SlideByTupleKind
+from sash.operators.own import Own, only_own
+from sash.operators.panes import Panes, group_by
+from sash.operators.protocol import Saved
+from sash.operators.ranges import NEVER, Ranges
+from sash.operators.row_predicates import truths
+from sash.operators.times import to_integers
+from sash.semantics.event import Order
+from sash.semantics.query import When
+from sash.semantics.watermark import Lateness, Watermark
+from sash.semantics.windows import PunctuatedWindow, ThresholdWindow
+
+Ints = NDArray[np.int64]
+REST = "rest"
+"""The blob of an arena with what is not in its tables."""
+NOTHING = {"clock": None, "horizon": None, "settled": -NEVER, "arrived": 0}
+
+
+class WindowOperator:
+    """A bucket of keys. See `protocol.StreamOperator`."""
+
+    def __init__(self, bound: BoundQuery, arena: Arena | None = None) -> None:
+        query = bound.query
+        self.bound, self.plan = bound, self.plan_of(bound)
+        self.own: Own | None = None
+        self.arena = Arena.anonymous(self.plan.tables) if arena is None else arena
+        self.slots, self.groups = self.plan.groups(self.arena)
+        self.clock = Watermark(allowed_lateness=query.allowed_lateness.length)
+        self.settled = -NEVER
+        self.arrived = 0
+        self.pending: Events | None = None
+        self.ledgers = [Ledger.blank() for _ in query.windows]
+        self.journal = Journal()
+        self._at = "", 0
+        """The version of what is in memory, and the number of the entry that comes next."""
+        self._replaying = False
+        self._reports: list[pa.Table] = []
+        self._late: list[pa.Table] = []
+
+    @staticmethod
+    def plan_of(bound: BoundQuery) -> StatePlan:
+        """How the windows of a query are kept."""
+        return StatePlan(bound)
+
+    @property
+    def answers(self) -> pa.Schema:
+        """Of what is emitted for windows: reports."""
+        return self.bound.output
+
+    # Events arrive
+
+    def insert(self, rows: pa.Table, ordinals: Ints) -> pa.Table:
+        if (np.diff(ordinals) < 0).any():
+            rows = rows.take(pa.array(np.argsort(ordinals, kind="stable")))
+        late = [self._none_late(rows.schema)]
+        if rows[self.bound.time].null_count:
+            known = pc.is_valid(rows[self.bound.time])
+            late.append(late_rows(self.bound, rows.filter(pc.invert(known)), "time is null"))
+            rows = rows.filter(known)
+        times = to_integers(rows[self.bound.time])
+        on_time = self._on_time(times)
+        if not on_time.all():
+            late.append(late_rows(self.bound, rows.filter(pa.array(~on_time)), Lateness.TOO_LATE.value))
+            rows, times = rows.filter(pa.array(on_time)), times[on_time]
+        if len(times):
+            self._take(rows, times)
+        return pa.concat_tables(late)
+
+    def _on_time(self, times: Ints) -> NDArray[np.bool_]:
+        if self.bound.query.order is Order.ARRIVAL or self.clock.value is None:
+            return np.ones(len(times), np.bool_)
+        accepted: NDArray[np.bool_] = times >= self.clock.value - self.bound.query.allowed_lateness.length
+        return accepted
+
+    def _take(self, rows: pa.Table, times: Ints) -> None:
+        """Rows that are on time become events that wait."""
+        self.arena.begin()
+        self.clock.see(int(times.max()))
+        sequence = self.arrived + np.arange(len(times))
+        self.arrived += len(times)
+        keys, rows = rows.select(list(self.bound.keys)), self._with_marks(rows, times, sequence)
+        slots = self._slots_of(keys, len(times))
+        if self.plan.panes is not None:
+            events, chosen = self._folded(self.plan.panes, rows, slots, times, sequence)
+            keys = keys.take(pa.array(chosen))
+        else:
+            events = Events(self._needed(rows), slots, times, sequence, np.zeros(len(times), np.int64))
+        self._wait(events)
+        self.journal.entry.inserted(events.unslotted(keys))
+
+    def _slots_of(self, keys: pa.Table, count: int) -> Ints:
+        slots, new = self.slots.of(keys, count)
+        if len(new):
+            for group in self.groups:
+                group.lane.new_slots(new)
+                for track in group.tracks:
+                    track.new_slots(new)
+        return slots
+
+    def _needed(self, rows: pa.Table) -> pa.Table:
+        """The columns that are needed once a row is on time."""
+        return rows.select([name for name in rows.column_names if name in self.plan.columns])
+
+    def _with_marks(self, rows: pa.Table, times: Ints, sequence: Ints) -> pa.Table:
+        """With what windows must know of an event besides its columns: a predicate sees it once, here."""
+        for number, window in enumerate(self.bound.query.windows):
+            if isinstance(window, ThresholdWindow | PunctuatedWindow):
+                marked = truths(window, rows, times)
+                rows = rows.append_column(marks_column(number), pa.array(marked))
+        if self.bound.query.corrects:
+            rows = rows.append_column(MARK, pa.array(marks(sequence)))
+        return rows
+
+    def _folded(
+        self, panes: Panes, rows: pa.Table, slots: Ints, times: Ints, sequence: Ints
+    ) -> tuple[Events, Ints]:
+        """One event per key and pane, whose time is where the pane begins; and a row of each."""
+        starts = panes.starts(times)
+        codes, chosen = group_by(slots, starts)
+        parts = panes.fold_events(rows, codes, groups=len(chosen))
+        table = pa.table(parts, schema=pa.schema(panes.parts))
+        none = np.zeros(len(chosen), np.int64)
+        return Events(table, slots[chosen], starts[chosen], sequence[chosen], none), chosen
+
+    def _wait(self, events: Events) -> None:
+        np.maximum.at(self.slots.rows[:, NEWEST], events.slot, events.time)
+        self.pending = events if self.pending is None else self.pending.plus(events)
+
+    # Time passes
+
+    def advance(self, watermark: int, *, flush: bool = False) -> Answer:
+        self.journal.entry.advanced(watermark)
+        tick = self._ticks(watermark)
+        self.clock.advance_to(watermark)
+        self._reports, self._late, self._tick = [self.answers.empty_table()], [self._none_late(None)], tick
+        if self.pending is not None:
+            self.arena.begin()
+            turn = self._turn(flush=flush)
+            if len(turn.slots):
+                if isinstance(self.bound, BoundRolling):
+                    self._features(self.bound, turn)
+                else:
+                    for group in self.groups:
+                        group.process(turn, self)
+            self.settled = max(self.settled, turn.settled)
+            self.ledgers = [ledger.without(self.settled) for ledger in self.ledgers]
+            if not flush:
+                self.set_timers(turn.slots)
+        return Answer(pa.concat_tables(self._reports), pa.concat_tables(self._late))
+
+    def _turn(self, *, flush: bool) -> Turn:
+        """Which events are final now, and which keys have work to do."""
+        assert self.pending is not None
+        query, now = self.bound.query, self._now
+        settled = max(self.settled, now - query.allowed_lateness.length)
+        ready = np.ones(len(self.pending), np.bool_)
+        if not flush:
+            # The row of a look-back is emitted when no event of its own time can come any more.
+            ready = self.pending.time < settled + (not isinstance(self.bound, BoundRolling))
+        final = self.pending.where(ready).ordered(query.order)
+        rest = self.pending.where(~ready) if ready.any() else self.pending
+        slots = self._at_work(final, rest, now, settled, flush=flush)
+        waiting = (
+            rest.where(np.isin(rest.slot, slots)).ordered(query.order)
+            if query.corrects
+            else final.take(np.empty(0, np.int64))
+        )
+        self.pending = rest
+        return Turn(
+            slots, final, waiting, now, self.settled, settled, self.clock.horizon or 0, query.empty,
+            flush, query.corrects,
+        )  # fmt: skip
+
+    def _at_work(self, final: Events, rest: Events, now: int, settled: int, *, flush: bool) -> Ints:
+        due = [self.slots.due("closes", now), self.slots.due("expires", settled), final.slot]
+        query = self.bound.query
+        horizon = any(
+            isinstance(t.kind, RangeKind) and t.kind.follows_horizon for g in self.groups for t in g.tracks
+        )
+        if flush or query.empty or (query.corrects and horizon):
+            return self.slots.live()
+        if query.corrects:
+            due += [rest.slot, *(ledger.slot for ledger in self.ledgers)]
+        return np.unique(np.concatenate(due))
+
+    @property
+    def _now(self) -> int:
+        """The time up to which windows are closed. In arrival order whatever has arrived is settled."""
+        if self.bound.query.order is Order.ARRIVAL:
+            return NEVER - 1
+        return -NEVER if self.clock.value is None else self.clock.value
+
+    def _ticks(self, watermark: int) -> bool:
+        emit, before = self.bound.query.emit, self.clock.value
+        if emit.when is not When.EVERY:
+            return False
+        after = watermark if before is None else max(before, watermark)
+        return before is None or after // emit.period.length > before // emit.period.length
+
+    # What groups of windows find: see `turn.Emitter`
+
+    def windows(self, turn: Turn, track: Track, ranges: Ranges, windows: Windows) -> None:
+        if self.own is not None and len(ranges):
+            ranges = only_own(self.own, self.slots.keys_of(turn.slots), ranges)
+        closed = turn.closed(ranges)
+        if not turn.corrects:
+            self._emit(turn, track, ranges.where(closed), None, windows)
+            return
+        content, size = windows.content(ranges)
+        ledger = self.ledgers[track.number]
+        at_work = np.isin(ledger.slot, turn.slots)
+        slots = turn.slots[ranges.slot]
+        due = reckon(
+            ledger.take(np.flatnonzero(at_work)), ranges.with_slots(slots), content, size, closed,
+            when=self.bound.query.emit.when, tick=self._tick, flush=turn.flush,
+        )  # fmt: skip
+        self.ledgers[track.number] = ledger.take(np.flatnonzero(~at_work)).plus(due.ledger)
+        self._emit(turn, track, ranges.take(due.reported), due.revisions, windows)
+        gone = due.dissolved.with_slots(np.searchsorted(turn.slots, due.dissolved.slot))
+        self._emit(turn, track, gone, due.dissolved_revisions, windows)
+        later = np.flatnonzero(ranges.closes_at > turn.now)
+        later = later[ranges.waits_for_nothing[later]]
+        closes = np.full(len(turn.slots), NEVER)
+        np.minimum.at(closes, ranges.slot[later], ranges.closes_at[later])
+        self.slots.set_timers("closes", turn.slots, closes)
+
+    def _emit(
+        self, turn: Turn, track: Track, ranges: Ranges, revisions: Ints | None, windows: Windows
+    ) -> None:
+        """What is emitted for windows, in the form of `answers`."""
+        if not len(ranges) or self._replaying:
+            return
+        used, slot = np.unique(ranges.slot, return_inverse=True)
+        keys = self.slots.keys_of(turn.slots[used])
+        values = windows.values(ranges)
+        by_key = ranges.with_slots(slot.reshape(-1))
+        self._reports.append(told(self.bound, track.window, by_key, values, keys=keys, revisions=revisions))
+
+    def displaced(self, turn: Turn, track: Track, events: Events, reasons: dict[int, str]) -> None:
+        positions = np.array(sorted(reasons), np.int64)
+        known = events.displaced[positions] >> track.number & 1 == 1
+        settled = (events.time[positions] <= turn.now) | turn.flush
+        positions = positions[~known & settled]
+        rows = events.rows.take(pa.array(positions))
+        texts = [reasons[int(at)] for at in positions]
+        self._late.append(late_rows(self.bound, rows, texts, window=track.window.label))
+        if turn.corrects and self.pending is not None and len(positions):
+            waiting = np.flatnonzero(np.isin(self.pending.sequence, events.sequence[positions]))
+            self.pending = self.pending.displaced_by(waiting, track.number)
+
+    def _features(self, bound: BoundRolling, turn: Turn) -> None:
+        """All look-backs have the same triggers and share a lane, so that their folds are columns."""
+        (group,) = self.groups
+        assert isinstance(group, RangeGroup)
+        group.append(turn.final)
+        held = group.lane.held(turn.slots)
+        windows = HeldWindows(bound, group.lane, held)
+        which = np.searchsorted(turn.slots, turn.final.slot)
+        offsets = turn.final.offsets(turn.slots)
+        new = np.diff(offsets)
+        ordinals = held.count[which] - new[which] + np.arange(len(which)) - offsets[which]
+        lookbacks = []
+        for track in group.tracks:
+            assert isinstance(track.kind, SlideByTupleKind)
+            if not self._replaying:
+                lookbacks.append(
+                    windows.values(track.kind.at_events(held, which, ordinals, ordinals)).columns
+                )
+        if len(which) and not self._replaying:
+            self._reports.append(features(bound, turn.final.rows, lookbacks))
+        group.advance(turn, held)
+
+    # What wakes a key, and what lets it go
+
+    def set_timers(self, slots: Ints) -> None:
+        if not len(slots):
+            return
+        slots = self._forget(slots)
+        if self.bound.query.order is Order.EVENT_TIME:
+            closes = np.minimum.reduce([group.next_close(slots, self._now) for group in self.groups])
+            self.slots.set_timers("closes", slots, closes)
+            newest = self.slots.rows[slots, NEWEST]
+            expires = np.maximum.reduce([group.expires(newest) for group in self.groups])
+            self.slots.set_timers("expires", slots, np.where(self._keeps, NEVER, expires))
+
+    @property
+    def _keeps(self) -> bool:
+        """Whether something must be remembered of every key for ever."""
+        rolls = isinstance(self.bound, BoundRolling)
+        kinds = [track.kind for group in self.groups for track in group.tracks]
+        return self.bound.query.empty or not (rolls or all(kind.forgets for kind in kinds))
+
+    def _forget(self, slots: Ints) -> Ints:
+        """A key without elements is forgotten when none of its windows needs to remember it."""
+        if self._keeps:
+            return slots
+        idle = np.logical_and.reduce([group.is_empty(slots) for group in self.groups])
+        assert self.pending is not None
+        busy = np.concatenate([self.pending.slot, *(ledger.slot for ledger in self.ledgers)])
+        idle &= ~np.isin(slots, busy)
+        self.slots.forget(slots[idle])
+        return slots[~idle]
+
+    def wakes_at(self) -> int | None:
+        if self.pending is None or self.bound.query.order is Order.ARRIVAL:
+            return None
+        now, upcoming = self._now, []
+        due = self.slots.next_timer("closes")
+        if due is not None:
+            upcoming.append(due)
+        if len(self.pending):
+            times = np.unique(self.pending.time)
+            kinds = [track.kind for group in self.groups for track in group.tracks]
+            wakes = np.concatenate([kind.wakes(times) for kind in kinds])
+            upcoming += [max(int(wakes.min()), now + 1)] if wakes.min() < NEVER else []
+        emit = self.bound.query.emit
+        if emit.when is When.EVERY and len(self.slots):
+            period = emit.period.length
+            since = int(self.pending.time.min()) if self.clock.value is None else now
+            upcoming.append((since // period + 1) * period)
+        return min(upcoming, default=None)
+
+    def _none_late(self, schema: pa.Schema | None) -> pa.Table:
+        fields = [self.bound.schema.field(name) for name in self.bound.columns]
+        return late_rows(self.bound, (schema or pa.schema(fields)).empty_table(), "")
+
+    # Between two batches
+
+    def save(self) -> Saved:
+        saved = self.journal.save(self)
+        self._at = self.journal.head.version, self.journal.head.next
+        if not self.arena.is_anonymous:
+            self.arena.put_blob(REST, self._rest())
+        self.arena.commit(bytes.fromhex(self._at[0]))
+        self.arena.release()
+        return saved
+
+    @classmethod
+    def load(
+        cls,
+        bound: BoundQuery,
+        header: bytes | None,
+        chunks: Mapping[int, bytes],
+        *,
+        name: str | None = None,
+    ) -> Self:
+        operator = cls(bound, None if name is None else cls._arena(bound, name))
+        operator.resume(header, chunks)
+        return operator
+
+    @classmethod
+    def _arena(cls, bound: BoundQuery, name: str) -> Arena | None:
+        """The arena of that name on this machine; None if another task holds it."""
+        tables = cls.plan_of(bound).tables
+        identity = hashlib.sha256(repr((LAYOUT, sorted(tables.items()))).encode()).digest()
+        return ArenaHome.default().open(name, tables, identity)
+
+    def resume(self, header: bytes | None, chunks: Mapping[int, bytes]) -> None:
+        """Go on from what is saved: at once, if the arena is there."""
+        if not self.arena.acquire():
+            self.arena = Arena.anonymous(self.plan.tables)
+            self.slots, self.groups = self.plan.groups(self.arena)
+        self.journal = Journal(None if header is None else Head.of(header))
+        if header is None:
+            self.reset()
+        else:
+            self.journal.catch_up(self, chunks)
+
+    def reset(self) -> None:
+        """Nothing has happened yet."""
+        self.arena.begin()
+        self.arena.clear()
+        self._at = "", 0
+        self.restore_facts(NOTHING)
+        self.pending, self.ledgers = None, [Ledger.blank() for _ in self.bound.query.windows]
+
+    def adopted(self) -> tuple[str, int] | None:
+        """The version of the arena, and the number of the entry that comes next; None if it has none."""
+        if not self.arena.version:
+            return None
+        if self.arena.version.hex() != self._at[0]:
+            facts, pending, *ledgers = parts_of(self.arena.get_blob(REST))
+            read = json.loads(bytes(facts))
+            self._at = self.arena.version.hex(), read["next"]
+            self.restore_facts(read)
+            self.pending = Events.of_table(table_of(pending)) if len(pending) else None
+            self.ledgers = [Ledger.of_table(table_of(ledger)) for ledger in ledgers]
+        return self._at
+
+    def _rest(self) -> bytes:
+        """What is not in the tables of the arena."""
+        facts = json.dumps({"next": self._at[1], **self.facts()}).encode()
+        pending = b"" if self.pending is None else bytes_of(self.pending.table())
+        return joined([facts, pending, *(bytes_of(ledger.table()) for ledger in self.ledgers)])
+
+    def facts(self) -> dict[str, Any]:
+        """What is known besides keys and events."""
+        clock = self.clock
+        return {
+            "clock": clock.value, "horizon": clock.horizon, "settled": self.settled, "arrived": self.arrived
+        }  # fmt: skip
+
+    def restore_facts(self, facts: Mapping[str, Any]) -> None:
+        self.clock.value, self.clock.horizon = facts["clock"], facts["horizon"]
+        self.settled, self.arrived = facts["settled"], facts["arrived"]
+
+    @property
+    def replays_each(self) -> bool:
+        """Whether what is known depends on how the stream was cut into batches."""
+        return self.bound.query.corrects
+
+    def replay(self, entry: Entry) -> None:
+        """Do what a batch has done, without emitting anything."""
+        self._replaying = True
+        for call in entry.calls() if self.replays_each else entry.calls_together():
+            if isinstance(call, int):
+                self.advance(call)
+            else:
+                self.arena.begin()
+                slots = self._slots_of(call.select(list(self.bound.keys)), call.num_rows)
+                spare = [key for key in self.bound.keys if key not in self.plan.columns]
+                events = Events.slotted(call.drop_columns(spare), slots)
+                self.clock.see(int(events.time.max()))
+                self._wait(events)
+        self.restore_facts(entry.facts)
+        self.journal.entry = Entry()
+        self._replaying = False

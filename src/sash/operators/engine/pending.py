@@ -1,0 +1,94 @@
+"""Events that are not final yet: an older one of their key may still come. Small, and in order of arrival.
+
+They become elements of the lanes once they are final, by key, then in the query's order. An event here may be
+a pane already, where aggregates commute and the clock cuts all windows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sash.semantics.event import Order
+
+Ints = NDArray[np.int64]
+COLUMNS = ("slot", "time", "sequence", "displaced")
+
+
+@dataclass(frozen=True)
+class Events:
+    """Columns, one entry per event."""
+
+    rows: pa.Table
+    slot: Ints
+    time: Ints
+    sequence: Ints
+    """The order of arrival, over all keys and batches."""
+    displaced: Ints
+    """A bit for each window of the query that has no place for the event and has reported it."""
+
+    @classmethod
+    def none(cls, schema: pa.Schema) -> Events:
+        nothing = np.empty(0, np.int64)
+        return cls(schema.empty_table(), nothing, nothing, nothing, nothing)
+
+    def __len__(self) -> int:
+        return len(self.slot)
+
+    def plus(self, other: Events) -> Events:
+        if not len(self):
+            return other
+        joined = {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in COLUMNS}
+        return Events(pa.concat_tables([self.rows, other.rows]), **joined)
+
+    def take(self, indexes: Ints) -> Events:
+        chosen = {name: getattr(self, name)[indexes] for name in COLUMNS}
+        return Events(self.rows.take(pa.array(indexes)), **chosen)
+
+    def where(self, chosen: NDArray[np.bool_]) -> Events:
+        if chosen.all():
+            return self
+        return self.take(np.flatnonzero(chosen))
+
+    def ordered(self, order: Order) -> Events:
+        """By key, then in the query's order."""
+        by_time = () if order is Order.ARRIVAL else (self.time,)
+        return self.take(np.lexsort((self.sequence, *by_time, self.slot)))
+
+    def offsets(self, slots: Ints) -> Ints:
+        """Where the events of each of these slots begin, in events that are ordered."""
+        return np.append(np.searchsorted(self.slot, slots), len(self)).astype(np.int64)
+
+    def displaced_by(self, positions: Ints, window: int) -> Events:
+        marks = self.displaced.copy()
+        marks[positions] |= 1 << window
+        return replace(self, displaced=marks)
+
+    def unslotted(self, keys: pa.Table) -> pa.Table:
+        """With the keys, instead of the slots that they have here and now."""
+        table = self.table().drop_columns(["__slot"])
+        for at, name in enumerate(keys.column_names):
+            if name not in table.column_names:
+                table = table.add_column(at, keys.schema.field(name), keys[name])
+        return table
+
+    @classmethod
+    def slotted(cls, table: pa.Table, slots: Ints) -> Events:
+        return cls.of_table(table.append_column("__slot", pa.array(slots)))
+
+    def table(self) -> pa.Table:
+        """With its bookkeeping as columns in front."""
+        extra = [pa.array(getattr(self, name)) for name in COLUMNS]
+        names = [f"__{name}" for name in COLUMNS]
+        return pa.table([*extra, *self.rows.columns], names=[*names, *self.rows.column_names])
+
+    @classmethod
+    def of_table(cls, table: pa.Table) -> Events:
+        columns = {name: table[f"__{name}"].to_numpy().copy() for name in COLUMNS}
+        return cls(table.drop_columns([f"__{name}" for name in COLUMNS]), **columns)
+
+
+assert [field.name for field in fields(Events)] == ["rows", *COLUMNS]

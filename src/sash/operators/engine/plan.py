@@ -1,0 +1,173 @@
+"""How the windows of a query are kept: which share a lane, and where everything lies in a slot's row.
+
+ring lane       elements in order: events, or panes where the clock cuts all windows and aggregates commute
+own ring lane   windows that have no place for some events (delta, policy)
+running lane    windows that only grow; with whole rows, a ring of their own
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from sash.aggregation.kernels.rings import LANE
+from sash.operators.arena import Arena, TableSpec
+from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
+from sash.operators.engine.content import MARK, hidden, with_content
+from sash.operators.engine.form import Form
+from sash.operators.engine.policy import PolicySlides, tracked
+from sash.operators.engine.range_group import RangeGroup
+from sash.operators.engine.rings import RingLane
+from sash.operators.engine.run_group import RowRunGroup, RunGroup, marks_column
+from sash.operators.engine.running import RunningLane
+from sash.operators.engine.slots import FIRST, Slots
+from sash.operators.engine.tracks import Track
+from sash.operators.kinds import Kind, kind_of
+from sash.operators.kinds.delta import DeltaKind
+from sash.operators.kinds.delta_by_definition import ExactDeltaKind
+from sash.operators.kinds.kind import GrowingKind
+from sash.operators.kinds.policy import PolicyKind
+from sash.operators.panes import Panes
+
+Group = RangeGroup | RunGroup | RowRunGroup
+
+
+@dataclass(frozen=True)
+class LanePlan:
+    """One lane: the windows over it, and the form of its elements."""
+
+    name: str
+    form: Form
+    windows: tuple[int, ...]
+    running: bool = False
+
+    @property
+    def words(self) -> int:
+        return RunningLane.words(self.form) if self.running else LANE
+
+    @property
+    def tables(self) -> dict[str, TableSpec]:
+        return RunningLane.tables(self.name) if self.running else RingLane.tables(self.name, self.form)
+
+
+@dataclass(frozen=True)
+class StatePlan:
+    """Of one query."""
+
+    bound: BoundQuery
+    rows: bool = False
+    """Whether the events of windows leave as they are, and not only what is computed over them."""
+
+    @property
+    def whole(self) -> bool:
+        return self.rows or isinstance(self.bound, BoundWhole)
+
+    @cached_property
+    def inner(self) -> BoundQuery:
+        """The query with what must be known of windows that can be corrected."""
+        return with_content(self.bound) if self.bound.query.corrects else self.bound
+
+    @cached_property
+    def panes(self) -> Panes | None:
+        return None if self.whole or isinstance(self.bound, BoundRolling) else Panes.of(self.inner)
+
+    @cached_property
+    def kinds(self) -> list[Kind[Any]]:
+        return [kind_of(window, self.bound.schema) for window in self.bound.query.windows]
+
+    @cached_property
+    def columns(self) -> frozenset[str]:
+        """What is needed of a row that is on time: all of it, where rows leave as they came."""
+        if self.panes is not None:
+            return frozenset(part.name for part in self.panes.parts)
+        if self.whole or isinstance(self.bound, BoundRolling) or any(kind.places for kind in self.kinds):
+            names = set(self.bound.columns)
+        else:
+            names = {column for monoid in self.bound.aggregates.values() for column in monoid.columns}
+        names = names or {self.bound.time}
+        return frozenset(names | {MARK} | {marks_column(number) for number in range(len(self.kinds))})
+
+    @cached_property
+    def keys(self) -> pa.Schema:
+        return pa.schema([self.bound.schema.field(key).remove_metadata() for key in self.bound.keys])
+
+    @cached_property
+    def lanes(self) -> list[LanePlan]:
+        shared = [
+            n for n, kind in enumerate(self.kinds) if not kind.places and not isinstance(kind, GrowingKind)
+        ]
+        lanes = [LanePlan("elements", self._form(), tuple(shared))] if shared else []
+        for number, kind in enumerate(self.kinds):
+            if number not in shared:
+                running = isinstance(kind, GrowingKind) and not self.whole
+                lanes.append(LanePlan(f"window-{number}", self._form(kind), (number,), running))
+        return lanes
+
+    def _form(self, kind: Kind[Any] | None = None) -> Form:
+        if kind is None and self.panes is not None:
+            return Form(self.panes.folded.schema, self.panes.folded.aggregates)
+        monoids = dict(self.inner.aggregates)
+        if self.whole:
+            monoids = dict(hidden()) if self.bound.query.corrects else {}
+        extra: tuple[str, ...] = ()
+        if isinstance(kind, PolicyKind):
+            monoids |= tracked(kind.window)
+        elif isinstance(kind, DeltaKind | ExactDeltaKind):
+            extra = (kind.window.attribute,)
+        return Form(self.inner.schema, monoids, extra, whole_rows=self.whole)
+
+    @cached_property
+    def _words(self) -> tuple[dict[str, int], dict[int, int], int]:
+        """Where each lane and each window's memory begins, and how many words there are."""
+        lanes, memories, at = {}, {}, FIRST
+        for lane in self.lanes:
+            lanes[lane.name] = at
+            at += lane.words
+        for number, kind in enumerate(self.kinds):
+            memories[number] = at
+            at += len(kind.memory)
+        return lanes, memories, at - FIRST
+
+    @cached_property
+    def tables(self) -> dict[str, TableSpec]:
+        """Of the arena."""
+        _, _, words = self._words
+        tables = Slots.tables(self.keys, words=words)
+        for lane in self.lanes:
+            tables |= lane.tables
+        return tables
+
+    def groups(self, arena: Arena) -> tuple[Slots, list[Group]]:
+        """Everything that works on an arena."""
+        lanes, memories, words = self._words
+        slots = Slots(arena, self.keys, words=words)
+        tracks = [Track(n, kind, slots, memories[n]) for n, kind in enumerate(self.kinds)]
+        found: list[Group] = []
+        for plan in self.lanes:
+            own, word = [tracks[number] for number in plan.windows], lanes[plan.name]
+            if plan.running:
+                found.append(
+                    RunGroup(self.bound, RunningLane(arena, slots, plan.name, plan.form, word=word), own[0])
+                )
+                continue
+            panes = self.panes if plan.name == "elements" else None
+            lane = RingLane(
+                arena, slots, plan.name, plan.form, word=word, order=self.bound.query.order,
+                growing_tail=panes is not None,
+            )  # fmt: skip
+            if isinstance(own[0].kind, GrowingKind):
+                found.append(RowRunGroup(self.bound, lane, own[0]))
+            else:
+                policy = (
+                    PolicySlides(lane, own[0].kind.window) if isinstance(own[0].kind, PolicyKind) else None
+                )
+                found.append(RangeGroup(self.bound, lane, own, panes=panes, policy=policy))
+        return slots, found
+
+
+def keeps_panes(bound: BoundQuery) -> bool:
+    """Whether a stream of this query holds panes instead of events."""
+    return StatePlan(bound).panes is not None

@@ -1,0 +1,167 @@
+"""Windows that are ranges of kept elements, and share the lane that keeps them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sash.aggregation.kernels.rings import COUNT
+from sash.operators.bound import BoundQuery, BoundWhole
+from sash.operators.engine.content import CONTENT, SIZE
+from sash.operators.engine.pending import Events
+from sash.operators.engine.rings import RingLane
+from sash.operators.engine.tracks import Track
+from sash.operators.engine.turn import Emitter, Turn
+from sash.operators.kinds.kind import Held, RangeKind, Slides
+from sash.operators.panes import Panes, group_by
+from sash.operators.ranges import NEVER, Ranges
+from sash.operators.values import Values, one_each, values_of_whole
+
+Ints = NDArray[np.int64]
+
+
+class HeldWindows:
+    """Windows over the elements of a lane. See `turn.Windows`."""
+
+    def __init__(self, bound: BoundQuery, lane: RingLane, held: Held) -> None:
+        self._bound, self._lane, self._held = bound, lane, held
+
+    def values(self, ranges: Ranges) -> Values:
+        if isinstance(self._bound, BoundWhole):
+            return values_of_whole(self._bound, *self.rows(ranges))
+        columns = {}
+        for name in self._bound.aggregates:
+            aggregate = self._lane.form.aggregates[name]
+            folds = self._lane.fold(aggregate, self._held, ranges)
+            columns[name] = aggregate.folder.lower(folds, self._bound.output_type(name))
+        return one_each(columns, len(ranges))
+
+    def content(self, ranges: Ranges) -> tuple[Ints, Ints]:
+        content, size = (
+            self._lane.fold(self._lane.form.aggregates[name], self._held, ranges).columns[0]
+            for name in (CONTENT, SIZE)
+        )
+        return content, size
+
+    def rows(self, ranges: Ranges) -> tuple[pa.Table, Ranges]:
+        form = self._lane.form
+        columns = list(self._bound.columns) if form.whole_rows else list(form.numbers)
+        rows, lo, hi, _ = self._lane.gathered(self._held, ranges, columns)
+        return rows, replace(ranges, lo=lo, hi=hi)
+
+
+class RangeGroup:
+    """One lane and the windows over it. Panes are elements that are folded early."""
+
+    def __init__(
+        self, bound: BoundQuery, lane: RingLane, tracks: list[Track], *, panes: Panes | None = None,
+        policy: Slides | None = None,
+    ) -> None:  # fmt: skip
+        self.bound, self.lane, self.tracks, self.panes, self.policy = bound, lane, tracks, panes, policy
+
+    def process(self, turn: Turn, emit: Emitter) -> None:
+        final, open_ = self._placed(turn, emit)
+        self.append(final)
+        counts = self.lane.slots.rows[turn.slots, self.lane.word + COUNT]
+        some, last = self.lane.last(turn.slots)
+        if len(open_):
+            self.append(open_)
+        held = self._held(turn.slots)
+        windows = HeldWindows(self.bound, self.lane, held)
+        for track in self.tracks:
+            kind: RangeKind = track.kind  # type: ignore[type-arg, assignment]
+            ranges = kind.ranges(held, track.memory(turn.slots), turn.moment)
+            emit.windows(turn, track, ranges, windows)
+        if len(open_):
+            self.lane.keep(turn.slots, counts)
+            self.lane.replace_last(turn.slots[some], last[some])
+            held = self._held(turn.slots)
+        self.advance(turn, held)
+
+    def _held(self, slots: Ints) -> Held:
+        return self.lane.held(slots, policy=self.policy.over(slots) if self.policy else None)  # type: ignore[attr-defined]
+
+    def _placed(self, turn: Turn, emit: Emitter) -> tuple[Events, Events]:
+        """The events that have a place in the windows of this lane."""
+        (track, *others) = self.tracks
+        if not track.kind.places:
+            return turn.final, turn.open
+        assert not others, "a window that displaces events has a lane of its own"
+        both = turn.final.plus(turn.open).ordered(self.lane.order) if len(turn.open) else turn.final
+        memory = track.memory(turn.slots)
+        reasons = track.kind.misfits(both.rows, both.offsets(turn.slots), self._held(turn.slots), memory)
+        track.remember(turn.slots, memory)
+        if not reasons:
+            return turn.final, turn.open
+        emit.displaced(turn, track, both, reasons)
+        has_place = np.ones(len(both), np.bool_)
+        has_place[list(reasons)] = False
+        is_final = np.isin(both.sequence, turn.final.sequence)
+        return both.where(has_place & is_final), both.where(has_place & ~is_final)
+
+    def append(self, events: Events) -> None:
+        if not len(events):
+            return
+        if self.panes is not None:
+            self._append_panes(self.panes, events)
+            return
+        slots = np.unique(events.slot)
+        self.lane.append(slots, events.offsets(slots), events.rows, events.time)
+
+    def _append_panes(self, panes: Panes, events: Events) -> None:
+        """Several parts of one pane are one element; the last element of a key may be a part of it, too."""
+        slots = np.unique(events.slot)
+        some, last = self.lane.last(slots)
+        known = np.flatnonzero(some)
+        names = [field.name for field in panes.parts]
+        heap = np.empty(0, np.uint8)
+        tails = self.lane.pane_rows(last[known], heap, names)
+        rows = pa.concat_tables([tails, events.rows.select(names)])
+        slot = np.concatenate([slots[known], events.slot])
+        start = np.concatenate([last[known, 0], events.time])
+        codes, first = group_by(slot, start)
+        parts = pa.table(panes.fold_panes(rows, codes, groups=len(first)), schema=pa.schema(panes.parts))
+        slot, start = slot[first], start[first]
+        order = np.lexsort((start, slot))
+        slot, start, parts = slot[order], start[order], parts.take(pa.array(order))
+        # The first of each key that had an element is that element again.
+        is_tail = np.zeros(len(slot), np.bool_)
+        is_tail[np.searchsorted(slot, slots[known])] = True
+        words, _ = self.lane.form.words(parts, start)
+        self.lane.replace_last(slots[known], words[is_tail])
+        new = np.flatnonzero(~is_tail)
+        added = np.searchsorted(slot[new], slots, side="right") - np.searchsorted(slot[new], slots)
+        self.lane.append_words(slots, added, words[new])
+
+    def advance(self, turn: Turn, held: Held) -> None:
+        needed = np.full(len(turn.slots), NEVER)
+        for track in self.tracks:
+            memory = track.memory(turn.slots)
+            kind: RangeKind = track.kind  # type: ignore[type-arg, assignment]
+            needed = np.minimum(needed, kind.advance(held, memory, turn.settled))
+            track.remember(turn.slots, memory)
+        self.lane.let_go(turn.slots, needed)
+
+    def next_close(self, slots: Ints, now: int) -> Ints:
+        """When time alone closes the next window of each key."""
+        held = self.lane.held(slots)
+        closes = np.full(len(slots), NEVER)
+        for track in self.tracks:
+            kind: RangeKind = track.kind  # type: ignore[type-arg, assignment]
+            closes = np.minimum(closes, kind.next_close(held, track.memory(slots), now))
+        return closes
+
+    def expires(self, newest: Ints) -> Ints:
+        """When keys have nothing left that a window needs."""
+        expiries = [track.kind.expires(newest) for track in self.tracks]
+        return np.maximum.reduce(expiries)
+
+    def is_empty(self, slots: Ints) -> NDArray[np.bool_]:
+        return self.lane.is_empty(slots)
+
+    def forget(self, slots: Ints) -> None:
+        """Let everything go."""
+        self.lane.let_go(slots, np.full(len(slots), NEVER))

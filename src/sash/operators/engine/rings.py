@@ -1,0 +1,283 @@
+"""A lane of rings: the elements of every key in order, and the tree of their folds (see `kernels.rings`).
+
+    append     new elements at the end; nodes of the blocks that they complete
+    fold       any ranges of ordinals, O(log n) combines each
+    let_go     elements at the beginning
+
+What is appended last can be taken back (`keep`), so that windows over events that are not final yet are computed
+by the same code, and then forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sash.aggregation.kernels import rings
+from sash.aggregation.kernels.rings import BASE, COUNT, HEAD, LOG
+from sash.operators.arena import Arena, TableSpec
+from sash.operators.clock_windows import numbered
+from sash.operators.elements import Elements
+from sash.operators.engine.form import KNOWN, TIME, Aggregate, Form
+from sash.operators.engine.slots import Slots
+from sash.operators.folder import groups_of
+from sash.operators.kinds.kind import Held
+from sash.operators.layout import Layout
+from sash.operators.ranges import Ranges
+from sash.semantics.event import Order
+
+Ints = NDArray[np.int64]
+
+
+class RingLane:
+    """The elements of all keys of a bucket, for the windows that share them."""
+
+    def __init__(
+        self,
+        arena: Arena,
+        slots: Slots,
+        name: str,
+        form: Form,
+        *,
+        word: int,
+        order: Order,
+        growing_tail: bool,
+    ) -> None:
+        self.arena, self.slots, self.name, self.form, self.word = arena, slots, name, form, word
+        self.order, self.growing_tail = order, growing_tail
+        self.combines = 0
+
+    @staticmethod
+    def tables(name: str, form: Form) -> dict[str, TableSpec]:
+        return {
+            name: TableSpec(form.width),
+            f"{name}.nodes": TableSpec(form.node_width),
+            f"{name}.free": TableSpec(1),
+            f"{name}.heap": TableSpec(1, "uint8"),
+        }
+
+    @property
+    def elements(self) -> Ints:
+        return self.arena.ints(self.name)
+
+    @property
+    def _nodes(self) -> Ints:
+        return self.arena.ints(f"{self.name}.nodes")
+
+    @property
+    def _free(self) -> Ints:
+        """Free lists by size, the first row that was never used, and the bytes of the heap."""
+        self.arena.reserve(f"{self.name}.free", rings.FREE_LISTS + 1)
+        return self.arena.ints(f"{self.name}.free")[:, 0]
+
+    def _of(self, slots: Ints, word: int) -> Ints:
+        found: Ints = self.slots.rows[slots, self.word + word]
+        return found
+
+    def held(self, slots: Ints, *, policy: Any = None) -> Held:
+        """The elements of these keys, as window kinds see them."""
+        log = self._of(slots, LOG)
+        mask = np.where(log < 0, 0, (np.int64(1) << np.maximum(log, 0)) - 1)
+        return Held(
+            self.elements[:, TIME], self._of(slots, BASE), mask, self._of(slots, HEAD),
+            self._of(slots, COUNT), self.order, self._column, self._gatherer(slots), policy,
+        )  # fmt: skip
+
+    def _column(self, name: str) -> Any:
+        floats = pa.types.is_floating(self.form.schema.field(name).type)
+        table = self.arena.floats(self.name) if floats else self.elements
+        return table[:, self.form.numbers[name]]
+
+    # Elements come
+
+    def new_slots(self, slots: Ints) -> None:
+        """Keys that have no elements yet."""
+        self.slots.rows[slots, self.word + LOG] = -1
+
+    def append(self, slots: Ints, offsets: Ints, rows: pa.Table, times: Ints) -> None:
+        """Key slots[k] gets the rows offsets[k] ≤ p < offsets[k + 1], in this order."""
+        words, data = self.form.words(rows, times)
+        if len(data):
+            self._keep_bytes(words, data)
+        self.append_words(slots, np.diff(offsets), words)
+
+    def _keep_bytes(self, words: Ints, data: NDArray[np.uint8]) -> None:
+        free = self._free
+        used = int(free[rings.FREE_LISTS])
+        self.arena.reserve(f"{self.name}.heap", used + len(data))
+        self.heap[used : used + len(data)] = data
+        free[rings.FREE_LISTS] += len(data)
+        words[:, self.form.pointers] += used
+
+    def restore(self, slots: Ints, added: Ints, words: Ints, heap: NDArray[np.uint8]) -> None:
+        """The elements of a lane that has none; their pointers are into this heap."""
+        self.arena.reserve(f"{self.name}.heap", len(heap))
+        self.heap[: len(heap)] = heap
+        self._free[rings.FREE_LISTS] = len(heap)
+        self.append_words(slots, added, words)
+
+    @property
+    def heap(self) -> NDArray[np.uint8]:
+        return self.arena.bytes_of(f"{self.name}.heap")
+
+    def append_words(self, slots: Ints, added: Ints, words: Ints) -> None:
+        """The same, for elements that are words already: the next added[k] of them are of key slots[k]."""
+        free, rows = self._free, self.slots.rows
+        needed = int(free[rings.TOP]) + rings.kernel("rows_needed")(rows, self.word, slots, added)
+        self.arena.reserve(self.name, needed)
+        self.arena.reserve(f"{self.name}.nodes", (needed >> 2) + 1)
+        elements = self.elements
+        rings.kernel("make_room")(rows, self.word, slots, added, elements, self._nodes, free)
+        before = self._of(slots, COUNT)
+        which, number = numbered(added)
+        held = self.held(slots)
+        elements[held.positions(which, before[which] + number)] = words
+        rows[slots, self.word + COUNT] = before + added
+        self._grow_trees(slots, before)
+
+    def replace_last(self, slots: Ints, words: Ints) -> None:
+        """The last element of each key is another one now; with `growing_tail` no node holds it."""
+        held = self.held(slots)
+        self.elements[held.positions(np.arange(len(slots)), held.count - 1)] = words
+
+    def last(self, slots: Ints) -> tuple[NDArray[np.bool_], Ints]:
+        """Which keys have an element, and the words of their last one."""
+        held = self.held(slots)
+        some = held.head < held.count
+        words = np.zeros((len(slots), self.form.width), np.int64)
+        keys = np.flatnonzero(some)
+        words[keys] = self.elements[held.positions(keys, held.count[keys] - 1)]
+        return some, words
+
+    def pane_rows(self, words: Ints, heap: NDArray[np.uint8], columns: list[str]) -> pa.Table:
+        """Elements that are panes as rows: null where an aggregate counts nothing."""
+        rows = self.form.rows(words, heap, columns)
+        for aggregate in self.form.aggregates.values():
+            blank = (words[:, KNOWN + aggregate.word] & aggregate.bit) == 0
+            if blank.any():
+                for column in aggregate.monoid.columns:
+                    at, field = rows.schema.get_field_index(column), rows.schema.field(column)
+                    values = pa.array(rows[column].to_numpy(), field.type, mask=blank)
+                    rows = rows.set_column(at, field, values)
+        return rows
+
+    def _grow_trees(self, slots: Ints, before: Ints) -> None:
+        held = self.held(slots)
+        tail = int(self.growing_tail)
+        first, done = np.maximum(before - tail, 0), np.maximum(held.count - tail, 0)
+        if not (done >> rings.LEAF_BITS > first >> rings.LEAF_BITS).any():
+            return
+        for aggregate in self.form.aggregates.values():
+            if aggregate.machine is not None:
+                self.combines += aggregate.machine.kernel("grow_tree")(
+                    *self._tree(aggregate), held.base, held.mask, held.head, first, done
+                )
+
+    def _tree(self, aggregate: Aggregate) -> tuple[Any, ...]:
+        """The columns that the tree kernels of an aggregate read and write."""
+        machine = aggregate.machine
+        assert machine is not None
+        ints, floats = self.elements, self.arena.floats(self.name)
+        node_ints, node_floats = self._nodes, self.arena.floats(f"{self.name}.nodes")
+        inputs = tuple(
+            _typed(ints, floats, self.form.numbers[column], self.form.schema.field(column).type)
+            for column in aggregate.monoid.columns
+        )
+        nodes = tuple(
+            _as(node_ints, node_floats, aggregate.node + at, dtype)
+            for at, dtype in enumerate(machine.dtypes)
+        )
+        known = ints[:, KNOWN + aggregate.word]
+        return inputs, known, aggregate.bit, nodes, node_ints[:, aggregate.word], aggregate.bit
+
+    # Elements go
+
+    def keep(self, slots: Ints, counts: Ints) -> None:
+        """Take back all but the first `counts` elements of each key."""
+        self.slots.rows[slots, self.word + COUNT] = counts
+
+    def let_go(self, slots: Ints, heads: Ints) -> None:
+        """Elements before these ordinals are needed no more."""
+        heads = np.minimum(heads, self._of(slots, COUNT))
+        rings.kernel("let_go")(
+            self.slots.rows, self.word, slots, heads, self.elements, self._nodes, self._free
+        )
+
+    def is_empty(self, slots: Ints) -> NDArray[np.bool_]:
+        empty: NDArray[np.bool_] = self._of(slots, HEAD) >= self._of(slots, COUNT)
+        return empty
+
+    # Folds
+
+    def fold(self, aggregate: Aggregate, held: Held, ranges: Ranges) -> Elements:
+        """The fold of each range, whose slots index `held`."""
+        machine = aggregate.machine
+        if machine is None:
+            return self._fold_objects(aggregate, held, ranges)
+        out, present = machine.empty(len(ranges)), np.zeros(len(ranges), np.bool_)
+        done = np.maximum(held.count - int(self.growing_tail), 0) & ~np.int64(rings.LEAF - 1)
+        self.combines += machine.kernel("fold_rings")(
+            *self._tree(aggregate), held.base, held.mask, done, ranges.slot, ranges.lo, ranges.hi,
+            out, present,
+        )  # fmt: skip
+        return Elements(out, None if present.all() else present)
+
+    def _fold_objects(self, aggregate: Aggregate, held: Held, ranges: Ranges) -> Elements:
+        rows, lo, hi, known = self.gathered(held, ranges, list(aggregate.monoid.columns), aggregate)
+        elements = aggregate.folder.lift(rows, known=known)
+        return aggregate.folder.fold(elements, lo, hi, groups=groups_of(ranges.slot))
+
+    def gathered(
+        self, held: Held, ranges: Ranges, columns: list[str], aggregate: Aggregate | None = None
+    ) -> tuple[pa.Table, Ints, Ints, NDArray[np.bool_] | None]:
+        """Rows of all ranges, the elements of a key once; where each range lies among them; and which
+        count for an aggregate."""
+        keys, first = np.unique(ranges.slot, return_index=True)
+        begin = ranges.lo[first]
+        end = np.maximum.reduceat(ranges.hi, first) if len(keys) else begin
+        which, number = numbered(np.maximum(end - begin, 0))
+        positions = held.positions(keys[which], begin[which] + number)
+        words = self.elements[positions]
+        rows = self.form.rows(words, self.heap, columns)
+        offsets = np.concatenate(([0], np.cumsum(np.maximum(end - begin, 0))))[:-1]
+        key = np.searchsorted(keys, ranges.slot)
+        moved = offsets[key] - begin[key]
+        known = None
+        if aggregate is not None:
+            known = (words[:, KNOWN + aggregate.word] & aggregate.bit) != 0
+        if not columns:
+            rows = pa.table({"": pa.nulls(len(words))})
+        return rows, ranges.lo + moved, ranges.hi + moved, known
+
+    def _gatherer(self, slots: Ints) -> Callable[[], Layout]:
+        def gather() -> Layout:
+            held = self.held(slots)
+            sizes = held.count - held.head
+            which, number = numbered(sizes)
+            words = self.elements[held.positions(which, held.head[which] + number)]
+            columns = list(self.form.extra)
+            rows = self.form.rows(words, self.heap, columns)
+            if not columns:
+                rows = pa.table({"": pa.nulls(len(words))})
+            offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+            return Layout(rows, np.ascontiguousarray(words[:, TIME]), offsets, self.order)
+
+        return gather
+
+
+def _typed(ints: Ints, floats: Any, word: int, type_: pa.DataType) -> Any:
+    """A column of elements as kernels lift it."""
+    if pa.types.is_floating(type_):
+        return floats[:, word]
+    return _as(ints, floats, word, np.dtype(np.bool_) if pa.types.is_boolean(type_) else np.dtype(np.int64))
+
+
+def _as(ints: Ints, floats: Any, word: int, dtype: np.dtype[Any]) -> Any:
+    if dtype == np.float64:
+        return floats[:, word]
+    # The first byte of a word, which is the lowest: a truth is 0 or 1.
+    return ints.view(np.bool_)[:, 8 * word] if dtype == np.bool_ else ints[:, word]

@@ -1,0 +1,230 @@
+"""The keys of a bucket, each with a slot: a row of words in the arena.
+
+    a slot's row    hash · state · next close · next expiry · newest time · lanes · memories · the key itself
+
+A key is found by a hash index, so a batch costs as much beside a million idle keys as beside none. A slot
+that no window needs is given back, and leaves no trace. Two heaps of timers know which slots have a window
+to close, and which may have nothing left to keep.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sash.aggregation.kernels import key_index, timers
+from sash.operators.arena import Arena, TableSpec
+from sash.operators.engine.words import Words
+from sash.operators.layout import key_codes
+from sash.operators.ranges import MISSING, NEVER
+
+Ints = NDArray[np.int64]
+
+HASH, STATE, CLOSES, EXPIRES, NEWEST = range(5)
+FIRST = 5
+"""The first word of what the lanes and kinds of a query keep of a key."""
+LIVE = 1
+USED, FREE, COUNT, HEAP = range(4)
+"""In the arena's numbers: rows ever used, the first free one, live ones, bytes of the heap."""
+TIMERS = {"closes": (CLOSES, 4), "expires": (EXPIRES, 5)}
+"""The two heaps: the word that has a slot's own time, and the number that counts the heap's entries."""
+INDEX_SIZE = 6
+"""How many entries of the index table are in use: a power of two."""
+SLOTS, INDEX, KEYS = "slots", "index", "keys"
+
+
+_NO_KEY = np.zeros((1, 0), np.int64), np.empty(0, np.uint8)
+
+
+class Slots:
+    """Null is a key of its own. A stream without a key has one, which holds everything."""
+
+    def __init__(self, arena: Arena, keys: pa.Schema, *, words: int) -> None:
+        self.arena, self.codec = arena, Words(keys)
+        self.first_key_word = FIRST + words
+
+    @staticmethod
+    def tables(keys: pa.Schema, *, words: int) -> dict[str, TableSpec]:
+        """The tables of the arena that are needed."""
+        width = FIRST + words + Words(keys).width
+        return {
+            SLOTS: TableSpec(width), INDEX: TableSpec(1), KEYS: TableSpec(1, "uint8"),
+            "closes": TableSpec(2), "expires": TableSpec(2),
+        }  # fmt: skip
+
+    @property
+    def rows(self) -> Ints:
+        return self.arena.ints(SLOTS)
+
+    def __len__(self) -> int:
+        return int(self.arena.numbers[COUNT])
+
+    def live(self) -> Ints:
+        """All slots that have a key."""
+        return np.flatnonzero(self.rows[: self.arena.numbers[USED], STATE] == LIVE)
+
+    # Keys
+
+    def of(self, keys: pa.Table, count: int) -> tuple[Ints, Ints]:
+        """The slot of each of `count` rows with these keys, and the slots that are new."""
+        names = keys.column_names
+        codes = key_codes(keys, names) if names else np.zeros(count, np.int64)
+        distinct, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+        if not len(distinct):
+            return codes, codes
+        words, data = self._words(keys.take(pa.array(first))) if names else _NO_KEY
+        hashes = np.empty(len(words), np.int64)
+        key_index.kernel("hash_keys")(words, self.codec.variable, data, hashes)
+        found = self._found(hashes, words, data)
+        unknown = np.flatnonzero(found < 0)
+        found[unknown] = self._added(hashes[unknown], words[unknown], data)
+        return found[inverse.reshape(-1)], found[unknown]
+
+    def keys_of(self, slots: Ints) -> pa.Table:
+        """The key of each of these slots; a table without columns when the stream has no key."""
+        words = self.rows[slots, self.first_key_word :]
+        return self.codec.decode(np.ascontiguousarray(words), self.arena.bytes_of(KEYS))
+
+    def _words(self, keys: pa.Table) -> tuple[Ints, NDArray[np.uint8]]:
+        for at, field in enumerate(keys.schema):
+            if pa.types.is_floating(field.type):  # one zero and one NaN, as Spark groups them
+                column = keys.column(at)
+                column = pc.if_else(pc.equal(column, 0.0), pa.scalar(0.0, field.type), column)
+                nan = pa.scalar(float("nan"), field.type)
+                keys = keys.set_column(at, field, pc.if_else(pc.is_nan(column), nan, column))
+        return self.codec.encode(keys)
+
+    def _found(self, hashes: Ints, words: Ints, data: NDArray[np.uint8]) -> Ints:
+        found = np.full(len(hashes), -1, np.int64)
+        if len(self):
+            key_index.kernel("find_keys")(
+                self._index, self.rows, HASH, self.first_key_word, hashes, words,
+                self.codec.variable, data, self.arena.bytes_of(KEYS), found,
+            )  # fmt: skip
+        return found
+
+    def _added(self, hashes: Ints, words: Ints, data: NDArray[np.uint8]) -> Ints:
+        slots = self._rows_for(len(hashes))
+        rows = self.rows
+        rows[slots] = 0
+        rows[slots, HASH], rows[slots, STATE] = hashes, LIVE
+        rows[slots, CLOSES] = rows[slots, EXPIRES] = NEVER
+        rows[slots, NEWEST] = MISSING
+        rows[slots, self.first_key_word :] = self._with_bytes(words, data)
+        self._enter(slots)
+        return slots
+
+    def _rows_for(self, count: int) -> Ints:
+        numbers, slots = self.arena.numbers, np.empty(count, np.int64)
+        taken = 0
+        while taken < count and numbers[FREE]:
+            slots[taken] = numbers[FREE] - 1
+            numbers[FREE] = self.rows[slots[taken], HASH]
+            taken += 1
+        new = count - taken
+        slots[taken:] = numbers[USED] + np.arange(new)
+        numbers[USED] += new
+        numbers[COUNT] += count
+        self.arena.reserve(SLOTS, int(numbers[USED]))
+        return slots
+
+    def _with_bytes(self, words: Ints, data: NDArray[np.uint8]) -> Ints:
+        """The words again, pointing to where the bytes of the keys are kept."""
+        if not len(data):
+            return words
+        used = int(self.arena.numbers[HEAP])
+        self.arena.reserve(KEYS, used + len(data))
+        self.arena.bytes_of(KEYS)[used : used + len(data)] = data
+        self.arena.numbers[HEAP] += len(data)
+        words = words.copy()
+        words[:, self.codec.variable] += used
+        return words
+
+    @property
+    def _index(self) -> Ints:
+        return self.arena.ints(INDEX)[: self.arena.numbers[INDEX_SIZE]]
+
+    def _enter(self, slots: Ints) -> None:
+        """Into the index; all of them anew, into a larger one, when it is half full."""
+        if self.arena.numbers[INDEX_SIZE] < 2 * len(self):
+            size = 1 << max(6, (4 * len(self) - 1).bit_length())
+            self.arena.reserve(INDEX, size)
+            self.arena.numbers[INDEX_SIZE] = size
+            self._index[:] = 0
+            slots = self.live()
+        key_index.kernel("add_keys")(self._index, self.rows, HASH, slots)
+
+    def restore(self, rows: Ints, keys: NDArray[np.uint8]) -> None:
+        """These are the slots 0, 1, 2, … of an empty arena; their keys point to these bytes."""
+        numbers, count = self.arena.numbers, len(rows)
+        self.arena.reserve(SLOTS, count)
+        self.arena.reserve(KEYS, len(keys))
+        self.rows[:count] = rows
+        self.arena.bytes_of(KEYS)[: len(keys)] = keys
+        numbers[USED] = numbers[COUNT] = count
+        numbers[HEAP] = len(keys)
+        self._enter(np.arange(count))
+
+    def forget(self, slots: Ints) -> None:
+        """Give slots back that nothing refers to any more."""
+        if not len(slots):
+            return
+        numbers, rows = self.arena.numbers, self.rows
+        key_index.kernel("drop_keys")(self._index, rows, HASH, slots)
+        rows[slots, STATE] = 0
+        rows[slots, CLOSES] = rows[slots, EXPIRES] = NEVER
+        chain = np.append(slots[1:] + 1, numbers[FREE])
+        rows[slots, HASH] = chain
+        numbers[FREE] = slots[0] + 1
+        numbers[COUNT] -= len(slots)
+
+    # Timers
+
+    def set_timers(self, heap: str, slots: Ints, times: Ints) -> None:
+        """Wake these slots at these times, or earlier if they wake earlier already; NEVER sets none."""
+        word, counter = TIMERS[heap]
+        earlier = times < self.rows[slots, word]
+        if not earlier.any():
+            return
+        slots, times = slots[earlier], times[earlier]
+        self.rows[slots, word] = times
+        count = int(self.arena.numbers[counter])
+        self.arena.reserve(heap, count + len(slots))
+        push = timers.kernel("push_timers")
+        self.arena.numbers[counter] = push(self.arena.ints(heap), count, times, slots)
+
+    def due(self, heap: str, until: int) -> Ints:
+        """The slots whose time has come; their timers are spent."""
+        word, counter = TIMERS[heap]
+        found = []
+        while True:
+            times, slots = np.empty(1024, np.int64), np.empty(1024, np.int64)
+            count = int(self.arena.numbers[counter])
+            taken = timers.kernel("pop_timers")(self.arena.ints(heap), count, until, times, slots)
+            self.arena.numbers[counter] -= taken
+            times, slots = times[:taken], slots[:taken]
+            current = self.rows[slots, word] == times
+            self.rows[slots[current], word] = NEVER
+            found.append(slots[current])
+            if taken < 1024:
+                return np.unique(np.concatenate(found))
+
+    def next_timer(self, heap: str) -> int | None:
+        """The least time at which a slot wakes."""
+        word, counter = TIMERS[heap]
+        while self.arena.numbers[counter]:
+            time, slot = (int(part) for part in self.arena.ints(heap)[0])
+            if self.rows[slot, word] == time:
+                return time
+            self.due_one(heap)
+        return None
+
+    def due_one(self, heap: str) -> None:
+        """Drop the first entry of a heap."""
+        _, counter = TIMERS[heap]
+        spent = np.empty(1, np.int64)
+        count = int(self.arena.numbers[counter])
+        taken = timers.kernel("pop_timers")(self.arena.ints(heap), count, NEVER, spent, spent.copy())
+        self.arena.numbers[counter] -= taken

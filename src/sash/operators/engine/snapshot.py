@@ -1,0 +1,151 @@
+"""The whole state of an operator as tables, and back: what a journal starts from.
+
+    keys of live slots with their words · the elements of each lane · events that wait · ledgers
+
+Nothing that can be computed from these is in it: no nodes, no index, no timers. Slots are numbered anew, so what
+is dead leaves no trace.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sash.aggregation.kernels.rings import BASE, COUNT, HEAD, LOG
+from sash.operators.arrow_streams import bytes_of, table_of
+from sash.operators.clock_windows import numbered
+from sash.operators.engine.ledger import Ledger
+from sash.operators.engine.pending import Events
+from sash.operators.engine.rings import RingLane
+from sash.operators.engine.running import RunningLane
+from sash.operators.engine.slots import CLOSES, EXPIRES, KEYS
+from sash.operators.engine.words import gathered
+from sash.operators.ranges import NEVER
+
+if TYPE_CHECKING:
+    from sash.operators.engine.operator import WindowOperator
+
+Ints = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+_LENGTH = struct.Struct("<Q")
+
+
+def joined(parts: list[bytes]) -> bytes:
+    """Parts one after the other, each with its length."""
+    return b"".join(_LENGTH.pack(len(part)) + part for part in parts)
+
+
+def parts_of(payload: Any) -> list[memoryview]:
+    """The parts that were joined, not copied."""
+    view, parts, at = memoryview(payload), [], 0
+    while at < len(view):
+        (length,) = _LENGTH.unpack_from(view, at)
+        at += _LENGTH.size
+        parts.append(view[at : at + length])
+        at += length
+    return parts
+
+
+def taken(operator: WindowOperator) -> bytes:
+    """The state as bytes."""
+    slots, live = operator.slots, operator.slots.live()
+    number = np.full(int(slots.arena.numbers[0]) + 1, -1)
+    number[live] = np.arange(len(live))
+    rows = slots.rows[live].copy()
+    first = slots.first_key_word
+    keys = _packed(rows, first + np.flatnonzero(slots.codec.variable), slots.arena.bytes_of(KEYS))
+    parts = []
+    for group in operator.groups:
+        lane = group.lane
+        if isinstance(lane, RingLane):
+            held = lane.held(live)
+            which, at = numbered(held.count - held.head)
+            words = lane.elements[held.positions(which, held.head[which] + at)]
+            parts += [words, _packed(words, lane.form.pointers, lane.heap)]
+        else:
+            parts.append(_packed(rows, lane.pointers, lane.heap))
+    pending = operator.pending
+    tables = [_words(rows), _bytes(keys)]
+    tables += [_words(part) if part.ndim == 2 else _bytes(part) for part in parts]
+    streams = [bytes_of(table, compressed=True) for table in tables]
+    streams += [bytes_of(_ledger(ledger, number), compressed=True) for ledger in operator.ledgers]
+    if pending is not None:
+        moved = Events(
+            pending.rows, number[pending.slot], pending.time, pending.sequence, pending.displaced
+        )
+        streams.append(bytes_of(moved.table(), compressed=True))
+    return joined(streams)
+
+
+def restored(operator: WindowOperator, data: Any) -> None:
+    """Fill an operator whose arena is empty."""
+    streams = iter(parts_of(data))
+    slots = operator.slots
+    rows, keys = _array(next(streams)), _heap(next(streams))
+    count = len(rows)
+    rows[:, CLOSES] = rows[:, EXPIRES] = NEVER
+    heads = {}
+    for group in operator.groups:
+        lane = group.lane
+        if isinstance(lane, RingLane):
+            heads[lane.name] = rows[:, lane.word + HEAD].copy(), rows[:, lane.word + COUNT].copy()
+            rows[:, lane.word + COUNT] = rows[:, lane.word + HEAD]
+            rows[:, lane.word + LOG], rows[:, lane.word + BASE] = -1, 0
+    slots.restore(rows, keys)
+    everyone = np.arange(count)
+    for group in operator.groups:
+        lane = group.lane
+        if isinstance(lane, RingLane):
+            words, heap = _array(next(streams)), _heap(next(streams))
+            head, until = heads[lane.name]
+            lane.restore(everyone, until - head, words, heap)
+        else:
+            assert isinstance(lane, RunningLane)
+            lane.restore(_heap(next(streams)))
+    operator.ledgers = [Ledger.of_table(table_of(next(streams))) for _ in operator.ledgers]
+    pending = next(streams, None)
+    operator.pending = None if pending is None else Events.of_table(table_of(pending))
+    operator.set_timers(everyone)
+
+
+def _packed(words: Ints, pointers: Ints, heap: Bytes) -> Bytes:
+    """The bytes that words point to, one after the other; the words then point to these."""
+    found, used = [], 0
+    for pointer in pointers.tolist():
+        lengths = np.maximum(words[:, pointer + 1], 0)
+        data, offsets = gathered(heap, words[:, pointer], lengths)
+        words[:, pointer] = offsets[:-1] + used
+        used += len(data)
+        found.append(data)
+    return np.concatenate(found) if found else np.empty(0, np.uint8)
+
+
+def _words(words: Ints) -> pa.Table:
+    columns = [pa.array(np.ascontiguousarray(column)) for column in words.T]
+    return pa.table(columns, names=[str(at) for at in range(words.shape[1])])
+
+
+def _array(stream: memoryview) -> Ints:
+    table = table_of(stream)
+    words = np.empty((table.num_rows, table.num_columns), np.int64)
+    for at, column in enumerate(table.columns):
+        words[:, at] = column.to_numpy()
+    return words
+
+
+def _bytes(data: Bytes) -> pa.Table:
+    return pa.table({"bytes": pa.array(data)})
+
+
+def _heap(stream: memoryview) -> Bytes:
+    heap: Bytes = table_of(stream)["bytes"].to_numpy()
+    return heap
+
+
+def _ledger(ledger: Ledger, number: Ints) -> pa.Table:
+    return replace(ledger, slot=number[ledger.slot]).table()

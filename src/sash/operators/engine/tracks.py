@@ -1,0 +1,49 @@
+"""One window of the query on its way: its kind, and where its memory lies in a slot's row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sash.operators.engine.slots import SLOTS, Slots
+from sash.operators.kinds.kind import Kind, Memory
+from sash.semantics.window import Window
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Track:
+    """Of one window, for all keys of a bucket."""
+
+    number: int
+    """Which of the query's windows it is."""
+    kind: Kind[Any]
+    slots: Slots
+    word: int
+
+    @property
+    def window(self) -> Window:
+        window: Window = self.kind.window
+        return window
+
+    def _table(self, start: float) -> NDArray[Any]:
+        arena = self.slots.arena
+        return arena.floats(SLOTS) if isinstance(start, float) else arena.ints(SLOTS)
+
+    def memory(self, slots: Ints) -> Memory:
+        """What is remembered of these keys, as a copy."""
+        return {
+            name: self._table(start)[slots, self.word + at]
+            for at, (name, start) in enumerate(self.kind.memory.items())
+        }
+
+    def remember(self, slots: Ints, memory: Memory) -> None:
+        for at, (name, start) in enumerate(self.kind.memory.items()):
+            self._table(start)[slots, self.word + at] = memory[name]
+
+    def new_slots(self, slots: Ints) -> None:
+        self.remember(slots, self.kind.blank(len(slots)))

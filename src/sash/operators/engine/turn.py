@@ -1,0 +1,77 @@
+"""One turn of the operator: the watermark has moved, or events have come, and some keys have work to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sash.operators.engine.pending import Events
+from sash.operators.engine.tracks import Track
+from sash.operators.kinds.kind import Moment
+from sash.operators.ranges import NEVER, Ranges
+from sash.operators.values import Values
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What is known in one turn; all groups of windows see the same."""
+
+    slots: Ints
+    """The keys that have work to do."""
+    final: Events
+    """Events of these keys that have become final, ordered."""
+    open: Events
+    """Those that are not: only for queries that report, and correct, windows that are not final."""
+    now: int
+    settled_before: int
+    settled: int
+    horizon: int
+    empty: bool
+    flush: bool
+    corrects: bool
+
+    @property
+    def moment(self) -> Moment:
+        """All windows that are not final, or only those that close now, if no others can be due."""
+        until = NEVER if self.corrects or self.flush else self.now
+        return Moment(self.settled_before, self.horizon, self.empty, until)
+
+    def closed(self, ranges: Ranges) -> NDArray[np.bool_]:
+        if self.flush:
+            return np.ones(len(ranges), np.bool_)
+        closed: NDArray[np.bool_] = ranges.closes_at <= self.now
+        return closed
+
+
+class Windows(Protocol):
+    """What can be asked about the windows of a group in a turn; slots of ranges index the turn's."""
+
+    def values(self, ranges: Ranges) -> Values:
+        """What the query computes over these windows."""
+        ...
+
+    def content(self, ranges: Ranges) -> tuple[Ints, Ints]:
+        """A number for the set of events in each window, and how many they are."""
+        ...
+
+    def rows(self, ranges: Ranges) -> tuple[pa.Table, Ranges]:
+        """The events of these windows, and the windows as ranges of their positions."""
+        ...
+
+
+class Emitter(Protocol):
+    """Where a group sends what it finds."""
+
+    def windows(self, turn: Turn, track: Track, ranges: Ranges, windows: Windows) -> None:
+        """The windows that are not final (or those that close now)."""
+        ...
+
+    def displaced(self, turn: Turn, track: Track, events: Events, reasons: dict[int, str]) -> None:
+        """Events that have no place in such windows."""
+        ...
