@@ -46,7 +46,9 @@ class Store(Mapping[int, bytes]):
 
     def __init__(self) -> None:
         self.kept: dict[int, bytes] = {}
-        self.reads = self.read = self.written = 0
+        self.reads = self.read = 0
+        self.writings: list[int] = []
+        """How many bytes each one wrote."""
 
     def __getitem__(self, number: int) -> bytes:
         value = self.kept[number]
@@ -64,7 +66,7 @@ class Store(Mapping[int, bytes]):
         self.kept |= saved.written
         for number in saved.dropped:
             del self.kept[number]
-        self.written += len(saved.header) + sum(map(len, saved.written.values()))
+        self.writings.append(len(saved.header) + sum(map(len, saved.written.values())))
 
     @property
     def bytes(self) -> int:

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sash.operators.streaming import PanedOperator, WindowOperator
 
 from sash.aggregation import monoids
 from sash.errors import CorruptValue, DifferentQuery
 from sash.operators.bound import BoundQuery
-from sash.operators.streaming import PanedOperator, WindowOperator
 from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark.light_processor import VARIABLE
 from sash.runtimes.spark.stage import Output

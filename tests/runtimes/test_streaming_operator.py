@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sash.aggregation import monoids
+from sash.aggregation.kernels import rings
 from sash.errors import CorruptValue
 from sash.operators.bound import BoundQuery, BoundRolling
 from sash.operators.engine import WindowOperator, journal
+from sash.operators.engine.rings import RingLane
 from sash.operators.kinds import KINDS
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
@@ -135,6 +137,22 @@ def test_what_is_held_does_not_grow_with_the_stream() -> None:
     assert max(elements[5:]) <= 15
     assert max(keys[5:]) <= 25
     assert max(headers[5:]) <= 1.2 * headers[5]
+
+
+@pytest.mark.parametrize("keys", [1, 3, 16, 64])
+def test_smaller_regions_of_keys_that_let_most_of_their_elements_go_lie_within_the_table(keys: int) -> None:
+    runtime = Runtime(bound_query(Query((windows.time(200, 5),), AGGREGATES)))
+    for start in (0, 128):
+        batch = [
+            Arrival(t, f"key {k}", {"e": t, "x": 1}) for t in range(start, start + 128) for k in range(keys)
+        ]
+        runtime.step(Batch(tuple(batch)))
+    for watermark in range(300, 500, 20):
+        runtime.step(Batch((), watermark))
+        (group,) = runtime.operator.groups
+        assert isinstance(group.lane, RingLane)
+        assert group.lane._free[rings.TOP] <= len(group.lane.elements)
+    assert elements_of(runtime.operator) == 0
 
 
 def test_what_is_stored_does_not_grow_with_the_stream() -> None:
