@@ -98,7 +98,7 @@ class Runtime:
         return answer
 
     def execute(self, batch: Batch) -> tuple[list[Shown], list[Shown]]:
-        rows = table_of(list(batch.arrivals), self.types)
+        rows = table_of(list(batch.arrivals), self.types).select(self.bound.columns)
         late = self.operator.insert(rows, np.arange(rows.num_rows))
         self.watermark.observe(a.time for a in batch.arrivals if a.time is not None)
         if batch.watermark is not None:
