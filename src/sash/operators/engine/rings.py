@@ -245,7 +245,8 @@ class RingLane:
         which, number = numbered(np.maximum(end - begin, 0))
         positions = held.positions(keys[which], begin[which] + number)
         words = self.elements[positions]
-        rows = self.form.rows(words, self.heap, columns)
+        are_panes = self.growing_tail and aggregate is None
+        rows = (self.pane_rows if are_panes else self.form.rows)(words, self.heap, columns)
         offsets = np.concatenate(([0], np.cumsum(np.maximum(end - begin, 0))))[:-1]
         key = np.searchsorted(keys, ranges.slot)
         moved = offsets[key] - begin[key]
