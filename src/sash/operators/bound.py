@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, cast
 
 import pyarrow as pa
@@ -112,7 +113,7 @@ class BoundQuery:
             return pa.timestamp("us", self.time_type.tz)
         return pa.int64()
 
-    @property
+    @cached_property
     def output(self) -> pa.Schema:
         """The keys, the window, the aggregates, and the revision where reports can be corrected."""
         fields = [self.schema.field(key) for key in self.keys]
@@ -121,7 +122,7 @@ class BoundQuery:
             fields.append(pa.field(REVISION, pa.int64()))
         return pa.schema([field.remove_metadata() for field in fields])
 
-    @property
+    @cached_property
     def late_output(self) -> pa.Schema:
         """The input row, and why it is in no window."""
         return pa.schema(
@@ -139,7 +140,11 @@ class BoundQuery:
 
     def output_type(self, name: str) -> pa.DataType:
         """Of the values of an aggregate."""
-        return self.result_type(self.aggregates[name])
+        return self._output_types[name]
+
+    @cached_property
+    def _output_types(self) -> dict[str, pa.DataType]:
+        return {name: self.result_type(monoid) for name, monoid in self.aggregates.items()}
 
     def result_type(self, monoid: Monoid) -> pa.DataType:
         """Of the monoid's values over this input."""
@@ -181,7 +186,7 @@ class BoundRolling(BoundQuery):
     def columns(self) -> list[str]:
         return list(self.schema.names)
 
-    @property
+    @cached_property
     def output(self) -> pa.Schema:
         fields = list(self.schema)
         for window in self.query.windows:

@@ -78,7 +78,10 @@ def let_go(
             _release(slots[slot, lane + BASE], log, elements, free)
             slots[slot, lane + LOG] = -1
         elif log > 5 and held <= (np.int64(1) << log) >> 3:
-            _move(slots, lane, slot, _fitting(2 * held), elements, nodes, free)
+            smaller = _fitting(2 * held)
+            rows = min(elements.shape[0], (nodes.shape[0] - 1) << 2)
+            if free[smaller] > 0 or free[TOP] + (np.int64(1) << smaller) <= rows:
+                _move(slots, lane, slot, smaller, elements, nodes, free)
 
 
 def _fitting(held: int) -> int:
@@ -129,13 +132,18 @@ def node(base: int, mask: int, level: int, number: int) -> int:
 
 def cut_rings(
     values: Numbers, base: Ints, mask: Ints, head: Ints, count: Ints,
-    which: Ints, bounds: Numbers, after: bool, cuts: Ints,
+    which: Ints, bounds: Numbers, after: bool, since: Ints, cuts: Ints,
 ) -> None:  # fmt: skip
-    """For each bound: the first ordinal of key `which` whose value is not below it (`after`: above it)."""
+    """For each bound: the first ordinal of key `which` whose value is not below it (`after`: above it). It is
+    looked for from `since` on, if that is given: a search from far away touches many cold places."""
     for index in range(len(bounds)):
         key = which[index]
         lo, hi, bound = head[key], count[key], bounds[index]
-        # Most bounds lie near one of the two ends.
+        if len(since) > 0:
+            lo = max(lo, since[index])
+        if lo >= hi or _below(values[base[key] + ((hi - 1) & mask[key])], bound, after):
+            cuts[index] = hi
+            continue
         step = 1
         while lo + step < hi and _below(values[base[key] + ((lo + step - 1) & mask[key])], bound, after):
             lo += step

@@ -51,6 +51,13 @@ from sash.semantics.windows import PunctuatedWindow, ThresholdWindow
 Ints = NDArray[np.int64]
 REST = "rest"
 """The blob of an arena with what is not in its tables."""
+
+
+def _every(columns: pa.Table, count: int, first: int) -> pa.Table:
+    """The rows first, first + count, first + 2 · count, …"""
+    return columns.take(pa.array(np.arange(first, columns.num_rows, count)))
+
+
 NOTHING = {"clock": None, "horizon": None, "settled": -NEVER, "arrived": 0}
 
 
@@ -297,14 +304,12 @@ class WindowOperator:
         offsets = turn.final.offsets(turn.slots)
         new = np.diff(offsets)
         ordinals = held.count[which] - new[which] + np.arange(len(which)) - offsets[which]
-        lookbacks = []
-        for track in group.tracks:
-            assert isinstance(track.kind, SlideByTupleKind)
-            if not self._replaying:
-                lookbacks.append(
-                    windows.values(track.kind.at_events(held, which, ordinals, ordinals)).columns
-                )
         if len(which) and not self._replaying:
+            kinds: list[Any] = [track.kind for track in group.tracks]
+            memories = [track.memory(turn.slots) for track in group.tracks]
+            ranges = SlideByTupleKind.of_all(kinds, memories, held, which, ordinals)
+            columns, count = windows.values(ranges).columns, len(kinds)
+            lookbacks = [_every(columns, count, first) for first in range(count)]
             self._reports.append(features(bound, turn.final.rows, lookbacks))
         group.advance(turn, held)
 

@@ -32,6 +32,7 @@ Ints = NDArray[np.int64]
 Numbers = NDArray[np.int64] | NDArray[np.float64]
 Memory = dict[str, NDArray[Any]]
 """What a kind remembers, a column for each name, an entry per key."""
+NOWHERE = np.empty(0, np.int64)
 AnyWindow = TypeVar("AnyWindow", bound=Window)
 
 
@@ -90,22 +91,24 @@ class Held:
         return self.times[self.positions(which, ordinals)]
 
     def cut(
-        self, which: Ints, bounds: Numbers, *, values: Numbers | None = None, after: bool = False
-    ) -> Ints:
-        """For each bound: the first ordinal of that key whose time (or value) is not below it."""
+        self, which: Ints, bounds: Numbers, *, values: Numbers | None = None, after: bool = False,
+        since: Ints = NOWHERE,
+    ) -> Ints:  # fmt: skip
+        """For each bound: the first ordinal of that key whose time (or value) is not below it. `since` are
+        ordinals that are not after those, to look for them from there."""
         cuts = np.empty(len(bounds), np.int64)
         column = self.times if values is None else values
         rings.kernel("cut_rings")(
-            column, self.base, self.mask, self.head, self.count, which, bounds, after, cuts
+            column, self.base, self.mask, self.head, self.count, which, bounds, after, since, cuts
         )
         return cuts
 
-    def before(self, time: int) -> Ints:
+    def before(self, time: int, *, since: Ints = NOWHERE) -> Ints:
         """The ordinal of the first element of each key with this time or a later one; in arrival order,
         where time does not matter, that after the last."""
         if self.order is Order.ARRIVAL:
             return self.count
-        return self.cut(np.arange(len(self)), np.full(len(self), time))
+        return self.cut(np.arange(len(self)), np.full(len(self), time), since=since)
 
     def bounds(self, which: Ints, lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
         """The times of the first and last element of each range; MISSING where it has none."""
@@ -128,7 +131,8 @@ class Slides(Protocol):
 def numbers_of(column: pa.ChunkedArray) -> Numbers:
     """A numeric column as kernels take it; nulls are 0."""
     values, _ = to_numpy(column)
-    return values.astype(np.float64 if values.dtype.kind == "f" else np.int64, copy=False)
+    whole = values.dtype.kind != "f"
+    return values.astype(np.int64, copy=False) if whole else values.astype(np.float64, copy=False)
 
 
 class Kind(ABC, Generic[AnyWindow]):
