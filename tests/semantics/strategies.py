@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from sash.semantics import windows
+from sash.semantics.condition import Condition
 from sash.semantics.event import Event
 from sash.semantics.reference import Arrival, Batch
 from sash.semantics.window import Window
@@ -39,6 +40,7 @@ class Fold:
     lift: Callable[..., Any]
     combine: Callable[[Any, Any], Any]
     nothing: Any = None
+    where: Condition | None = None
 
     def lower(self, element: Any) -> Any:
         return element

@@ -10,7 +10,7 @@ steps are apart because a parallel plan puts other workers, or a shuffle, betwee
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -24,6 +24,7 @@ from sash.aggregation.kernels.range_fold import present, range_fold
 from sash.aggregation.monoid import Kind, Monoid
 from sash.operators.elements import Elements
 from sash.operators.inputs import from_numpy, kind_of, to_numpy
+from sash.operators.lifting import inputs_of, objects_of
 from sash.operators.ranges import Ranges
 
 Ints = NDArray[np.int64]
@@ -82,10 +83,7 @@ class ColumnFolder:
     machine: Compiled
 
     def lift(self, rows: pa.Table) -> Elements:
-        read = [to_numpy(rows[column]) for column in self.machine.monoid.columns]
-        masks = [mask for _, mask in read if mask is not None]
-        valid = reduce(np.logical_and, masks) if masks else None
-        inputs = [values for values, _ in read]
+        inputs, valid = inputs_of(self.machine.monoid, rows)
         return Elements(self.machine.lift(inputs, valid=valid, n=rows.num_rows), valid)
 
     def fold(self, elements: Elements, lo: Ints, hi: Ints, *, groups: Ints) -> Elements:
@@ -109,9 +107,7 @@ class ObjectFolder:
         return Interpreted(self.monoid, [np.dtype(object)] * fields)
 
     def lift(self, rows: pa.Table) -> Elements:
-        columns = [rows[column].to_pylist() for column in self.monoid.columns]
-        events = list(zip(*columns, strict=True)) if columns else [()] * rows.num_rows
-        known = [all(value is not None for value in event) for event in events]
+        events, known = objects_of(self.monoid, rows)
         lifted: list[Any] = [
             self.monoid.lift(*event) if there else self.monoid.identity()
             for event, there in zip(events, known, strict=True)
