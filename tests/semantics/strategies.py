@@ -77,7 +77,10 @@ KINDS: dict[type[Window], SearchStrategy[Any]] = {
     windows.CumulateWindow: st.builds(
         lambda n, step, origin: windows.cumulate(n * step, step, origin=origin), COUNTS, COUNTS, ORIGINS
     ),
-    windows.SlideByTupleWindow: st.builds(windows.slide_by_tuple, LENGTHS, COUNTS),
+    windows.SlideByTupleWindow: st.one_of(
+        st.builds(windows.slide_by_tuple, LENGTHS, COUNTS),
+        st.builds(lambda every: windows.lifetime(every=every), COUNTS),
+    ),
     windows.SlideByTimeWindow: st.builds(windows.slide_by_time, COUNTS, LENGTHS, origin=ORIGINS),
     windows.DeltaWindow: st.builds(
         windows.delta, st.just("d"), LENGTHS, LENGTHS, closed=st.sampled_from(["left", "right"])

@@ -35,6 +35,8 @@ def several(
         raise ArgumentError(
             "n", n, "given with distinct=True", hint=f"For example {name}('x', 3, distinct=True)."
         )
+    if not isinstance(distinct, bool):
+        raise ArgumentError("distinct", distinct, "True or False")
     positive_integer("n", n)
     return Monoid(
         name=name,
