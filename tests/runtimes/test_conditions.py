@@ -6,6 +6,7 @@ import datetime as dt
 import json
 from collections.abc import Callable
 from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -24,6 +25,11 @@ from sash.semantics.monoid import fold
 from sash.semantics.reference import Batch, evaluate
 from tests.runtimes.strategies import any_window, arrivals
 from tests.runtimes.tables import expected_rows, rows_of, table_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from sash.semantics.window import Window
 
 SCHEMA = pa.schema(
     [("i", pa.int64()), ("j", pa.int32()), ("f", pa.float64()), ("b", pa.bool_()), ("s", pa.string())]
@@ -202,6 +208,25 @@ def test_the_operator_a_plus_honours_conditions_compiled_and_interpreted() -> No
         for (end, key), value in rows.items():
             inside = [r for r in trades().to_pylist() if r["k"] == key and end - 3 <= r["t"] < end]
             assert value == fold(held, inside)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("window", [sash.sliding(4, every=2), sash.lifetime()], ids=str)
+def test_spark_gives_the_same_answer_under_a_condition(spark: SparkSession, window: Window) -> None:
+    def asked(data: Any) -> Any:
+        return (
+            sash.stream(data, time="t", key="k")
+            .window(window)
+            .agg(
+                n=sash.count(where=lambda row: (row.side == "buy") | (row.size == 40)),
+                total=sash.sum("size", where="side is not None"),
+                smooth=sash.ewm("size", half_life=2, by="time", where="size > 10"),
+                latest=sash.last("size", 2, where="size > 10"),
+            )
+        )
+
+    found = asked(spark.createDataFrame(trades())).collect()
+    assert found.to_pylist() == asked(trades()).collect().to_pylist()
 
 
 def test_explain_and_repr_show_the_condition() -> None:
