@@ -54,6 +54,8 @@ def from_numpy(
             from_numpy(part, valid, field.type) for part, field in zip(values, list(type_), strict=True)
         ]
         return pa.StructArray.from_arrays(parts, fields=list(type_), mask=pa.array(~valid))
+    if pa.types.is_nested(type_) and not valid.any():
+        return pa.nulls(len(values), type_)  # nothing tells how many parts a result would have
     if values.dtype == object:
         return pa.array(values.tolist(), type_, mask=~valid)
     # Without a mask nothing is copied.
