@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +42,31 @@ def test_every_window_of_the_design_is_exported() -> None:
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'wibble'"):
         sash.wibble
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("countDistinct", r"Did you mean sash\.count_distinct or sash\.distinct\?"),
+        ("count_Distinct", r"sash\.count_distinct"),
+        ("collect_list", r"Did you mean sash\.collect\?"),
+        ("collect_set", r"sash\.first\(column, n, distinct=True\)"),
+        ("approx_count_distinct", r"Did you mean sash\.distinct\?"),
+        ("percentile_approx", r"Did you mean sash\.quantile\?"),
+        ("stddev_samp", r"Did you mean sash\.stddev\?"),
+        ("max_by", r"Did you mean sash\.argmax\?"),
+        ("tumblng", r"Did you mean sash\.tumbling\?"),
+    ],
+)
+def test_a_name_of_pyspark_or_a_slip_gets_a_hint(name: str, hint: str) -> None:
+    with pytest.raises(AttributeError, match=hint):
+        getattr(sash, name)
+
+
+def test_every_hint_names_what_exists() -> None:
+    for ours in sash._ELSEWHERE.values():
+        for name in ours.replace("sash.", "").split(" or "):
+            assert re.split(r"\W", name)[0] in sash.__all__
 
 
 @pytest.mark.parametrize("heavy", ["pyspark", "numba", "pandas", "polars", "pyarrow", "numpy"])

@@ -28,6 +28,7 @@ from sash.semantics.query import Emit, Query
 from sash.semantics.run_as import as_engine
 from sash.semantics.secret import Profile
 from sash.semantics.window import Window
+from sash.semantics.windows import SlideByTupleWindow
 
 
 @dataclass(frozen=True)
@@ -75,11 +76,12 @@ class Stream:
         )
         return Windowed(self, query)
 
-    def rolling(self, *lookbacks: DurationLike) -> Windowed:
+    def rolling(self, *lookbacks: DurationLike | SlideByTupleWindow) -> Windowed:
         """Look back from every event, over each of `lookbacks`: features for models.
 
         The answer has one row for every event: its own columns, and for each aggregate and look-back the
-        value over the events with τ − lookback < time ≤ τ, named as in `n_5_minutes`.
+        value over the events with τ − lookback < time ≤ τ, named as in `n_5_minutes`. `sash.lifetime()`
+        is a look-back without end: `n_lifetime`.
         """
         asked = tuple(_lookback(lookback) for lookback in lookbacks)
         if not asked:
@@ -106,7 +108,11 @@ class Stream:
         return joined_streams(self, other, within=within, where=where, suffixes=suffixes)
 
 
-def _lookback(given: DurationLike) -> Window:
+def _lookback(given: DurationLike | SlideByTupleWindow) -> Window:
+    if isinstance(given, SlideByTupleWindow):
+        if not given.endless or given.slide != 1:
+            raise ArgumentError("lookbacks", given, "durations such as '5 minutes', or sash.lifetime()")
+        return given
     length = durations.positive(given, "lookbacks")
     words = given if isinstance(given, str) else str(length)
     return windows.slide_by_tuple(given, 1).named(re.sub(r"\W+", "_", words.strip()))

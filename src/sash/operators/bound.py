@@ -7,7 +7,7 @@ executors as it is.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -39,13 +39,17 @@ class BoundQuery:
 
     def __post_init__(self) -> None:
         self._check_column("time", self.time)
+        timed = {name: at_time(one, self.schema, self.time) for name, one in self.aggregates.items()}
+        if any(one.timed for one in self.aggregates.values()):
+            # Frozen for its users; this is still construction.
+            object.__setattr__(self, "query", replace(self.query, aggregates=timed))
         for key in self.keys:
             self._check_column("key", key)
             if pa.types.is_nested(self.schema.field(key).type):
                 raise Unsupported("key", key, "a column of a simple type, not a struct, list or map")
         self._check_time()
         for name, monoid in self.aggregates.items():
-            for column in monoid.columns:
+            for column in monoid.reads:
                 self._check_column(name, column)
         for window in self.query.windows:
             for column in _columns_of(window):
@@ -92,7 +96,7 @@ class BoundQuery:
         if any(isinstance(window, ThresholdWindow | PunctuatedWindow) for window in self.query.windows):
             return list(self.schema.names)
         wanted = {self.time, *self.keys}
-        wanted.update(*(monoid.columns for monoid in self.aggregates.values()))
+        wanted.update(*(monoid.reads for monoid in self.aggregates.values()))
         wanted.update(*(_columns_of(window) for window in self.query.windows))
         return [name for name in self.schema.names if name in wanted]
 
@@ -201,6 +205,15 @@ class BoundRolling(BoundQuery):
     def ordered(self, reports: pa.Table) -> pa.Table:
         """Rows by key, then by time; events of one time in the order in which they came."""
         return _sorted_by([reports[name] for name in (*self.keys, self.time)], reports)
+
+
+def at_time(monoid: Monoid, schema: pa.Schema, time: str) -> Monoid:
+    """An aggregate that reads the time of events, over this time column; any other as it is."""
+    type_ = schema.field(time).type
+    return monoid.at(time, _PER_SECOND[type_.unit] if pa.types.is_timestamp(type_) else None)
+
+
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def _sorted_by(columns: list[Any], table: pa.Table) -> pa.Table:

@@ -119,6 +119,8 @@ def _needed(window: Window) -> tuple[str, int | None]:
     """The events of a key that a window may still need, in words and, if it is fixed, as a number."""
     asked = window.asked if isinstance(window, EngineWindow) else window
     match asked:
+        case SlideByTupleWindow() if asked.endless:
+            return "all events", None
         case TimeWindow() | CumulateWindow() | SlideByTupleWindow():
             return f"the events of the last {format_length(asked.size, asked.unit)}", None
         case CountWindow() | SlideByTimeWindow():

@@ -162,6 +162,7 @@ class Aggregator(ABC):
                 f"one value for each of the columns {list(self.monoid.columns)} of {self.monoid.name}"
             )
             raise ArgumentError("values", values, expected)
+        self.monoid.require_no_condition(type(self).__name__)
         if any(value is None for value in values) and not isinstance(self.monoid, Tracked):
             return ABSENT
         return self.monoid.lift(*values)

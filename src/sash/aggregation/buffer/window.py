@@ -119,6 +119,7 @@ class WindowBuffer:
 
     def append(self, *values: Any, time: int | None = None) -> None:
         """One event, given as one value for each of the monoid's columns."""
+        self.folding.monoid.require_no_condition("a window buffer")
         elements = self.folding.columns([self.folding.monoid.lift(*values)])
         self.extend_elements(elements, times=None if time is None else [time])
 
@@ -126,6 +127,7 @@ class WindowBuffer:
         self, *columns: Any, times: Sequence[int] | Ints | None = None, n: int | None = None
     ) -> None:
         """Many events, one column for each of the monoid's; `n` is for a monoid without any."""
+        self.folding.monoid.require_no_condition("a window buffer")
         sized = [*columns, *([] if times is None else [times])]
         count = len(sized[0]) if sized else n
         if count is None:

@@ -86,7 +86,7 @@ class StatePlan:
         if self.whole or isinstance(self.bound, BoundRolling) or any(kind.places for kind in self.kinds):
             names = set(self.bound.columns)
         else:
-            names = {column for monoid in self.bound.aggregates.values() for column in monoid.columns}
+            names = {column for monoid in self.bound.aggregates.values() for column in monoid.reads}
         names = names or {self.bound.time}
         return frozenset(names | {MARK} | {marks_column(number) for number in range(len(self.kinds))})
 

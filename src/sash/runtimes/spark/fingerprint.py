@@ -187,6 +187,7 @@ def _monoid(monoid: Monoid, within: tuple[int, ...]) -> dict[str, Any]:
     return {
         "is": monoid.name,
         "columns": list(monoid.columns),
+        **({} if monoid.where is None else {"where": str(monoid.where)}),
         **{name: _plain(function, within=within) for name, function in functions.items()},
     }
 
