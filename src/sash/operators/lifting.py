@@ -31,11 +31,3 @@ def known_rows(monoid: Monoid, rows: pa.Table) -> Mask | None:
 def inputs_of(monoid: Monoid, rows: pa.Table) -> tuple[list[NDArray[Any]], Mask | None]:
     """The input columns as kernels want them, and which rows count (None: all)."""
     return [to_numpy(rows[column])[0] for column in monoid.columns], known_rows(monoid, rows)
-
-
-def objects_of(monoid: Monoid, rows: pa.Table) -> tuple[list[tuple[Any, ...]], list[bool]]:
-    """The inputs of each row as Python's own values, and whether the row counts."""
-    columns = [rows[column].to_pylist() for column in monoid.columns]
-    events = list(zip(*columns, strict=True)) if columns else [()] * rows.num_rows
-    known = known_rows(monoid, rows)
-    return events, [True] * len(events) if known is None else known.tolist()
