@@ -24,7 +24,7 @@ from sash.semantics.durations import Duration, DurationLike, Unit
 from sash.semantics.event import Order, Row
 from sash.semantics.join import Where
 from sash.semantics.predicate import require_callable
-from sash.semantics.query import Emit, Query
+from sash.semantics.query import NO_TIME, Emit, Query
 from sash.semantics.run_as import as_engine
 from sash.semantics.secret import Profile
 from sash.semantics.window import Window
@@ -41,6 +41,7 @@ class Stream:
     delay: Duration
     allowed_lateness: Duration
     order: Order
+    forget_after: Duration = NO_TIME
 
     def __repr__(self) -> str:
         keys = f" by {', '.join(self.keys)}" if self.keys else ""
@@ -72,6 +73,7 @@ class Stream:
             allowed_lateness=self.allowed_lateness,
             emit=Emit.parse(emit),
             empty=empty,
+            forget_after=self.forget_after,
             flush=self.source.bounded if flush is None else flush,
         )
         return Windowed(self, query)
@@ -91,7 +93,10 @@ class Stream:
                 "allowed_lateness", str(self.allowed_lateness), "left out for rolling features",
                 hint="They come once for every event and are not corrected; give a longer delay instead.",
             )  # fmt: skip
-        query = Query(windows=asked, order=self.order, delay=self.delay, flush=self.source.bounded)
+        query = Query(
+            windows=asked, order=self.order, delay=self.delay, forget_after=self.forget_after,
+            flush=self.source.bounded,
+        )  # fmt: skip
         return Windowed(self, query, rolling=True)
 
     def join(
@@ -191,6 +196,7 @@ def stream(
     allowed_lateness: DurationLike = 0,
     order: str = "event-time",
     idle: DurationLike | None = None,
+    forget_after: DurationLike | None = None,
 ) -> Stream:
     """A timed stream over a PySpark DataFrame, static or streaming, an Arrow table, or a pandas or polars
     frame.
@@ -202,6 +208,9 @@ def stream(
     order: "event-time" (by time, then by arrival) or "arrival".
     idle:  on a streaming DataFrame: when no events come, time goes on by the clock, this far behind it, so
         that open windows close. Not given, they wait for the next event.
+    forget_after: forget a key once the watermark is this far past its newest event, so that keys which never
+        come back leave nothing behind; a key that comes back begins anew. Not given, a key is forgotten as
+        soon as no window needs anything of it, which some windows always do (a count that is half full).
     """
     keys = (key,) if isinstance(key, str) else tuple(key or ())
     for argument, name in (("time", time), *(("key", name) for name in keys)):
@@ -218,6 +227,7 @@ def stream(
         delay=durations.not_negative(delay, "delay"),
         allowed_lateness=durations.not_negative(allowed_lateness, "allowed_lateness"),
         order=chosen,
+        forget_after=NO_TIME if forget_after is None else durations.positive(forget_after, "forget_after"),
     )
 
 

@@ -59,6 +59,7 @@ class Stream:
     allowed_lateness: DurationLike = field(metadata=by(values.length), default=0)
     order: str = field(metadata=by(values.one_of("event-time", "arrival")), default="event-time")
     idle: DurationLike | None = field(metadata=by(values.lookback), default=None)
+    forget_after: DurationLike | None = field(metadata=by(values.lookback), default=None)
 
 
 @dataclass(frozen=True, kw_only=True)

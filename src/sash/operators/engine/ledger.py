@@ -57,6 +57,9 @@ class Ledger:
         """What can still change once events are final up to `settled`."""
         return self.take(np.flatnonzero(self.closes_at > settled))
 
+    def without_slots(self, slots: Ints) -> Ledger:
+        return self.take(np.flatnonzero(~np.isin(self.slot, slots))) if len(slots) else self
+
     def with_slots(self, new_slot: Ints) -> Ledger:
         return replace(self, slot=new_slot[self.slot])
 

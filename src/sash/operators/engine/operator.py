@@ -79,6 +79,7 @@ class WindowOperator:
         self._at = "", 0
         """The version of what is in memory, and the number of the entry that comes next."""
         self._replaying = False
+        self._forgotten = 0
         self._reports: list[pa.Table] = []
         self._late: list[pa.Table] = []
 
@@ -178,6 +179,7 @@ class WindowOperator:
         tick = self._ticks(watermark)
         self.clock.advance_to(watermark)
         self._reports, self._late, self._tick = [self.answers.empty_table()], [self._none_late(None)], tick
+        self._forgotten = 0
         if self.pending is not None:
             self.arena.begin()
             turn = self._turn(flush=flush)
@@ -191,7 +193,7 @@ class WindowOperator:
             self.ledgers = [ledger.without(self.settled) for ledger in self.ledgers]
             if not flush:
                 self.set_timers(turn.slots)
-        return Answer(pa.concat_tables(self._reports), pa.concat_tables(self._late))
+        return Answer(pa.concat_tables(self._reports), pa.concat_tables(self._late), self._forgotten)
 
     def _turn(self, *, flush: bool) -> Turn:
         """Which events are final now, and which keys have work to do."""
@@ -322,20 +324,27 @@ class WindowOperator:
         if self.bound.query.order is Order.EVENT_TIME:
             closes = np.minimum.reduce([group.next_close(slots, self._now) for group in self.groups])
             self.slots.set_timers("closes", slots, closes)
-            newest = self.slots.rows[slots, NEWEST]
-            expires = np.maximum.reduce([group.expires(newest) for group in self.groups])
-            self.slots.set_timers("expires", slots, np.where(self._keeps, NEVER, expires))
-
-    @property
-    def _keeps(self) -> bool:
-        """Whether something must be remembered of every key for ever."""
-        rolls = isinstance(self.bound, BoundRolling)
-        kinds = [track.kind for group in self.groups for track in group.tracks]
-        return self.bound.query.empty or not (rolls or all(kind.forgets for kind in kinds))
+            newest, after = self.slots.rows[slots, NEWEST], self.bound.query.forget_after.length
+            expires = np.full(len(slots), NEVER)
+            if self.plan.forgets:
+                expires = np.maximum.reduce([group.expires(newest) for group in self.groups])
+            if after:
+                expires = np.minimum(expires, newest + after)
+            self.slots.set_timers("expires", slots, expires)
 
     def _forget(self, slots: Ints) -> Ints:
-        """A key without elements is forgotten when none of its windows needs to remember it."""
-        if self._keeps:
+        """A key without elements is forgotten when none of its windows needs to remember it; any key, when
+        nothing has come of it for `forget_after`."""
+        after = self.bound.query.forget_after.length
+        if after and self.clock.value is not None:
+            gone = self.slots.rows[slots, NEWEST] + after <= self.clock.value
+            for group in self.groups:
+                group.forget(slots[gone])
+            self.ledgers = [ledger.without_slots(slots[gone]) for ledger in self.ledgers]
+            self.slots.forget(slots[gone])
+            self._forgotten += int(gone.sum())
+            slots = slots[~gone]
+        if not self.plan.forgets:
             return slots
         idle = np.logical_and.reduce([group.is_empty(slots) for group in self.groups])
         assert self.pending is not None
@@ -450,7 +459,7 @@ class WindowOperator:
     @property
     def replays_each(self) -> bool:
         """Whether what is known depends on how the stream was cut into batches."""
-        return self.bound.query.corrects
+        return self.bound.query.corrects or self.bound.query.forget_after.length > 0
 
     def replay(self, entry: Entry) -> None:
         """Do what a batch has done, without emitting anything."""

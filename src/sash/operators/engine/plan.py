@@ -25,6 +25,7 @@ from sash.operators.engine.run_group import RowRunGroup, RunGroup, marks_column
 from sash.operators.engine.running import RunningLane
 from sash.operators.engine.slots import FIRST, Slots
 from sash.operators.engine.tracks import Track
+from sash.operators.engine.words import Words
 from sash.operators.kinds import Kind, kind_of
 from sash.operators.kinds.delta import DeltaKind
 from sash.operators.kinds.delta_by_definition import ExactDeltaKind
@@ -131,6 +132,17 @@ class StatePlan:
             at += len(kind.memory)
         return lanes, memories, at - FIRST
 
+    @property
+    def slot_words(self) -> int:
+        """How many words are kept of a key, whatever it has."""
+        return FIRST + self._words[2] + Words(self.keys).width
+
+    @property
+    def forgets(self) -> bool:
+        """Whether a key that has no elements needs no memory."""
+        kinds = all(kind.forgets for kind in self.kinds)
+        return not self.bound.query.empty and (isinstance(self.bound, BoundRolling) or kinds)
+
     @cached_property
     def tables(self) -> dict[str, TableSpec]:
         """Of the arena."""
@@ -166,6 +178,12 @@ class StatePlan:
                 )
                 found.append(RangeGroup(self.bound, lane, own, panes=panes, policy=policy))
         return slots, found
+
+
+def hands_panes_on(bound: BoundQuery) -> bool:
+    """Whether panes can be handed from one step to another: once, when they are complete. A correction or an
+    empty window needs to know what was in them."""
+    return keeps_panes(bound) and not bound.query.corrects and not bound.query.empty
 
 
 def keeps_panes(bound: BoundQuery) -> bool:

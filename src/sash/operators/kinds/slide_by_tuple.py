@@ -12,7 +12,6 @@ from sash.operators.kinds.kind import Held, Ints, Memory, Moment, RangeKind
 from sash.operators.ranges import NEVER, Ranges
 from sash.semantics.windows import SlideByTupleWindow
 
-
 NEAR = 64
 """The last elements of a key, among which the one that has just become final is looked for first."""
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-
 Description: TypeAlias = Mapping[str, Any]
 
 
