@@ -1,7 +1,9 @@
-"""One Spark session for all tests that need one."""
+"""One Spark session for all tests that need one, and one folder for all arenas."""
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -16,8 +18,17 @@ settings.register_profile("sash", deadline=None)
 settings.load_profile("sash")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def arenas() -> Iterator[None]:
+    """Spark's workers inherit it, so it is set before a session is made."""
+    with tempfile.TemporaryDirectory(prefix="sash-arenas-") as folder:
+        os.environ["SASH_ARENA_DIR"] = folder
+        yield
+        del os.environ["SASH_ARENA_DIR"]
+
+
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
+def spark(arenas: None) -> Iterator[SparkSession]:
     import sash
 
     session = sash.session(master="local[2]", app="sash tests", spark_sql_shuffle_partitions="2")

@@ -203,7 +203,7 @@ def test_a_stream_says_what_it_keeps_of_each_key_and_how_that_grows(frames: dict
     assert counted["state"]["units"] == 500
     assert "forget_after=… in sash.stream bounds that" in counted["state"]["growth"]
     bounded = over(frames["stream"], forget_after="30 days").window(sash.count(500, 10)).agg(n=sash.count())
-    assert "a key is forgotten 30 days after its newest event" in bounded.explain()
+    assert "a key is forgotten 4 weeks 2 days after its newest event" in bounded.explain()
     session = told(over(frames["stream"]).window(sash.session("1 hour")).agg(n=sash.count()))
     assert session["state"]["kept"] == "fold"
     assert "a key that no window needs any more is forgotten" in session["state"]["growth"]

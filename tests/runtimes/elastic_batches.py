@@ -18,8 +18,8 @@ from sash.aggregation.stores.epochs import EpochStore
 from sash.aggregation.stores.lmdb import LMDB
 from sash.operators.bound import BoundQuery
 from sash.operators.elastic.declaration import Elastic
-from sash.operators.stateful.streaming import BoundOperator
 from sash.operators.protocol import StreamOperator
+from sash.operators.stateful.streaming import BoundOperator
 from sash.runtimes.spark.clock import Clock
 from sash.runtimes.spark.columns import places
 from sash.runtimes.spark.elastic.home import Home

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from sash.operators.answer import Answer
 from sash.operators.bound import LATE_REASON, LATE_WINDOW, REVISION, WINDOW, BoundQuery
-from sash.operators.ranges import MISSING
 from sash.operators.protocol import Saved
+from sash.operators.ranges import MISSING
 from sash.operators.times import from_integers
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Event, Order, arrange
@@ -40,7 +40,14 @@ class NaiveOperator:
         self.saved = 0
 
     @classmethod
-    def load(cls, bound: BoundQuery, header: bytes | None, chunks: Mapping[int, bytes]) -> Self:
+    def load(
+        cls,
+        bound: BoundQuery,
+        header: bytes | None,
+        chunks: Mapping[int, bytes],
+        *,
+        name: str | None = None,
+    ) -> Self:
         operator = cls(bound)
         if header is not None:
             facts = json.loads(header)
@@ -50,8 +57,8 @@ class NaiveOperator:
             assert sorted(chunks) == list(range(facts["inserts"])), "the state store lost a chunk"
         return operator
 
-    def attach(self, chunks: Mapping[int, bytes]) -> None:
-        """It reads none."""
+    def resume(self, header: bytes, chunks: Mapping[int, bytes]) -> None:
+        """It has everything."""
 
     def save(self) -> Saved:
         facts = {"log": self.log, "said": self.said, "missed": self.missed, "inserts": len(self.inserts)}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +19,10 @@ from sash.aggregation import monoids
 from sash.errors import PredicateError, SashError
 from sash.operators import row_predicates
 from sash.operators.bound import BoundQuery
+from sash.operators.kinds import KINDS, kind_of
+from sash.operators.kinds.delta import DeltaKind
+from sash.operators.kinds.delta_by_definition import ExactDeltaKind
 from sash.operators.layout import Layout, arrange
-from sash.operators.streaming import track
-from sash.operators.streaming.by_delta import DeltaProgress
-from sash.operators.streaming.delta_by_definition import DeltaByDefinition
 from sash.operators.windowers import vectorised
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
@@ -30,13 +31,18 @@ from sash.semantics.predicate import holds
 from sash.semantics.query import Query
 from sash.semantics.reference import Arrival, Batch, evaluate
 from sash.semantics.window import Window
-from tests.runtimes.tables import expected_rows, rows_of, table_of
-from tests.runtimes.test_streaming_operator import (
+from tests.runtimes.operator_runtime import (
+    ALWAYS_REBUILT,
     Runtime,
+    Way,
     expected,
     lates,
+    leasts,
     require_answered_as_the_reference,
+    small_journals,
+    ways,
 )
+from tests.runtimes.tables import expected_rows, rows_of, table_of
 
 AGGREGATES = {"n": monoids.count(), "held": monoids.collect("e")}
 
@@ -116,11 +122,12 @@ def test_oracle_delta_windows_of_a_bounded_input(
     )
 
 
-def _step_by_step(query: Query, type_: pa.DataType, stream: list[Batch], *, restart: bool) -> None:
+def _step_by_step(
+    query: Query, type_: pa.DataType, stream: list[Batch], ways: Sequence[Way] = ALWAYS_REBUILT
+) -> None:
     types = {"e": pa.int64(), "x": type_}
     bound = BoundQuery(query, table_of([], types).schema, "t", ("k",))
-    runtime = Runtime(bound, restart=restart, types=types)
-    require_answered_as_the_reference(runtime, bound, stream)
+    require_answered_as_the_reference(Runtime(bound, ways=ways, types=types), stream)
 
 
 @st.composite
@@ -145,12 +152,13 @@ def streamed(draw: st.DrawFn) -> tuple[Query, pa.DataType, list[Batch]]:
 
 
 @settings(max_examples=400, deadline=None)
-@given(given=streamed(), restart=st.booleans())
+@given(given=streamed(), ways=ways, least=leasts)
 def test_oracle_delta_windows_batch_after_batch(
-    given: tuple[Query, pa.DataType, list[Batch]], restart: bool
+    given: tuple[Query, pa.DataType, list[Batch]], ways: list[Way], least: int
 ) -> None:
     query, type_, stream = given
-    _step_by_step(query, type_, stream, restart=restart)
+    with small_journals(least):
+        _step_by_step(query, type_, stream, ways)
 
 
 def test_the_distance_to_a_trigger_that_is_gone_may_need_more_than_64_bits() -> None:
@@ -162,37 +170,29 @@ def test_the_distance_to_a_trigger_that_is_gone_may_need_more_than_64_bits() -> 
     ]
     query = Query((windows.delta("x", 2, 2**40, closed="right"),), AGGREGATES, order=Order.ARRIVAL)
     assert [report.id for report in evaluate(query, stream).reports] == [0, 1]
-    _step_by_step(query, pa.int64(), stream, restart=True)
+    _step_by_step(query, pa.int64(), stream)
 
 
 @settings(max_examples=150, deadline=None)
-@given(given=streamed(), turns=st.lists(st.booleans(), min_size=30, max_size=30))
-def test_differential_columns_and_the_definition_take_turns_on_one_state(
-    given: tuple[Query, pa.DataType, list[Batch]], turns: list[bool]
+@given(given=streamed(), ways=ways)
+def test_oracle_the_definition_finds_what_columns_find(
+    given: tuple[Query, pa.DataType, list[Batch]], ways: list[Way]
 ) -> None:
-    """What one of them has saved the other one loads, and goes on."""
+    """Where a kind on columns would do, too."""
     query, type_, stream = given
-    turn = iter(turns)
-
-    def either(window: Any) -> DeltaByDefinition:
-        return (DeltaProgress if next(turn) else DeltaByDefinition)(window)
-
-    known = track.PROGRESS[windows.DeltaWindow]
-    track.PROGRESS[windows.DeltaWindow] = either  # type: ignore[assignment]
-    try:
-        _step_by_step(query, type_, stream, restart=True)
-    finally:
-        track.PROGRESS[windows.DeltaWindow] = known
+    with patch.dict(KINDS, {windows.DeltaWindow: ExactDeltaKind}):
+        _step_by_step(query, type_, stream, ways)
 
 
-def test_what_is_remembered_of_delta_windows_has_the_names_and_types_that_saved_states_have() -> None:
-    names = ["next_id", "scanned", "open", "trigger", "floor"]
-    for whole, kind in ((True, np.int64), (False, np.float64)):
-        progress = DeltaProgress(windows.delta("x", 2, 1))
-        progress.measure(whole=whole)
-        progress.add_slots(2)
-        assert list(progress.remembered) == names
-        assert [progress.remembered[name].dtype for name in names] == [np.int64] * 3 + [kind] * 2
+def test_delta_windows_remember_whole_numbers_as_such() -> None:
+    window = windows.delta("x", 2, 1)
+    for type_, number in ((pa.int64(), np.int64), (pa.float64(), np.float64)):
+        kind = kind_of(window, pa.schema([("x", type_)]))
+        assert isinstance(kind, DeltaKind)
+        memory = kind.blank(2)
+        assert {name for name, column in memory.items() if column.dtype == number} >= {"trigger", "floor"}
+        assert {memory[name].dtype for name in ("next_id", "scanned", "open")} == {np.dtype(np.int64)}
+    assert isinstance(kind_of(window, pa.schema([("x", pa.decimal128(9, 2))])), ExactDeltaKind)
 
 
 # Predicates
@@ -257,6 +257,10 @@ def layout_of(rows: pa.Table) -> Layout:
     return arrange(rows, [], count, count, Order.EVENT_TIME)
 
 
+def _truths(window: Any, layout: Layout) -> Any:
+    return row_predicates.truths(window, layout.rows, layout.times)
+
+
 @settings(max_examples=1500, deadline=None)
 @given(text=asked, rows=tables())
 def test_oracle_a_predicate_says_of_all_rows_what_it_says_of_each(text: str, rows: pa.Table) -> None:
@@ -266,7 +270,7 @@ def test_oracle_a_predicate_says_of_all_rows_what_it_says_of_each(text: str, row
         events = [Event(0, values=row) for row in layout.rows.to_pylist()]
         return [holds(window.predicate, event, asked_by=str(window)) for event in events]
 
-    assert _outcome(lambda: row_predicates.truths(window, layout).tolist()) == _outcome(each)
+    assert _outcome(lambda: _truths(window, layout).tolist()) == _outcome(each)
 
 
 def _outcome(answer: Callable[[], list[bool]]) -> list[bool] | tuple[type, str]:
@@ -350,10 +354,10 @@ def test_only_rows_that_numpy_may_see_differently_are_asked_one_by_one() -> None
 
     rows = pa.table({"a": [2, 2**62, None, 5]})
     with pytest.raises(PredicateError, match=r"raised TypeError.*asked about Row\(a=None\)"):
-        row_predicates.truths(windows.threshold(steep), layout_of(rows))
+        _truths(windows.threshold(steep), layout_of(rows))
     assert [row["a"] for row in seen[1:]] == [2**62, None]
     seen.clear()
-    assert row_predicates.truths(windows.threshold(steep), layout_of(rows.slice(0, 2))).tolist() == [1, 0]
+    assert _truths(windows.threshold(steep), layout_of(rows.slice(0, 2))).tolist() == [1, 0]
     assert len(seen) == 2
 
 
@@ -361,7 +365,7 @@ def test_a_division_by_zero_is_blamed_on_its_row() -> None:
     window = windows.punctuated(lambda row: row.a % row.b == 0)
     rows = pa.table({"a": [2, 3], "b": [2, 0]})
     with pytest.raises(PredicateError, match=r"ZeroDivisionError.*asked about Row\(a=3, b=0\)"):
-        row_predicates.truths(window, layout_of(rows))
+        _truths(window, layout_of(rows))
 
 
 QUICK = [
@@ -407,7 +411,7 @@ def test_no_event_becomes_an_object_where_columns_suffice(
     bounded = sash.stream(table, time="t", key="k").window(window).agg(**AGGREGATES)
     assert rows_of(bounded.collect(), AGGREGATES) == expected_rows(oracle.reports, AGGREGATES, named=False)
     bound = BoundQuery(query, table_of([], types).schema, "t", ("k",))
-    runtime = Runtime(bound, restart=True, types=types)
+    runtime = Runtime(bound, ways=ALWAYS_REBUILT, types=types)
     steps = [runtime.step(batch) for batch in batches]
     said = sorted((row for reports, _ in [*steps, runtime.flush()] for row in reports), key=repr)
     assert len(said) > 100

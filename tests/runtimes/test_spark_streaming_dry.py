@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sash.aggregation import monoids
 from sash.errors import CorruptValue, DifferentQuery
 from sash.operators.bound import BoundQuery
-from sash.operators.streaming import PanedOperator, WindowOperator
+from sash.operators.engine import WindowOperator, keeps_panes
 from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark.light_processor import VARIABLE
 from sash.runtimes.spark.stage import Output
@@ -140,7 +140,7 @@ def test_oracle_panes_answer_as_the_reference_does_in_any_micro_batches(
     bound = bind(*asked, delay=delay)
     outcome = evaluate(replace(bound.query, flush=False), [Batch(tuple(batch)) for batch in batches])
     dry = DryStream(bound, forgetful=forgetful, output=output)
-    assert dry.stage.operator is PanedOperator
+    assert keeps_panes(bound)
     rows = dry.run([table_of(batch, TYPES) for batch in batches])
     assert (dry.counts["reports"], dry.counts["late"]) == (len(outcome.reports), len(outcome.late))
     if output == "late":

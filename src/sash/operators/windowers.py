@@ -17,7 +17,7 @@ from sash.operators.engine.policy import bounded_slides
 from sash.operators.engine_ranges import on_columns
 from sash.operators.kinds import delta as deltas
 from sash.operators.kinds import kind_of
-from sash.operators.kinds.kind import GrowingKind, Held, Kind, Moment, Runs
+from sash.operators.kinds.kind import GrowingKind, Held, Kind, Memory, Moment, Runs
 from sash.operators.layout import Layout
 from sash.operators.ranges import NEVER, Ranges
 from sash.semantics.run_as import EngineWindow
@@ -34,8 +34,11 @@ def window_ranges(window: Window, layout: Layout, *, horizon: int, empty: bool =
         return kind.windows(_runs(window, layout))
     policy = bounded_slides(window, layout) if isinstance(window, PolicyWindow) else None
     held = Held.all_of(layout, policy)
+    memory = kind.blank(layout.slots)
+    if kind.places:  # it remembers what it has seen of the values
+        _misfits(kind, layout, memory)
     moment = Moment(-NEVER, horizon, empty)
-    found = kind.ranges(held, kind.blank(layout.slots), moment)  # type: ignore[attr-defined]
+    found = kind.ranges(held, memory, moment)  # type: ignore[attr-defined]
     moved = layout.offsets[found.slot]
     return replace(found, lo=found.lo + moved, hi=found.hi + moved)
 
@@ -64,6 +67,10 @@ def vectorised(window: Window, schema: pa.Schema) -> bool:
 
 def misfits_of(window: Window, layout: Layout) -> dict[int, str]:
     """The positions of the events that this window cannot place, and why not."""
-    kind: Kind[Any] = kind_of(window, layout.rows.schema)
+    kind = kind_of(window, layout.rows.schema)
+    return _misfits(kind, layout, kind.blank(layout.slots))
+
+
+def _misfits(kind: Kind[Any], layout: Layout, memory: Memory) -> dict[int, str]:
     nothing = Layout(layout.rows.slice(0, 0), layout.times[:0], np.zeros_like(layout.offsets), layout.order)
-    return kind.misfits(layout.rows, layout.offsets, Held.all_of(nothing), kind.blank(layout.slots))
+    return kind.misfits(layout.rows, layout.offsets, Held.all_of(nothing), memory)

@@ -63,6 +63,18 @@ def make_room(
             _move(slots, lane, slot, _fitting(held), elements, nodes, free)
 
 
+def rows_of_smaller(slots: Ints, lane: int, which: Ints, heads: Ints) -> int:
+    """An upper bound of the rows that `let_go` takes for smaller regions."""
+    needed = 0
+    for index in range(len(which)):
+        slot = which[index]
+        log, count = slots[slot, lane + LOG], slots[slot, lane + COUNT]
+        held = count - max(heads[index], slots[slot, lane + HEAD])
+        if _is_too_large(log, held):
+            needed += np.int64(1) << _fitting(2 * held)
+    return needed
+
+
 def let_go(
     slots: Ints, lane: int, which: Ints, heads: Ints, elements: Ints, nodes: Ints, free: Ints
 ) -> None:
@@ -77,11 +89,12 @@ def let_go(
         if held == 0:
             _release(slots[slot, lane + BASE], log, elements, free)
             slots[slot, lane + LOG] = -1
-        elif log > 5 and held <= (np.int64(1) << log) >> 3:
-            smaller = _fitting(2 * held)
-            rows = min(elements.shape[0], (nodes.shape[0] - 1) << 2)
-            if free[smaller] > 0 or free[TOP] + (np.int64(1) << smaller) <= rows:
-                _move(slots, lane, slot, smaller, elements, nodes, free)
+        elif _is_too_large(log, held):
+            _move(slots, lane, slot, _fitting(2 * held), elements, nodes, free)
+
+
+def _is_too_large(log: int, held: int) -> bool:
+    return log > 5 and 0 < held <= (np.int64(1) << log) >> 3
 
 
 def _fitting(held: int) -> int:

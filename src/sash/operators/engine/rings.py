@@ -127,9 +127,7 @@ class RingLane:
     def append_words(self, slots: Ints, added: Ints, words: Ints) -> None:
         """The same, for elements that are words already: the next added[k] of them are of key slots[k]."""
         free, rows = self._free, self.slots.rows
-        needed = int(free[rings.TOP]) + rings.kernel("rows_needed")(rows, self.word, slots, added)
-        self.arena.reserve(self.name, needed)
-        self.arena.reserve(f"{self.name}.nodes", (needed >> 2) + 1)
+        self._reserve(rings.kernel("rows_needed")(rows, self.word, slots, added))
         elements = self.elements
         rings.kernel("make_room")(rows, self.word, slots, added, elements, self._nodes, free)
         before = self._of(slots, COUNT)
@@ -138,6 +136,12 @@ class RingLane:
         elements[held.positions(which, before[which] + number)] = words
         rows[slots, self.word + COUNT] = before + added
         self._grow_trees(slots, before)
+
+    def _reserve(self, regions: int) -> None:
+        """Room for new regions of so many rows together."""
+        needed = int(self._free[rings.TOP]) + regions
+        self.arena.reserve(self.name, needed)
+        self.arena.reserve(f"{self.name}.nodes", (needed >> 2) + 1)
 
     def replace_last(self, slots: Ints, words: Ints) -> None:
         """The last element of each key is another one now; with `growing_tail` no node holds it."""
@@ -202,10 +206,9 @@ class RingLane:
 
     def let_go(self, slots: Ints, heads: Ints) -> None:
         """Elements before these ordinals are needed no more."""
-        heads = np.minimum(heads, self._of(slots, COUNT))
-        rings.kernel("let_go")(
-            self.slots.rows, self.word, slots, heads, self.elements, self._nodes, self._free
-        )
+        heads, rows = np.minimum(heads, self._of(slots, COUNT)), self.slots.rows
+        self._reserve(rings.kernel("rows_of_smaller")(rows, self.word, slots, heads))
+        rings.kernel("let_go")(rows, self.word, slots, heads, self.elements, self._nodes, self._free)
 
     def is_empty(self, slots: Ints) -> NDArray[np.bool_]:
         empty: NDArray[np.bool_] = self._of(slots, HEAD) >= self._of(slots, COUNT)
@@ -242,7 +245,8 @@ class RingLane:
         which, number = numbered(np.maximum(end - begin, 0))
         positions = held.positions(keys[which], begin[which] + number)
         words = self.elements[positions]
-        rows = self.form.rows(words, self.heap, columns)
+        are_panes = self.growing_tail and aggregate is None
+        rows = (self.pane_rows if are_panes else self.form.rows)(words, self.heap, columns)
         offsets = np.concatenate(([0], np.cumsum(np.maximum(end - begin, 0))))[:-1]
         key = np.searchsorted(keys, ranges.slot)
         moved = offsets[key] - begin[key]
