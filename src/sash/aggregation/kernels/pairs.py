@@ -8,7 +8,7 @@ Both sides are sorted by (code, time). A code is a group of equal keys and a cel
 number; a join without either has one code for all rows. The ranges of a probe are contiguous, so that
 the inner loop of `matches` runs over plain columns without a branch, which is what lets LLVM vectorise
 it: rows are compared exhaustively, as in ScaleJoin (Gulisano, Nikolakopoulos, Papatriantafilou, Tsigas,
-2016), several at a time.
+2021), several at a time.
 
 >>> ranges = candidates(np.array([5]), np.array([30]), np.array([4, 5, 7]), np.array([10, 31, 30]), 1, 5)
 >>> [part.tolist() for part in ranges]

@@ -4,8 +4,8 @@
                               shares of one state
 
 `setup(operator, m, n)` starts m instances and keeps n − m in a pool. Virtual shared-nothing: every instance
-reads the same input and handles the keys of its shares, as if it were alone (Gulisano et al., STRETCH).
-Kernels release Python's lock, so that instances whose work is a kernel run side by side.
+reads the same input and handles the keys of its shares, as if it were alone (Gulisano et al., STRETCH,
+2022). Kernels release Python's lock, so that instances whose work is a kernel run side by side.
 
 Operators form graphs by the gates that they have in common: `entry` is the gate that an operator reads,
 such as the exit of another one, and `exit` the gate that it feeds, such as the entry of another one.

@@ -3,7 +3,7 @@
     Profile = Scope × Report × Tick × Pick
 
 Content has no parameter: it is what lies in the scope and has arrived. The names follow Botan et al.,
-"SECRET: A Model for Analysis of the Execution Semantics of Stream Processing Systems" (VLDB 2010), and
+"SECRET: A Model for Analysis of the Execution Semantics of Stream Processing Systems" (PVLDB 2010), and
 Dindar et al., "Modeling the Execution Semantics of Stream Processing Engines with SECRET" (VLDB Journal
 2013), which adds count windows and Pick.
 
