@@ -1,7 +1,7 @@
 """Worked examples of the Monoid Tree Aggregator paper.
 
-Villalba, Berral, Carrera: 'Constant-time sliding window framework with reduced memory footprint and
-efficient bulk evictions' (IEEE TPDS 2019). The policies and the sequence of ten are the paper's, the times
+Villalba, Berral, Carrera: 'Constant-Time Sliding Window Framework with Reduced Memory Footprint and
+Efficient Bulk Evictions' (IEEE TPDS 2019). The policies and the sequence of ten are the paper's, the times
 of the bulk eviction are ours, with its window of 4. What the trees hold is written out for the implicit
 forest of aligned blocks, which stands here for the paper's linked pairs.
 """
