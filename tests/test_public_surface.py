@@ -116,3 +116,38 @@ def test_a_users_mistake_is_one_sentence_and_exit_code_two(tmp_path: Path) -> No
     assert answer.returncode == 2
     assert "Java 17" in answer.stderr
     assert "Traceback" not in answer.stderr
+
+
+WITHOUT_PYSPARK = """
+import sys
+sys.modules["pyspark"] = None
+import pyarrow as pa, sash
+query = sash.stream(pa.table({"t": [0, 1]}), time="t").window(sash.tumbling(2)).agg(n=sash.count())
+assert query.collect()["n"].to_pylist() == [2]
+for use in (sash.session, lambda: sash.read_stream_parquet("/data"), lambda: sash.progress(None)):
+    try:
+        use()
+    except sash.errors.MissingDependency as missing:
+        assert str(missing).count("pip install 'sash[spark]'") == 1, missing
+    else:
+        raise SystemExit("no error")
+"""
+
+
+def test_without_pyspark_queries_run_in_process_and_spark_is_one_sentence() -> None:
+    subprocess.run([sys.executable, "-c", WITHOUT_PYSPARK], check=True)
+
+
+def test_a_pyspark_that_is_too_old_is_one_sentence() -> None:
+    code = "import pyspark; pyspark.__version__ = '4.0.5'; import sash; sash.session()"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    last = run.stderr.splitlines()[-1]
+    assert last.endswith("MissingDependency: Sash needs PySpark 4.1 or later, and this is 4.0.5")
+
+
+def test_a_command_that_needs_spark_is_one_sentence_without_it() -> None:
+    code = "import sys; sys.modules['pyspark'] = None; from sash.cli import main; main()"
+    run = subprocess.run([sys.executable, "-c", code, "demo"], capture_output=True, text=True, check=False)
+    assert run.returncode == 2
+    assert "pip install 'sash[spark]'" in run.stderr + run.stdout
+    assert "Traceback" not in run.stderr
