@@ -22,7 +22,7 @@ from benchmarks.amta_paper import memory_probe
 from benchmarks.amta_paper.chart import Chart, Panel, Series
 from benchmarks.amta_paper.measuring import Progress, readings
 from sash.aggregation import monoids
-from sash.aggregators import AMTA
+from sash.aggregation.algorithms import AMTA
 
 ROOT = Path(__file__).parents[2]
 

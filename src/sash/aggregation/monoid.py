@@ -65,6 +65,8 @@ class Monoid:
 
     unbound: Monoid | None = field(default=None, repr=False, compare=False)
     """What this was before `bind`."""
+    kinds: tuple[Kind, ...] | None = field(default=None, repr=False, compare=False)
+    """The kinds of the input columns that it was bound to."""
 
     def __repr__(self) -> str:
         laws = [law for law in ("commutative", "invertible", "idempotent") if getattr(self, law)]
@@ -85,7 +87,7 @@ class Monoid:
         if self.specialise is None:
             return self
         unbound = self.unbound or self
-        return replace(unbound, **self.specialise(kinds), unbound=unbound)
+        return replace(unbound, **self.specialise(kinds), unbound=unbound, kinds=kinds)
 
     def narrowed(self, *, magnitude: int, events: int) -> Monoid:
         """`plain` if it cannot overflow on `events` values of at most `magnitude` each, otherwise self.
