@@ -42,7 +42,7 @@ puts side by side:
 from __future__ import annotations
 
 from sash.aggregation import algorithms
-from sash.aggregation.aggregator import Aggregator, PolicyAggregator
+from sash.aggregation.aggregator import Aggregator, PolicyAggregator, StoredAggregator
 from sash.aggregation.algorithms import tracked
 
 __all__ = [
@@ -83,13 +83,13 @@ class DABALite(Aggregator):
     _algorithm = algorithms.DABALite
 
 
-class LogMTA(PolicyAggregator):
+class LogMTA(StoredAggregator):
     """FIFO, any monoid; insert and query O(log n), evictions of any size no combine at all."""
 
     _algorithm = algorithms.LogMTA
 
 
-class AMTA(PolicyAggregator):
+class AMTA(StoredAggregator):
     """FIFO, any monoid; insert + evict + query ≤ 5 combines amortised; any eviction O(log n) at worst."""
 
     _algorithm = algorithms.AMTA

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 import subprocess
 import sys
 import tracemalloc
@@ -10,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,10 +20,11 @@ import pytest
 
 from sash import aggregators, errors
 from sash.aggregation import algorithms, monoids
-from sash.aggregation.algorithms import ABSENT
+from sash.aggregation.algorithms import ABSENT, stored_nodes
 from sash.aggregation.algorithms.aligned_blocks import Block
 from sash.aggregation.monoid import Monoid
 from sash.aggregators import AMTA, SubtractOnEvict, tracked
+from sash.stores import LMDB, Memory
 
 from .kernel_monoids import MACHINE_CODE
 
@@ -293,6 +296,9 @@ def test_kinds_may_be_given_and_are_kept(algorithm: Any) -> None:
     window.insert(2.5)
     window.insert_many(np.array([True, False]))
     assert (window.query(), type(window.query())) == (4.5, float)
+    window = algorithm(monoids.sum("x").bind(("int",)), kinds=("int",))
+    window.insert_many([1, 2])
+    assert window.query() == 3
     window = algorithm(TOTAL, kinds=["object"])
     window.insert_many([2**62] * 4)
     assert (window.mode, window.query()) == ("interpreted", 2**64)
@@ -509,6 +515,85 @@ def test_oracle_a_tree_over_a_store_of_bytes_slides_as_in_memory(
             each.bulk_evict(max(0, len(each) - 40) if i % 3 else 0)
         assert window.query() == oracle.query()
     assert len(store.data) <= 2 * (42 + 256)
+
+
+STORED = {
+    "sum": monoids.sum("x").bind(("int",)),
+    "stddev": monoids.stddev("x").bind(("int",)),
+    "max": replace(TOTAL, combine=max, identity=lambda: -(2**63)),
+    "collect": monoids.collect("x"),
+}
+
+
+@pytest.mark.parametrize("name", STORED)
+@pytest.mark.parametrize("algorithm", [aggregators.LogMTA, aggregators.AMTA])
+@pytest.mark.parametrize("page", [1, 4, 64])
+def test_oracle_a_tree_in_a_store_slides_as_in_memory(
+    algorithm: Any, name: str, page: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_nodes, "PAGE", page)
+    chance = random.Random(page)
+    with Memory() as store:
+        window, oracle = algorithm(STORED[name], store=store), algorithms.Recalculate(STORED[name])
+        assert window.mode == "interpreted"
+        clock = 0
+        for step in range(150):
+            values = [
+                None if chance.random() < 0.2 else chance.randint(-9, 9)
+                for _ in range(chance.randint(0, 9))
+            ]
+            times = [clock := clock + chance.randint(0, 2) for _ in values]
+            leaving = chance.choice((0, 1, 3, 40))
+            for each in (window, oracle):
+                each.insert_many(values, times=times)
+                each.bulk_evict(min(leaving, len(each)))
+                each.bulk_evict(until=clock - 30)
+            assert (len(window), window.query()) == (len(oracle), pytest.approx(oracle.query()))
+            store.commit(step)
+        # What left is no longer in the store: dropped every 256 evictions, by whole pages.
+        assert len(list(store.keys())) <= 2 * (60 + 256) / page + 2 * 12
+
+
+def test_a_tree_in_a_store_holds_a_few_pages(tmp_path: Path) -> None:
+    n = 1 << 17
+    with LMDB(tmp_path, durable=False) as store:
+        window = AMTA(monoids.sum("x"), kinds=("int",), store=store)
+        for epoch, start in enumerate(range(0, n, 1 << 14)):
+            window.insert_many(np.arange(start, start + (1 << 14)))
+            store.commit(epoch)
+        assert len(window._window._nodes) <= 18 * stored_nodes.PAGE
+        window.bulk_evict(n // 3)
+        assert window.query() == sum(range(n // 3, n))
+        assert len(window._window._nodes) <= 2 * 18 * stored_nodes.PAGE
+
+
+def test_two_windows_in_one_store_do_not_disturb_each_other() -> None:
+    with Memory() as store:
+        windows = [AMTA(TOTAL, store=store, prefix=prefix) for prefix in (b"a/", b"b/")]
+        for factor, window in enumerate(windows, start=1):
+            window.insert_many([factor * value for value in range(5_000)])
+        for factor, window in enumerate(windows, start=1):
+            window.bulk_evict(1_500)
+            assert window.query() == factor * sum(range(1_500, 5_000))
+
+
+def test_what_a_store_cannot_keep_is_refused_with_a_reason() -> None:
+    with Memory() as store:
+        texts = Monoid("text", ("x",), str, str, lambda a, b: a + b, lambda s: s)
+        with pytest.raises(errors.Unsupported, match="encode and decode, to be kept in a store"):
+            AMTA(texts, store=store).insert_many(["a"] * 2_000)
+        noon = datetime(2024, 5, 1, 12)
+        with pytest.raises(errors.Unsupported, match="times must be integers or floats"):
+            AMTA(TOTAL, store=store).insert_many([1] * 2_000, times=[noon] * 2_000)
+
+
+def test_a_store_that_lost_a_page_is_an_error() -> None:
+    with Memory() as store:
+        window = AMTA(TOTAL, store=store)
+        window.insert_many(range(5_000))
+        store.delete_many(list(store.keys()))
+        with pytest.raises(errors.StoreError, match="lost the page"):
+            window.bulk_evict(7)
 
 
 def test_the_facade_is_light_and_exports_what_it_says() -> None:

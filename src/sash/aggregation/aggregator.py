@@ -16,10 +16,12 @@ from sash.aggregation.algorithms.column_kinds import kinds_of, numbers
 from sash.aggregation.algorithms.elements import ABSENT, Element
 from sash.aggregation.algorithms.protocol import Algorithm, Time, as_list
 from sash.aggregation.algorithms.slide_policy import SlidePolicy
+from sash.aggregation.algorithms.stored_nodes import StoredNodes
 from sash.aggregation.algorithms.tracked import Tracked
 from sash.aggregation.choice import Mode, compiled_algorithm
 from sash.aggregation.monoid import Kind, Monoid
 from sash.aggregation.sliding import as_objects, slide_compiled
+from sash.aggregation.stores.protocol import Store
 from sash.errors import ArgumentError
 
 
@@ -39,8 +41,8 @@ class Aggregator:
         self.monoid = monoid
         self._mode: Mode = "undecided"
         self._kinds = self._known_kinds(kinds)
-        bound = monoid if kinds is None else monoid.bind(self._kinds or ())
-        self._window = type(self)._algorithm(bound)
+        self._bound = monoid if kinds is None else monoid.bind(self._kinds or ())
+        self._window = type(self)._algorithm(self._bound)
         if isinstance(monoid, Tracked):
             self._mode = "interpreted"
 
@@ -147,7 +149,7 @@ class Aggregator:
             raise ArgumentError("times", f"{len(stamps)} of them", f"as many as events, {len(ready[0])}")
         found = kinds_of(ready) if made._kinds is None else made._kinds
         if found is not None:
-            values = slide_compiled(cls.__name__, monoid, ready, window, stamps, found)
+            values = slide_compiled(cls.__name__, made._bound, ready, window, stamps, found)
             if values is not None:
                 return values
         return made._slid(ready, window, stamps)
@@ -173,7 +175,7 @@ class Aggregator:
 
     def _choose(self, kinds: tuple[Kind, ...] | None, time: Time | None, element: Element = None) -> None:
         stamp = 0 if time is None else time
-        window = compiled_algorithm(type(self).__name__, self.monoid, kinds, stamp, element=element)
+        window = compiled_algorithm(type(self).__name__, self._bound, kinds, stamp, element=element)
         self._mode = "interpreted"
         if window is not None:
             window.take_over(self._window)
@@ -195,3 +197,25 @@ class PolicyAggregator(Aggregator):
         """
         evicted: int = self._window.evict_by_policy(policy)  # type: ignore[attr-defined]
         return evicted
+
+
+class StoredAggregator(PolicyAggregator):
+    """An aggregator that can keep the nodes of its tree in a store.
+
+    With `store` it holds O(log n) pages of nodes in memory and is interpreted. Nodes are written to the
+    store under keys that begin with `prefix`, and the owner of the store commits them; two windows in one
+    store need two prefixes. Times must then be integers or floats.
+    """
+
+    def __init__(
+        self,
+        monoid: Monoid,
+        *,
+        kinds: Sequence[Kind] | None = None,
+        store: Store | None = None,
+        prefix: bytes = b"",
+    ) -> None:
+        super().__init__(monoid, kinds=kinds)
+        if store is not None:
+            nodes = StoredNodes(store, self._bound, prefix=prefix)
+            self._window, self._mode = type(self)._algorithm(self._bound, nodes=nodes), "interpreted"

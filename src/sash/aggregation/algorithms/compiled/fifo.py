@@ -84,7 +84,7 @@ class CompiledFifo(CompiledAlgorithm, Fifo):
         wanted = self._hi - self._lo + count + 1
         if wanted <= self._capacity and (self._capacity <= 8 * wanted or self._capacity == SMALLEST):
             return
-        capacity = max(SMALLEST, 1 << (2 * wanted - 1).bit_length())
+        capacity = max(SMALLEST, 1 << (wanted - 1).bit_length())
         positions = np.arange(self._lo, self._hi + 1)
         old, new = positions & (self._capacity - 1), positions & (capacity - 1)
         ring = self._inlet.machine.empty(self._cells * capacity)

@@ -18,6 +18,7 @@ from sash.aggregation.algorithms.column_kinds import (
 )
 from sash.aggregation.algorithms.elements import ABSENT, Element
 from sash.aggregation.algorithms.protocol import Algorithm, as_list, is_numeric
+from sash.aggregation.interpreted import shaped
 from sash.aggregation.kernels.casts import as_bool, as_float, as_int
 from sash.aggregation.kernels.compiled import Compiled
 from sash.aggregation.kernels.shape import kind_of
@@ -52,7 +53,7 @@ class Inlet:
         self._casts = tuple(_CASTS[kind] for kind in machine.shape.fields)
         self._types = tuple(_TYPES[kind] for kind in kinds or ())
         self._scalar = machine.shape.scalar
-        self._shaped: Callable[..., Any] = getattr(type(self._identity), "_make", tuple)
+        self._shaped = shaped(machine.monoid)
 
     def values(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """One event, its values widened to the kinds of their columns."""
