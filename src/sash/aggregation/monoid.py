@@ -79,6 +79,8 @@ class Monoid:
 
     unbound: Monoid | None = field(default=None, repr=False, compare=False)
     """What this was before `bind`."""
+    kinds: tuple[Kind, ...] | None = field(default=None, repr=False, compare=False)
+    """The kinds of the input columns that it was bound to."""
 
     def __repr__(self) -> str:
         laws = [law for law in ("commutative", "invertible", "idempotent") if getattr(self, law)]
@@ -108,7 +110,7 @@ class Monoid:
         if self.specialise is None:
             return self
         unbound = self.unbound or self
-        return replace(unbound, **self.specialise(kinds), unbound=unbound)
+        return replace(unbound, **self.specialise(kinds), unbound=unbound, kinds=kinds)
 
     def at(self, time: str, per_second: int | None) -> Monoid:
         """The same aggregate with its time from this column, which counts so many units in a second (None:

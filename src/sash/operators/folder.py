@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sash.aggregation.buffer.folding import Interpreted, is_scalar
+from sash.aggregation.interpreted import Interpreted, is_scalar
 from sash.aggregation.kernels.compiled import Compiled, compiled
 from sash.aggregation.kernels.range_fold import present, range_fold
 from sash.aggregation.monoid import Kind, Monoid

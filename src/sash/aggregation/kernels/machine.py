@@ -116,7 +116,12 @@ def in_memory(template: Callable[..., Any], speaker: Speaker | None, *, why: str
         speaker = replace(speaker, embedded=False)
         functions = {name: f for name, f in speaker.outside().items() if inspect.isfunction(f)}
         outside = {name: decorators["user"](f) for name, f in functions.items()}
-        outside |= {name: f for name, f in speaker.outside().items() if hasattr(f, "py_func")}
+        # Numba's own functions, and those of Python that it knows, such as `max`, are called as they are.
+        outside |= {
+            name: f
+            for name, f in speaker.outside().items()
+            if hasattr(f, "py_func") or inspect.isbuiltin(f)
+        }
     return Kernel(_executed(specialise(template, speaker), decorators | outside), "in memory", why=why)
 
 

@@ -1,16 +1,14 @@
-"""What the buffer asks of a monoid: elements in columns, and folds over runs of them.
+"""Folds over columns of elements by the monoid's own Python functions: what is not a number is folded so.
 
 A run of elements is *struct of arrays*: one numpy column for a scalar element, one per field for a flat
-tuple, one column of objects when the monoid has `encode` and `decode`. `Interpreted` is the plain
-definition of every operation, over the monoid's own Python functions; `compiled_folding.Machine` does the
-same in compiled loops.
+tuple, one column of objects when the monoid has `encode` and `decode`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,32 +20,6 @@ Array: TypeAlias = NDArray[Any]
 Ints: TypeAlias = NDArray[np.int64]
 Columns: TypeAlias = tuple[Array, ...]
 Element: TypeAlias = Any
-
-
-class Folding(Protocol):
-    """Folds over columns. Indexes are within the columns; `hi` is exclusive; oldest first, always."""
-
-    @property
-    def monoid(self) -> Monoid: ...
-
-    @property
-    def dtypes(self) -> tuple[np.dtype[Any], ...]: ...
-
-    def lift(self, inputs: Sequence[Any], n: int) -> Columns:
-        """The elements of n events, given one column for each of the monoid's."""
-        ...
-
-    def columns(self, elements: Sequence[Element]) -> Columns: ...
-
-    def load(self, columns: Columns, i: int) -> Element: ...
-
-    def fold(self, columns: Columns, lo: int, hi: int) -> Element:
-        """columns[lo] ⊕ … ⊕ columns[hi − 1]; the identity when there is none."""
-        ...
-
-    def fold_ranges(self, columns: Columns, lo: Ints, hi: Ints) -> Columns:
-        """The fold of each [lo, hi); neither lo nor hi ever decreases."""
-        ...
 
 
 class Interpreted:
