@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from sash.operators.streaming.delta_by_definition import DeltaByDefinition
 
 from benchmarks.harness import Table, finish, options, race
 from sash.aggregation import monoids
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator, track
-from sash.operators.streaming.delta_by_definition import DeltaByDefinition
 from sash.semantics import windows
 from sash.semantics.query import Query
 from sash.semantics.window import Window

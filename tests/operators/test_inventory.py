@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sash.operators.streaming import PanedOperator, WindowOperator
 
 import sash
 from sash.aggregation.stores.values import seal
@@ -17,7 +18,6 @@ from sash.operators import Aggregate, Input
 from sash.operators.inventory import inventory
 from sash.operators.joins.operator import JoinOperator
 from sash.operators.stateful.streaming import BoundOperator, OperatorOnStream
-from sash.operators.streaming import PanedOperator, WindowOperator
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.expression import Side
 

@@ -208,7 +208,8 @@ def stream(
     order: "event-time" (by time, then by arrival) or "arrival".
     idle:  on a streaming DataFrame: when no events come, time goes on by the clock, this far behind it, so
         that open windows close. Not given, they wait for the next event.
-    forget_after: forget a key once the watermark is this far past its newest event, so that keys which never
+    forget_after: forget a key once the watermark is this far past its newest event, so that keys which
+    never
         come back leave nothing behind; a key that comes back begins anew. Not given, a key is forgotten as
         soon as no window needs anything of it, which some windows always do (a count that is half full).
     """

@@ -74,8 +74,8 @@ def _streaming(bound: BoundQuery, plan: Plan, fold: str, slow: tuple[str, ...]) 
     if keeps_panes(bound) and not agnostic:
         return Algorithm(
             "panes in a tree",
-            "events into panes as they arrive, and a tree of folds over the panes of each key: a window takes "
-            "O(log n) combines, and a batch costs what it brings and reports, however much is held",
+            "events into panes as they arrive, and a tree of folds over the panes of each key: a window "
+            "takes O(log n) combines, and a batch costs what it brings, however much is held",
             "after the shuffle, because only the stateful step knows which events are late",
             slow,
         )

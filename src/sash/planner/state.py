@@ -122,8 +122,8 @@ def _forgets(bound: BoundQuery, plan: StatePlan) -> str:
     if plan.forgets:
         return "; a key that no window needs any more is forgotten"
     return (
-        f"; of every key that ever came {8 * plan.slot_words} bytes stay, because its windows are numbered from "
-        "its first event: forget_after=… in sash.stream bounds that"
+        f"; of every key that ever came {8 * plan.slot_words} bytes stay, because its windows are numbered "
+        "from its first event: forget_after=… in sash.stream bounds that"
     )
 
 

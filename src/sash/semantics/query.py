@@ -95,7 +95,7 @@ class Query:
         if 0 < self.forget_after.length <= self.allowed_lateness.length:
             raise ArgumentError(
                 "forget_after", str(self.forget_after),
-                f"longer than allowed_lateness ({self.allowed_lateness}): until then a key can be corrected",
+                f"longer than allowed_lateness ({self.allowed_lateness}), which may correct a key",
             )  # fmt: skip
 
     def _check_windows(self) -> None:

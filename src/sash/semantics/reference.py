@@ -11,7 +11,8 @@ is the whole definition; every fast path is tested against this module. Nothing 
 - A report that corrects an earlier one carries the next revision. A window that a late event dissolves
   (two sessions that merge, a trigger that moves) is reported once more, empty: a reader who keeps the
   latest revision of each (key, window, id) always has the right windows.
-- With `forget_after`, a key whose newest event lies that far behind the watermark is forgotten after the report:
+- With `forget_after`, a key whose newest event lies that far behind the watermark is forgotten after the
+report:
   its windows that are still open are not reported, and it begins anew if it comes again.
 - An event that has no place goes to the late output with the reason: its time is null, it is too late, or
   a window cannot place it. Nothing is dropped silently.
@@ -131,7 +132,7 @@ class Evaluation:
         self._forget()
 
     def _forget(self) -> None:
-        """A key whose newest event lies `forget_after` behind the watermark begins anew if it comes again."""
+        """A key whose newest event lies `forget_after` behind the watermark begins again from nothing."""
         after = self.query.forget_after.length
         for key, events in list(self.events.items()) if after else ():
             if self.watermark.has_reached(max(event.time for event in events) + after):

@@ -1,7 +1,7 @@
 """What was reported of the windows that may still change: for queries that correct themselves.
 
-A report is due as `semantics.reference` defines it, window by window; here for all of them at once. The content
-of a window is known by a fingerprint (see `content`).
+A report is due as `semantics.reference` defines it, window by window; here for all of them at once. The
+content of a window is known by a fingerprint (see `content`).
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     insert    judge by the watermark; what is on time waits until it is final
     advance   what is final becomes an element, windows that are due are reported, the rest is let go
 
-What a batch costs depends on what it brings, reports and lets go; not on what is held, nor on how many keys are
-idle. With an allowed lateness L, events are final up to watermark − L: until then a late event may still change
-a window that was reported, and the ledger remembers what was reported of it.
+What a batch costs depends on what it brings, reports and lets go; not on what is held, nor on how many
+keys are idle. With an allowed lateness L, events are final up to watermark − L: until then a late event
+may still change a window that was reported, and the ledger remembers what was reported of it.
 """
 
 from __future__ import annotations
@@ -346,12 +346,13 @@ class WindowOperator:
             slots = slots[~gone]
         if not self.plan.forgets:
             return slots
-        idle = np.logical_and.reduce([group.is_empty(slots) for group in self.groups])
+        idle: NDArray[np.bool_] = np.logical_and.reduce([group.is_empty(slots) for group in self.groups])
         assert self.pending is not None
         busy = np.concatenate([self.pending.slot, *(ledger.slot for ledger in self.ledgers)])
         idle &= ~np.isin(slots, busy)
         self.slots.forget(slots[idle])
-        return slots[~idle]
+        kept: Ints = slots[~idle]
+        return kept
 
     def wakes_at(self) -> int | None:
         if self.pending is None or self.bound.query.order is Order.ARRIVAL:

@@ -172,17 +172,16 @@ class StatePlan:
             )  # fmt: skip
             if isinstance(own[0].kind, GrowingKind):
                 found.append(RowRunGroup(self.bound, lane, own[0]))
-            else:
-                policy = (
-                    PolicySlides(lane, own[0].kind.window) if isinstance(own[0].kind, PolicyKind) else None
-                )
-                found.append(RangeGroup(self.bound, lane, own, panes=panes, policy=policy))
+                continue
+            kind = own[0].kind
+            policy = PolicySlides(lane, kind.window) if isinstance(kind, PolicyKind) else None
+            found.append(RangeGroup(self.bound, lane, own, panes=panes, policy=policy))
         return slots, found
 
 
 def hands_panes_on(bound: BoundQuery) -> bool:
-    """Whether panes can be handed from one step to another: once, when they are complete. A correction or an
-    empty window needs to know what was in them."""
+    """Whether panes can be handed from one step to another: once, when they are complete. A correction or
+    an empty window needs to know what was in them."""
     return keeps_panes(bound) and not bound.query.corrects and not bound.query.empty
 
 

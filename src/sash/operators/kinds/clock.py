@@ -1,4 +1,4 @@
-"""Time windows { origin + w·S ≤ τ < origin + w·S + W }, and cumulating ones, which grow up to W by steps."""
+"""Time windows { origin + w·S ≤ τ < origin + w·S + W }, and cumulating ones, which grow by steps to W."""
 
 from __future__ import annotations
 

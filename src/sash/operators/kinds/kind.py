@@ -3,9 +3,10 @@
     ranges      the windows that are not final, over the elements that are held
     advance     elements are final up to a time: what can go, and what to remember of it
 
-The elements of a key are numbered from its first one on, and keep their ordinals when older ones are gone. A
-kind remembers a few numbers per key, so that identifiers and extents are those of the definition although
-most elements are gone. A bounded input is a stream of one batch with nothing to remember before it.
+The elements of a key are numbered from its first one on, and keep their ordinals when older ones are gone.
+A kind remembers a few numbers per key, so that identifiers and extents are those of the definition
+although most elements are gone. A bounded input is a stream of one batch with nothing to remember before
+it.
 
 Every window kind has one class here, in a module of its own, and an entry in `KINDS`.
 """
@@ -123,8 +124,8 @@ class Slides(Protocol):
     """The fold of a policy's tracked aggregates over the elements that are held."""
 
     def slides(self, since: Ints, until: Ints, lo: Ints) -> tuple[Ints, Ints, Ints]:
-        """Insert the elements since[k] ≤ i < until[k] of each key one by one into its window, which begins at
-        lo[k], and evict what the policy wants out: (key, ordinal, lo after it) of each insertion."""
+        """Insert the elements since[k] ≤ i < until[k] of each key one by one into its window, which begins
+        at lo[k], and evict what the policy wants out: (key, ordinal, lo after it) of each insertion."""
         ...
 
 
@@ -156,7 +157,7 @@ class Kind(ABC, Generic[AnyWindow]):
         }
 
     def misfits(self, rows: pa.Table, offsets: Ints, held: Held, memory: Memory) -> dict[int, str]:
-        """Which of the new events have no place, and why; those of key k at offsets[k] ≤ p < offsets[k + 1]."""
+        """Which of the new events have no place, and why; those of key k stand at offsets[k] and after."""
         return {}
 
     @abstractmethod
@@ -172,7 +173,7 @@ class RangeKind(Kind[AnyWindow]):
 
     @abstractmethod
     def ranges(self, held: Held, memory: Memory, moment: Moment) -> Ranges:
-        """The windows that are not final at `moment.settled`; lo and hi are ordinals, slots index `held`."""
+        """The windows not final at `moment.settled`; lo and hi are ordinals, slots indexes of `held`."""
 
     @abstractmethod
     def advance(self, held: Held, memory: Memory, settled: int) -> Ints:
