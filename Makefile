@@ -6,9 +6,21 @@ READY  := $(VENV)/.ready
 # Other engines pin other versions of the same packages, and have no wheels for the newest Pythons.
 PEERS  ?= .venv-peers
 PEER_PYTHON ?= python3.11
+# Another Spark has an environment of its own. The oldest is tested with the oldest of everything else.
+OLDEST_SPARK := 4.1.4
+SPARK  ?= $(OLDEST_SPARK)
+OTHER  := .venv-spark-$(SPARK)
+PINS   := $(if $(filter $(OLDEST_SPARK),$(SPARK)),--constraint tools/oldest.txt)
+SPARK_TESTS ?= tests/conformance tests/runtimes tests/joins/test_join_spark.py tests/pipeline
+
+KAFKA  := build/kafka
+MAVEN  := mvn --quiet --batch-mode -gs tools/kafka/settings.xml -f tools/kafka/pom.xml \
+	dependency:copy-dependencies -DincludeScope=runtime
+# The rest of what it needs is in Spark.
+CONNECTOR := spark-sql-kafka-0-10_2.13,spark-token-provider-kafka-0-10_2.13,kafka-clients,commons-pool2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format soak bench figures java redis clean peers secret chromium pictures dist dist-check docs
+.PHONY: help demo test test-spark test-spark-quick check format soak bench figures java redis kafka clean peers secret chromium pictures dist dist-check docs
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -28,13 +40,34 @@ redis:
 chromium:
 	@tools/ensure chromium chromium
 
+kafka: $(KAFKA)/.ready  ## fetch a Kafka broker and Spark's connector from Maven Central, in build/kafka
+
+# A jar of the connector for each Spark would be better; see tools/kafka/pom.xml.
+$(KAFKA)/.ready: tools/kafka/pom.xml tools/kafka/settings.xml
+	@tools/ensure mvn maven
+	$(MAVEN) -P broker -DoutputDirectory=$(CURDIR)/$(KAFKA)/broker
+	$(MAVEN) -P connector -DoutputDirectory=$(CURDIR)/$(KAFKA)/connector -DincludeArtifactIds=$(CONNECTOR)
+	@touch $@
+
 demo: $(READY) java  ## stream a made-up market through windows on Spark, half a minute
 	$(BIN)/sash demo
 
-test: $(READY) java redis chromium  ## run all tests but the long soak tests
+test: $(READY) java redis chromium kafka  ## run all tests but the long soak tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-soak: $(READY) java redis  ## run the long tests
+$(OTHER)/.ready: pyproject.toml tools/oldest.txt
+	@test -x $(OTHER)/bin/python || $(PYTHON) -m venv $(OTHER)
+	$(OTHER)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]' \
+		'pyspark[connect]==$(SPARK)' $(PINS)
+	@touch $@
+
+test-spark: $(OTHER)/.ready java redis  ## run the tests that need Spark with another one: make test-spark SPARK=4.2.1
+	$(OTHER)/bin/python -m pytest $(SPARK_TESTS)
+
+test-spark-quick: $(OTHER)/.ready java  ## the same with a few of them and the oldest Spark, for CI
+	$(OTHER)/bin/python -m pytest -m quick tests/conformance tests/runtimes
+
+soak: $(READY) java redis kafka  ## run the long tests
 	$(BIN)/python -m pytest -m soak
 
 check: $(READY)  ## ruff, mypy (strict) and import-linter
@@ -87,4 +120,4 @@ dist-check: dist java  ## install the wheel into an empty environment, and use i
 	$(BIN)/python tools/check_dist.py dist
 
 clean:  ## remove what was built
-	rm -rf $(VENV) $(PEERS) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) .venv-spark-* build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

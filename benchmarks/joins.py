@@ -1,7 +1,7 @@
 """The ScaleJoin benchmark: comparisons a second, band cells against exhaustive, and the join on Spark.
 
 Two streams, left (x int, y float) and right (a int, b float, c double, d bool), values from 1 to 10,000,
-joined within five minutes where |x − a| ≤ 10 and |y − b| ≤ 10 (Gulisano et al., ScaleJoin, 2016).
+joined within five minutes where |x − a| ≤ 10 and |y − b| ≤ 10 (Gulisano et al., ScaleJoin, 2021).
 
 A rate is sustained when the tuples of a second of event time take one core a second, with the windows full.
 The exhaustive join compares a tuple with a whole window, so that a rate costs its square: from one

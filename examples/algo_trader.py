@@ -8,7 +8,8 @@
 
 The fit is by Levenberg and Marquardt's method (SciPy) and cannot be folded: each window is computed anew,
 by worker processes, also where all windows are of one symbol. The application is that of Mencagli et al.,
-'Harnessing sliding-window execution semantics for parallel stream processing' (2018). Quotes are generated.
+'Harnessing Sliding-Window Execution Semantics for Parallel Stream Processing' (JPDC 2018). Quotes are
+generated.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Hedging: which trades of different symbols, within 30 seconds, moved against each other?
 
-    { (l, r) : l.symbol ≠ r.symbol,  |l.move + r.move| ≤ ε }    a self-join, by as many threads as it needs
+    { (l, r) : l.symbol < r.symbol,  |l.move + r.move| ≤ ε }    a self-join, by as many threads as it needs
 
     python examples/hedging.py [--events 60000] [--most 2] [--speed 10]
 
@@ -52,10 +52,11 @@ def trade_table(events: int, *, seconds: int = 24, seed: int = 8) -> pa.Table:
 
 def hedges(*, shares: int = 8) -> Join:
     return Join(
-        size=int(WINDOW * 1e6),
+        within=int(WINDOW * 1e6),
         inputs=TRADES,
         shares=shares,
-        where=lambda l, r: (l.symbol != r.symbol) & (abs(l.move + r.move) <= 0.00002),  # noqa: E741
+        # Every trade is on both sides: < finds two trades once, != would find them both ways.
+        where=lambda l, r: (l.symbol < r.symbol) & (abs(l.move + r.move) <= 0.00002),  # noqa: E741
     )
 
 

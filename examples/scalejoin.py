@@ -5,8 +5,8 @@
     python examples/scalejoin.py [--events 4000] [--shares 2]
 
 Nothing here is an equality, so a hash finds nothing. Sash searches for the band in cells of width 10.
-ScaleJoin itself (Gulisano, Nikolakopoulos, Papatriantafilou, Tsigas; IEEE Big Data 2015) works for any
-predicate: it compares each tuple with all that are stored, shared out over threads. Both find the same
+ScaleJoin itself (Gulisano, Nikolakopoulos, Papatriantafilou, Tsigas; IEEE Trans. Big Data 2021) works for
+any predicate: it compares each tuple with all that are stored, shared out over threads. Both find the same
 pairs. The streams and the predicate are those of the paper's benchmark; values are drawn here.
 """
 
@@ -55,10 +55,11 @@ def searched(r: pa.Table, s: pa.Table) -> JoinQuery:
 def compared(shares: int) -> Join:
     """The join as an operator: everything is compared, in equal shares whatever the data are."""
     return Join(
-        size=WINDOW + 1,  # |Δ| < size
+        within=WINDOW,
         inputs=[R, S],
         shares=shares,
-        where=lambda r, s: (abs(r.x - s.a) <= 10) & (abs(r.y - s.b) <= 10),
+        # Python does not show an `and` to a library: the band cannot be searched for.
+        where=lambda r, s: abs(r.x - s.a) <= 10 and abs(r.y - s.b) <= 10,
     )
 
 

@@ -1,4 +1,4 @@
-"""One Spark session for all tests that need one, and one folder for all arenas."""
+"""One Spark session for all tests that need one, one Kafka broker, one folder for all arenas."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from tests.kafka.broker import Broker
 
 # How long an example takes says something about the machine, not about the code.
 settings.register_profile("sash", deadline=None)
@@ -30,8 +32,20 @@ def arenas() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def spark(arenas: None) -> Iterator[SparkSession]:
     import sash
+    from tests.kafka.broker import connector
 
-    session = sash.session(master="local[2]", app="sash tests", spark_sql_shuffle_partitions="2")
+    session = sash.session(
+        master="local[2]", app="sash tests", spark_sql_shuffle_partitions="2", **connector()
+    )
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    from tests.kafka.broker import Broker
+
+    one = Broker(tmp_path_factory.mktemp("kafka"))
+    yield one
+    one.kill()

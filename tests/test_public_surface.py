@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +42,31 @@ def test_every_window_of_the_design_is_exported() -> None:
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'wibble'"):
         sash.wibble
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("countDistinct", r"Did you mean sash\.count_distinct or sash\.distinct\?"),
+        ("count_Distinct", r"sash\.count_distinct"),
+        ("collect_list", r"Did you mean sash\.collect\?"),
+        ("collect_set", r"sash\.first\(column, n, distinct=True\)"),
+        ("approx_count_distinct", r"Did you mean sash\.distinct\?"),
+        ("percentile_approx", r"Did you mean sash\.quantile\?"),
+        ("stddev_samp", r"Did you mean sash\.stddev\?"),
+        ("max_by", r"Did you mean sash\.argmax\?"),
+        ("tumblng", r"Did you mean sash\.tumbling\?"),
+    ],
+)
+def test_a_name_of_pyspark_or_a_slip_gets_a_hint(name: str, hint: str) -> None:
+    with pytest.raises(AttributeError, match=hint):
+        getattr(sash, name)
+
+
+def test_every_hint_names_what_exists() -> None:
+    for ours in sash._ELSEWHERE.values():
+        for name in ours.replace("sash.", "").split(" or "):
+            assert re.split(r"\W", name)[0] in sash.__all__
 
 
 @pytest.mark.parametrize("heavy", ["pyspark", "numba", "pandas", "polars", "pyarrow", "numpy"])
@@ -90,3 +116,38 @@ def test_a_users_mistake_is_one_sentence_and_exit_code_two(tmp_path: Path) -> No
     assert answer.returncode == 2
     assert "Java 17" in answer.stderr
     assert "Traceback" not in answer.stderr
+
+
+WITHOUT_PYSPARK = """
+import sys
+sys.modules["pyspark"] = None
+import pyarrow as pa, sash
+query = sash.stream(pa.table({"t": [0, 1]}), time="t").window(sash.tumbling(2)).agg(n=sash.count())
+assert query.collect()["n"].to_pylist() == [2]
+for use in (sash.session, lambda: sash.read_stream_parquet("/data"), lambda: sash.progress(None)):
+    try:
+        use()
+    except sash.errors.MissingDependency as missing:
+        assert str(missing).count("pip install 'sash[spark]'") == 1, missing
+    else:
+        raise SystemExit("no error")
+"""
+
+
+def test_without_pyspark_queries_run_in_process_and_spark_is_one_sentence() -> None:
+    subprocess.run([sys.executable, "-c", WITHOUT_PYSPARK], check=True)
+
+
+def test_a_pyspark_that_is_too_old_is_one_sentence() -> None:
+    code = "import pyspark; pyspark.__version__ = '4.0.5'; import sash; sash.session()"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    last = run.stderr.splitlines()[-1]
+    assert last.endswith("MissingDependency: Sash needs PySpark 4.1 or later, and this is 4.0.5")
+
+
+def test_a_command_that_needs_spark_is_one_sentence_without_it() -> None:
+    code = "import sys; sys.modules['pyspark'] = None; from sash.cli import main; main()"
+    run = subprocess.run([sys.executable, "-c", code, "demo"], capture_output=True, text=True, check=False)
+    assert run.returncode == 2
+    assert "pip install 'sash[spark]'" in run.stderr + run.stdout
+    assert "Traceback" not in run.stderr

@@ -27,6 +27,15 @@ events = pa.table({"t": [0, 20, 50, 70], "card": ["x", "x", "y", "x"], "amount":
 query = sash.stream(events, time="t", key="card").rolling(60).agg(n=sash.count(), mean=sash.mean("amount"))
 assert query.collect()["n_60"].to_pylist() == [1, 2, 2, 1], query.collect()
 """
+WITHOUT_SPARK = """
+import sash
+try:
+    sash.session()
+except sash.errors.MissingDependency as missing:
+    assert "sash[spark]" in str(missing)
+else:
+    raise SystemExit("`pip install sash` brought a pyspark")
+"""
 ON_SPARK = """
 import sash
 spark = sash.session(master="local[1]", spark_log_level="ERROR")
@@ -55,10 +64,11 @@ def main(folder: str) -> int:
         home = Path(place) / "venv"
         venv.create(home, with_pip=True)
         python, command = home / "bin" / "python", home / "bin" / "sash"
-        run(
-            place, python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel.resolve()
-        )
+        pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+        run(place, *pip, wheel.resolve())
         run(place, python, "-c", LIGHT)
+        run(place, python, "-c", WITHOUT_SPARK)
+        run(place, *pip, f"{wheel.resolve()}[spark]")
         for words in (["--help"], ["--version"], ["doctor"], ["secret", "table"]):
             run(place, command, *words)
         run(place, python, "-c", IN_PROCESS)

@@ -33,11 +33,11 @@ from benchmarks.amta_paper.measuring import (
     sweeps,
 )
 from sash.aggregation import monoids
-from sash.aggregation.algorithms import MemoryNodes
+from sash.aggregation.algorithms import AMTA, MemoryNodes
 from sash.aggregation.algorithms.aligned_blocks import Block
-from sash.aggregation.kernels.amta import MAX_BLOCKS
+from sash.aggregation.kernels import amta as forest
+from sash.aggregation.kernels import daba as ring_of_daba
 from sash.aggregation.kernels.compiled import Compiled
-from sash.aggregators import AMTA
 
 REPEATED = 1000
 """Evictions in one go, at most: a single one can be shorter than the call of a kernel."""
@@ -108,19 +108,18 @@ Prepared = Callable[[Compiled, Values], Evict]
 def amta(fast: Compiled, values: Values) -> Evict:
     n = len(values)
     gone = before(n)
-    nodes, tails, folds = fast.empty(ring_size(n)), fast.empty(64), fast.empty(MAX_BLOCKS)
-    stack, spans, full = (
-        np.empty(2 * MAX_BLOCKS, np.int64),
-        np.empty(4, np.int64),
-        np.array([gone, gone, gone + n, 0]),
+    ring, edge = fast.empty(2 * ring_size(n)), fast.empty(forest.EDGE_SIZE)
+    edge[0][:] = 0
+    header = np.zeros(forest.HEADER_SIZE, np.int64)
+    fast.kernel("amta_insert")(
+        fast.columns((np.concatenate((np.zeros(gone, np.int64), values)),)), ring, edge, header
     )
-    fast.kernel("amta_fill")(
-        fast.columns((np.concatenate((np.zeros(gone, np.int64), values)),)), nodes, tails
-    )
-    kernel = own_kernel(templates.amta_bulk_evict_often, fast)
+    header[forest.HEAD] = header[forest.MIDDLE] = gone
+    full = header[: forest.LEVELS].copy()
+    kernel = own_kernel(templates.amta_evict_often, fast)
 
     def evict(k: int) -> float:
-        arguments = (nodes, tails, folds, stack, spans, full, k)
+        arguments = (ring, edge, header, full, k)
         require_same(f"AMTA, {k} evicted,", kernel(*arguments, 1), values[k:].sum())
         return best_seconds(lambda: kernel(*arguments, REPEATED)) / REPEATED
 
@@ -129,16 +128,18 @@ def amta(fast: Compiled, values: Values) -> Evict:
 
 def daba(fast: Compiled, values: Values) -> Evict:
     n = len(values)
-    ring, scalars, borders = fast.empty(ring_size(n)), fast.empty(2), np.zeros(6, np.int64)
-    fast.kernel("daba_fill")(fast.columns((values,)), ring, scalars, borders)
-    kernel = own_kernel(templates.daba_bulk_evict_on, fast)
+    ring, edge = fast.empty(ring_size(n)), fast.empty(ring_of_daba.EDGE_SIZE)
+    edge[0][:] = 0
+    header = np.zeros(ring_of_daba.HEADER_SIZE, np.int64)
+    fast.kernel("daba_insert")(fast.columns((values,)), ring, edge, header)
+    kernel = own_kernel(templates.daba_evict_on, fast)
 
     def evict(k: int) -> float:
         times = min(REPEATED, (n - 1) // k)
 
         # Evictions rewrite the ring, so that every round needs one of its own.
         def fresh() -> tuple[Any, ...]:
-            return (*copy.deepcopy((ring, scalars, borders)), k, times)
+            return (*copy.deepcopy((ring, edge, header)), k, times)
 
         require_same(f"DABA, {times} × {k} evicted,", kernel(*fresh()), values[k * times :].sum())
         return best_seconds(kernel, fresh=fresh) / times

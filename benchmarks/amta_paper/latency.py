@@ -16,24 +16,23 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from benchmarks.amta_paper import templates
 from benchmarks.amta_paper.chart import Chart, Panel, Series
 from benchmarks.amta_paper.measuring import (
     Progress,
     best_seconds,
     counting,
-    own_kernel,
     plain_sum,
     readings,
     sliding_nanoseconds,
     sweeps,
 )
+from sash.aggregation.algorithms import AMTA, Algorithm, DABALite, FiBA, LogMTA, Recalculate, TwoStacks
 from sash.aggregation.kernels.vocabulary import Columns
-from sash.aggregators import AMTA, Aggregator, DABALite, FiBA, LogMTA, Recalculate, TwoStacks
 
 Slide: TypeAlias = Callable[[Columns, int, Columns], Any]
 
-CLASSES: dict[str, type[Aggregator]] = {
+KERNELS = {"two stacks": "two_stacks", "DABA lite": "daba", "AMTA": "amta", "Log MTA": "log_mta"}
+CLASSES: dict[str, Callable[..., Algorithm]] = {
     "two stacks": TwoStacks,
     "DABA lite": DABALite,
     "AMTA": AMTA,
@@ -94,7 +93,7 @@ def timed_event(name: str, window: int, sizes: Sizes) -> float | None:
         if events < 64:
             return None
         columns, out = fast.columns((readings(window + events),)), fast.empty(events)
-        kernel = own_kernel(templates.recalculate, fast)
+        kernel = fast.kernel("recalculate")
         return best_seconds(lambda: kernel(columns, window, out)) / events * 1e9
     count = window + max(sizes.events, 2 * window)
     columns, out = fast.columns((readings(count),)), fast.empty(count)
@@ -104,12 +103,10 @@ def timed_event(name: str, window: int, sizes: Sizes) -> float | None:
 def sliding_kernel(name: str, events: int) -> Slide:
     """The compiled form of an algorithm for the plain sum, over at most so many events."""
     fast = plain_sum()
-    if name == "Log MTA":
-        return own_kernel(templates.log_mta, fast)
     if name == "FiBA":
         fiba, times = fast.kernel("fiba"), np.arange(events)
         return lambda columns, window, out: fiba(columns, times[: len(out[0])], window, out)
-    return fast.kernel({"two stacks": "two_stacks", "DABA lite": "daba", "AMTA": "amta"}[name])
+    return fast.kernel(KERNELS[name])
 
 
 def counted_event(name: str, size: int, sizes: Sizes) -> tuple[float, int]:
@@ -127,7 +124,7 @@ def counted_event(name: str, size: int, sizes: Sizes) -> tuple[float, int]:
     return total / events, most
 
 
-def _slide(window: Aggregator, value: int) -> None:
+def _slide(window: Algorithm, value: int) -> None:
     window.insert(value)
     window.evict()
     window.query()

@@ -5,7 +5,8 @@ what it had with everything imported and compiled. A process for each point, bec
 always given back. LMDB's file is mapped; its pages belong to the system's cache and are not counted.
 
 Counted: elements and folds in the operator's own memory. DABA holds all; the AMTA's local part is its tails
-and its stack, everything else lies behind `Nodes`; the window buffer keeps a few chunks of each storey.
+and its stack, everything else lies behind `Nodes`; over LMDB also the newest page of each level, which is
+not full yet, and the one read last.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from benchmarks.amta_paper import memory_probe
 from benchmarks.amta_paper.chart import Chart, Panel, Series
 from benchmarks.amta_paper.measuring import Progress, readings
 from sash.aggregation import monoids
-from sash.aggregators import AMTA
+from sash.aggregation.algorithms import AMTA
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,8 +34,7 @@ FULL, QUICK = range(16, 25, 2), range(12, 13)
 LABELS = {
     "daba": "DABA lite",
     "amta": "AMTA",
-    "memory": "buffer, in memory",
-    "lmdb": "buffer over LMDB",
+    "lmdb": "AMTA over LMDB",
 }
 
 
@@ -43,7 +43,7 @@ def run(*, quick: bool, progress: Progress) -> Chart:
     held = {kind: Series(label) for kind, label in LABELS.items()}
     everything = Series("DABA lite: all")
     local = Series("AMTA: tails, stack", style="AMTA")
-    resident = Series("buffer over LMDB", style="FiBA")
+    resident = Series("AMTA over LMDB", style="FiBA")
     for exponent in exponents:
         n = 1 << exponent
         for kind, series in held.items():
@@ -52,7 +52,7 @@ def run(*, quick: bool, progress: Progress) -> Chart:
             # A process that holds less than the noise of its allocator is shown at one page.
             series.add(n, max(found["bytes"], 4096) / (1 << 20))
             if kind == "lmdb":
-                resident.add(n, found["resident"])
+                resident.add(n, found["nodes"] + local_part(n))
         everything.add(n, n)
         local.add(n, local_part(n))
     raw = Series("8 bytes × n", dashed=True, style="reference")

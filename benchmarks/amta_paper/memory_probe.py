@@ -1,9 +1,9 @@
-"""A program for `memory`: fill one window, slide it by an eighth, and say what the process holds.
+"""A program for `memory`: fill one window, slide it by an eighth, and print what the process holds.
 
-    python -m benchmarks.amta_paper.memory_probe daba|amta|memory|lmdb <log2 of the window's length>
+    python -m benchmarks.amta_paper.memory_probe daba|amta|lmdb <log2 of the window's length>
 
-Prints one line of JSON: `bytes` is the growth of RssAnon, `resident` is how many elements and folds the
-window buffer has in memory at most (chunks, each counted as full).
+Prints one line of JSON: `bytes` is the growth of RssAnon, `nodes` is how many nodes of a tree over LMDB are
+in memory.
 """
 
 from __future__ import annotations
@@ -17,11 +17,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from benchmarks.amta_paper.measuring import plain_sum, readings, require_same
-from sash.aggregation.buffer import WindowBuffer
-from sash.stores import LMDB, Memory, Store
+from sash.aggregators import AMTA, Aggregator, DABALite
+from sash.stores import LMDB
 
 BATCH = 1 << 12
 
@@ -32,36 +30,32 @@ def held_bytes() -> int:
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith("RssAnon:"))
 
 
-def array_of(kind: str, n: int) -> Any:
-    """A window of n elements inside a compiled structure; the input is not kept."""
-    fast = plain_sum()
-    columns = fast.columns((readings(n),))
-    ring = fast.empty(2 * n)
-    if kind == "daba":
-        scalars, borders = fast.empty(2), np.zeros(6, np.int64)
-        fast.kernel("daba_fill")(columns, ring, scalars, borders)
-        return ring, scalars, borders
-    tails = fast.empty(64)
-    fast.kernel("amta_fill")(columns, ring, tails)
-    return ring, tails
-
-
 def batches(n: int) -> Iterator[Any]:
     for start in range(0, n, BATCH):
         yield readings(min(BATCH, n - start), seed=start)
 
 
-def buffer_over(store: Store, n: int) -> WindowBuffer:
-    """A window of n elements that has slid by n / 8, committed after every batch."""
-    buffer = WindowBuffer(plain_sum().monoid, store=store)
+def empty(kind: str, stack: ExitStack) -> tuple[Aggregator, LMDB | None]:
+    """A window of sums: in arrays, or as a tree over LMDB."""
+    monoid = plain_sum().monoid
+    if kind in ("daba", "amta"):
+        return (DABALite if kind == "daba" else AMTA)(monoid, kinds=("int",)), None
+    directory = stack.enter_context(tempfile.TemporaryDirectory())
+    store = stack.enter_context(LMDB(directory, durable=False))
+    return AMTA(monoid, store=store), store
+
+
+def filled(kind: str, n: int, stack: ExitStack) -> Aggregator:
+    """A window of n elements that has slid by n / 8; a store is committed after every batch."""
+    window, store = empty(kind, stack)
     for values in batches(n + n // 8):
-        buffer.extend(values)
-        buffer.evict(max(0, len(buffer) - n))
-        buffer.query()
-        store.put_many({b"hot": buffer.snapshot()})
-        store.commit(store.epoch + 1)
-    require_same("the window buffer", buffer.query(), sum_after(n // 8, batches(n + n // 8)))
-    return buffer
+        window.insert_many(values)
+        window.bulk_evict(max(0, len(window) - n))
+        window.query()
+        if store is not None:
+            store.commit(store.epoch + 1)
+    require_same(kind, window.query(), sum_after(n // 8, batches(n + n // 8)))
+    return window
 
 
 def sum_after(skipped: int, parts: Iterator[Any]) -> int:
@@ -73,29 +67,15 @@ def sum_after(skipped: int, parts: Iterator[Any]) -> int:
     return total
 
 
-def resident(buffer: WindowBuffer) -> int:
-    ground, *upper = buffer.tower.storeys
-    return ground.resident * buffer.chunk + sum(storey.resident for storey in upper) * buffer.fanout
-
-
-def filled(kind: str, n: int, stack: ExitStack) -> Any:
-    if kind in ("daba", "amta"):
-        return array_of(kind, n)
-    if kind == "memory":
-        return buffer_over(Memory(), n)
-    directory = stack.enter_context(tempfile.TemporaryDirectory())
-    return buffer_over(stack.enter_context(LMDB(directory, durable=False)), n)
-
-
 def main(kind: str, exponent: int) -> None:
     with ExitStack() as stack:
         # Everything that is compiled, imported or cached by a first use is not the window's memory.
         filled(kind, 2 * BATCH, stack)
         before = held_bytes()
-        window = filled(kind, 1 << exponent, stack)
+        window: Any = filled(kind, 1 << exponent, stack)
         found = {"bytes": held_bytes() - before}
-        if isinstance(window, WindowBuffer):
-            found["resident"] = resident(window)
+        if kind == "lmdb":
+            found["nodes"] = len(window._window._nodes)
         print(json.dumps(found))
 
 

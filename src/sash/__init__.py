@@ -42,6 +42,9 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
         argmin as argmin,
     )
     from sash.aggregation.monoids import (
+        avg as avg,
+    )
+    from sash.aggregation.monoids import (
         bloom as bloom,
     )
     from sash.aggregation.monoids import (
@@ -51,10 +54,16 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
         correlation as correlation,
     )
     from sash.aggregation.monoids import (
+        count_distinct as count_distinct,
+    )
+    from sash.aggregation.monoids import (
         covariance as covariance,
     )
     from sash.aggregation.monoids import (
         distinct as distinct,
+    )
+    from sash.aggregation.monoids import (
+        ewm as ewm,
     )
     from sash.aggregation.monoids import (
         first as first,
@@ -64,6 +73,15 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
     )
     from sash.aggregation.monoids import (
         geomean as geomean,
+    )
+    from sash.aggregation.monoids import (
+        histogram as histogram,
+    )
+    from sash.aggregation.monoids import (
+        increase as increase,
+    )
+    from sash.aggregation.monoids import (
+        kurtosis as kurtosis,
     )
     from sash.aggregation.monoids import (
         last as last,
@@ -90,6 +108,9 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
         range as range,
     )
     from sash.aggregation.monoids import (
+        rate as rate,
+    )
+    from sash.aggregation.monoids import (
         skewness as skewness,
     )
     from sash.aggregation.monoids import (
@@ -107,6 +128,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
     from sash.aggregation.monoids import (
         variance as variance,
     )
+    from sash.aggregation.monoids.membership import might_contain as might_contain
     from sash.api.operating import operate as operate
     from sash.api.overloads import count as count
     from sash.api.overloads import session as session
@@ -141,6 +163,9 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
         hopping as hopping,
     )
     from sash.semantics.windows import (
+        lifetime as lifetime,
+    )
+    from sash.semantics.windows import (
         policy as policy,
     )
     from sash.semantics.windows import (
@@ -164,13 +189,14 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
 
 _MODULES = ("aggregators", "dashboard", "errors", "operators", "secret", "stores", "testing")
 _AGGREGATES = (
-    "argmax", "argmin", "bloom", "collect", "correlation", "covariance", "distinct", "first",
-    "frequent_items", "geomean", "last", "linear_regression", "longest_increasing_run", "max",
-    "mean", "min", "quantile", "range", "skewness", "skyline", "stddev", "sum", "top_k", "variance",
+    "argmax", "argmin", "avg", "bloom", "collect", "correlation", "count_distinct", "covariance",
+    "distinct", "ewm", "first", "frequent_items", "geomean", "histogram", "increase", "kurtosis", "last",
+    "linear_regression", "longest_increasing_run", "max", "mean", "min", "quantile", "range", "rate",
+    "skewness", "skyline", "stddev", "sum", "top_k", "variance",
 )  # fmt: skip
 _WINDOWS = (
-    "cumulate", "delta", "hopping", "policy", "punctuated", "slide_by_time", "slide_by_tuple",
-    "sliding", "threshold", "tumbling",
+    "cumulate", "delta", "hopping", "lifetime", "policy", "punctuated", "slide_by_time",
+    "slide_by_tuple", "sliding", "threshold", "tumbling",
 )  # fmt: skip
 _PATTERNS = ("KeyFarm", "PaneFarm", "WinFarm", "WinMapReduce", "WinSeq")
 _HOMES = {
@@ -179,6 +205,7 @@ _HOMES = {
     "Monoid": "sash.aggregation.monoid",
     "ScaleGate": "sash.operators.scalegate",
     "count": "sash.api.overloads",
+    "might_contain": "sash.aggregation.monoids.membership",
     "monoid": "sash.aggregation.define",
     "operate": "sash.api.operating",
     "progress": "sash.runtimes.spark.progress",
@@ -192,14 +219,38 @@ _HOMES = {
 
 __all__ = ["__version__", *_HOMES, *_MODULES]
 
+_ELSEWHERE = {
+    "approx_count_distinct": "distinct", "approx_percentile": "quantile", "array_agg": "collect",
+    "bloom_filter_agg": "bloom", "collect_list": "collect",
+    "collect_set": "collect or sash.first(column, n, distinct=True)", "corr": "correlation",
+    "countDistinct": "count_distinct or sash.distinct", "count_if": "count(where=…)",
+    "covar_pop": "covariance (of a sample)", "covar_samp": "covariance", "first_value": "first",
+    "histogram_numeric": "histogram", "hll_sketch_agg": "distinct", "last_value": "last",
+    "max_by": "argmax", "median": "quantile(column, 0.5)", "min_by": "argmin",
+    "percentile": "quantile", "percentile_approx": "quantile", "regr_slope": "linear_regression",
+    "session_window": "session", "std": "stddev", "stddev_pop": "stddev (of a sample)",
+    "stddev_samp": "stddev", "var_pop": "variance (of a sample)", "var_samp": "variance",
+    "window": "sliding or sash.tumbling",
+}  # fmt: skip
+"""What aggregates and windows are called in pyspark.sql.functions, and here."""
+
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"sash.{name}")
     if name not in _HOMES:
-        raise AttributeError(f"module 'sash' has no attribute {name!r}")
+        raise AttributeError(f"module 'sash' has no attribute {name!r}{_hint(name)}")
     value = globals()[name] = getattr(import_module(_HOMES[name]), name)
     return value
+
+
+def _hint(name: str) -> str:
+    from difflib import get_close_matches
+
+    known = {spark.replace("_", "").lower(): ours for spark, ours in _ELSEWHERE.items()}
+    close = [known.get(name.replace("_", "").lower()), *get_close_matches(name, __all__, n=1)]
+    found = next(filter(None, close), None)
+    return f". Did you mean sash.{found}?" if found else ""
 
 
 def __dir__() -> list[str]:

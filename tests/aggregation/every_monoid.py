@@ -18,17 +18,30 @@ from sash.errors import Unsupported
 
 OTHER_ARGUMENTS: dict[str, Any] = {"k": 3, "q": 0.3}
 VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "ewm": [{"alpha": 0.25}, {"half_life": 3}, {"half_life": 10, "by": "time"}],
+    "first": [{}, {"n": 3}, {"n": 2, "distinct": True}],
+    "histogram": [{"bins": 4}, {"edges": (-2, 0, 0.5, 100)}],
+    "last": [{}, {"n": 3}, {"n": 2, "distinct": True}],
     "quantile": [{"sketch": "kll"}, {"sketch": "tdigest"}],
     "skyline": [{"prefer": "min"}, {"prefer": ("max", "min")}],
 }
 KINDS: dict[int, list[tuple[Kind, ...]]] = {
     0: [()],
     1: [("int",), ("float",), ("bool",)],
-    2: [("int", "int"), ("float", "float"), ("bool", "bool"), ("int", "float"), ("float", "bool")],
+    2: [
+        ("int", "int"),
+        ("float", "float"),
+        ("bool", "bool"),
+        ("int", "float"),
+        ("float", "int"),
+        ("float", "bool"),
+    ],
 }
 
-SUMS_OF_FLOATS = {"sum", "mean", "geomean"}
-MOMENTS = {"variance", "stddev", "skewness", "covariance", "correlation", "linear_regression"}
+SUMS_OF_FLOATS = {"sum", "mean", "geomean", "increase"}
+ROUNDED = {"ewm", "rate"}
+"""Plain floats, like moments: within their domain a rounding stays a rounding."""
+MOMENTS = {"variance", "stddev", "skewness", "kurtosis", "covariance", "correlation", "linear_regression"}
 
 
 def build(name: str, **options: Any) -> Monoid:
@@ -38,17 +51,22 @@ def build(name: str, **options: Any) -> Monoid:
     for parameter in inspect.signature(factory).parameters.values():
         if parameter.kind is parameter.VAR_POSITIONAL:
             arguments += [f"c{len(arguments) + i}" for i in range(2 if name == "skyline" else 1)]
-        elif parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+        elif parameter.kind is parameter.POSITIONAL_OR_KEYWORD and parameter.default is parameter.empty:
             is_column = parameter.annotation == "str"
             arguments.append(f"c{len(arguments)}" if is_column else OTHER_ARGUMENTS[parameter.name])
     return factory(*arguments, **options)
 
 
-UNBOUND: dict[str, Monoid] = {
-    "-".join([name, *(str(value) for value in options.values())]): build(name, **options)
+CALLS: dict[str, tuple[str, dict[str, Any]]] = {
+    "-".join([name, *(str(value) for value in options.values())]): (name, options)
     for name in monoids.__all__
     for options in VARIANTS.get(name, [{}])
-} | {"count-all": monoids.count()}
+}
+"""Which monoid a label stands for, and what it is built with."""
+
+UNBOUND: dict[str, Monoid] = {label: build(name, **options) for label, (name, options) in CALLS.items()} | {
+    "count-all": monoids.count()
+}
 
 
 def _bindings() -> dict[str, tuple[Monoid, tuple[Kind, ...]]]:
@@ -72,7 +90,7 @@ def values(monoid: Monoid, kind: Kind) -> st.SearchStrategy[Any]:
     """
     if kind == "bool":
         return st.booleans()
-    if monoid.name in MOMENTS:
+    if monoid.name in MOMENTS | ROUNDED:
         # Quarters up to 1,000: differences are exact, so that a column is constant or clearly is not.
         quarters = st.integers(-4000, 4000)
         odd = st.sampled_from([math.nan, math.inf, -math.inf])
@@ -92,7 +110,7 @@ def values(monoid: Monoid, kind: Kind) -> st.SearchStrategy[Any]:
 
 def slack(monoid: Monoid) -> float:
     """How far apart results may be by rounding alone, in the domain of `values`."""
-    return 1e-6 if monoid.name in MOMENTS else 1e-12
+    return 1e-6 if monoid.name in MOMENTS | ROUNDED else 1e-12
 
 
 def rows(monoid: Monoid, kinds: tuple[Kind, ...]) -> st.SearchStrategy[tuple[Any, ...]]:

@@ -44,7 +44,7 @@ def no_map() -> tuple[int, int]:
 
 
 def map_of(x: int) -> tuple[int, int]:
-    return x % 7 + 1, x
+    return x % 7 + 1, x % PRIME
 
 
 def after(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:

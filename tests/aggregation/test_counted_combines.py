@@ -12,10 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sash.aggregation.algorithms import MemoryNodes
+from sash.aggregation.algorithms import (
+    AMTA,
+    Algorithm,
+    DABALite,
+    FiBA,
+    LogMTA,
+    MemoryNodes,
+    TwoStacks,
+    tracked,
+)
 from sash.aggregation.algorithms.aligned_blocks import Block
 from sash.aggregation.monoid import Monoid
-from sash.aggregators import AMTA, Aggregator, DABALite, FiBA, LogMTA, TwoStacks, tracked
 
 SUM = Monoid("sum", ("x",), int, lambda x: x, lambda a, b: a + b, lambda s: s)
 MAX = Monoid("max", ("x",), lambda: -(2**63), lambda x: x, max, lambda m: m)
@@ -59,7 +67,7 @@ class CountingNodes(MemoryNodes):
         super().delete_before(level, index)
 
 
-def slide(window: Aggregator, events: int) -> None:
+def slide(window: Algorithm, events: int) -> None:
     """Insert, evict, query: a full window stays at its size."""
     for value in range(events):
         window.insert(value)
@@ -67,7 +75,7 @@ def slide(window: Aggregator, events: int) -> None:
         window.query()
 
 
-def filled(algorithm: type[Aggregator], size: int) -> tuple[Aggregator, Count]:
+def filled(algorithm: type[Algorithm], size: int) -> tuple[Algorithm, Count]:
     monoid, count = counting(SUM)
     window = algorithm(monoid)
     window.insert_many(range(size))
@@ -80,7 +88,7 @@ SIZES = [1, 2, 3, 7, 16, 63, 64, 65, 100, 1_000, 4_096]
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(("algorithm", "most"), [(TwoStacks, 3.0), (DABALite, 4.0), (AMTA, 5.0)])
 def test_insert_evict_and_query_together_cost_a_few_combines_amortised(
-    algorithm: type[Aggregator], most: float, size: int
+    algorithm: type[Algorithm], most: float, size: int
 ) -> None:
     window, count = filled(algorithm, size)
     events = max(4 * size, 200)
@@ -88,7 +96,7 @@ def test_insert_evict_and_query_together_cost_a_few_combines_amortised(
 
 
 @pytest.mark.parametrize("algorithm", [AMTA, DABALite])
-def test_the_cost_of_an_event_does_not_grow_with_the_window(algorithm: type[Aggregator]) -> None:
+def test_the_cost_of_an_event_does_not_grow_with_the_window(algorithm: type[Algorithm]) -> None:
     def cost(size: int) -> float:
         window, count = filled(algorithm, size)
         # Half a window: a whole cycle of DABA, and of AMTA a stretch with its one expensive eviction.
@@ -98,7 +106,7 @@ def test_the_cost_of_an_event_does_not_grow_with_the_window(algorithm: type[Aggr
     assert cost(2**20) <= 1.3 * cost(2**4)
 
 
-def random_schedule(window: Aggregator, seed: int, steps: int) -> Iterator[tuple[str, Callable[[], Any]]]:
+def random_schedule(window: Algorithm, seed: int, steps: int) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Phases of growth, decline and balance, of random lengths."""
     chance = random.Random(seed)
     while steps > 0:

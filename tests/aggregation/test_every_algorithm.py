@@ -1,13 +1,16 @@
-"""One matrix for every algorithm: algorithms × schedules × monoids, against `Recalculate`.
+"""One matrix for every algorithm: algorithms × forms × schedules × monoids, against recalculation.
 
-`collect` is not commutative and reveals every re-ordering; `bloom` and `collect` have objects as elements.
-Inputs have nulls in them: they hold their place in the window and add nothing.
+The forms are what `sash.aggregators` exports, which runs machine code where elements are numbers, and the
+interpreted algorithm. The oracle is the interpreted `Recalculate`. `collect` and `AFFINE` are not
+commutative and reveal every re-ordering; `bloom` and `collect` have objects as elements. Inputs have nulls
+in them: they hold their place in the window and add nothing.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,35 +20,34 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from sash import aggregators
-from sash.aggregation import monoids
+from sash.aggregation import algorithms, monoids
+from sash.aggregation.algorithms import Algorithm
 from sash.aggregation.algorithms.finger_tree_nodes import Node, Place
 from sash.aggregation.monoid import Monoid
-from sash.aggregators import (
-    AMTA,
-    Aggregator,
-    DABALite,
-    FiBA,
-    LogMTA,
-    Recalculate,
-    SubtractOnEvict,
-    TwoStacks,
-    tracked,
-)
+from sash.aggregators import Aggregator, tracked
 
-FIFO: list[type[Aggregator]] = [SubtractOnEvict, TwoStacks, DABALite, LogMTA, AMTA]
-ANY_ORDER: list[type[Aggregator]] = [FiBA]
+from .kernel_monoids import AFFINE, MACHINE_CODE, TOTAL
 
+FIFO = ["SubtractOnEvict", "TwoStacks", "DABALite", "LogMTA", "AMTA"]
+ANY_ORDER = ["FiBA", "Recalculate"]
+FORMS: dict[str, Any] = {"exported": aggregators, "interpreted": algorithms}
+
+Window = Aggregator | Algorithm
+Oracle = algorithms.Recalculate
+
+OBJECTS = {"collect", "bloom"}
 MONOIDS: dict[str, Monoid] = {
     "sum": monoids.sum("x").bind(("int",)),
     "max": monoids.max("x"),
     "mean": monoids.mean("x"),
     "stddev": monoids.stddev("x"),
     "argmax": monoids.argmax("x", "y"),
+    "affine": AFFINE,
     "collect": monoids.collect("x"),
     "bloom": monoids.bloom("x"),
 }
 
-Operation = Callable[[Aggregator], None]
+Operation = Callable[[Window], None]
 
 
 # Schedules. Each is a list of operations that any aggregator can be put through.
@@ -73,7 +75,7 @@ class Script:
     def insert_many(self, count: int, *, late: int = 0) -> None:
         rows, times = zip(*(self.row(late=late) for _ in range(count)), strict=True)
 
-        def operation(window: Aggregator) -> None:
+        def operation(window: Window) -> None:
             columns = zip(*(_inputs(window, row) for row in rows), strict=True)
             window.insert_many(*columns, times=times)
 
@@ -96,7 +98,7 @@ class Script:
             self.evict()
 
 
-def _inputs(window: Aggregator, row: tuple[Any, Any]) -> tuple[Any, ...]:
+def _inputs(window: Window, row: tuple[Any, Any]) -> tuple[Any, ...]:
     return row[: len(window.monoid.columns)]
 
 
@@ -203,24 +205,26 @@ IN_ORDER_SCHEDULES = [fixed, growing, shrinking, sawtooth, thirds, random_walk, 
 
 
 def _combinations() -> Iterator[Any]:
-    for algorithm in FIFO + ANY_ORDER:
+    for algorithm, form in product(FIFO + ANY_ORDER, FORMS):
         for schedule in IN_ORDER_SCHEDULES + ([out_of_order] if algorithm in ANY_ORDER else []):
             for name, monoid in MONOIDS.items():
-                if algorithm is not SubtractOnEvict or monoid.invertible:
-                    label = f"{algorithm.__name__}-{schedule.__name__}-{name}"
-                    yield pytest.param(algorithm, schedule, monoid, id=label)
+                if algorithm != "SubtractOnEvict" or monoid.invertible:
+                    label = f"{algorithm}-{form}-{schedule.__name__}-{name}"
+                    yield pytest.param(algorithm, form, schedule, name, id=label)
 
 
-@pytest.mark.parametrize(("algorithm", "schedule", "monoid"), list(_combinations()))
+@pytest.mark.parametrize(("algorithm", "form", "schedule", "name"), list(_combinations()))
 def test_oracle_every_algorithm_equals_recalculation_after_every_operation(
-    algorithm: type[Aggregator], schedule: Callable[[], list[Operation]], monoid: Monoid
+    algorithm: str, form: str, schedule: Callable[[], list[Operation]], name: str
 ) -> None:
-    window, oracle = algorithm(monoid), Recalculate(monoid)
+    window, oracle = getattr(FORMS[form], algorithm)(MONOIDS[name]), Oracle(MONOIDS[name])
     for operation in schedule():
         operation(window)
         operation(oracle)
         assert len(window) == len(oracle)
         assert _close(window.query(), oracle.query())
+    if form == "exported":
+        assert window.mode == ("compiled" if MACHINE_CODE and name not in OBJECTS else "interpreted")
 
 
 def _close(found: Any, expected: Any) -> bool:
@@ -232,25 +236,31 @@ def _is_float(value: Any) -> bool:
 
 
 def test_every_exported_algorithm_is_in_the_matrix() -> None:
-    exported = {getattr(aggregators, name) for name in aggregators.__all__} - {tracked, Aggregator}
-    assert exported == {*FIFO, *ANY_ORDER, Recalculate}
-    tested = {case.values[0] for case in _combinations()}
-    assert tested == exported - {Recalculate}
+    exported = set(aggregators.__all__) - {"tracked", "Aggregator"}
+    assert exported == {*FIFO, *ANY_ORDER}
+    assert {case.values[:2] for case in _combinations()} == set(product(exported, FORMS))
 
 
-# Random programs: all algorithms side by side, under the monoid that shows every mistake.
+# Random programs: all algorithms side by side, under monoids that show every mistake.
 
 TEXT = Monoid("text", ("x",), str, str, lambda a, b: a + b, lambda s: s)
 
 
 class AllAlgorithmsAgree(RuleBasedStateMachine):
+    """Interpreted, over text."""
+
     def __init__(self) -> None:
         super().__init__()
-        self.oracle = Recalculate(TEXT)
-        fibas = [FiBA(TEXT, arity=2), FiBA(TEXT)]
-        self.windows: list[Aggregator] = [TwoStacks(TEXT), DABALite(TEXT), LogMTA(TEXT), AMTA(TEXT), *fibas]
+        self.oracle, self.windows = self.made()
         self.clock = 0
-        self.names = (f"{i}." for i in range(1_000_000))
+        self.names = self.values()
+
+    def made(self) -> tuple[Oracle, list[Any]]:
+        windows = [getattr(algorithms, name)(TEXT) for name in (*FIFO[1:], "FiBA")]
+        return Oracle(TEXT), [*windows, algorithms.FiBA(TEXT, arity=2)]
+
+    def values(self) -> Iterator[Any]:
+        return (f"{i}." for i in range(1_000_000))
 
     def everyone(self, operation: Operation) -> None:
         for window in (self.oracle, *self.windows):
@@ -294,10 +304,22 @@ class AllAlgorithmsAgree(RuleBasedStateMachine):
             assert window.query() == self.oracle.query(), type(window).__name__
 
 
+class AllCompiledAlgorithmsAgree(AllAlgorithmsAgree):
+    """As they are exported, over maps of numbers, whose order cannot be changed either."""
+
+    def made(self) -> tuple[Oracle, list[Any]]:
+        return Oracle(AFFINE), [getattr(aggregators, name)(AFFINE) for name in (*FIFO[1:], *ANY_ORDER)]
+
+    def values(self) -> Iterator[Any]:
+        return iter(range(1_000_000))
+
+
 THOROUGH = settings(max_examples=150, stateful_step_count=40, deadline=None)
 
 AllAlgorithmsAgree.TestCase.settings = THOROUGH
 test_differential_all_algorithms_agree_on_random_programs = AllAlgorithmsAgree.TestCase
+AllCompiledAlgorithmsAgree.TestCase.settings = THOROUGH
+test_differential_all_compiled_algorithms_agree_on_random_programs = AllCompiledAlgorithmsAgree.TestCase
 
 
 class FingerTreeKeepsItsShape(RuleBasedStateMachine):
@@ -305,8 +327,14 @@ class FingerTreeKeepsItsShape(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.oracle, self.tree = Recalculate(TEXT), FiBA(TEXT, arity=2)
-        self.names = (f"{i}." for i in range(1_000_000))
+        self.oracle, self.tree = self.made()
+        self.names = self.values()
+
+    def made(self) -> tuple[Oracle, Any]:
+        return Oracle(TEXT), algorithms.FiBA(TEXT, arity=2)
+
+    def values(self) -> Iterator[Any]:
+        return (f"{i}." for i in range(1_000_000))
 
     @rule(time=st.integers(0, 60))
     def insert(self, time: int) -> None:
@@ -334,16 +362,32 @@ class FingerTreeKeepsItsShape(RuleBasedStateMachine):
     def agrees_and_is_balanced(self) -> None:
         assert len(self.tree) == len(self.oracle)
         assert self.tree.query() == self.oracle.query()
+        self.check()
+
+    def check(self) -> None:
         check_shape(self.tree)
 
 
-FingerTreeKeepsItsShape.TestCase.settings = settings(
-    max_examples=150, stateful_step_count=40, deadline=None
-)
+class CompiledFingerTreeAgrees(FingerTreeKeepsItsShape):
+    """The exported one, with nulls anywhere in time."""
+
+    def made(self) -> tuple[Oracle, Any]:
+        return Oracle(AFFINE), aggregators.FiBA(AFFINE)
+
+    def values(self) -> Iterator[Any]:
+        return (None if i % 5 == 3 else i for i in range(1_000_000))
+
+    def check(self) -> None:
+        pass
+
+
+FingerTreeKeepsItsShape.TestCase.settings = THOROUGH
 test_oracle_finger_tree_takes_any_order_and_stays_balanced = FingerTreeKeepsItsShape.TestCase
+CompiledFingerTreeAgrees.TestCase.settings = THOROUGH
+test_oracle_compiled_finger_tree_takes_any_order = CompiledFingerTreeAgrees.TestCase
 
 
-def check_shape(tree: FiBA) -> None:
+def check_shape(tree: algorithms.FiBA) -> None:
     depths: set[int] = set()
     arity = tree._capacity // 2
 
@@ -386,14 +430,14 @@ POLICIES: dict[str, Callable[[int], Callable[[Any, Any], bool]]] = {
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("algorithm", [LogMTA, AMTA])
+@pytest.mark.parametrize("algorithm", ["LogMTA", "AMTA", "Recalculate"])
 @settings(deadline=None, max_examples=50)
 @given(values=st.lists(st.integers(0, 9), max_size=80), limit=st.integers(0, 60), batch=st.integers(1, 30))
 def test_oracle_policy_descent_evicts_what_a_scan_from_the_head_evicts(
-    algorithm: type[LogMTA] | type[AMTA], policy: str, values: list[int], limit: int, batch: int
+    algorithm: str, policy: str, values: list[int], limit: int, batch: int
 ) -> None:
     monoid = tracked(**SUM_COUNT_LAST)
-    tree, oracle = algorithm(monoid), Recalculate(monoid)
+    tree, oracle = getattr(aggregators, algorithm)(monoid), Oracle(monoid)
     for begin in range(0, len(values), batch):
         for window in (tree, oracle):
             window.insert_many(values[begin : begin + batch])
@@ -402,13 +446,40 @@ def test_oracle_policy_descent_evicts_what_a_scan_from_the_head_evicts(
         assert tree.query() == oracle.query()
 
 
+@pytest.mark.parametrize("algorithm", ["LogMTA", "AMTA", "Recalculate"])
+@settings(deadline=None, max_examples=100)
+@given(
+    values=st.lists(st.none() | st.integers(0, 9), max_size=120),
+    limit=st.integers(0, 60),
+    batches=st.lists(st.integers(1, 40), min_size=1, max_size=5),
+)
+def test_oracle_compiled_policy_descent_evicts_what_a_scan_from_the_head_evicts(
+    algorithm: str, values: list[int | None], limit: int, batches: list[int]
+) -> None:
+    tree, oracle = getattr(aggregators, algorithm)(TOTAL, kinds=("int",)), Oracle(TOTAL)
+    left = list(values)
+    for size in batches * 5:
+        some, left = left[:size], left[size:]
+        for window in (tree, oracle):
+            window.insert_many(some)
+        evicted = [window.evict_by_policy(_at_most(limit)) for window in (tree, oracle)]
+        assert evicted[0] == evicted[1]
+        assert (len(tree), tree.query()) == (len(oracle), oracle.query())
+
+
+def _at_most(limit: int) -> Callable[[Any, Any], bool]:
+    """Keep a sum of at most so much; leading nulls have no sum and leave."""
+    return lambda total, old: old is None or total - old >= limit
+
+
 # Batches.
 
 
-@pytest.mark.parametrize("algorithm", [*FIFO, *ANY_ORDER, Recalculate])
-def test_differential_a_batch_is_its_elements_one_by_one(algorithm: type[Aggregator]) -> None:
-    monoid = MONOIDS["sum"]
-    single, batch = algorithm(monoid), algorithm(monoid)
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("algorithm", [*FIFO, *ANY_ORDER])
+def test_differential_a_batch_is_its_elements_one_by_one(algorithm: str, form: str) -> None:
+    made = getattr(FORMS[form], algorithm)
+    single, batch = made(MONOIDS["sum"]), made(MONOIDS["sum"])
     values = np.arange(1_000, dtype=np.int64)
     batch.insert_many(values, times=values // 3)
     for value in values.tolist():
@@ -422,10 +493,10 @@ def test_differential_a_batch_is_its_elements_one_by_one(algorithm: type[Aggrega
 @settings(deadline=None, max_examples=80)
 @given(
     sizes=st.lists(st.tuples(st.integers(0, 600), st.integers(0, 5), st.floats(0, 1)), max_size=8),
-    algorithm=st.sampled_from([LogMTA, AMTA]),
+    algorithm=st.sampled_from([algorithms.LogMTA, algorithms.AMTA]),
 )
 def test_differential_vectorised_batches_equal_plain_ones(
-    sizes: list[tuple[int, int, float]], algorithm: type[LogMTA] | type[AMTA]
+    sizes: list[tuple[int, int, float]], algorithm: type[algorithms.LogMTA] | type[algorithms.AMTA]
 ) -> None:
     total = Monoid("sum", ("x",), int, lambda x: x, lambda a, b: a + b, lambda s: s)
     vectorised, plain = algorithm(total, pairwise=np.add), algorithm(total)
@@ -440,3 +511,48 @@ def test_differential_vectorised_batches_equal_plain_ones(
         value += size
         assert vectorised.query() == plain.query()
         assert type(vectorised.query()) in (int, type(None))
+
+
+@pytest.mark.parametrize("name", MONOIDS)
+@pytest.mark.parametrize("algorithm", [*FIFO, *ANY_ORDER])
+@settings(deadline=None, max_examples=15)
+@given(
+    rows=st.lists(st.tuples(st.none() | st.integers(-50, 50), st.integers(0, 5)), min_size=1, max_size=60),
+    size=st.integers(1, 70),
+)
+def test_oracle_sliding_over_columns_is_insert_evict_and_query(
+    algorithm: str, name: str, rows: list[tuple[Any, Any]], size: int
+) -> None:
+    monoid = MONOIDS[name]
+    if algorithm == "SubtractOnEvict" and not monoid.invertible:
+        return
+    columns = list(zip(*rows, strict=True))[: len(monoid.columns)]
+    oracle, expected = Oracle(monoid), []
+    for row in zip(*columns, strict=True):
+        oracle.insert(*row)
+        if len(oracle) > size:
+            oracle.evict()
+        expected.append(oracle.query())
+    found = getattr(aggregators, algorithm).slide(monoid, *columns, window=size)
+    assert all(map(_close, found.tolist(), expected))
+
+
+@pytest.mark.parametrize("algorithm", ANY_ORDER)
+@settings(deadline=None, max_examples=40)
+@given(
+    events=st.lists(st.tuples(st.none() | st.integers(0, 99), st.integers(-9, 30)), min_size=1),
+    size=st.integers(1, 90),
+    typed=st.sampled_from([int, float, str]),
+)
+def test_oracle_sliding_by_time_keeps_the_latest_events(
+    algorithm: str, events: list[tuple[int | None, int]], size: int, typed: type
+) -> None:
+    oracle, expected = Oracle(AFFINE), []
+    values, times = [value for value, _ in events], [typed(time) for _, time in events]
+    for value, time in zip(values, times, strict=True):
+        oracle.insert(value, time=time)
+        if len(oracle) > size:
+            oracle.evict()
+        expected.append(oracle.query())
+    found = getattr(aggregators, algorithm).slide(AFFINE, values, window=size, times=times)
+    assert found.tolist() == expected

@@ -201,6 +201,12 @@ def test_functions_without_source_are_compiled_in_memory() -> None:
     assert fast.mode == ("in memory" if MACHINE_CODE else "interpreted")
 
 
+def test_a_function_of_python_itself_is_compiled_as_it_is() -> None:
+    biggest = compiled(Monoid("biggest", ("x",), lambda: -(2**63), lambda x: x, max, lambda m: m))
+    assert biggest.fold((np.array([3, 9, 2]),), 0, 3) == 9
+    assert biggest.mode == ("in memory" if MACHINE_CODE else "interpreted")
+
+
 def test_a_cache_that_cannot_be_written_costs_only_the_cache(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:

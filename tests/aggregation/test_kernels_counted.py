@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sash.aggregation.kernels import machine
+from sash.aggregation.kernels import amta, fiba_tree, machine
 from sash.aggregation.kernels.compiled import TEMPLATES
 from sash.aggregation.kernels.shape import shape_of
 from sash.aggregation.kernels.specialise import Speaker
@@ -119,15 +119,32 @@ def test_range_fold_costs_about_three_combines_an_event() -> None:
 @pytest.mark.parametrize("n", [1 << 12, 3000])
 def test_bulk_eviction_costs_logarithmically_many_combines_for_every_size(n: int) -> None:
     counter = Counter()
-    nodes, tails, folds = np.empty(1 << 13, np.int64), np.empty(64, np.int64), np.empty(128, np.int64)
-    levels = np.empty(128, np.int64)
-    counter.kernel("amta_fill")((np.arange(n),), (nodes,), (tails,))
-    evict = counter.kernel("amta_bulk_evict")
+    ring, edge = (np.empty(1 << 14, np.int64),), (np.zeros(amta.EDGE_SIZE, np.int64),)
+    full = np.zeros(amta.HEADER_SIZE, np.int64)
+    counter.kernel("amta_insert")((np.arange(n),), ring, edge, full)
+    evict = counter.kernel("amta_evict")
     for k in range(1, n):
-        counter.combines, spans = 0, np.array([0, 0, n, 0])
-        evict((nodes,), (tails,), (folds,), levels, spans, k)
+        counter.combines, header = 0, full.copy()
+        evict(ring, edge, header, k)
         assert counter.combines <= 2 * math.log2(n)
         counter.combines = 0
         # Again, from a stack of blocks instead of from the right edge.
-        evict((nodes,), (tails,), (folds,), levels, spans, (n - k) // 2)
+        evict(ring, edge, header, (n - k) // 2)
         assert counter.combines <= 2 * math.log2(n)
+
+
+@pytest.mark.parametrize("k", [1, 30, 31, 32, 1000, 2999])
+def test_a_finger_tree_evicts_any_number_with_logarithmically_many_combines(k: int) -> None:
+    counter, n = Counter(), 3000
+    leaves, nodes = 1 << 14, 1 << 13
+    edges, times = np.zeros(fiba_tree.EDGES_SIZE, np.int64), np.zeros(leaves, np.int64)
+    children, firsts = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
+    columns = [(np.zeros(size, np.int64),) for size in (leaves, nodes, 24, 24, 32, 2)]
+    tree = (edges, times, columns[0], children, firsts, *columns[1:])
+    counter.kernel("fiba_clear")(edges, times, columns[-1])
+    counter.kernel("fiba_insert")((np.arange(n),), np.arange(n), *tree)
+    counter.combines = 0
+    assert counter.kernel("fiba_evict")(k, 2**63 - 1, *tree) == k
+    # Both edges are folded again: a leaf, and at each level of inner nodes the children of one of them.
+    assert counter.combines <= 2 * 31 + 2 * 15 * 3
+    assert counter.kernel("fiba_query")(edges, columns[-2], columns[-1]) == sum(range(k, n))

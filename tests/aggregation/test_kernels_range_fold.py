@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sash.aggregation.algorithms import Recalculate
 from sash.aggregation.kernels.compiled import compiled
 from sash.aggregation.kernels.csr import rows_by_key
 from sash.aggregation.kernels.lookback import lookback
 from sash.aggregation.kernels.range_fold import present, range_fold
-from sash.aggregators import Recalculate
 from sash.errors import ArgumentError, OutOfOrder
 
 from .kernel_monoids import AFFINE, TOTAL, elements, lifted, recomputed

@@ -20,7 +20,7 @@ from sash.semantics.monoid import fold
 from sash.testing import laws
 from sash.testing.sameness import same, scale_of
 
-from .every_monoid import BOUND, UNBOUND, build, rows, slack
+from .every_monoid import BOUND, CALLS, UNBOUND, build, rows, slack
 
 steady = settings(max_examples=12, deadline=None, derandomize=True)
 
@@ -119,8 +119,16 @@ def test_events_with_a_null_in_any_input_column_are_skipped(label):
 
 def test_only_counts_and_lists_have_a_value_when_nothing_is_there():
     with_value = {label: m.nothing for label, m in UNBOUND.items() if m.nothing is not None}
-    empty_lists = ["collect", "frequent_items", "skyline-min", "skyline-('max', 'min')", "top_k"]
-    assert with_value == {"count": 0, "count-all": 0, "distinct": 0, **{label: [] for label in empty_lists}}
+    empty_lists = [
+        "collect", "first-2-True", "first-3", "frequent_items", "histogram-4", "last-2-True", "last-3",
+        "skyline-min", "skyline-('max', 'min')", "top_k",
+    ]  # fmt: skip
+    zeros = ["count", "count-all", "count_distinct", "distinct"]
+    assert with_value == {
+        **dict.fromkeys(zeros, 0),
+        **{label: [] for label in empty_lists},
+        "histogram-(-2, 0, 0.5, 100)": (0, 0, 0),
+    }
 
 
 @pytest.mark.parametrize("label", BOUND)
@@ -182,7 +190,8 @@ def test_every_monoid_can_be_a_dictionary_key(label):
 def test_the_same_columnar_aggregate_is_an_equal_monoid_so_that_it_is_compiled_once(label):
     monoid, kinds = BOUND[label]
     if monoid.columnar and monoid.name != "count":
-        again = build(monoid.name).bind(kinds)
+        name, options = CALLS[label.rsplit("(", 1)[0]]
+        again = build(name, **options).bind(kinds)
         assert again == monoid
         assert hash(again) == hash(monoid)
 
@@ -200,11 +209,13 @@ def test_the_algebra_that_is_declared():
     declared = {
         label: (m.commutative, m.invertible, m.idempotent) for label, (m, _) in BOUND.items() if m.columnar
     }
-    order_aware = {"argmin", "argmax", "first", "last", "longest_increasing_run"}
+    order_aware = {"argmin", "argmax", "first", "last", "longest_increasing_run", "increase", "rate"}
     for label, (commutative, invertible, idempotent) in declared.items():
         name = BOUND[label][0].name
-        assert commutative is (name not in order_aware), label
-        assert invertible is (name == "count" or label in ("sum(int)", "mean(int)")), label
+        by_events = name == "ewm" and len(BOUND[label][0].columns) == 1
+        assert commutative is not (name in order_aware or by_events), label
+        sums = ("sum(int)", "mean(int)", "avg(int)")
+        assert invertible is (name in {"count", "histogram"} or label in sums), label
         assert idempotent is (name in {"min", "max", "range", "argmin", "argmax", "first", "last"}), label
 
 

@@ -15,7 +15,7 @@ from sash.aggregation.monoid import Monoid
 from sash.errors import NotInvertible
 
 WINDOW = 1000
-FIFO = [algorithm for algorithm in get_args(Algorithm) if algorithm != "subtract_on_evict"]
+FIFO = [name for name in get_args(Algorithm) if name not in ("subtract_on_evict", "recalculate")]
 
 
 def worst_error(algorithm: Algorithm, slides: int) -> float:

@@ -1,7 +1,7 @@
 """Worked examples of the Monoid Tree Aggregator paper.
 
-Villalba, Berral, Carrera: 'Constant-time sliding window framework with reduced memory footprint and
-efficient bulk evictions' (IEEE TPDS 2019). The policies and the sequence of ten are the paper's, the times
+Villalba, Berral, Carrera: 'Constant-Time Sliding Window Framework with Reduced Memory Footprint and
+Efficient Bulk Evictions' (IEEE TPDS 2019). The policies and the sequence of ten are the paper's, the times
 of the bulk eviction are ours, with its window of 4. What the trees hold is written out for the implicit
 forest of aligned blocks, which stands here for the paper's linked pairs.
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sash.aggregation import monoids
+from sash.aggregation import algorithms, monoids
 from sash.aggregation.algorithms import MemoryNodes
 from sash.aggregation.algorithms.aligned_blocks import Block, blocks
 from sash.aggregation.monoid import Monoid
@@ -91,7 +91,7 @@ def test_log_mta_evicts_in_bulk_by_time_with_a_window_of_four() -> None:
     What is left, [5, 7), is covered by two leaves, and they are all that the query combines.
     """
     nodes = LookedAt()
-    window = LogMTA(MAX, nodes=nodes)
+    window = algorithms.LogMTA(MAX, nodes=nodes)
     evicted, values = [], []
     for time, value in ((1, 5), (2, 1), (3, 4), (4, 2), (5, 3), (6, 1), (9, 2)):
         window.insert(value, time=time)
@@ -118,7 +118,7 @@ def test_amta_example_makes_the_pairs_of_the_paper() -> None:
               └────────── tail of level 3 ──────┘  └ tail of level 1
     """
     nodes = MemoryNodes()
-    window = AMTA(SUM, nodes=nodes)
+    window = algorithms.AMTA(SUM, nodes=nodes)
     for value in EXAMPLE:
         window.insert(value)
     assert nodes.get_many([(0, i) for i in range(10)]) == EXAMPLE
@@ -134,7 +134,7 @@ def test_amta_example_unfolds_its_left_edge_on_the_stack() -> None:
 
     evicted 1:   [1,2)  [2,4)  [4,8)  [8,10)     each with its sum up to the end
     """
-    window = AMTA(SUM)
+    window = algorithms.AMTA(SUM)
     window.insert_many(EXAMPLE)
     window.evict()
     assert window._stack == [(8, 4), (4, 8), (2, 11), (1, 14)]

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.amta_paper import bulk_eviction, latency, slide_policies, templates
+from benchmarks.amta_paper import bulk_eviction, latency, slide_policies
 from benchmarks.amta_paper.dimensions import wide_sum
-from benchmarks.amta_paper.measuring import counting, own_kernel, plain_sum, readings
+from benchmarks.amta_paper.measuring import counting, plain_sum, readings
 from benchmarks.amta_paper.slide_policies import POLICIES, climb
 from sash.aggregators import AMTA, Recalculate
 from sash.semantics.windows import policy
@@ -34,7 +34,7 @@ def test_oracle_the_kernels_that_are_timed_give_plain_sums(name: str, window: in
 def test_oracle_the_timed_recalculation_folds_full_windows_only(window: int) -> None:
     values, fast = readings(200), plain_sum()
     out = fast.empty(len(values) - window + 1)
-    own_kernel(templates.recalculate, fast)(fast.columns((values,)), window, out)
+    fast.kernel("recalculate")(fast.columns((values,)), window, out)
     assert out[0].tolist() == [values[r : r + window].sum() for r in range(len(out[0]))]
 
 

@@ -141,7 +141,7 @@ def test_something_else_that_answers_is_not_taken_for_redis() -> None:
         ("pandas>=2.2,<3", "2.1.9", "wrong"),
         ("pandas>=2.2,<3", None, "missing"),
         ("protobuf>=6.33.5", "6.33.5", "ok"),
-        ("pyspark<4.4,>=4.3", "4.3.0.dev1", "ok"),
+        ("pyspark<4.4,>=4.1", "4.3.0.dev1", "ok"),
         ("anything", "0", "ok"),
     ],
 )
@@ -172,11 +172,21 @@ def test_oracle_bounds_compare_versions_number_by_number(one: list[int], other: 
 
 
 def test_everything_that_the_distribution_asks_for_is_looked_at() -> None:
-    needed = {
-        Requirement.parse(text).name for text in metadata.requires("sash") or () if "extra" not in text
-    }
-    assert needed <= {each.name for each in report.checkup()}
-    assert {"pyspark", "pandas", "numba", "lmdb"} <= needed
+    asked = [Requirement.parse(text) for text in metadata.requires("sash") or ()]
+    needed = {each.name for each in asked if each.extra in (None, "spark")}
+    assert needed <= {each.name for each in report.checkup() if each.needed}
+    assert {"pyspark", "protobuf", "pandas", "numba", "lmdb"} <= needed
+
+
+def test_a_pyspark_that_is_on_the_path_and_not_installed_has_its_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "clusterspark").mkdir()
+    (tmp_path / "clusterspark" / "__init__.py").touch()
+    (tmp_path / "clusterspark" / "version.py").write_text('__version__: str = "4.2.1"\n')
+    monkeypatch.syspath_prepend(tmp_path)
+    assert software._version("clusterspark") == "4.2.1"
+    assert software._version("nothing_of_that_name") is None
 
 
 def test_an_optional_thing_that_is_missing_is_told_and_does_not_harm() -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from sash.aggregation import monoids
@@ -80,6 +81,16 @@ class Stanza:
     @property
     def arrivals(self) -> list[Arrival]:
         return [arrival for step in self.steps if step.batch for arrival in step.batch.arrivals]
+
+
+def with_a_few_quick(stanzas: Iterable[Stanza]) -> list[Any]:
+    """Parameters of a test on Spark: one stanza of each of a few files is for other versions of it too."""
+    waiting, chosen = {"time", "count", "session", "delta", "lateness"}, []
+    for stanza in stanzas:
+        file = stanza.title.partition(":")[0]
+        chosen.append(pytest.param(stanza, marks=pytest.mark.quick if file in waiting else ()))
+        waiting.discard(file)
+    return chosen
 
 
 def every_stanza() -> Iterator[Stanza]:

@@ -1,5 +1,5 @@
 """The transcripts, run in micro-batches: all of them in process, through packer, processor, state and
-unpacker; one of each file as a streaming query on Spark."""
+unpacker; one of each file as a streaming query on Spark, and in a long test every one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sash.operators.engine import WindowOperator
 from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark.streaming import StreamingSource
 from tests.conformance import stanza as stanza_module
-from tests.conformance.stanza import Stanza
+from tests.conformance.stanza import Stanza, with_a_few_quick
 from tests.conformance.streamed import (
     batches_of,
     bound_query,
@@ -54,14 +54,27 @@ def one_partition(spark: SparkSession) -> Iterator[SparkSession]:
     spark.conf.set("spark.sql.shuffle.partitions", before)
 
 
+def check_on_spark(spark: SparkSession, stanza: Stanza) -> None:
+    source = StreamingSource(stream_batches(spark, batches_of(stanza)))
+    ran = Ran(WindowQuery(source, bound_query(stanza)).dataframe())
+    assert told_of(stanza, ran.rows) == expected_told(stanza)
+
+
 @pytest.mark.spark
-@pytest.mark.parametrize("stanza", first_of_each_file(), ids=str)
+@pytest.mark.parametrize("stanza", with_a_few_quick(first_of_each_file()), ids=str)
 def test_a_streaming_query_gives_what_the_transcript_says(
     one_partition: SparkSession, stanza: Stanza
 ) -> None:
-    source = StreamingSource(stream_batches(one_partition, batches_of(stanza)))
-    ran = Ran(WindowQuery(source, bound_query(stanza)).dataframe())
-    assert told_of(stanza, ran.rows) == expected_told(stanza)
+    check_on_spark(one_partition, stanza)
+
+
+@pytest.mark.soak
+@pytest.mark.spark
+@pytest.mark.parametrize("stanza", streamed_stanzas(), ids=str)
+def test_a_streaming_query_gives_what_every_transcript_says(
+    one_partition: SparkSession, stanza: Stanza
+) -> None:
+    check_on_spark(one_partition, stanza)
 
 
 @pytest.mark.spark

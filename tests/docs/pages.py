@@ -23,6 +23,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
+BROKER = "localhost:9092"
 _BLOCK = re.compile(
     r"^(?:<!-- not run: (?P<reason>[^\n]*?) -->\n\s*)?```python\n(?P<source>.*?)^```$"
     r"(?:\s*^```text\n(?P<shown>.*?)^```$)?",
@@ -46,10 +47,12 @@ class Block:
 @dataclass(frozen=True)
 class Page:
     path: Path
+    broker: str = BROKER
+    """The address of a real one, in the place of the page's."""
 
     @property
     def blocks(self) -> list[Block]:
-        text = self.path.read_text(encoding="utf-8")
+        text = self.path.read_text(encoding="utf-8").replace(BROKER, self.broker)
         return [
             Block(
                 source=found["source"],
@@ -63,6 +66,16 @@ class Page:
     @property
     def needs_spark(self) -> bool:
         return any("spark" in block.source for block in self.blocks if block.not_run is None)
+
+    @property
+    def needs_kafka(self) -> bool:
+        return any(self.broker in block.source for block in self.blocks if block.not_run is None)
+
+    @property
+    def topics(self) -> list[str]:
+        """Of Kafka, that the page writes to or reads."""
+        source = "".join(block.source for block in self.blocks)
+        return sorted(set(re.findall(r'"(?:topic|subscribe)", "([^"]+)"', source)))
 
     def run(self) -> Iterator[tuple[Block, str]]:
         """Each block that was run, with what it printed."""

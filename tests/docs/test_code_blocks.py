@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,11 @@ PAGES = [
     )
 ]
 PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+def page_marks(page: Page) -> list[pytest.MarkDecorator]:
+    spark = [pytest.mark.spark] if page.needs_spark else []
+    return [*spark, pytest.mark.kafka] if page.needs_kafka else spark
 
 
 @pytest.fixture
@@ -46,11 +52,17 @@ def folder(
 
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(page, marks=pytest.mark.spark if page.needs_spark else ()) for page in PAGES],
+    [pytest.param(page, marks=page_marks(page)) for page in PAGES],
     ids=lambda page: page.path.relative_to(ROOT).as_posix(),
 )
 @pytest.mark.usefixtures("folder")
-def test_the_python_of_a_page_runs_and_prints_what_the_page_shows(page: Page) -> None:
+def test_the_python_of_a_page_runs_and_prints_what_the_page_shows(
+    page: Page, request: pytest.FixtureRequest
+) -> None:
+    if page.needs_kafka:
+        broker = request.getfixturevalue("broker")
+        broker.create(request.getfixturevalue("spark"), *page.topics)
+        page = replace(page, broker=broker.address)
     different = []
     for block, printed in page.run():
         found = difference(block, printed)
@@ -59,9 +71,9 @@ def test_the_python_of_a_page_runs_and_prints_what_the_page_shows(page: Page) ->
     assert not different, "\n".join(different)
 
 
-def test_only_a_missing_kafka_broker_keeps_a_block_from_being_run() -> None:
+def test_only_another_session_keeps_a_block_from_being_run() -> None:
     reasons = {block.not_run for page in PAGES for block in page.blocks}
-    assert reasons <= {None, "Kafka"}
+    assert reasons <= {None, "a new session"}
 
 
 def test_output_that_differs_from_what_a_page_shows_is_told() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter, defaultdict
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, permutations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,11 +100,11 @@ def test_oracle_hedges_are_found_once_whatever_the_controller_does() -> None:
     pairs, story = hedging.replay(trades, most=2, speed=1_000)
     rows = trades.to_pylist()
     expected = Counter(
-        (older["t"], newer["t"])
-        for older, newer in combinations(rows, 2)
-        if newer["t"] - older["t"] < hedging.WINDOW * 1e6
-        and older["symbol"] != newer["symbol"]
-        and abs(older["move"] + newer["move"]) <= 0.00002
+        (left["t"], right["t"])
+        for left, right in permutations(rows, 2)
+        if abs(left["t"] - right["t"]) <= hedging.WINDOW * 1e6
+        and left["symbol"] < right["symbol"]
+        and abs(left["move"] + right["move"]) <= 0.00002
     )
     assert Counter(zip(pairs["left_t"].to_pylist(), pairs["right_t"].to_pylist(), strict=True)) == expected
     assert sum(second.trades for second in story) == trades.num_rows

@@ -23,6 +23,7 @@ WINDOWS = {
     "session": sash.session("10 minutes"),
     "slide_by_tuple": sash.slide_by_tuple("1 hour", 3),
     "slide_by_time": sash.slide_by_time(10, "1 minute"),
+    "lifetime": sash.lifetime(),
     "delta": sash.delta("km", 5, 4),
     "policy": sash.policy(lambda total, old: total.n > 3, track={"n": sash.count()}),
     "cumulate": sash.cumulate("1 day", "1 hour"),

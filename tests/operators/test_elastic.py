@@ -104,7 +104,7 @@ OPERATORS = {
         advance=1, size=30, inputs=EVENTS, keys="ks", window="single", shares=8,
         update=_say_how_many, schema=pa.schema([("key", pa.int64()), ("n", pa.int64())]),
     ),
-    "join": lambda: Join(size=20, inputs=EVENTS, shares=8, where=lambda l, r: l.x == -r.x),  # noqa: E741
+    "join": lambda: Join(within=20, inputs=EVENTS, shares=8, where=lambda l, r: l.x == -r.x),  # noqa: E741
 }  # fmt: skip
 
 
@@ -207,7 +207,7 @@ def test_a_tuple_reaches_each_instance_once_whatever_the_number_of_its_keys() ->
 def test_several_sources_and_inputs_and_readers_share_one_operator() -> None:
     left = Input(pa.schema([("t", pa.int64()), ("x", pa.int64())]), time="t")
     right = Input(pa.schema([("t", pa.int64()), ("a", pa.int64())]), time="t")
-    operator = Join(size=5, inputs=[left, right], where=lambda l, r: l.x == r.a, shares=4)  # noqa: E741
+    operator = Join(within=5, inputs=[left, right], where=lambda l, r: l.x == r.a, shares=4)  # noqa: E741
     with setup(operator, 2, 4, sources={"l1": 0, "l2": 0, "r": 1}, readers=["one", "two"]) as elastic:
         elastic.add("l1", {"t": [1, 9], "x": [7, 7]})
         elastic.add("l2", {"t": [2, 9], "x": [8, 8]})

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 import sash
 from sash.errors import ArgumentError, DataError, OutOfOrder, UnknownColumn
-from sash.operators.interleaved import Input, Interleaved
+from sash.operators.interleaved import END_OF_TIME, Input, Interleaved
 from sash.operators.scalegate import Control, ScaleGate
 
 SIMPLE = Input(pa.schema([("t", pa.int64()), ("who", pa.int64())]), time="t")
@@ -215,12 +215,12 @@ def test_a_removed_reader_is_released_from_its_wait() -> None:
         (ArgumentError, lambda: gate(capacity=0)),
         (ArgumentError, lambda: gate().add("c", rows(1))),
         (ArgumentError, lambda: gate().get("s")),
-        (ArgumentError, lambda: gate().add_sources(["a"])),
         (ArgumentError, lambda: gate().add_sources({"c": 1})),
-        (ArgumentError, lambda: gate().add_readers(["r"])),
+        (ArgumentError, lambda: gate(readers=["r", "r"])),
+        (ArgumentError, lambda: gate(sources=["a", "b", "a"])),
+        (ArgumentError, lambda: gate().reached("c")),
+        (ArgumentError, lambda: gate().read_by("s")),
         (ArgumentError, lambda: gate().add_readers(["s"], at="q")),
-        (ArgumentError, lambda: gate().remove_sources(["c"])),
-        (ArgumentError, lambda: gate().remove_readers(["s"])),
         (UnknownColumn, lambda: gate().add("a", {"t": [1]})),
         (OutOfOrder, lambda: gate().add("a", rows(2, 1))),
         (DataError, lambda: gate().add("a", {"t": [None], "who": [1]})),
@@ -232,6 +232,65 @@ def test_a_removed_reader_is_released_from_its_wait() -> None:
 def test_what_cannot_be_done_is_refused(error: type[Exception], wrong: Callable[[], Any]) -> None:
     with pytest.raises(error):
         wrong()
+
+
+def test_only_who_adds_or_removes_all_that_was_asked_for_is_told_so() -> None:
+    both = gate()
+    both.add("a", rows(4))
+    both.add("b", rows(6, who=1))
+    assert both.get("r").times.tolist() == [4]
+    assert both.add_sources(["c", "d"])
+    assert not both.add_sources(["c", "d"])
+    assert not both.add_sources(["d", "e"])  # e is new, d is not
+    assert both.sources == {"a", "b", "c", "d", "e"}
+    assert not both.add_readers(["r"])
+    assert not both.add_readers(["r", "s"], at="r")
+    assert both.add_readers(["t"], at="s")
+    assert [both.read_by(reader) for reader in "rst"] == [1, 1, 1]
+    assert not both.remove_readers(["s", "u"])
+    assert not both.remove_readers(["s"])
+    assert both.remove_readers(["t"])
+    assert not both.remove_sources(["e", "f"])
+    assert not both.remove_sources(["e"])
+    assert both.remove_sources(["c", "d"])
+    assert both.sources == {"a", "b"}
+
+
+def test_a_source_that_is_there_already_keeps_its_place() -> None:
+    both = gate()
+    both.add("a", rows(4))
+    assert not both.add_sources(["a"])
+    assert both.reached("a") == 4
+
+
+@pytest.mark.parametrize("method", ["add_sources", "remove_sources", "add_readers", "remove_readers"])
+def test_of_many_who_change_the_same_at_once_one_succeeds(method: str) -> None:
+    names = ["x", "y", "z"]
+    for _ in range(50):
+        there = {"sources": ["a", *names], "readers": ["r", *names]} if "remove" in method else {}
+        shared, start, told = gate(**there), threading.Barrier(8), list[bool]()
+
+        def change(shared=shared, start=start, told=told) -> None:
+            start.wait()
+            told.append(getattr(shared, method)(names))
+
+        threads = [threading.Thread(target=change) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(told) == [False] * 7 + [True]
+
+
+def test_the_end_makes_everything_ready_and_passes_all_times() -> None:
+    both = gate()
+    both.add("a", rows(1, 9))
+    both.end()
+    last = both.get("r")
+    assert (last.times.tolist(), last.watermark) == ([1, 9], END_OF_TIME)
+    assert both.get("r") is None
+    both.end()  # once is enough
+    assert both.get("r") is None
 
 
 class Gate(RuleBasedStateMachine):
@@ -348,7 +407,8 @@ class Storm:
         pace = random.Random(number)
         while (visit := self.another("source")) > 0:
             name, own = f"source {visit}", self.sent.setdefault(f"source {visit}", [])
-            time = max(self.gate.add_sources([name]), 0)
+            assert self.gate.add_sources([name])
+            time = max(self.gate.reached(name), 0)
             for _ in range(pace.randrange(1, 4)):
                 times = (time + np.cumsum([pace.randrange(3) for _ in range(pace.randrange(5))])).astype(
                     int
@@ -363,7 +423,8 @@ class Storm:
         pace = random.Random(number)
         while (visit := self.another("reader")) > 0:
             name, own = f"reader {visit}", self.received.setdefault(f"reader {visit}", [])
-            self.begins[name] = self.gate.add_readers([name], at="judge")
+            assert self.gate.add_readers([name], at="judge")
+            self.begins[name] = self.gate.read_by(name)
             for _ in range(pace.randrange(1, 4)):
                 self.take(self.gate.get(name, timeout=0.001), own)
             self.gate.remove_readers([name])

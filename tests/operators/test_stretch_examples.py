@@ -4,6 +4,7 @@ and 60 minutes; 3, 10 and unlimited words); the tweets, words and traces are our
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -18,7 +19,11 @@ from benchmarks.stretch.tweets import DISTANCES, pair_keys
 from sash.operators import Aggregate, Arrival, InBulk, Input, Join, Stateful, WindowSet
 from sash.operators.interleaved import END_OF_TIME, interleave
 from sash.operators.stateful.interpreted import Interpreted
-from sash.operators.stateful.matching import CompiledJoin
+from sash.operators.stateful.joining import Joining
+from sash.semantics.durations import Duration, Unit
+from sash.semantics.join import Join as Definition
+from sash.semantics.join import JoinBatch, evaluate
+from sash.semantics.reference import Arrival as Event
 from tests.operators.reference_operator import comparable, reference, told
 
 MINUTE = 60_000_000
@@ -145,10 +150,10 @@ lefts = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 30), st.integers(0
 rights = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 30), st.integers(0, 30)), max_size=20)
 
 
-def scale_join(size: int, shares: int) -> Join:
+def scale_join(within: int, shares: int) -> Join:
     """The band of the paper's benchmark: ±10 on two attributes."""
     return Join(
-        size=size, inputs=[LEFT, RIGHT], shares=shares,
+        within=within, inputs=[LEFT, RIGHT], shares=shares,
         where=lambda l, r: abs(l.x - r.a) <= 10 and abs(l.y - r.b) <= 10,  # noqa: E741
     )  # fmt: skip
 
@@ -166,81 +171,141 @@ def sides(some: Any, others: Any) -> list[dict[str, Any]]:
     ]
 
 
-@settings(deadline=None, max_examples=50)
-@given(lefts, rights, st.integers(1, 15), st.integers(1, 5))
-def test_oracle_scalejoin_pairs_every_two_tuples_of_a_window_once(
-    some: Any, others: Any, size: int, shares: int
-) -> None:
-    operator = scale_join(size, shares)
-    batches = sides(some, others)
-    run = interleave(operator.inputs, enumerate(batches), watermark=END_OF_TIME)
-    fast = operator.start()
-    assert isinstance(fast, CompiledJoin)
-    said = told(fast.process(run).to_pylist())
-    expected = sorted(
-        (max(l[0], r[0]) + 1, l[0], float(l[2]), r[0], float(r[2]))
-        for l in some  # noqa: E741
-        for r in others
-        if abs(l[0] - r[0]) < size and abs(l[1] - r[1]) <= 10 and abs(l[2] - r[2]) <= 10
-    )
-    found = sorted(
-        (time, row["left_t"], row["left_y"], row["right_t"], row["right_b"]) for time, row in said
-    )
-    assert found == expected
-    retold = comparable(reference(operator, run, lambda row, number: range(shares)))
-    assert comparable(said) == retold
-    assert comparable(told(Interpreted(operator).process(run).to_pylist())) == retold
-
-
-@settings(deadline=None, max_examples=30)
-@given(lefts, st.integers(1, 15), st.integers(1, 6))
-def test_oracle_a_self_join_pairs_the_older_with_the_newer_tuple_however_the_input_is_cut(
-    some: Any, size: int, pieces: int
-) -> None:
-    operator = Join(size=size, inputs=LEFT, shares=3, where=lambda l, r: l.x < r.x)  # noqa: E741
-    rows = sorted(some, key=lambda row: row[0])
-    running, found = operator.start(), []
-    for part in np.array_split(np.arange(len(rows)), pieces):
-        batch = sides([rows[i] for i in part], [])[0]
-        ordered = {
-            "t": [rows[i][0] for i in part],
-            "x": [rows[i][1] for i in part],
-            "y": [float(i) for i in part],
-        }
-        if len(batch["t"]):
-            found += running.process(interleave([LEFT], [(0, ordered)])).to_pylist()
-    assert sorted((row["left_y"], row["right_y"]) for row in found) == [
-        (i, j)
-        for i, j in combinations(range(len(rows)), 2)
-        if rows[j][0] - rows[i][0] < size and rows[i][1] < rows[j][1]
+def defined(operator: Join, *batches: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    """The pairs of the definition of window joins, in the form and at the times of J+."""
+    sides = [
+        [
+            Event(t, None, dict(zip(batch, row, strict=True)))
+            for t, row in zip(batch["t"], rows(batch), strict=True)
+        ]
+        for batch in (batches[0], batches[-1])
+    ]
+    asked = Definition(Duration(operator.asked.within.length, Unit.TICKS), operator.asked.where)
+    return [
+        {"time": pair.time + 1}
+        | {f"left_{name}": value for name, value in pair.left.values.items()}
+        | {f"right_{name}": value for name, value in pair.right.values.items()}
+        for pair in evaluate(asked, [JoinBatch(*sides)]).pairs
     ]
 
 
+def rows(batch: dict[str, list[Any]]) -> list[tuple[Any, ...]]:
+    return list(zip(*batch.values(), strict=True))
+
+
+@settings(deadline=None, max_examples=50)
+@given(lefts, rights, st.integers(0, 15), st.integers(1, 5))
+def test_oracle_scalejoin_pairs_every_two_tuples_of_a_window_once(
+    some: Any, others: Any, within: int, shares: int
+) -> None:
+    operator = scale_join(within, shares)
+    batches = sides(some, others)
+    run = interleave(operator.inputs, enumerate(batches), watermark=END_OF_TIME)
+    found = operator.start().process(run).to_pylist()
+    assert found == defined(operator, *batches)
+    retold = comparable(reference(operator, run, lambda row, number: range(shares)))
+    assert comparable(told(found)) == retold
+    assert comparable(told(Interpreted(operator).process(run).to_pylist())) == retold
+
+
+def test_tuples_exactly_the_window_apart_meet_as_in_the_operator_of_the_paper() -> None:
+    #  l  ├──── 5 ────┤ r          purged when τ + WS < t.τ, which 1 + 5 < 6 is not
+    operator = Join(within=5, inputs=[LEFT, RIGHT], where=lambda l, r: l.x == r.a)  # noqa: E741
+    batches = sides([(1, 3, 0)], [(6, 3, 0), (7, 3, 0)])
+    assert [(row["left_t"], row["right_t"]) for row in operator.over(*batches).to_pylist()] == [(1, 6)]
+
+
+def test_a_window_of_no_length_pairs_simultaneous_tuples() -> None:
+    operator = Join(within=0, inputs=[LEFT, RIGHT], where=lambda l, r: l.x == r.a)  # noqa: E741
+    batches = sides([(1, 3, 0), (2, 3, 0)], [(2, 3, 0), (3, 3, 0)])
+    assert [(row["left_t"], row["right_t"]) for row in operator.over(*batches).to_pylist()] == [(2, 2)]
+
+
+PREDICATES = {
+    "an equality": lambda l, r: l.x == r.x,  # noqa: E741
+    "a band": lambda l, r: abs(l.x - r.x) <= 2,  # noqa: E741
+    "two bands": lambda l, r: (abs(l.x - r.x) <= 2) & (abs(l.y - r.y) <= 5),  # noqa: E741
+    "an equality and a band": lambda l, r: (l.x == r.x) & (abs(l.y - r.y) <= 5),  # noqa: E741
+    "theta": lambda l, r: l.x < r.x,  # noqa: E741
+    "a product": lambda l, r: l.x * r.x > 40,  # noqa: E741
+    "and": lambda l, r: l.x < r.x and r.y > 2,  # noqa: E741
+}
+numbers = st.none() | st.integers(0, 12) | st.integers(2**40, 2**40 + 2)
+with_nulls = st.lists(st.tuples(st.integers(0, 40), numbers, numbers), max_size=25)
+
+
+@pytest.mark.parametrize("name", PREDICATES)
+@settings(deadline=None, max_examples=25)
+@given(some=with_nulls, within=st.integers(0, 15), pieces=st.integers(1, 6))
+def test_oracle_a_self_join_has_the_pairs_of_the_definition_however_the_input_is_cut(
+    name: str, some: Any, within: int, pieces: int
+) -> None:
+    """Nulls make a predicate false, integers may be large, and every tuple is on both sides."""
+    operator = Join(within=within, inputs=LEFT, shares=3, where=PREDICATES[name])
+    ordered = sorted(some, key=lambda row: row[0])
+    batch = {
+        "t": [t for t, _, _ in ordered],
+        "x": [x for _, x, _ in ordered],
+        "y": [None if y is None else float(y) for _, _, y in ordered],
+    }
+    running, found = operator.start(), []
+    for part in np.array_split(np.arange(len(ordered)), pieces):
+        if len(part):
+            piece = {column: [values[i] for i in part] for column, values in batch.items()}
+            found += running.process(interleave([LEFT], [(0, piece)])).to_pylist()
+    expected = defined(operator, batch)
+    assert sorted(found, key=repr) == sorted(expected, key=repr)
+    assert [row["time"] for row in found] == sorted(row["time"] for row in found)
+    retold = told(Interpreted(operator).process(interleave([LEFT], [(0, batch)])).to_pylist())
+    assert comparable(retold) == comparable(told(found))
+
+
 def test_a_join_keeps_no_more_than_its_window() -> None:
-    operator = scale_join(10, 2)
+    operator = scale_join(9, 2)
     running = operator.start()
-    assert isinstance(running, CompiledJoin)
+    assert isinstance(running, Joining)
     for t in range(0, 2000, 5):
         running.process(interleave(operator.inputs, enumerate(sides([(t, 1, 1)], [(t, 1, 1)]))))
-    assert sum(len(stored) for share in running._shares for stored in share) <= 8
-    assert max(len(stored.columns[0]) for share in running._shares for stored in share) <= 64
-    assert len(running._past) <= 4
+    assert running.store.stored <= 8
+    assert all(len(archive) <= 8 for archive in running.store.archives.values())
+
+
+def test_groups_without_rows_are_forgotten_while_shares_stand_at_different_runs() -> None:
+    operator = Join(within=5, inputs=LEFT, shares=2, where=lambda l, r: l.x == r.x)  # noqa: E741
+    running, first, found = operator.start(), 0, []
+    assert isinstance(running, Joining)
+    runs = []
+    for t in range(0, 600, 3):
+        own = interleave(
+            [LEFT], [(0, {"t": [t] * 20, "x": list(range(20 * t, 20 * t + 20)), "y": [0.0] * 20})]
+        )
+        runs.append(replace(own, first=first))
+        first += len(own)
+    for number, run in enumerate(runs):
+        found += running.step(run, np.array([0])).to_pylist()
+        if number >= 10:
+            found += running.step(runs[number - 10], np.array([1])).to_pylist()
+    for run in runs[-10:]:
+        found += running.step(run, np.array([1])).to_pylist()
+    assert len(running.store._index.groups) < 3000 < 20 * 200
+    assert sorted(row["left_x"] for row in found) == sorted(
+        x for run in runs for x in run.tables[0]["x"].to_pylist()
+    )
 
 
 def test_a_predicate_that_cannot_be_compiled_is_interpreted_with_the_same_pairs() -> None:
-    operator = Join(size=10, inputs=[LEFT, RIGHT], where=lambda l, r: r.c.startswith(str(l.x)))  # noqa: E741
-    assert isinstance(operator.start(), Interpreted)
-    assert operator.over(*sides([(1, 3, 0)], [(2, 3, 4), (3, 4, 3)])).num_rows == 1
+    operator = Join(within=10, inputs=[LEFT, RIGHT], where=lambda l, r: r.c.startswith(str(l.x)))  # noqa: E741
+    with pytest.warns(sash.errors.SashWarning, match="is interpreted"):
+        found = operator.over(*sides([(1, 3, 0)], [(2, 3, 4), (3, 4, 3)]))
+    assert found.num_rows == 1
 
 
-def test_bad_predicates_and_values_are_refused_by_name() -> None:
+def test_bad_predicates_and_names_are_refused_by_name() -> None:
     with pytest.raises(sash.errors.ArgumentError, match="where"):
-        Join(size=10, inputs=LEFT, where=3)  # type: ignore[arg-type]
+        Join(within=10, inputs=LEFT, where=3)  # type: ignore[arg-type]
     with pytest.raises(sash.errors.ArgumentError, match="inputs"):
-        Join(size=10, inputs=[LEFT] * 3, where=lambda l, r: True)  # noqa: E741
+        Join(within=10, inputs=[LEFT] * 3, where=lambda l, r: True)  # noqa: E741
     with pytest.raises(sash.errors.PredicateError, match="True or False"):
-        Join(size=10, inputs=LEFT, where=lambda l, r: l.x + r.x).over(sides([(1, 3, 0), (2, 4, 0)], [])[0])  # noqa: E741
-    with pytest.raises(sash.errors.DataError, match="'x' in 64 bits"):
-        scale_join(10, 2).over({"t": [1], "x": [2**40], "y": [1.0]}, sides([], [])[1])
-    with pytest.raises(sash.errors.DataError, match="'y', which holds a null"):
-        scale_join(10, 2).over({"t": [1], "x": [1], "y": [None]}, sides([], [])[1])
+        Join(within=10, inputs=LEFT, where=lambda l, r: l.x + r.x)  # noqa: E741
+    with pytest.raises(sash.errors.ArgumentError, match="prefixes"):
+        Join(within=10, inputs=LEFT, where=lambda l, r: l.x < r.x, prefixes=("", ""))  # noqa: E741

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sash.errors import ArgumentError
 from sash.pipeline.calls import Call, Value, call_of
 
-WORDS = st.from_regex(r"[a-zA-Z_ä][\w.]{0,5}", fullmatch=True)
-NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+WORDS = st.from_regex(r"[a-zA-Z_ä][\w.]{0,5}", fullmatch=True).filter(lambda w: w not in ("true", "false"))
+NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.booleans()
 TEXTS = st.text("ab ,()='", max_size=4)
 CALLS = st.recursive(
     st.builds(Call, WORDS),
@@ -18,7 +18,9 @@ CALLS = st.recursive(
         Call,
         WORDS,
         st.lists(NUMBERS | WORDS | inner, max_size=3).map(tuple),
-        st.dictionaries(WORDS, NUMBERS | TEXTS | inner, max_size=2),
+        st.dictionaries(
+            WORDS, NUMBERS | TEXTS | inner | st.lists(NUMBERS | inner, max_size=3).map(tuple), max_size=2
+        ),
     ),
     max_leaves=4,
 )
@@ -28,6 +30,10 @@ def spoken(value: Value, *, quote: bool = False) -> str:
     if isinstance(value, Call):
         options = [f"{name} = {spoken(given, quote=True)}" for name, given in value.options.items()]
         return f"{value.name} ({' , '.join([*map(spoken, value.arguments), *options])})"
+    if isinstance(value, tuple):
+        return f"[{' , '.join(spoken(one, quote=True) for one in value)}]"
+    if isinstance(value, bool):
+        return str(value).lower()
     return f'"{value}"' if isinstance(value, str) and quote else str(value)
 
 
@@ -51,6 +57,8 @@ def test_what_is_said_is_read_back(call: Call) -> None:
         ("sum(5x)", "After 'sum(' a name, a number or a text is missing"),
         ("sum(price).__class__", "After 'sum(price)' nothing may follow"),
         ("(lambda: 0)()", "After the beginning a name"),
+        ("f([1 2])", "After 'f([1' there is a ']' or a ',' missing"),
+        ("f([1)", "After 'f([1' there is a ']' or a ',' missing"),
         ("f(1 + 1)", "After 'f(1' there is a ')' or a ',' missing"),
         (5, ""),
     ],

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sash
+from sash.runtimes.spark import compat
 from tests.cli.interrupting import interrupted_when
 from tests.pipeline.pipeline_files import PIPELINE, refused, told, written
 
@@ -174,8 +175,10 @@ def test_what_the_source_does_not_have_is_refused_at_its_line(
 )
 @pytest.mark.parametrize("end", ["events", "reports"])
 def test_a_connector_that_is_missing_is_named_with_its_package(
-    tmp_path: Path, end: str, format_: str, package: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str, format_: str, package: str
 ) -> None:
+    if format_ == "kafka":  # which the session of the tests has
+        monkeypatch.setattr(compat, "knows_format", lambda spark, name: False)
     put(tmp_path, "0.parquet", FIRST)
     options = 'options = { kafka.bootstrap.servers = "x", topic = "y", subscribe = "y" }'
     place = options if format_ == "kafka" else f'path = "{end}"'

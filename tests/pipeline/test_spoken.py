@@ -13,6 +13,8 @@ from sash.pipeline.spoken import aggregate_of, pattern_of
 
 GIVEN = {"q": 0.5, "k": 3}
 """What parameters that are no columns are given."""
+CHOICES = {"ewm": {"alpha": 0.5}, "histogram": {"bins": 4}}
+"""What aggregates need that want one of several options."""
 
 
 @pytest.mark.parametrize("name", monoids.__all__)
@@ -24,8 +26,37 @@ def test_every_aggregate_can_be_said(name: str) -> None:
         if one.default is Parameter.empty and one.kind is not Parameter.KEYWORD_ONLY
     ]
     arguments = [GIVEN.get(one, f"column_{one}") for one in needed]
-    said = aggregate_of(f"{name}({', '.join(map(str, arguments))})", argument="it")
-    assert (said.name, said.columns) == (make(*arguments).name, make(*arguments).columns)
+    options = CHOICES.get(name, {})
+    words = [*map(str, arguments), *(f"{option}={value}" for option, value in options.items())]
+    said, made = aggregate_of(f"{name}({', '.join(words)})", argument="it"), make(*arguments, **options)
+    assert (said.name, said.columns) == (made.name, made.columns)
+
+
+@pytest.mark.parametrize(
+    ("words", "made"),
+    [
+        (
+            """sum(x, where="kind == 'buy' and size > 100")""",
+            sash.sum("x", where="kind == 'buy' and size > 100"),
+        ),
+        ("count(where='x is not None')", sash.count(where="x is not None")),
+        ("last(x, 3, distinct=true)", sash.last("x", 3, distinct=True)),
+        ("last(x, 3, distinct=false)", sash.last("x", 3)),
+        ("ewm(x, half_life='5 minutes')", sash.ewm("x", half_life="5 minutes")),
+        ("ewm(x, half_life=10)", sash.ewm("x", half_life=10)),
+        ("histogram(x, edges=[0, 0.5, 10])", sash.histogram("x", edges=[0, 0.5, 10])),
+    ],
+)
+def test_conditions_lists_and_truths_can_be_said(words: str, made: sash.Monoid) -> None:
+    said = aggregate_of(words, argument="it")
+    assert (str(said), said.where, said.idempotent) == (str(made), made.where, made.idempotent)
+    if said.columnar:
+        assert said == made
+
+
+def test_a_condition_that_cannot_be_read_is_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"where must be a condition .* cannot be read"):
+        aggregate_of("count(where='x >')", argument="it")
 
 
 def test_columns_and_options_may_be_quoted() -> None:
@@ -37,11 +68,14 @@ def test_columns_and_options_may_be_quoted() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("avg(price)", "one of argmax, argmin"),
+        ("median(price)", "one of argmax, argmin"),
         ("meen(price)", "Did you mean 'mean'"),
-        ("sum()", "must be 'sum(column)'"),
-        ("sum(a, b)", "must be 'sum(column)'"),
-        ("quantile(a, 0.5, sketsch=kll)", "must be 'quantile(column, q, [sketch=kll], [k=200])'"),
+        ("sum()", "must be 'sum(column, [where=…])'"),
+        ("sum(a, b)", "must be 'sum(column, [where=…])'"),
+        (
+            "quantile(a, 0.5, sketsch=kll)",
+            "must be 'quantile(column, q, [sketch=kll], [k=200], [where=…])'",
+        ),
         ("sum(sum(a))", "'sum(…)' is no column"),
         ("sum(5)", "the name of a column"),
         ("quantile(a, 2.0)", "q must be"),

@@ -54,6 +54,8 @@ any_window: st.SearchStrategy[Window] = st.one_of(
     st.builds(_policy, st.integers(1, 3)),
 )
 
+lifetimes: st.SearchStrategy[Window] = st.builds(lambda every: windows.lifetime(every=every), small)
+
 
 @st.composite
 def arrivals(draw: st.DrawFn, *, max_size: int = 40) -> list[Arrival]:

@@ -9,15 +9,16 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyspark.sql.conversion import PandasToArrowConversion
 from pyspark.sql.types import StructField, StructType
 
 import sash
 from sash.runtimes.spark.answers import InBlocks, Plain, answers_with
+from sash.runtimes.spark.compat import arrow_of
 from sash.runtimes.spark.packing import COUNTS
 from tests.runtimes.micro_batches import Ran, stream_batches
 
 if TYPE_CHECKING:
+    import pandas as pd
     from pyspark.sql import SparkSession
 
 UTC = dt.UTC
@@ -58,14 +59,24 @@ def answers(draw: st.DrawFn) -> pa.Table:
 
 def emitted(answers: Plain, table: pa.Table, counts: dict[str, int], *, timezone: str) -> pa.Table:
     """What Spark's worker makes of the frames."""
-    whole = StructType([StructField("_0", answers.struct)])
-    batches = [
-        PandasToArrowConversion.convert(
-            [frame], whole, timezone=timezone, safecheck=True, arrow_cast=True, assign_cols_by_name=True
-        )
-        for frame in answers.told(table, counts)
-    ]
+    batches = [_converted(frame, answers.struct, timezone) for frame in answers.told(table, counts)]
     return pa.concat_tables([pa.Table.from_struct_array(batch.column(0)) for batch in batches])
+
+
+def _converted(frame: pd.DataFrame, struct: StructType, timezone: str) -> pa.RecordBatch:
+    try:
+        from pyspark.sql.conversion import PandasToArrowConversion
+    except ImportError:  # PySpark 4.1 and 4.2 have it inside of what writes to the JVM
+        from pyspark.sql.pandas.serializers import ArrowStreamPandasUDFSerializer
+
+        type_ = pa.struct(list(arrow_of(struct, zone="UTC")))
+        return ArrowStreamPandasUDFSerializer(timezone, True, True, arrow_cast=True)._create_batch(
+            [(frame, type_)]
+        )
+    whole = StructType([StructField("_0", struct)])
+    return PandasToArrowConversion.convert(
+        [frame], whole, timezone=timezone, safecheck=True, arrow_cast=True, assign_cols_by_name=True
+    )
 
 
 def same(one: pa.Table, other: pa.Table) -> bool:

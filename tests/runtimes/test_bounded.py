@@ -15,7 +15,7 @@ from sash.errors import ArgumentError, DataError, UnitError, UnknownColumn, Unsu
 from sash.semantics.event import Order
 from sash.semantics.reference import Batch, evaluate
 from sash.semantics.window import Window
-from tests.runtimes.strategies import any_window, arrivals
+from tests.runtimes.strategies import any_window, arrivals, lifetimes
 from tests.runtimes.tables import expected_rows, rows_of, table_of
 
 TYPES = {"e": pa.int64(), "x": pa.int64()}
@@ -29,7 +29,7 @@ AGGREGATES = {
 
 @settings(max_examples=300, deadline=None)
 @given(
-    asked=st.lists(any_window, min_size=1, max_size=3),
+    asked=st.lists(st.one_of(any_window, lifetimes), min_size=1, max_size=3),
     stream=arrivals(),
     empty=st.booleans(),
     flush=st.booleans(),

@@ -76,6 +76,7 @@ def in_process(rows: list[dict[str, Any]]) -> list[str]:
     return closed(windows.agg(n=sash.count()))
 
 
+@pytest.mark.quick
 def test_differential_an_elastic_query_says_what_the_bounded_one_does_at_every_degree(
     spark: SparkSession, tmp_path: Path
 ) -> None:

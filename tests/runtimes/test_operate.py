@@ -162,7 +162,7 @@ def test_what_cannot_be_operated_is_refused(spark: SparkSession) -> None:
     with pytest.raises(ArgumentError, match="operator must be"):
         sash.operate("totals", df)
     with pytest.raises(Unsupported, match=r"\.join\("):
-        sash.operate(Join(size=5, inputs=TWEETS, where=lambda a, b: a.size == b.size), df)
+        sash.operate(Join(within=5, inputs=TWEETS, where=lambda a, b: a.size == b.size), df)
     with pytest.raises(ArgumentError, match="one frame for each of 1 inputs"):
         sash.operate(totals(), df, df)
     with pytest.raises(ArgumentError, match=r"data\[0\] must be a DataFrame with the column size: int64"):

@@ -189,7 +189,7 @@ def test_what_cannot_be_operated_together_is_refused(spark: SparkSession, tmp_pa
         sash.operate(stories(), stream)
     with pytest.raises(ArgumentError, match=r"data\[0\] must be a DataFrame with the column ts"):
         sash.operate(stories(), stream, stream)
-    join = Join(size="5 seconds", inputs=[NEWS, NEWS], where=lambda a, b: a.id == b.id)
+    join = Join(within="5 seconds", inputs=[NEWS, NEWS], where=lambda a, b: a.id == b.id)
     with pytest.raises(Unsupported, match=r"\.join\("):
         sash.operate(join, stream, stream)
     window = {"advance": "1 second", "size": "5 seconds", "inputs": [NEWS, NEWS]}

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -142,7 +143,7 @@ def test_old_timestamps_inside_of_structs_are_refused_by_name(tmp_path: Path) ->
 
 
 def test_a_type_that_spark_does_not_have_is_refused_by_name(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"h": pa.array([1.5], pa.float16())}), tmp_path / "f.parquet")
+    pq.write_table(pa.table({"h": pa.array([np.float16(1.5)], pa.float16())}), tmp_path / "f.parquet")
     with pytest.raises(Unsupported, match="h: halffloat"):
         first_schema(str(tmp_path / "f.parquet"))
 

@@ -41,6 +41,35 @@ def test_oracle_each_event_sees_what_slide_by_tuple_sees(stream: list, lookbacks
             assert {name: row[f"{name}_{lookback}"] for name in AGGREGATES} == expected[row["k"], at]
 
 
+@settings(max_examples=60, deadline=None)
+@given(stream=arrivals())
+def test_oracle_a_lifetime_looks_back_without_end(stream: list) -> None:
+    table = table_of(stream, {"e": pa.int64(), "x": pa.int64()})
+    query = sash.stream(table, time="t", key="k").rolling(5, sash.lifetime()).agg(**AGGREGATES)
+    seen: dict[str | None, list[dict]] = {}
+    rows = query.collect().to_pylist()
+    for row in rows:
+        seen.setdefault(row["k"], []).append(row)
+    for row in rows:
+        held = [other for other in seen[row["k"]] if other["t"] <= row["t"]]
+        values = [other["x"] for other in held if other["x"] is not None]
+        assert row["n_lifetime"] == len(held)
+        assert row["s_lifetime"] == (sum(values) if values else None)
+        assert sorted(row["held_lifetime"]) == sorted(other["e"] for other in held)
+
+
+def test_a_lifetime_has_no_unit_of_time_and_fits_the_farthest_of_them() -> None:
+    far = sash.stream(pa.table({"t": [-(2**61), 2**61]}), time="t").rolling(sash.lifetime())
+    assert far.agg(n=sash.count()).collect()["n_lifetime"].to_pylist() == [1, 2]
+    stamps = pa.table({"t": pa.array([0, 10**15], pa.timestamp("us"))})
+    both = sash.stream(stamps, time="t").rolling("1 hour", sash.lifetime()).agg(n=sash.count())
+    assert both.collect().column_names == ["t", "n_1_hour", "n_lifetime"]
+    assert both.collect()["n_lifetime"].to_pylist() == [1, 2]
+    assert "E(w) = { τ : τ ≤ τ_r }" in both.explain()
+    with pytest.raises(ArgumentError, match=r"durations such as '5 minutes', or sash.lifetime\(\)"):
+        far.stream.rolling(sash.slide_by_tuple(5, 1))
+
+
 def test_features_are_named_by_aggregate_and_lookback_as_it_was_given() -> None:
     table = pa.table({"ts": pa.array([0], pa.timestamp("us")), "x": [1.0]})
     lookbacks = ("5 minutes", "24 hours", timedelta(hours=1))

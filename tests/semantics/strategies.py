@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from sash.semantics import windows
+from sash.semantics.condition import Condition
 from sash.semantics.event import Event
 from sash.semantics.reference import Arrival, Batch
 from sash.semantics.window import Window
@@ -39,6 +40,7 @@ class Fold:
     lift: Callable[..., Any]
     combine: Callable[[Any, Any], Any]
     nothing: Any = None
+    where: Condition | None = None
 
     def lower(self, element: Any) -> Any:
         return element
@@ -75,7 +77,10 @@ KINDS: dict[type[Window], SearchStrategy[Any]] = {
     windows.CumulateWindow: st.builds(
         lambda n, step, origin: windows.cumulate(n * step, step, origin=origin), COUNTS, COUNTS, ORIGINS
     ),
-    windows.SlideByTupleWindow: st.builds(windows.slide_by_tuple, LENGTHS, COUNTS),
+    windows.SlideByTupleWindow: st.one_of(
+        st.builds(windows.slide_by_tuple, LENGTHS, COUNTS),
+        st.builds(lambda every: windows.lifetime(every=every), COUNTS),
+    ),
     windows.SlideByTimeWindow: st.builds(windows.slide_by_time, COUNTS, LENGTHS, origin=ORIGINS),
     windows.DeltaWindow: st.builds(
         windows.delta, st.just("d"), LENGTHS, LENGTHS, closed=st.sampled_from(["left", "right"])

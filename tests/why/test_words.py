@@ -23,6 +23,8 @@ from sash.semantics.window import Window
         ("count 100 every 10", windows.count(100, 10)),
         ("session 10 minutes", windows.session("10 minutes")),
         ("slide_by_tuple 5 minutes every 10", windows.slide_by_tuple("5 minutes", 10)),
+        ("lifetime", windows.lifetime()),
+        ("lifetime every 5 as all", windows.lifetime(every=5).named("all")),
         ("slide_by_time 10 every 1 minute origin 1 s", windows.slide_by_time(10, "1 minute", origin="1 s")),
         ("cumulate 1 day step 1 hour", windows.cumulate("1 day", "1 hour")),
         ("delta km 5 every 4", windows.delta("km", 5, 4)),
@@ -53,6 +55,7 @@ def test_words_say_a_window(words: str, window: Window) -> None:
         ("delta km far every 4", "size must be a number"),
         ("delta 5 every 4", "attribute must be the name of a numeric column"),
         ("delta km 5 every 4 closed both", "closed must be 'left' or 'right'"),
+        ("lifetime 1 hour", "It has no size"),
         ("threshold price > 100", r"In Python, use sash.threshold\(…\)"),
     ],
 )

@@ -1,1 +1,1 @@
-"""How fast a range is folded: monoids, algorithms, kernels, the window buffer and its stores."""
+"""How fast a range is folded: monoids, algorithms, kernels and stores."""

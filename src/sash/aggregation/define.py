@@ -35,6 +35,7 @@ from sash.aggregation.kernels.source import remember
 from sash.aggregation.monoid import Monoid, ResultType
 from sash.aggregation.samples import inferred_result
 from sash.errors import ArgumentError
+from sash.semantics.condition import RowCondition, condition
 
 _ARITIES: dict[str, int | None] = {
     "identity": 0,
@@ -58,7 +59,7 @@ class Definition:
     """Names of lift's parameters, one for each input column; None when it takes any number of them."""
     properties: Mapping[str, Any]
 
-    def __call__(self, *columns: str) -> Monoid:
+    def __call__(self, *columns: str, where: RowCondition | None = None) -> Monoid:
         expected = self.parameters
         if not all(isinstance(column, str) for column in columns):
             raise ArgumentError(f"columns of {self.name}", columns, "column names, as strings")
@@ -67,7 +68,10 @@ class Definition:
             each = f"one for each of ({', '.join(expected)})"
             raise ArgumentError(f"columns of {self.name}", columns, f"{names}, {each}")
         # The text of the functions travels with them, so that executors can keep their machine code.
-        return remember(Monoid(name=self.name, columns=columns, **self.functions, **self.properties))
+        made = Monoid(
+            name=self.name, columns=columns, where=condition(where), **self.functions, **self.properties
+        )
+        return remember(made)
 
 
 @overload

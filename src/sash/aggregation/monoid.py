@@ -14,6 +14,12 @@ element has the value `nothing`. That is Spark's rule, kept in one place. `lower
 value is null (the sample variance of one event). It must not raise on the identity, because a compiled
 loop lowers a whole column of elements and only then masks those that hold no event.
 
+Events for which the condition `where` is not true are skipped like those with a null. It is computed on
+columns before anything is lifted, so that elements and algorithms are those of the aggregate without it.
+
+An aggregate that reads the time of events has it as its last column, named `EVENT_TIME` until a query says
+which column that is (`at`).
+
 A monoid is *unbound* until the kinds of its columns are known. Unbound, the built-in ones take any Python
 value and are interpreted; `bind(kinds)` gives the typed version that can be compiled.
 """
@@ -24,7 +30,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from sash.errors import NotCommutative, NotInvertible
+from sash.errors import NotCommutative, NotInvertible, Unsupported
+from sash.semantics.condition import Condition
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,6 +41,9 @@ Kind = Literal["int", "float", "bool", "object"]
 
 ResultType = Callable[[tuple["pa.DataType", ...]], "pa.DataType"]
 """Arrow types of the input columns → Arrow type of the result; refuses types that it cannot take."""
+
+EVENT_TIME = "event time"
+"""Stands for the column with the time of events, until it is known."""
 
 
 @dataclass(frozen=True)
@@ -62,14 +72,29 @@ class Monoid:
     """Whether grouping elements differently may change the result, within the error that is documented."""
     plain: Monoid | None = None
     """The same aggregate on cheaper elements, right only while integers cannot overflow: see `narrowed`."""
+    where: Condition | None = None
+    """Which events count, of those without a null in `columns`; None: all."""
+    timed: Callable[[str, int | None], Monoid] | None = field(default=None, repr=False, compare=False)
+    """(time column, its units in a second, None for ticks) → the aggregate, if it reads the time."""
 
     unbound: Monoid | None = field(default=None, repr=False, compare=False)
     """What this was before `bind`."""
+    kinds: tuple[Kind, ...] | None = field(default=None, repr=False, compare=False)
+    """The kinds of the input columns that it was bound to."""
 
     def __repr__(self) -> str:
         laws = [law for law in ("commutative", "invertible", "idempotent") if getattr(self, law)]
         algebra = f": {', '.join(laws)}" if laws else ""
-        return f"<sash aggregate {self.name}({', '.join(self.columns)}){algebra}>"
+        return f"<sash aggregate {self}{algebra}>"
+
+    def __str__(self) -> str:
+        condition = [] if self.where is None else [f"where={self.where}"]
+        return f"{self.name}({', '.join([*self.columns, *condition])})"
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Every column that must be there: what is lifted, and what the condition looks at."""
+        return tuple(dict.fromkeys([*self.columns, *(self.where.columns if self.where else ())]))
 
     @property
     def invertible(self) -> bool:
@@ -85,14 +110,25 @@ class Monoid:
         if self.specialise is None:
             return self
         unbound = self.unbound or self
-        return replace(unbound, **self.specialise(kinds), unbound=unbound)
+        return replace(unbound, **self.specialise(kinds), unbound=unbound, kinds=kinds)
+
+    def at(self, time: str, per_second: int | None) -> Monoid:
+        """The same aggregate with its time from this column, which counts so many units in a second (None:
+        ticks of an unknown length). One that does not read the time is as it was."""
+        return self if self.timed is None else self.timed(time, per_second).conditional(self.where)
+
+    def conditional(self, where: Condition | None) -> Monoid:
+        """The same aggregate over the events for which `where` is true."""
+        return self if where is None else replace(self, where=where)
 
     def narrowed(self, *, magnitude: int, events: int) -> Monoid:
         """`plain` if it cannot overflow on `events` values of at most `magnitude` each, otherwise self.
 
         Elements of the two differ, so one buffer holds either the one or the other.
         """
-        return self.plain if self.plain is not None and magnitude * events < 2**63 else self
+        if self.plain is None or magnitude * events >= 2**63:
+            return self
+        return self.plain.conditional(self.where)
 
     def require_inverse(self, needed_by: str) -> Callable[[Any, Any], Any]:
         if self.inverse is None:
@@ -101,6 +137,13 @@ class Monoid:
                 "give one with invertible=True and an `inverse`, or use two_stacks, daba or mta"
             )
         return self.inverse
+
+    def require_no_condition(self, needed_by: str) -> None:
+        if self.where is not None:
+            raise Unsupported(
+                "where", str(self.where), f"left out for {needed_by}, which takes values and not rows",
+                hint="Insert only the values that count.",
+            )  # fmt: skip
 
     def require_commutative(self, needed_by: str) -> None:
         if not self.commutative:

@@ -8,6 +8,7 @@ from sash.aggregation import monoids
 from sash.aggregation.monoid import Monoid
 from sash.errors import ArgumentError
 from sash.semantics import windows
+from sash.semantics.condition import RowCondition
 from sash.semantics.durations import DurationLike
 from sash.semantics.windows import CountWindow, SessionWindow
 
@@ -16,23 +17,29 @@ if TYPE_CHECKING:
 
 
 @overload
-def count() -> Monoid: ...
+def count(*, where: RowCondition | None = ...) -> Monoid: ...
 @overload
-def count(column: str, /) -> Monoid: ...
+def count(column: str, /, *, where: RowCondition | None = ...) -> Monoid: ...
 @overload
 def count(size: int, every: int | None = None) -> CountWindow: ...
-def count(size: int | str | None = None, every: int | None = None) -> Monoid | CountWindow:
+def count(
+    size: int | str | None = None, every: int | None = None, *, where: RowCondition | None = None
+) -> Monoid | CountWindow:
     """`count()` and `count("x")` are aggregates; `count(100)` and `count(100, 10)` are windows.
 
     >>> count(100, 10)
     <sash window count(100, 10): E(w) = { i : w·10 ≤ i < w·10 + 100 }, w ≥ 0, context-free>
     >>> count("price").columns
     ('price',)
+    >>> count(where="price > 100")
+    <sash aggregate count(where=price > 100): commutative, invertible>
     """
     if size is None or isinstance(size, str):
         if every is not None:
             raise ArgumentError("every", every, "left out for the aggregate count(); a window needs a size")
-        return monoids.count() if size is None else monoids.count(size)
+        return monoids.count(where=where) if size is None else monoids.count(size, where=where)
+    if where is not None:
+        raise ArgumentError("where", where, "left out for a window; it is for the aggregate count()")
     return windows.count(size, every)
 
 

@@ -153,9 +153,7 @@ class WindowQuery:
         aggregates = self.bound.aggregates
         if not aggregates:
             return ", ".join(field.name for field in self.bound.values)
-        return ", ".join(
-            f"{name} = {one.name}({', '.join(one.columns)})" for name, one in aggregates.items()
-        )
+        return ", ".join(f"{name} = {one}" for name, one in aggregates.items())
 
 
 @dataclass(frozen=True)

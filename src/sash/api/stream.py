@@ -24,10 +24,11 @@ from sash.semantics.durations import Duration, DurationLike, Unit
 from sash.semantics.event import Order, Row
 from sash.semantics.join import Where
 from sash.semantics.predicate import require_callable
-from sash.semantics.query import Emit, Query
+from sash.semantics.query import NO_TIME, Emit, Query
 from sash.semantics.run_as import as_engine
 from sash.semantics.secret import Profile
 from sash.semantics.window import Window
+from sash.semantics.windows import SlideByTupleWindow
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Stream:
     delay: Duration
     allowed_lateness: Duration
     order: Order
+    forget_after: Duration = NO_TIME
 
     def __repr__(self) -> str:
         keys = f" by {', '.join(self.keys)}" if self.keys else ""
@@ -71,15 +73,17 @@ class Stream:
             allowed_lateness=self.allowed_lateness,
             emit=Emit.parse(emit),
             empty=empty,
+            forget_after=self.forget_after,
             flush=self.source.bounded if flush is None else flush,
         )
         return Windowed(self, query)
 
-    def rolling(self, *lookbacks: DurationLike) -> Windowed:
+    def rolling(self, *lookbacks: DurationLike | SlideByTupleWindow) -> Windowed:
         """Look back from every event, over each of `lookbacks`: features for models.
 
         The answer has one row for every event: its own columns, and for each aggregate and look-back the
-        value over the events with τ − lookback < time ≤ τ, named as in `n_5_minutes`.
+        value over the events with τ − lookback < time ≤ τ, named as in `n_5_minutes`. `sash.lifetime()`
+        is a look-back without end: `n_lifetime`.
         """
         asked = tuple(_lookback(lookback) for lookback in lookbacks)
         if not asked:
@@ -89,7 +93,10 @@ class Stream:
                 "allowed_lateness", str(self.allowed_lateness), "left out for rolling features",
                 hint="They come once for every event and are not corrected; give a longer delay instead.",
             )  # fmt: skip
-        query = Query(windows=asked, order=self.order, delay=self.delay, flush=self.source.bounded)
+        query = Query(
+            windows=asked, order=self.order, delay=self.delay, forget_after=self.forget_after,
+            flush=self.source.bounded,
+        )  # fmt: skip
         return Windowed(self, query, rolling=True)
 
     def join(
@@ -106,7 +113,11 @@ class Stream:
         return joined_streams(self, other, within=within, where=where, suffixes=suffixes)
 
 
-def _lookback(given: DurationLike) -> Window:
+def _lookback(given: DurationLike | SlideByTupleWindow) -> Window:
+    if isinstance(given, SlideByTupleWindow):
+        if not given.endless or given.slide != 1:
+            raise ArgumentError("lookbacks", given, "durations such as '5 minutes', or sash.lifetime()")
+        return given
     length = durations.positive(given, "lookbacks")
     words = given if isinstance(given, str) else str(length)
     return windows.slide_by_tuple(given, 1).named(re.sub(r"\W+", "_", words.strip()))
@@ -185,6 +196,7 @@ def stream(
     allowed_lateness: DurationLike = 0,
     order: str = "event-time",
     idle: DurationLike | None = None,
+    forget_after: DurationLike | None = None,
 ) -> Stream:
     """A timed stream over a PySpark DataFrame, static or streaming, an Arrow table, or a pandas or polars
     frame.
@@ -196,6 +208,10 @@ def stream(
     order: "event-time" (by time, then by arrival) or "arrival".
     idle:  on a streaming DataFrame: when no events come, time goes on by the clock, this far behind it, so
         that open windows close. Not given, they wait for the next event.
+    forget_after: forget a key once the watermark is this far past its newest event, so that keys which
+    never
+        come back leave nothing behind; a key that comes back begins anew. Not given, a key is forgotten as
+        soon as no window needs anything of it, which some windows always do (a count that is half full).
     """
     keys = (key,) if isinstance(key, str) else tuple(key or ())
     for argument, name in (("time", time), *(("key", name) for name in keys)):
@@ -212,6 +228,7 @@ def stream(
         delay=durations.not_negative(delay, "delay"),
         allowed_lateness=durations.not_negative(allowed_lateness, "allowed_lateness"),
         order=chosen,
+        forget_after=NO_TIME if forget_after is None else durations.positive(forget_after, "forget_after"),
     )
 
 

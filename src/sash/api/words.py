@@ -37,6 +37,7 @@ class _Form:
     build: Callable[..., Window]
     needs: tuple[str, ...] = ()
     may: tuple[str, ...] = ()
+    sized: bool = True
 
 
 def _delta(size: str, **clauses: Any) -> Window:
@@ -73,6 +74,12 @@ _KINDS: Mapping[str, _Form] = {
         "slide_by_tuple <duration> every <events>",
         lambda size, every: windows.slide_by_tuple(_length(size), _length(every)),
         needs=("every",),
+    ),
+    "lifetime": _Form(
+        "lifetime [every <events>]",
+        lambda _, every="1": windows.lifetime(every=_length(every)),
+        may=("every",),
+        sized=False,
     ),
     "slide_by_time": _Form(
         "slide_by_time <events> every <duration> [origin <duration>]",
@@ -137,8 +144,8 @@ def _clauses(body: str, form: _Form, text: str, argument: str) -> tuple[str, dic
         return ArgumentError(argument, text, f"'{form.shown}'", hint=hint)
 
     size, *parts = _CLAUSE.split(body)
-    if not size.strip():
-        raise refused("It lacks a size.")
+    if form.sized is not bool(size.strip()):
+        raise refused("It lacks a size." if form.sized else "It has no size.")
     clauses: dict[str, Any] = {}
     for word, value in zip((part.lower() for part in parts[::2]), parts[1::2], strict=True):
         if word not in (*form.needs, *form.may, "as"):

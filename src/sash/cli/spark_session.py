@@ -31,10 +31,11 @@ def spark_session(
     debug: let Spark write to the terminal.
     log:   where it writes otherwise; nowhere when not given.
     """
+    # First: it answers in one sentence when there is no PySpark.
+    from sash.runtimes.spark.failures import in_one_sentence  # isort: skip
+
     from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
-
-    from sash.runtimes.spark.failures import in_one_sentence
 
     found = SparkSession.getActiveSession()
     if found is not None:

@@ -1,8 +1,8 @@
 """The experiments, in the order of the method: Tick, then Report, then Scope, then Pick.
 
-After Dindar et al., "Modeling the Execution Semantics of Stream Processing Engines with SECRET" (VLDB
-Journal 2013): an engine's parameters are found one after the other, each with inputs on which its values
-differ whatever the other parameters are.
+After Affetti, Tommasini, Margara, Cugola, Della Valle, "Defining the execution semantics of stream
+processing engines" (Journal of Big Data 2017): an engine's parameters are found one after the other, each
+with inputs on which its values differ whatever the other parameters are.
 
     tick     simultaneous events: is each one a reason to look, or the first of its time, or of its batch?
     report   repeated contents (content-change), parts of windows (window-close), silence (non-empty),

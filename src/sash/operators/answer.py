@@ -33,6 +33,8 @@ class Answer:
 
     reports: pa.Table
     late: pa.Table
+    forgotten: int = 0
+    """How many keys were forgotten because nothing came of them for `forget_after`."""
 
 
 def reports(

@@ -7,7 +7,8 @@ executors as it is.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, cast
 
 import pyarrow as pa
@@ -38,13 +39,17 @@ class BoundQuery:
 
     def __post_init__(self) -> None:
         self._check_column("time", self.time)
+        timed = {name: at_time(one, self.schema, self.time) for name, one in self.aggregates.items()}
+        if any(one.timed for one in self.aggregates.values()):
+            # Frozen for its users; this is still construction.
+            object.__setattr__(self, "query", replace(self.query, aggregates=timed))
         for key in self.keys:
             self._check_column("key", key)
             if pa.types.is_nested(self.schema.field(key).type):
                 raise Unsupported("key", key, "a column of a simple type, not a struct, list or map")
         self._check_time()
         for name, monoid in self.aggregates.items():
-            for column in monoid.columns:
+            for column in monoid.reads:
                 self._check_column(name, column)
         for window in self.query.windows:
             for column in _columns_of(window):
@@ -91,7 +96,7 @@ class BoundQuery:
         if any(isinstance(window, ThresholdWindow | PunctuatedWindow) for window in self.query.windows):
             return list(self.schema.names)
         wanted = {self.time, *self.keys}
-        wanted.update(*(monoid.columns for monoid in self.aggregates.values()))
+        wanted.update(*(monoid.reads for monoid in self.aggregates.values()))
         wanted.update(*(_columns_of(window) for window in self.query.windows))
         return [name for name in self.schema.names if name in wanted]
 
@@ -112,7 +117,7 @@ class BoundQuery:
             return pa.timestamp("us", self.time_type.tz)
         return pa.int64()
 
-    @property
+    @cached_property
     def output(self) -> pa.Schema:
         """The keys, the window, the aggregates, and the revision where reports can be corrected."""
         fields = [self.schema.field(key) for key in self.keys]
@@ -121,7 +126,7 @@ class BoundQuery:
             fields.append(pa.field(REVISION, pa.int64()))
         return pa.schema([field.remove_metadata() for field in fields])
 
-    @property
+    @cached_property
     def late_output(self) -> pa.Schema:
         """The input row, and why it is in no window."""
         return pa.schema(
@@ -139,7 +144,11 @@ class BoundQuery:
 
     def output_type(self, name: str) -> pa.DataType:
         """Of the values of an aggregate."""
-        return self.result_type(self.aggregates[name])
+        return self._output_types[name]
+
+    @cached_property
+    def _output_types(self) -> dict[str, pa.DataType]:
+        return {name: self.result_type(monoid) for name, monoid in self.aggregates.items()}
 
     def result_type(self, monoid: Monoid) -> pa.DataType:
         """Of the monoid's values over this input."""
@@ -181,7 +190,7 @@ class BoundRolling(BoundQuery):
     def columns(self) -> list[str]:
         return list(self.schema.names)
 
-    @property
+    @cached_property
     def output(self) -> pa.Schema:
         fields = list(self.schema)
         for window in self.query.windows:
@@ -196,6 +205,15 @@ class BoundRolling(BoundQuery):
     def ordered(self, reports: pa.Table) -> pa.Table:
         """Rows by key, then by time; events of one time in the order in which they came."""
         return _sorted_by([reports[name] for name in (*self.keys, self.time)], reports)
+
+
+def at_time(monoid: Monoid, schema: pa.Schema, time: str) -> Monoid:
+    """An aggregate that reads the time of events, over this time column; any other as it is."""
+    type_ = schema.field(time).type
+    return monoid.at(time, _PER_SECOND[type_.unit] if pa.types.is_timestamp(type_) else None)
+
+
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def _sorted_by(columns: list[Any], table: pa.Table) -> pa.Table:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sash.aggregation.buffer.folding import Array, Columns
+from sash.aggregation.interpreted import Array, Columns
 from sash.operators.inputs import Mask
 
 

@@ -211,6 +211,10 @@ def _closed_counts(window: EngineWindow, layout: Layout, memory: Memory) -> Rang
     tick = np.minimum.accumulate(following[::-1])[::-1][at + end]
     chosen = (tick < layout.offsets[slot + 1]) & _picked(window.profile.pick, slot, tick)
     slot, end, at, tick = slot[chosen], end[chosen], at[chosen], tick[chosen]
+    if slide > size and window.profile.pick is not Pick.ALL:
+        seen = _number_seen(window, layout, memory, slot, tick)
+        chosen = _is_news(window, memory, slot, seen)
+        slot, end, at, tick = slot[chosen], end[chosen], at[chosen], tick[chosen]
     lo, hi = at + np.maximum(end - size, 0), at + end
     bounds = event_bounds(layout.times, lo, hi)
     return Ranges(slot, (end - size) // slide, lo, hi, *bounds, closes_at=layout.times[tick])
@@ -226,3 +230,32 @@ def _picked(pick: Pick, slot: Ints, tick: Ints) -> Mask:
             return np.insert(differs, 0, True)[: len(slot)]
         case Pick.ALL:
             return np.ones(len(slot), np.bool_)
+
+
+def _number_seen(window: EngineWindow, layout: Layout, memory: Memory, slot: Ints, tick: Ints) -> Ints:
+    """The number of the event whose content the conditions on contents are about: the one that Pick takes
+    of those that a tick passes, from the number of the previous tick to the one before its own."""
+    own = memory.base[slot] + tick - layout.offsets[slot] + 1
+    if window.profile.pick is Pick.LATEST:
+        return own - 1
+    ticking = np.flatnonzero(ticks(window, layout, memory))
+    before = np.insert(ticking, 0, -1)[np.searchsorted(ticking, tick)]
+    return np.where(before >= layout.offsets[slot], own - (tick - before), memory.since[slot])
+
+
+def _is_news(window: EngineWindow, memory: Memory, slot: Ints, seen: Ints) -> Mask:
+    """Whether the content at the number that is seen satisfies non-empty and content-change.
+
+    Outside of gaps it holds that event, so it is neither empty nor what was reported before. In a gap it is
+    empty, which is a change once the key has had a report; each report holds events.
+    """
+    origin, size, slide = window.profile.scope.count, window.asked.size, window.asked.slide
+    assert origin is not None
+    start = origin(1, size, slide)
+    lower = start + np.maximum(-((start + size - seen) // slide), 0) * slide
+    outside = lower < seen
+    if Report.NON_EMPTY in window.profile.report:
+        return outside
+    first = np.full(len(memory.base), NEVER)
+    np.minimum.at(first, slot[outside], np.flatnonzero(outside))
+    return outside | (np.arange(len(slot)) > first[slot]) | (memory.hi > memory.lo)[slot]

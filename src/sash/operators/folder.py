@@ -10,7 +10,7 @@ steps are apart because a parallel plan puts other workers, or a shuffle, betwee
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -18,12 +18,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sash.aggregation.buffer.folding import Interpreted, is_scalar
+from sash.aggregation.interpreted import Interpreted, is_scalar
 from sash.aggregation.kernels.compiled import Compiled, compiled
 from sash.aggregation.kernels.range_fold import present, range_fold
 from sash.aggregation.monoid import Kind, Monoid
 from sash.operators.elements import Elements
 from sash.operators.inputs import Mask, from_numpy, kind_of, to_numpy
+from sash.operators.lifting import known_rows
 from sash.operators.ranges import Ranges
 
 Ints = NDArray[np.int64]
@@ -151,14 +152,6 @@ class ObjectFolder:
             for i, there in enumerate(known.tolist())
         ]
         return pa.array(values, result)
-
-
-def known_rows(monoid: Monoid, rows: pa.Table) -> Mask | None:
-    """The rows without a null in a column of the monoid; None: all of them."""
-    nullable = [rows[column] for column in monoid.columns if rows[column].null_count]
-    return (
-        reduce(np.logical_and, (column.is_valid().to_numpy() for column in nullable)) if nullable else None
-    )
 
 
 def _kinds(monoid: Monoid, schema: pa.Schema) -> tuple[Kind, ...]:

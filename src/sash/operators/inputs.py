@@ -42,12 +42,20 @@ def to_numpy(column: pa.ChunkedArray) -> tuple[NDArray[Any], Mask | None]:
 def from_numpy(
     values: NDArray[Any] | tuple[NDArray[Any], ...], valid: Mask, type_: pa.DataType
 ) -> pa.Array:
-    """Results as a column of their type; a tuple of results is a struct, by position."""
+    """Results as a column of their type; a tuple of results is a struct by position, or a list."""
+    if isinstance(values, tuple) and pa.types.is_list(type_):
+        flat = from_numpy(np.column_stack(values).reshape(-1), np.ones(1, np.bool_), type_.value_type)
+        ends = np.arange(len(valid) + 1) * len(values)
+        return pa.ListArray.from_arrays(
+            pa.array(ends, pa.int32(), mask=np.append(~valid, False)), flat, type=type_
+        )
     if isinstance(values, tuple):
         parts = [
             from_numpy(part, valid, field.type) for part, field in zip(values, list(type_), strict=True)
         ]
         return pa.StructArray.from_arrays(parts, fields=list(type_), mask=pa.array(~valid))
+    if pa.types.is_nested(type_) and not valid.any():
+        return pa.nulls(len(values), type_)  # nothing tells how many parts a result would have
     if values.dtype == object:
         return pa.array(values.tolist(), type_, mask=~valid)
     # Without a mask nothing is copied.

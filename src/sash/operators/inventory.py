@@ -17,6 +17,7 @@ from sash.aggregation.stores.values import unseal
 from sash.errors import CorruptValue
 from sash.operators.arrow_streams import table_of
 from sash.operators.engine import journal
+from sash.operators.engine.snapshot import parts_of
 from sash.operators.joins import operator as join
 from sash.operators.stateful import streaming as tuples
 from sash.operators.times import FARTHEST
@@ -55,7 +56,7 @@ def _entries(payload: memoryview, number: int, facts: dict[str, Any]) -> int:
     """A part of a snapshot has no rows of its own: it is read as a whole only."""
     if number < facts["first"]:
         return 0
-    _, *streams = journal.parts_of(payload)
+    _, *streams = parts_of(payload)
     return sum(table_of(stream).num_rows for stream in streams)
 
 

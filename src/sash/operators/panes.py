@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from sash.aggregation.kernels.group_fold import group_fold
 from sash.aggregation.monoid import Kind, Monoid
 from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
 from sash.operators.inputs import kind_of, to_numpy
+from sash.operators.lifting import inputs_of
 from sash.semantics.event import Order
 from sash.semantics.windows import CumulateWindow, TimeWindow
 
@@ -94,10 +95,8 @@ class Panes:
         """The elements of each group of events."""
         folded = []
         for name, machine in self._machines.items():
-            read = [to_numpy(rows[column]) for column in self.bound.aggregates[name].columns]
-            masks = [mask for _, mask in read if mask is not None]
-            valid = reduce(np.logical_and, masks) if masks else None
-            lifted = machine.lift([values for values, _ in read], valid=valid, n=rows.num_rows)
+            inputs, valid = inputs_of(self.bound.aggregates[name], rows)
+            lifted = machine.lift(inputs, valid=valid, n=rows.num_rows)
             folded += _fold(machine, (lifted, valid), codes, groups)
         return folded
 
@@ -190,13 +189,14 @@ def _fold(machine: Compiled, elements: Elements, codes: Ints, groups: int) -> li
 
 
 def _over_elements(machine: Compiled, parts: list[str], result: pa.DataType) -> Monoid:
-    """The aggregate again, for columns that hold its elements."""
+    """The aggregate again, for columns that hold its elements; these are of rows that count."""
     return replace(
         machine.monoid,
         columns=tuple(parts),
         lift=_LIFTS[0 if machine.shape.scalar else len(parts)],
         specialise=None,
         plain=None,
+        where=None,
         unbound=None,
         result=_Always(result),
     )

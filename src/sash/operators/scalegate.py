@@ -4,9 +4,14 @@
 
 Every reader gets every ready tuple once, and all of them in the same order: by τ, and within one τ by the
 number of the source. A tuple that is ready stays where it is, whatever comes later. This is the Elastic
-ScaleGate of Gulisano et al. (ScaleJoin, IEEE Big Data 2015; STRETCH, IEEE TPDS 2022) with its six methods,
-over batches of columns instead of single tuples: `add, get, add_readers, remove_readers, add_sources,
-remove_sources`. Here a lock guards the bookkeeping of a batch, and no lock is held while batches are used.
+ScaleGate of the STRETCH paper (Gulisano et al., IEEE TPDS 2022), which extends that of ScaleJoin, with its
+six methods, over batches of columns instead of single tuples: `add, get, add_readers, remove_readers,
+add_sources, remove_sources`. The paper's is a skip list without locks; here a lock guards the bookkeeping
+of a batch, and no lock is held while batches are used.
+
+The four methods that change who takes part return True only to the caller who has changed everything that
+was asked for: of several who add the same sources at once, one is told so. Names that are there already
+(or, to be removed, are not there) are left alone.
 
 Memory is bounded: a source waits in `add` while it has `capacity` tuples that are not ready, or while the
 slowest reader has as many to read. A source without tuples says how far it has come with `watermark=`.
@@ -34,7 +39,7 @@ from threading import Condition, RLock
 from typing import Any
 
 from sash.errors import ArgumentError
-from sash.operators.interleaved import Batch, Input, Interleaved, Part, weave
+from sash.operators.interleaved import END_OF_TIME, Batch, Input, Interleaved, Part, weave
 from sash.operators.ranges import NEVER
 from sash.operators.sources import Source
 
@@ -84,8 +89,12 @@ class ScaleGate:
         self._numbers = 0
         self._floor = -NEVER
         self._closed = False
-        self.add_sources(sources, time=-NEVER)
-        self.add_readers(readers)
+        self.failure: BaseException | None = None
+        for argument, added in (
+            ("sources", self.add_sources(sources, time=-NEVER)), ("readers", self.add_readers(readers))
+        ):  # fmt: skip
+            if not added:
+                raise ArgumentError(argument, "a name twice", "names that differ")
 
     # What sources do
 
@@ -103,8 +112,9 @@ class ScaleGate:
         seconds, when the source was removed while it waited, or when the gate was closed.
         """
         with self._lock:
-            _known("source", [source], self._sources)
-            own = self._sources[source]
+            if self._closed:
+                return False
+            own = self._source(source)
         part = None if batch is None else Part(own.input, *self.inputs[own.input].read(batch))
         with self._lock:
             if part and not self._wait(self._room, lambda: self._has_room(own), timeout):
@@ -117,33 +127,46 @@ class ScaleGate:
             self._release()
             return True
 
-    def add_sources(self, sources: Iterable[str] | Mapping[str, int], *, time: int | None = None) -> int:
-        """Sources that begin at `time`, by default at the latest ready one, which is what is answered: they
-        cannot add anything older."""
-        chosen = sources if isinstance(sources, Mapping) else dict.fromkeys(sources, 0)
+    def add_sources(self, sources: Iterable[str] | Mapping[str, int], *, time: int | None = None) -> bool:
+        """Sources that begin at `time`, by default at the latest ready one: they cannot add anything older.
+
+        Adds those that are not there yet; True if that is all of them."""
+        chosen = list(sources.items() if isinstance(sources, Mapping) else ((name, 0) for name in sources))
         with self._lock:
             begin = self._floor if time is None else time
             if begin < self._floor:
                 raise ArgumentError("time", time, f"at least {self._floor}, the latest time that is ready")
-            for name, number in chosen.items():
-                if name in self._sources:
-                    raise ArgumentError("sources", name, "a name that no other source has")
+            for name, number in chosen:
                 if not 0 <= number < len(self.inputs):
                     raise ArgumentError(
                         "sources", {name: number}, f"an input from 0 to {len(self.inputs) - 1}"
                     )
-                self._sources[name] = Source(name, self._numbers, number, begin)
-                self._numbers += 1
-            return begin
+            added = 0
+            for name, number in chosen:
+                if name not in self._sources:
+                    self._sources[name] = Source(name, self._numbers, number, begin)
+                    self._numbers += 1
+                    added += 1
+            return added == len(chosen)
 
-    def remove_sources(self, sources: Iterable[str]) -> None:
-        """Nobody waits for these any more. What they have added stays and becomes ready in its turn."""
+    def remove_sources(self, sources: Iterable[str]) -> bool:
+        """Nobody waits for these any more. What they have added stays and becomes ready in its turn.
+
+        Removes those that are there; True if that is all of them."""
         with self._lock:
-            for name in _known("sources", sources, self._sources):
-                source = self._sources.pop(name)
-                source.gone = True
-                self._leaving.append(source)
+            all_there = self._let_go(sources)
             self._release()
+            return all_there
+
+    def reached(self, source: str) -> int:
+        """How far a source has come: it cannot add anything older."""
+        with self._lock:
+            return self._source(source).latest
+
+    def _source(self, name: str) -> Source:
+        if name not in self._sources:
+            raise ArgumentError("source", name, f"one of {sorted(self._sources)}")
+        return self._sources[name]
 
     # What readers do
 
@@ -151,9 +174,7 @@ class ScaleGate:
         """The next ready run, or a control message; None when there is none within `timeout` seconds, when
         the reader was removed meanwhile, or when the gate is closed and everything was read."""
         with self._lock:
-            own = self._readers.get(reader)
-            if own is None:
-                raise ArgumentError("reader", reader, f"one of {sorted(self._readers)}")
+            own = self._reader(reader)
             if not self._wait(self._news, lambda: self._has_news(reader, own), timeout):
                 return None
             if self._readers.get(reader) is not own or own.at == self._end:
@@ -165,26 +186,36 @@ class ScaleGate:
             self._forget()
             return item
 
-    def add_readers(self, readers: Iterable[str], *, at: str | None = None) -> int:
-        """Readers that go on where reader `at` stands, by default with what becomes ready next; answers how
-        many tuples stand before that place."""
-        with self._lock:
-            if at is not None:
-                _known("at", [at], self._readers)
-            like = _Reader(self._end, self._ready) if at is None else self._readers[at]
-            for name in readers:
-                if name in self._readers:
-                    raise ArgumentError("readers", name, "a name that no other reader has")
-                self._readers[name] = _Reader(like.at, like.read)
-            return like.read
+    def add_readers(self, readers: Iterable[str], *, at: str | None = None) -> bool:
+        """Readers that go on where reader `at` stands, by default with what becomes ready next.
 
-    def remove_readers(self, readers: Iterable[str]) -> None:
-        """Nobody keeps anything for these any more."""
+        Adds those that are not there yet; True if that is all of them."""
         with self._lock:
-            for name in _known("readers", readers, self._readers):
-                del self._readers[name]
+            like = _Reader(self._end, self._ready) if at is None else self._reader(at)
+            chosen, before = list(readers), len(self._readers)
+            for name in chosen:
+                self._readers.setdefault(name, _Reader(like.at, like.read))
+            return len(self._readers) - before == len(chosen)
+
+    def remove_readers(self, readers: Iterable[str]) -> bool:
+        """Nobody keeps anything for these any more.
+
+        Removes those that are there; True if that is all of them."""
+        with self._lock:
+            removed = [self._readers.pop(name, None) for name in readers]
             self._forget()
             self._news.notify_all()
+            return None not in removed
+
+    def read_by(self, reader: str) -> int:
+        """How many tuples stand before what the reader gets next."""
+        with self._lock:
+            return self._reader(reader).read
+
+    def _reader(self, name: str) -> _Reader:
+        if name not in self._readers:
+            raise ArgumentError("reader", name, f"one of {sorted(self._readers)}")
+        return self._readers[name]
 
     # What the owner does
 
@@ -196,9 +227,19 @@ class ScaleGate:
             self._news.notify_all()
             return message
 
-    def close(self) -> None:
-        """Nothing is added any more; readers read to the end."""
+    def end(self) -> None:
+        """No more tuples come: all that were added are ready, every window expires, the gate is closed."""
         with self._lock:
+            if not self._closed:
+                self._let_go(list(self._sources))
+                self._release(END_OF_TIME)
+                self.close()
+
+    def close(self, failure: BaseException | None = None) -> None:
+        """Nothing is added any more; readers read to the end. `failure` is why that is not the end of the
+        stream."""
+        with self._lock:
+            self.failure = self.failure or failure
             self._closed = True
             self._news.notify_all()
             self._room.notify_all()
@@ -233,6 +274,14 @@ class ScaleGate:
 
     # Under the lock
 
+    def _let_go(self, sources: Iterable[str]) -> bool:
+        removed = [self._sources.pop(name, None) for name in sources]
+        for source in removed:
+            if source is not None:
+                source.gone = True
+                self._leaving.append(source)
+        return None not in removed
+
     @property
     def _end(self) -> int:
         return self._base + len(self._log)
@@ -249,7 +298,7 @@ class ScaleGate:
     def _has_news(self, name: str, reader: _Reader) -> bool:
         return reader.at < self._end or self._closed or self._readers.get(name) is not reader
 
-    def _release(self) -> None:
+    def _release(self, at_least: int = -NEVER) -> None:
         """Weave what is ready now into one run at the end of the log."""
         everyone = sorted((*self._sources.values(), *self._leaving), key=lambda source: source.number)
         floor = min((source.latest for source in self._sources.values()), default=None)
@@ -258,6 +307,7 @@ class ScaleGate:
             floor = max(
                 (int(part.times[-1]) for source in everyone for part in source.parts), default=self._floor
             )
+        floor = max(floor, at_least)
         parts = [part for source in everyone for part in source.ready(floor)]
         if not parts and floor <= self._floor:
             return
@@ -288,11 +338,3 @@ class ScaleGate:
                 self._log.popleft()
                 self._base += 1
             self._room.notify_all()
-
-
-def _known(argument: str, names: Iterable[str], there: Mapping[str, Any]) -> list[str]:
-    chosen = list(names)
-    for name in chosen:
-        if name not in there:
-            raise ArgumentError(argument, name, f"one of {sorted(there)}")
-    return chosen

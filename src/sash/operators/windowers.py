@@ -1,7 +1,8 @@
-"""Windowers: from the layout of a bounded input to ranges, for all keys at once. WHICH events, never HOW they fold.
+"""Windowers: from the layout of a bounded input to ranges, for all keys at once. WHICH events, never HOW
+they fold.
 
-A bounded input is a stream of one batch: its windows are those of its kinds over all events, with nothing to
-remember before them.
+A bounded input is a stream of one batch: its windows are those of its kinds over all events, with nothing
+to remember before them.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def window_ranges(window: Window, layout: Layout, *, horizon: int, empty: bool =
     if kind.places:  # it remembers what it has seen of the values
         _misfits(kind, layout, memory)
     moment = Moment(-NEVER, horizon, empty)
-    found = kind.ranges(held, memory, moment)  # type: ignore[attr-defined]
+    found: Ranges = kind.ranges(held, memory, moment)  # type: ignore[attr-defined]
     moved = layout.offsets[found.slot]
     return replace(found, lo=found.lo + moved, hi=found.hi + moved)
 

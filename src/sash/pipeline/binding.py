@@ -42,6 +42,7 @@ def bound(pipeline: Pipeline, spark: SparkSession) -> WindowQuery:
             allowed_lateness=said.allowed_lateness,
             order=said.order,
             idle=said.idle,
+            forget_after=said.forget_after,
         )
         windowed = _windowed(pipeline, timed)
         windowed.agg(**{_PROBE: monoids.count()})

@@ -2,10 +2,13 @@
 
     call      =  name ( [argument {, argument}] )
     argument  =  [name =] value
-    value     =  number | word | 'text' | "text" | call
+    value     =  number | true | false | word | 'text' | "text" | call | list
+    list      =  [ value {, value} ]
 
 >>> call_of("quantile(price, 0.5)", argument="median")
 Call(name='quantile', arguments=('price', 0.5), options={})
+>>> call_of("histogram(price, edges=[0, 10])", argument="spread").options
+{'edges': (0, 10)}
 >>> call_of("sum(x", argument="total")
 Traceback (most recent call last):
     ...
@@ -28,7 +31,7 @@ _TOKEN = re.compile(
         (?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?!\w)
       | (?P<word>[^\W\d][\w.]*)
       | (?P<text>"[^"]*"|'[^']*')
-      | (?P<mark>[(),=])
+      | (?P<mark>[(),=\[\]])
     )""",
     re.VERBOSE,
 )
@@ -44,7 +47,9 @@ class Call:
     options: dict[str, Value] = field(default_factory=dict)
 
 
-Value: TypeAlias = "str | int | float | Call"
+Value: TypeAlias = "str | int | float | Call | tuple[Value, ...]"
+
+_TRUTHS = {"true": True, "false": False}
 
 
 def call_of(words: Any, *, argument: str, example: str = "sum(price)") -> Call:
@@ -59,7 +64,7 @@ def required_form(make: Callable[..., Any], name: str) -> str:
 
     >>> from sash.aggregation import monoids
     >>> required_form(monoids.quantile, "quantile")
-    'quantile(column, q, [sketch=kll], [k=200])'
+    'quantile(column, q, [sketch=kll], [k=200], [where=…])'
     """
     return f"{name}({', '.join(_shown(one) for one in signature(make).parameters.values())})"
 
@@ -67,11 +72,9 @@ def required_form(make: Callable[..., Any], name: str) -> str:
 def _shown(parameter: Parameter) -> str:
     if parameter.kind is Parameter.VAR_POSITIONAL:
         return f"{parameter.name}…"
-    return (
-        parameter.name
-        if parameter.default is Parameter.empty
-        else f"[{parameter.name}={parameter.default}]"
-    )
+    if parameter.default is Parameter.empty:
+        return parameter.name
+    return f"[{parameter.name}={'…' if parameter.default is None else parameter.default}]"
 
 
 def required_fit(make: Callable[..., Any], call: Call, *, argument: str, words: str) -> None:
@@ -96,6 +99,8 @@ class _Reader:
         return value
 
     def _value(self) -> Value:
+        if self._takes("["):
+            return self._list()
         kind, token = self._token()
         if kind == "number":
             return int(token) if _INTEGER.fullmatch(token) else float(token)
@@ -103,7 +108,15 @@ class _Reader:
             return token[1:-1]
         if kind != "word":
             raise self._refused(f"After {self._read()} a name, a number or a text is missing.")
-        return self._call(token) if self._takes("(") else token
+        return self._call(token) if self._takes("(") else _TRUTHS.get(token, token)
+
+    def _list(self) -> tuple[Value, ...]:
+        values: list[Value] = []
+        while not self._takes("]"):
+            if values and not self._takes(","):
+                raise self._refused(f"After {self._read()} there is a ']' or a ',' missing.")
+            values.append(self._value())
+        return tuple(values)
 
     def _call(self, name: str) -> Call:
         arguments: list[Value] = []

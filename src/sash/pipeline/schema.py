@@ -27,6 +27,7 @@ from sash.planner.asked import AUTO, Asked
 from sash.semantics.durations import DurationLike
 from sash.semantics.query import Emit
 from sash.semantics.window import Window
+from sash.semantics.windows import SlideByTupleWindow
 
 READ, EACH = "read", "each"
 
@@ -58,12 +59,15 @@ class Stream:
     allowed_lateness: DurationLike = field(metadata=by(values.length), default=0)
     order: str = field(metadata=by(values.one_of("event-time", "arrival")), default="event-time")
     idle: DurationLike | None = field(metadata=by(values.lookback), default=None)
+    forget_after: DurationLike | None = field(metadata=by(values.lookback), default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
     windows: tuple[Window, ...] = field(metadata=by(values.listed, each=values.window), default=())
-    rolling: tuple[DurationLike, ...] = field(metadata=by(values.listed, each=values.lookback), default=())
+    rolling: tuple[DurationLike | SlideByTupleWindow, ...] = field(
+        metadata=by(values.listed, each=values.rolling), default=()
+    )
     emit: Emit = field(metadata=by(lambda given, _: Emit.parse(given)), default=Emit())
     empty: bool = field(metadata=by(values.flag), default=False)
     semantics: str = field(metadata=by(values.engine), default="")

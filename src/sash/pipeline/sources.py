@@ -100,15 +100,10 @@ def _require_connector(spark: Any, name: str, package: str) -> None:
     """MissingDependency unless Spark has classes for the format."""
     if not package:
         return
-    from py4j.protocol import Py4JError
-    from pyspark import __version__ as version
-    from pyspark.errors import PySparkException
+    from sash.runtimes.spark.compat import knows_format
 
-    sources = spark._jvm.org.apache.spark.sql.execution.datasources.DataSource
-    try:
-        sources.lookupDataSource(name, spark._jsparkSession.sessionState().conf())
-    except (PySparkException, Py4JError):
+    if not knows_format(spark, name):
         raise MissingDependency(
-            f"{name} needs the package {package} for Spark {version}, which this session does not have; "
-            f'name it with its version under [spark]: "spark.jars.packages" = "{package}:…"'
-        ) from None
+            f"{name} needs the package {package} for Spark {spark.version}, which this session does not "
+            f'have; name it with its version under [spark]: "spark.jars.packages" = "{package}:…"'
+        )

@@ -28,7 +28,11 @@ _PATTERNS: Mapping[str, Callable[..., Any]] = {
 
 
 def aggregate_of(words: Any, *, argument: str) -> Monoid:
-    """The aggregate that the words say. Columns are words, or texts where their names are unusual."""
+    """The aggregate that the words say. Columns are words, or texts where their names are unusual.
+
+    >>> print(aggregate_of("sum(price, where='size > 100')", argument="large"))
+    sum(price, where=size > 100)
+    """
     call = call_of(words, argument=argument)
     make = _known(call.name, _AGGREGATES, words, argument, "an aggregate")
     for given in (*call.arguments, *call.options.values()):

@@ -13,6 +13,7 @@ from sash.semantics import durations
 from sash.semantics.durations import DurationLike
 from sash.semantics.secret import profile
 from sash.semantics.window import Window
+from sash.semantics.windows import SlideByTupleWindow, lifetime
 
 
 def text(given: Any, name: str) -> str:
@@ -92,6 +93,11 @@ def length(given: Any, name: str) -> DurationLike:
 def lookback(given: Any, name: str) -> DurationLike:
     durations.positive(given, name)
     return length(given, name)
+
+
+def rolling(given: Any, name: str) -> DurationLike | SlideByTupleWindow:
+    """A look-back, or 'lifetime': one without end."""
+    return lifetime() if given == "lifetime" else lookback(given, name)
 
 
 def engine(given: Any, name: str) -> str:

@@ -6,6 +6,7 @@
     plan         the cheapest; the simplest of those that are as good                plan.py
     explanation  all of it, as data and as text                              explanation.py, rendering.py
 
-The choice is the design-space exploration of WindFlow (Mencagli et al., 2021) as a function: equal facts
-and equal constants give an equal plan. Nothing here computes a window.
+The WindFlow paper (Mencagli et al., IEEE Access 2019) leaves the choice to a programmer who tries several
+patterns. Here it is a function: equal facts and equal constants give an equal plan. Nothing here computes a
+window.
 """

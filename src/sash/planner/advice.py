@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from math import gcd
 
 from sash.operators.bound import BoundQuery, BoundRolling
-from sash.operators.engine import keeps_panes
+from sash.operators.engine import hands_panes_on
 from sash.operators.panes import Panes, clock_windows
 from sash.planner.facts import Facts
 from sash.planner.plan import Plan
@@ -97,26 +97,12 @@ def _length(window: TimeWindow | CountWindow, number: int) -> str:
     return f"{number:,} event{'s' * (number > 1)}"
 
 
-def _corrections(bound: BoundQuery, plan: Plan) -> Iterator[str]:
-    """Queries that correct themselves keep events where others keep panes."""
-    query = bound.query
-    if plan.facts.where != "spark streaming" or Panes.of(bound) is None or keeps_panes(bound):
-        return
-    causes = {
-        "allowed_lateness": query.allowed_lateness.length > 0,
-        f"emit={str(query.emit)!r}": query.emit.early,
-        "empty=True": query.empty,
-    }
-    given = " and ".join(name for name, there in causes.items() if there)
-    yield f"without {given} the state would hold panes instead of events; a longer delay may do as well"
-
-
 def _no_key(bound: BoundQuery, plan: Plan) -> Iterator[str]:
     if plan.facts.where != "spark streaming" or bound.keys or plan.pattern is not None:
         return
     cores = plan.facts.cores
     share = None
-    if keeps_panes(bound):
+    if hands_panes_on(bound):
         share = f"sash.WinMapReduce({cores}, {cores})"
     elif not isinstance(bound, BoundRolling):
         share = f"sash.WinFarm({cores}, model='agnostic')"
@@ -153,7 +139,6 @@ RULES: tuple[Rule, ...] = (
     _by_definition,
     _interpreted,
     _order,
-    _corrections,
     _no_key,
     _unknown_skew,
     _slides,

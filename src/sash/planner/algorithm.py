@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from sash.operators.bound import BoundQuery
 from sash.operators.early import Early
-from sash.operators.engine import keeps_panes
+from sash.operators.engine import StatePlan, keeps_panes
 from sash.operators.patterns.declared import Farm, PaneFarm, WinFarm, WinMapReduce
 from sash.planner.plan import Plan
 
@@ -74,10 +74,19 @@ def _streaming(bound: BoundQuery, plan: Plan, fold: str, slow: tuple[str, ...]) 
     if keeps_panes(bound) and not agnostic:
         return Algorithm(
             "panes in a tree",
-            "events into panes as they arrive, the past in cells of 16, 256, 4,096 … panes: what a batch "
-            "reads and writes grows with the logarithm of the window",
+            "events into panes as they arrive, and a tree of folds over the panes of each key: a window "
+            "takes O(log n) combines, and a batch costs what it brings, however much is held",
             "after the shuffle, because only the stateful step knows which events are late",
             slow,
         )
-    how = f"{fold}, over the events that are kept, for the windows that close"
-    return Algorithm("range fold", how, "nowhere", slow)
+    state = StatePlan(bound, rows=agnostic)
+    if state.whole:
+        how = "over the rows that are kept of the keys whose windows are due"
+        return Algorithm("whole windows", how, "nowhere", slow)
+    if all(lane.running for lane in state.lanes):
+        how = "new events into the fold of the open window, which is all that is kept of it"
+        return Algorithm("running fold", how, "nowhere", slow)
+    how = (
+        "a tree of folds over the elements of each key: O(log n) combines per window, however much is held"
+    )
+    return Algorithm("tree of folds", how, "nowhere", slow)

@@ -46,9 +46,17 @@ class AggregateSaid:
     name: str
     monoid: str
     columns: tuple[str, ...]
+    where: str | None
+    """The condition under which an event counts; null: every event without a null."""
     commutative: bool
     invertible: bool
     compiled: bool
+
+    @property
+    def call(self) -> str:
+        """As it was asked for."""
+        condition = [f"where={self.where}"] if self.where else []
+        return f"{self.monoid}({', '.join([*self.columns, *condition])})"
 
 
 @dataclass(frozen=True)
@@ -163,7 +171,13 @@ def _windows(bound: BoundQuery, facts: Facts) -> tuple[WindowSaid, ...]:
 def _aggregates(bound: BoundQuery, facts: Facts) -> tuple[AggregateSaid, ...]:
     return tuple(
         AggregateSaid(
-            name, monoid.name, monoid.columns, monoid.commutative, monoid.invertible, algebra.compiled
+            name,
+            monoid.name,
+            monoid.columns,
+            None if monoid.where is None else str(monoid.where),
+            monoid.commutative,
+            monoid.invertible,
+            algebra.compiled,
         )
         for (name, monoid), algebra in zip(bound.aggregates.items(), facts.algebra, strict=True)
     )

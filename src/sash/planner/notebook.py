@@ -34,7 +34,7 @@ def parts_of(said: Explanation) -> Iterator[str]:
     if said.whole:
         yield f"<p>{escape(said.whole)} of whole windows</p>"
     else:
-        computed = (f"{one.name} = {one.monoid}({', '.join(one.columns)})" for one in said.aggregates)
+        computed = (f"{one.name} = {one.call}" for one in said.aggregates)
         yield f"<p>computes <code>{escape(', '.join(computed))}</code></p>"
     keys = ", ".join(said.keys) or "none"
     yield f"<p>{escape(f'{said.order} order of {said.time}, by key ({keys})')}</p>"

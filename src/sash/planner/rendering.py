@@ -73,7 +73,7 @@ def _computed(said: Explanation) -> list[str]:
     if said.whole:
         return [f"{said.whole}: whole windows, anew for each"]
     return [
-        f"{one.name}: {one.monoid}({', '.join(one.columns)}), "
+        f"{one.name}: {one.call}, "
         f"{'commutative' if one.commutative else 'ordered'}{'' if one.compiled else ', interpreted'}"
         for one in said.aggregates
     ]

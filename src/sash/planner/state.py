@@ -1,6 +1,7 @@
 """What is held between two batches, for each key, and how it grows.
 
-    panes     (W + delay) / p of them, and a sixteenth more for the cells above
+    fold      of a window that only grows
+    panes     (W + delay) / p of them, and a quarter more for the tree of their folds
     events    all that a window may still need: of W and the delay, the last W, or those of an open window
     × n       where n workers of a window farm hold an event, each for windows of its own
 
@@ -16,10 +17,9 @@ from typing import Literal
 import pyarrow as pa
 
 from sash.operators.bound import BoundQuery
-from sash.operators.engine import keeps_panes
-from sash.operators.panes import Panes, clock_windows
+from sash.operators.engine import StatePlan
+from sash.operators.panes import clock_windows
 from sash.operators.patterns.declared import WinFarm, window_workers
-from sash.planner.facts import Facts
 from sash.planner.plan import Plan
 from sash.semantics.durations import format_length
 from sash.semantics.run_as import EngineWindow
@@ -42,7 +42,7 @@ PLACE = 24
 class State:
     """What a key costs between two batches."""
 
-    kept: Literal["nothing", "panes", "events"]
+    kept: Literal["nothing", "panes", "events", "fold"]
     amount: str
     """How many of them a key has, in words."""
     units: int | None
@@ -70,8 +70,7 @@ def state_of(bound: BoundQuery, plan: Plan) -> State:
         amount = "while it runs, a task has the rows of its buckets in memory"
         return State("nothing", amount, 0, width, "with the rows of the busiest task")
     agnostic = isinstance(plan.pattern, WinFarm) and plan.pattern.model == "agnostic"
-    state = _panes(bound, facts) if keeps_panes(bound) and not agnostic else _events(bound, width)
-    return _copied(state, 1 if agnostic else _holders(plan))
+    return _copied(_kept(bound, StatePlan(bound, rows=agnostic)), 1 if agnostic else _holders(plan))
 
 
 def _holders(plan: Plan) -> int:
@@ -87,38 +86,53 @@ def _copied(state: State, holders: int) -> State:
     return replace(state, amount=amount, units=units)
 
 
-def _panes(bound: BoundQuery, facts: Facts) -> State:
-    panes, windows = Panes.of(bound), clock_windows(bound)
-    assert panes is not None  # it suits
-    longest = max(window.size for window in windows)
-    count = ceil((longest + bound.query.delay.length) / panes.length) + 1
-    unit = windows[0].unit
-    fields = sum(monoid.fields for monoid in facts.algebra)
-    return State(
-        "panes",
-        f"at most {count:,} panes of {format_length(panes.length, unit)}",
-        count,
-        PLACE + 8 * fields,
-        "with the window and the delay, not with the number of events",
-    )
-
-
-def _events(bound: BoundQuery, width: int) -> State:
-    needs = [_needed(window) for window in bound.query.windows]
-    amount = " and ".join(dict.fromkeys(words for words, _ in needs))
-    delay, lateness = bound.query.delay, bound.query.allowed_lateness
-    waits = [str(length) for length in (delay, lateness) if length.length]
-    if waits:
-        amount += f", and those of {' and '.join(waits)} more"
+def _kept(bound: BoundQuery, plan: StatePlan) -> State:
+    """Of all lanes: what is kept of an open window, and what elements there are."""
+    forgets = _forgets(bound, plan)
+    folds = sum(8 * lane.words for lane in plan.lanes if lane.running)
+    rings = [lane for lane in plan.lanes if not lane.running]
+    fixed = 8 * plan.slot_words + folds
+    if not rings:
+        amount = f"one running fold of its open window, {fixed} bytes"
+        return State("fold", amount, 1, fixed, f"with the number of keys{forgets}")
+    # A node for every eight elements, and as many again above them.
+    size = max(8 * lane.form.width + 8 * lane.form.node_width // 4 for lane in rings)
+    if plan.panes is not None:
+        longest = max(window.size for window in clock_windows(bound))
+        waits = bound.query.delay.length + bound.query.allowed_lateness.length
+        count = ceil((longest + waits) / plan.panes.length) + 1
+        length = format_length(plan.panes.length, clock_windows(bound)[0].unit)
+        growth = "with the window and the delay, not with the number of events"
+        return State("panes", f"at most {count:,} panes of {length}", count, size, growth + forgets)
+    what = "whole rows" if plan.whole else "their times and the inputs of the aggregates"
+    needs = [_needed(bound.query.windows[number]) for lane in rings for number in lane.windows]
+    amount = " and ".join(dict.fromkeys(words for words, _ in needs)) + f" ({what})"
+    waiting = [str(length) for length in (bound.query.delay, bound.query.allowed_lateness) if length.length]
+    if waiting:
+        amount += f", and those of {' and '.join(waiting)} more"
     counts = [number for _, number in needs]
-    known = None if waits or None in counts else max(number or 0 for number in counts)
-    return State("events", amount, known, width, "with the number of events in a window")
+    known = None if waiting or None in counts else max(number or 0 for number in counts)
+    return State("events", amount, known, size, f"with the number of events in a window{forgets}")
+
+
+def _forgets(bound: BoundQuery, plan: StatePlan) -> str:
+    """When a key leaves nothing behind."""
+    if bound.query.forget_after.length:
+        return f"; a key is forgotten {bound.query.forget_after} after its newest event"
+    if plan.forgets:
+        return "; a key that no window needs any more is forgotten"
+    return (
+        f"; of every key that ever came {8 * plan.slot_words} bytes stay, because its windows are numbered "
+        "from its first event: forget_after=… in sash.stream bounds that"
+    )
 
 
 def _needed(window: Window) -> tuple[str, int | None]:
     """The events of a key that a window may still need, in words and, if it is fixed, as a number."""
     asked = window.asked if isinstance(window, EngineWindow) else window
     match asked:
+        case SlideByTupleWindow() if asked.endless:
+            return "all events", None
         case TimeWindow() | CumulateWindow() | SlideByTupleWindow():
             return f"the events of the last {format_length(asked.size, asked.unit)}", None
         case CountWindow() | SlideByTimeWindow():

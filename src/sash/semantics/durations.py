@@ -80,8 +80,9 @@ def parse(given: DurationLike | Duration, argument: str) -> Duration:
 
 def whole_number(given: Any) -> int | None:
     """`given` as an int if it is one, of whatever library; True and False are not, and neither is numpy's
-    timedelta64, which calls itself Integral but is a length of time in a unit of its own."""
-    if isinstance(given, bool):
+    timedelta64, which calls itself Integral but is a length of time in a unit of its own. Before numpy 2,
+    its `bool_` can be an index, too."""
+    if isinstance(given, bool) or type(given).__name__ == "bool_":
         return None
     try:
         return index(given)

@@ -77,6 +77,8 @@ class Query:
     allowed_lateness: Duration = NO_TIME
     emit: Emit = field(default_factory=Emit)
     empty: bool = False
+    forget_after: Duration = NO_TIME
+    """How long after its newest event a key is forgotten, by the watermark; zero: never."""
     flush: bool = True
     """Whether the end of a bounded input closes what is still open."""
 
@@ -86,9 +88,15 @@ class Query:
             raise ArgumentError("order", self.order, "Order.EVENT_TIME or Order.ARRIVAL")
         durations.not_negative(self.delay, "delay")
         durations.not_negative(self.allowed_lateness, "allowed_lateness")
+        durations.not_negative(self.forget_after, "forget_after")
         self.time_unit  # noqa: B018  (mixed units are refused here, not at the first event)
         if self.order is Order.ARRIVAL:
             self._check_arrival_order()
+        if 0 < self.forget_after.length <= self.allowed_lateness.length:
+            raise ArgumentError(
+                "forget_after", str(self.forget_after),
+                f"longer than allowed_lateness ({self.allowed_lateness}), which may correct a key",
+            )  # fmt: skip
 
     def _check_windows(self) -> None:
         if not self.windows:
@@ -113,11 +121,11 @@ class Query:
                     "order", self.order.value, f"'event-time' for {window.label}",
                     hint="Its extents are ranges of time: runs of events only in event-time order.",
                 )  # fmt: skip
-        for argument in ("delay", "allowed_lateness"):
+        for argument in ("delay", "allowed_lateness", "forget_after"):
             if getattr(self, argument).length:
                 raise Unsupported(
                     argument, str(getattr(self, argument)), "zero in arrival order",
-                    hint="In arrival order no event is late.",
+                    hint="In arrival order no event is late, and no clock goes on.",
                 )  # fmt: skip
         if self.emit.when is When.EVERY:
             raise Unsupported("emit", str(self.emit), "'close' or 'change', as arrival order has no clock")
@@ -133,6 +141,7 @@ class Query:
             "windows": Duration(1, next(iter(clocks.values()))) if clocks else NO_TIME,
             "delay": self.delay,
             "allowed_lateness": self.allowed_lateness,
+            "forget_after": self.forget_after,
             "emit": self.emit.period,
         }
         if not any(duration.length for duration in lengths.values()):

@@ -11,6 +11,9 @@ is the whole definition; every fast path is tested against this module. Nothing 
 - A report that corrects an earlier one carries the next revision. A window that a late event dissolves
   (two sessions that merge, a trigger that moves) is reported once more, empty: a reader who keeps the
   latest revision of each (key, window, id) always has the right windows.
+- With `forget_after`, a key whose newest event lies that far behind the watermark is forgotten after the
+report:
+  its windows that are still open are not reported, and it begins anew if it comes again.
 - An event that has no place goes to the late output with the reason: its time is null, it is too late, or
   a window cannot place it. Nothing is dropped silently.
 """
@@ -114,6 +117,8 @@ class Evaluation:
         self.displaced: set[tuple[Hashable, str, int]] = set()
         self.reports: list[Report] = []
         self.late: list[Late] = []
+        self.forgotten = 0
+        """How many keys were forgotten."""
 
     def take(self, batch: Batch) -> None:
         before = self.watermark.value
@@ -124,6 +129,18 @@ class Evaluation:
             if batch.watermark is not None:
                 self.watermark.advance_to(batch.watermark)
         self.report(tick=self._ticked(before))
+        self._forget()
+
+    def _forget(self) -> None:
+        """A key whose newest event lies `forget_after` behind the watermark begins again from nothing."""
+        after = self.query.forget_after.length
+        for key, events in list(self.events.items()) if after else ():
+            if self.watermark.has_reached(max(event.time for event in events) + after):
+                self.forgotten += 1
+                del self.events[key]
+                for told in [told for told in self.told if told[0] == key]:
+                    del self.told[told]
+                self.displaced = {known for known in self.displaced if known[0] != key}
 
     def _accept(self, arrival: Arrival) -> None:
         if arrival.time is None:

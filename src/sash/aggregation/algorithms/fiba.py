@@ -18,17 +18,18 @@ relaxed left spine, in place of their rebalancing, is ours.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
+from typing import Any
 
 from sash.aggregation.algorithms.elements import Element
 from sash.aggregation.algorithms.finger_tree_nodes import Node, Place
-from sash.aggregation.algorithms.protocol import Aggregator, Time
+from sash.aggregation.algorithms.protocol import Algorithm, Time
 from sash.aggregation.monoid import Monoid
 from sash.errors import ArgumentError
 
 
-class FiBA(Aggregator):
+class FiBA(Algorithm):
     """Any order, any monoid; in-order insert and evict O(1) amortised, out of order O(log d), query O(1).
 
     >>> joined = Monoid("collect", ("x",), str, str, lambda a, b: a + b, lambda s: s)
@@ -70,7 +71,7 @@ class FiBA(Aggregator):
         else:
             self._insert_sorted([time], [element])
 
-    def _insert_batch(self, elements: Sequence[Element], times: Sequence[Time]) -> None:
+    def _insert_batch(self, elements: Any, times: Sequence[Time]) -> None:
         pairs = sorted(zip(times, elements, strict=True), key=itemgetter(0))
         self._insert_sorted([time for time, _ in pairs], [element for _, element in pairs])
 
@@ -130,6 +131,16 @@ class FiBA(Aggregator):
             node.place = place
             node.refresh(self._join)
         return node
+
+    def _held_times(self) -> Sequence[Time]:
+        return [time for leaf in self._leaves(self._root) for time in leaf.keys]
+
+    def _leaves(self, node: Node) -> Iterator[Node]:
+        if node.is_leaf:
+            yield node
+        else:
+            for child in node.items:
+                yield from self._leaves(child)
 
     # Eviction.
 

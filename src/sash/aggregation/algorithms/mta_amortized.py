@@ -18,6 +18,7 @@ element at a time, every block is stacked once in its life: one combine an evict
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from sash.aggregation.algorithms.aligned_blocks import blocks, start
 from sash.aggregation.algorithms.elements import ABSENT, Element
@@ -49,7 +50,7 @@ class AMTA(MonoidForest):
         super()._append(element)
         self._back = self._join(self._back, element)
 
-    def _insert_batch(self, elements: Sequence[Element], times: Sequence[Time]) -> None:
+    def _insert_batch(self, elements: Any, times: Sequence[Time]) -> None:
         before = self._hi
         super()._insert_batch(elements, times)
         self._back = self._join(self._back, self._fold_range(before, self._hi))

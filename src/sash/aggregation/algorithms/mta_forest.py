@@ -8,8 +8,7 @@
   left sibling is there completes a pair one level up. One combine amortised, log₂ n at worst, no reads.
 - **Eviction** moves `lo`. Blocks that begin before it are dead; they are dropped by ranges, every so
   often, without being looked at.
-- **A slide policy** is answered by descent: whole blocks from the head while they leave, then from the
-  first that does not down to the leaf where the policy turns.
+- **A slide policy** is answered by descent (`descent`).
 
 Only the tails are held here: O(log n). Everything else is behind `Nodes`. `LogMTA` and `AMTA` differ in
 how they answer a query. Villalba, Berral, Carrera: 'Constant-time sliding window framework with reduced
@@ -23,12 +22,12 @@ from typing import Any
 
 import numpy as np
 
-from sash.aggregation.algorithms.aligned_blocks import Block, blocks, start, stop
+from sash.aggregation.algorithms.aligned_blocks import Block, blocks, start
+from sash.aggregation.algorithms.descent import Descent
 from sash.aggregation.algorithms.elements import ABSENT, Element, fold_all
-from sash.aggregation.algorithms.fifo import Fifo
+from sash.aggregation.algorithms.fifo import plain
 from sash.aggregation.algorithms.nodes import TIMES, MemoryNodes, Nodes
-from sash.aggregation.algorithms.protocol import Time
-from sash.aggregation.algorithms.slide_policy import PolicyQuestion, SlidePolicy
+from sash.aggregation.algorithms.protocol import Time, as_list, is_numeric
 from sash.aggregation.monoid import Monoid
 
 Pairwise = Callable[[Any, Any], Any]
@@ -38,8 +37,8 @@ DROP_EVERY = 256
 """Evicted elements between two rounds of dropping: a round costs a call for each level."""
 
 
-class MonoidForest(Fifo):
-    """Insertion, bulk eviction and policy descent over the implicit forest."""
+class MonoidForest(Descent):
+    """Insertion and bulk eviction over the implicit forest."""
 
     def __init__(
         self, monoid: Monoid, *, nodes: Nodes | None = None, pairwise: Pairwise | None = None
@@ -47,7 +46,6 @@ class MonoidForest(Fifo):
         super().__init__(monoid)
         self._nodes: Nodes = MemoryNodes() if nodes is None else nodes
         self._pairwise = pairwise
-        self._takes_arrays = pairwise is not None
         self._tails: list[tuple[int, Element]] = []
         self._dropped = 0
 
@@ -72,17 +70,20 @@ class MonoidForest(Fifo):
         self._tails[level] = (index, node)
         return before
 
-    def _insert_batch(self, elements: Sequence[Element], times: Sequence[Time]) -> None:
+    def _as_elements(self, elements: Any) -> Any:
+        return elements if self._pairwise and is_numeric(elements) else as_list(elements)
+
+    def _as_times(self, times: Any) -> Any:
+        return times if is_numeric(times) else as_list(times)
+
+    def _insert_batch(self, elements: Any, times: Sequence[Time]) -> None:
         """A whole level at a time: fewer than m combines for m elements, vectorised with `pairwise`."""
-        if not isinstance(times, range):
-            self._require_all_in_order(times)
-            self._put_times(times)
-            self._newest = _plain(times[-1])
+        self._take_times(times)
         values: Any = elements
         level, first = 0, self._hi
         while len(values):
             self._nodes.put(level, first, values)
-            sibling = self._swap_tail(level, first + len(values) - 1, _plain(values[-1]))
+            sibling = self._swap_tail(level, first + len(values) - 1, plain(values[-1]))
             first, values = self._parents(level, first, values, sibling)
             level += 1
         self._hi += len(elements)
@@ -92,7 +93,7 @@ class MonoidForest(Fifo):
         head = []
         if first & 1:
             if start((level, first - 1)) >= self._lo:
-                head.append(self._join(sibling, _plain(values[0])))
+                head.append(self._join(sibling, plain(values[0])))
             values = values[1:]
         older, newer = values[: len(values) & ~1 : 2], values[1::2]
         above = (first + 1) // 2 - len(head)
@@ -103,12 +104,6 @@ class MonoidForest(Fifo):
 
     def _put_times(self, times: Sequence[Time]) -> None:
         self._nodes.put(TIMES, self._hi, times)
-
-    def _require_all_in_order(self, times: Sequence[Time]) -> None:
-        if isinstance(times, np.ndarray) and bool((times[1:] >= times[:-1]).all()):
-            self._require_order(self._newest, times[0])
-        else:
-            super()._require_all_in_order(times)
 
     # Reading.
 
@@ -139,35 +134,3 @@ class MonoidForest(Fifo):
             # ⌈lo / 2^level⌉: the first block of this level that begins inside the window.
             self._nodes.delete_before(level, -(-self._lo >> level))
         self._dropped = self._lo
-
-    def evict_by_policy(self, policy: SlidePolicy) -> int:
-        """Evict the longest prefix for which the monotone policy holds; give back its length.
-
-        `policy(total, old)` sees the values of the window and of a prefix; see `slide_policy`. Costs
-        O(log n) combines, node reads and calls of the policy.
-        """
-        question = PolicyQuestion(policy, self.monoid, self._fold())
-        prefix: Element = ABSENT
-        boundary = self._lo
-        for block in blocks(self._lo, self._hi):
-            longer = self._join(prefix, self._read([block])[0])
-            if not question.leaves(longer):
-                boundary = self._descend(block, prefix, question)
-                break
-            prefix, boundary = longer, stop(block)
-        return self.bulk_evict(boundary - self._lo)
-
-    def _descend(self, block: Block, prefix: Element, question: PolicyQuestion) -> int:
-        """The first position in `block`, which does not leave as a whole, that stays."""
-        level, index = block
-        while level:
-            level, index = level - 1, index * 2
-            longer = self._join(prefix, self._read([(level, index)])[0])
-            if question.leaves(longer):
-                prefix, index = longer, index + 1
-        return index
-
-
-def _plain(value: Any) -> Any:
-    # Tails are combined one by one later on, where numpy's own scalars would wrap around silently.
-    return value.item() if isinstance(value, np.generic) else value

@@ -1,4 +1,4 @@
-"""The protocol of every sliding-window aggregator, and the checks that all of them share.
+"""The protocol of every sliding-window algorithm, and the checks that all of them share.
 
     window   =  e₁ e₂ … eₙ, oldest first
     fold()   =  e₁ ⊕ e₂ ⊕ … ⊕ eₙ                 (the monoid's identity when there is nothing to fold)
@@ -32,11 +32,8 @@ Time = Any
 """Anything totally ordered: integers (microseconds), floats, datetimes."""
 
 
-class Aggregator(ABC):
-    """A window of elements and their fold. Subclasses say how; this class says what, and checks."""
-
-    _takes_arrays = False
-    """Whether `_insert_batch` wants numeric arrays as they are, and not Python's own values."""
+class Algorithm(ABC):
+    """A window of elements and their fold. Subclasses define how; this class defines what, and checks."""
 
     def __init__(self, monoid: Monoid) -> None:
         self.monoid = monoid
@@ -64,9 +61,33 @@ class Aggregator(ABC):
     def _fold(self) -> Element:
         """The fold of the window, or `ABSENT`."""
 
-    def _insert_batch(self, elements: Sequence[Element], times: Sequence[Time]) -> None:
+    @abstractmethod
+    def _held_times(self) -> Sequence[Time]:
+        """The times of the elements, oldest first; not asked of a window without times."""
+
+    def _insert_batch(self, elements: Any, times: Sequence[Time]) -> None:
         for element, time in zip(elements, times, strict=True):
             self._insert_one(element, time)
+
+    def _evict_older(self, until: Time) -> int:
+        count = self._older_than(until)
+        if count:
+            self._evict(count)
+        return count
+
+    def _lift_batch(self, columns: Sequence[Any], count: int) -> Any:
+        """The elements of `count` events, in the form that `_insert_batch` takes."""
+        return [self._lift(row) for row in (zip(*columns, strict=True) if columns else [()] * count)]
+
+    def _as_elements(self, elements: Any) -> Any:
+        """A batch of elements in that form."""
+        return as_list(elements)
+
+    def _as_column(self, column: Any) -> Any:
+        return as_list(column)
+
+    def _as_times(self, times: Any) -> Any:
+        return as_list(times)
 
     # What a caller uses.
 
@@ -87,35 +108,19 @@ class Aggregator(ABC):
 
         All or nothing: a batch that is refused leaves the window as it was.
         """
-        stamps = None if times is None else self._batch(times)
-        lists = [_as_list(column) for column in columns]
-        if len({len(column) for column in lists}) > 1:
-            raise ArgumentError("columns", [len(column) for column in lists], "arrays of one length")
-        if lists:
-            rows = list(zip(*lists, strict=True))
-        elif stamps is not None:
-            rows = [()] * len(stamps)
-        else:
+        stamps = None if times is None else self._as_times(times)
+        ready = [self._as_column(column) for column in columns]
+        if len({len(column) for column in ready}) > 1:
+            raise ArgumentError("columns", [len(column) for column in ready], "arrays of one length")
+        if not ready and stamps is None:
             raise ArgumentError("columns", (), f"one array for each of {self.monoid.columns}, or times")
-        self.insert_elements([self._lift(row) for row in rows], times=stamps)
+        count = len(ready[0] if ready else stamps)  # type: ignore[arg-type]
+        self._insert_all(self._lift_batch(ready, count), stamps)
 
     @final
     def insert_elements(self, elements: Any, *, times: Any | None = None) -> None:
         """Add a batch of lifted elements: a sequence, or an array when elements are scalars."""
-        elements = self._batch(elements)
-        count = len(elements)
-        stamps: Any = range(self._arrived, self._arrived + count)
-        if times is not None:
-            stamps = self._batch(times)
-            if len(stamps) != count:
-                raise ArgumentError("times", f"{len(stamps)} of them", f"as many as elements, {count}")
-            self._require_no_nan(stamps)
-        if not count:
-            return
-        self._require_mode(times is not None, None if times is None else f"{count} times")
-        self._insert_batch(elements, stamps)
-        self._timed = times is not None
-        self._arrived += count
+        self._insert_all(self._as_elements(elements), None if times is None else self._as_times(times))
 
     @final
     def evict(self) -> None:
@@ -133,10 +138,10 @@ class Aggregator(ABC):
         if (n is None) == (until is None):
             raise ArgumentError("n", n, "given, or else until (one of the two)")
         if n is None:
-            n = self._older_than(until) if len(self) else 0
-        elif n < 0:
+            return self._evict_older(until) if len(self) else 0
+        if n < 0:
             raise ArgumentError("n", n, "at least 0")
-        elif n > len(self):
+        if n > len(self):
             raise ArgumentError("n", n, f"at most {len(self)}, the number of elements in the window")
         if n:
             self._evict(n)
@@ -154,7 +159,34 @@ class Aggregator(ABC):
         folded = self._fold()
         return self.monoid.nothing if folded is ABSENT else self.monoid.lower(folded)
 
+    @final
+    def take_over(self, nulls: Algorithm) -> None:
+        """Begin where a window that holds nothing but nulls ends."""
+        self._arrived, self._timed = nulls._arrived, nulls._timed
+        if len(nulls):
+            positions = range(nulls._arrived - len(nulls), nulls._arrived)
+            times = self._as_times(nulls._held_times()) if nulls._timed else positions
+            self._insert_batch(self._as_elements([ABSENT] * len(nulls)), times)
+        self._continue(nulls)
+
+    def _continue(self, nulls: Algorithm) -> None:  # noqa: B027
+        """Take over what is remembered beyond the elements: nothing, unless a subclass has more."""
+
     # Checks.
+
+    def _insert_all(self, elements: Any, stamps: Any | None) -> None:
+        count = len(elements)
+        if stamps is not None:
+            if len(stamps) != count:
+                raise ArgumentError("times", f"{len(stamps)} of them", f"as many as elements, {count}")
+            self._require_no_nan(stamps)
+        if not count:
+            return
+        self._require_mode(stamps is not None, None if stamps is None else f"{count} times")
+        positions = range(self._arrived, self._arrived + count)
+        self._insert_batch(elements, positions if stamps is None else stamps)
+        self._timed = stamps is not None
+        self._arrived += count
 
     def _lift(self, values: tuple[Any, ...]) -> Element:
         if len(values) != len(self.monoid.columns):
@@ -162,6 +194,7 @@ class Aggregator(ABC):
                 f"one value for each of the columns {list(self.monoid.columns)} of {self.monoid.name}"
             )
             raise ArgumentError("values", values, expected)
+        self.monoid.require_no_condition(type(self).__name__)
         if any(value is None for value in values) and not isinstance(self.monoid, Tracked):
             return ABSENT
         return self.monoid.lift(*values)
@@ -176,11 +209,6 @@ class Aggregator(ABC):
         self._timed = True
         return time
 
-    def _batch(self, values: Any) -> Any:
-        if self._takes_arrays and isinstance(values, np.ndarray) and values.dtype.kind in "iufb":
-            return values
-        return _as_list(values)
-
     def _require_no_nan(self, times: Any) -> None:
         unordered = times != times if isinstance(times, np.ndarray) else [time != time for time in times]
         if np.any(unordered):
@@ -193,7 +221,12 @@ class Aggregator(ABC):
             raise ArgumentError("time", given, "given for every element or for none", hint=hint)
 
 
-def _as_list(column: Any) -> list[Any]:
+def is_numeric(values: Any) -> bool:
+    """Whether this is a one-dimensional array of numbers or bools."""
+    return isinstance(values, np.ndarray) and values.dtype.kind in "iufb" and values.ndim == 1
+
+
+def as_list(column: Any) -> list[Any]:
     """Python's own values: `tolist` and its cousins also turn numpy's wrapping integers into exact ones."""
     for method in ("to_pylist", "tolist", "to_list"):
         if hasattr(column, method):

@@ -9,14 +9,15 @@ algorithms are tested against, and for a handful of elements it is also the fast
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 
 from sash.aggregation.algorithms.elements import ABSENT, Element, fold_all
-from sash.aggregation.algorithms.protocol import Aggregator, Time
+from sash.aggregation.algorithms.protocol import Algorithm, Time
 from sash.aggregation.algorithms.slide_policy import PolicyQuestion, SlidePolicy
 from sash.aggregation.monoid import Monoid
 
 
-class Recalculate(Aggregator):
+class Recalculate(Algorithm):
     """Any order; insert and evict O(n) moves, query n − 1 combines.
 
     >>> total = Monoid("sum", ("x",), lambda: 0, lambda x: x, lambda a, b: a + b, lambda s: s)
@@ -46,6 +47,12 @@ class Recalculate(Aggregator):
     def _older_than(self, until: Time) -> int:
         return bisect_left(self._times, until)
 
+    def _held_times(self) -> Sequence[Time]:
+        return list(self._times)
+
+    def _held(self) -> Iterable[Element]:
+        return self._elements
+
     def _fold(self) -> Element:
         return fold_all(self._join, self._elements)
 
@@ -54,7 +61,7 @@ class Recalculate(Aggregator):
         question = PolicyQuestion(policy, self.monoid, self._fold())
         prefix: Element = ABSENT
         count = 0
-        for element in self._elements:
+        for element in self._held():
             prefix = self._join(prefix, element)
             if not question.leaves(prefix):
                 break

@@ -34,6 +34,8 @@ def tracked(**monoids: Monoid) -> Tracked:
     if not monoids:
         raise ArgumentError("monoids", {}, "at least one monoid, such as s=sash.sum('x')")
     parts = tuple(monoids.values())
+    for part in parts:
+        part.require_no_condition("a slide policy")
     columns = tuple(dict.fromkeys(column for part in parts for column in part.columns))
     inputs = [[columns.index(column) for column in part.columns] for part in parts]
     joins = [joining(part.combine) for part in parts]

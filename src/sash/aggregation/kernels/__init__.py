@@ -2,6 +2,7 @@
 
     compiled(monoid)              a columnar monoid as machine code              compiled.py
     slide, slide_by_time          one count window over an array                 slide.py
+    <name>_insert, _evict, _query windows that live on between calls             ring.py, fiba_window.py
     range_fold                    one fold per range, all keys in one call       range_fold.py
     lookback                      ranges of 'the last W units of time'           lookback.py
     rows_by_key                   rows into CSR layout                           csr.py

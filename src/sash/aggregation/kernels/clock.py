@@ -3,8 +3,8 @@
     time windows         [origin + w·S, origin + w·S + W)
     cumulating ones      block ⌊w / n⌋ of length W, from its start up to step w mod n
 
-A window without elements is skipped, together with all others up to the next element: what is computed depends
-on how many windows are found, not on how far apart they lie.
+A window without elements is skipped, together with all others up to the next element: what is computed
+depends on how many windows are found, not on how far apart they lie.
 """
 
 from __future__ import annotations

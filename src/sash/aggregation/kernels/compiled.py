@@ -31,6 +31,7 @@ from sash.aggregation.kernels import (
     daba,
     elementwise,
     fiba,
+    fiba_window,
     group_fold,
     keyed_panes,
     machine,
@@ -53,17 +54,34 @@ TEMPLATES: dict[str, Callable[..., Any]] = {
     for template in (
         elementwise.lift_all,
         elementwise.fold,
+        elementwise.recalculate,
         elementwise.lower_one,
         elementwise.lower_all,
         two_stacks.two_stacks,
+        two_stacks.two_stacks_insert,
+        two_stacks.two_stacks_evict,
+        two_stacks.two_stacks_query,
         daba.daba,
-        daba.daba_fill,
-        daba.daba_bulk_evict,
+        daba.daba_insert,
+        daba.daba_evict,
+        daba.daba_query,
         amta.amta,
-        amta.amta_fill,
-        amta.amta_bulk_evict,
+        amta.amta_insert,
+        amta.amta_evict,
+        amta.amta_query,
+        amta.log_mta,
+        amta.log_mta_insert,
+        amta.log_mta_evict,
+        amta.log_mta_query,
         fiba.fiba,
+        fiba_window.fiba_clear,
+        fiba_window.fiba_insert,
+        fiba_window.fiba_evict,
+        fiba_window.fiba_query,
         subtract_on_evict.subtract_on_evict,
+        subtract_on_evict.subtract_on_evict_insert,
+        subtract_on_evict.subtract_on_evict_evict,
+        subtract_on_evict.subtract_on_evict_query,
         range_fold.range_folds,
         keyed_panes.keyed_panes,
         group_fold.group_folds,
@@ -170,7 +188,8 @@ class Compiled:
         if self._interpreted:
             return machine.interpreted(TEMPLATES[name], self._speaker)
         kernel = machine.build(TEMPLATES[name], self._speaker)
-        what = {"lift_all": "lift", "subtract_on_evict": "inverse"}.get(name, "combine")
+        what = "lift" if name == "lift_all" else "combine"
+        what = "inverse" if name.startswith("subtract_on_evict") else what
         kernel.fallback = lambda error: self._give_up(what, error)(name)
         return kernel
 

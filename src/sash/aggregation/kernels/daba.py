@@ -1,4 +1,4 @@
-"""DABA Lite over a count window, as a kernel template: a constant number of combines for every event.
+"""DABA Lite as kernel templates: a constant number of combines for every event.
 
 The de-amortised bankers' aggregator (Tangwongsan, Hirzel, Schneider, VLDB J. 2021) does the flip of two
 stacks in small steps ahead of time. One value is kept per element, at its place in a ring:
@@ -13,18 +13,18 @@ stacks in small steps ahead of time. One value is kept per element, at its place
 
 and two scalars: middle = v[R] ⊕ … ⊕ v[B − 1] and back = v[B] ⊕ … ⊕ v[E − 1]. Each insertion and each
 eviction moves the borders by one step, so that the front is ready exactly when the old one is used up.
+A ring that lives on has these two in `edge`, and F, E, L, R, A, B in its header.
 """
 
 from __future__ import annotations
 
 from typing import TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
+from sash.aggregation.kernels.ring import END, HEAD
 from sash.aggregation.kernels.vocabulary import (
     Columns,
     Element,
+    Ints,
     combine,
     identity,
     load,
@@ -34,6 +34,7 @@ from sash.aggregation.kernels.vocabulary import (
 
 Borders: TypeAlias = tuple[int, int, int, int, Element, Element]
 """L, R, A, B, middle, back."""
+EDGE_SIZE, HEADER_SIZE = 2, 6
 
 
 def _step(ring: Columns, mask: int, F: int, E: int, borders: Borders) -> Borders:
@@ -73,30 +74,47 @@ def daba(columns: Columns, window: int, out: Columns) -> None:
             store(out, i, back)
 
 
-def daba_fill(columns: Columns, ring: Columns, scalars: Columns, borders: npt.NDArray[np.int64]) -> None:
-    """Insert all of `columns` into an empty ring, whose capacity is a power of two and large enough."""
+def daba_insert(columns: Columns, ring: Columns, edge: Columns, header: Ints) -> None:
+    """Insert all of `columns`; the ring has room for them."""
     mask = len(ring[0]) - 1
-    n = len(columns[0])
-    L, R, A, B, middle, back = 0, 0, 0, 0, identity(), identity()
-    for i in range(n):
+    F, E = header[HEAD], header[END]
+    L, R, A, B = header[2], header[3], header[4], header[5]
+    middle, back = load(edge, 0), load(edge, 1)
+    for i in range(len(columns[0])):
         newest = load(columns, i)
-        store(ring, i & mask, newest)
-        L, R, A, B, middle, back = _step(ring, mask, 0, i + 1, (L, R, A, B, middle, combine(back, newest)))
-    borders[0], borders[1], borders[2], borders[3], borders[4], borders[5] = 0, L, R, A, B, n
-    store(scalars, 0, middle)
-    store(scalars, 1, back)
+        store(ring, E & mask, newest)
+        E += 1
+        L, R, A, B, middle, back = _step(ring, mask, F, E, (L, R, A, B, middle, combine(back, newest)))
+    _save(edge, header, F, E, (L, R, A, B, middle, back))
 
 
-def daba_bulk_evict(ring: Columns, scalars: Columns, borders: npt.NDArray[np.int64], k: int) -> Element:
-    """Evict the k oldest, one by one (DABA has no shorter way), and answer with the fold of the rest."""
+def daba_evict(ring: Columns, edge: Columns, header: Ints, k: int) -> None:
+    """Evict the k oldest, one by one: DABA has no shorter way, unless all leave."""
     mask = len(ring[0]) - 1
-    F, E = borders[0], borders[5]
-    L, R, A, B = borders[1], borders[2], borders[3], borders[4]
-    middle, back = load(scalars, 0), load(scalars, 1)
-    for _ in range(k):
-        F += 1
-        L, R, A, B, middle, back = _step(ring, mask, F, E, (L, R, A, B, middle, back))
-    borders[0], borders[1], borders[2], borders[3], borders[4] = F, L, R, A, B
-    store(scalars, 0, middle)
-    store(scalars, 1, back)
-    return combine(load(ring, F & mask), back) if F < B else back
+    F, E = header[HEAD], header[END]
+    L, R, A, B = header[2], header[3], header[4], header[5]
+    middle, back = load(edge, 0), load(edge, 1)
+    if F + k == E:
+        F = E
+        L, R, A, B, middle, back = E, E, E, E, identity(), identity()
+    else:
+        for _ in range(k):
+            F += 1
+            L, R, A, B, middle, back = _step(ring, mask, F, E, (L, R, A, B, middle, back))
+    _save(edge, header, F, E, (L, R, A, B, middle, back))
+
+
+def daba_query(ring: Columns, edge: Columns, header: Ints) -> Element:
+    """The fold of the window."""
+    F = header[HEAD]
+    if header[5] > F:
+        return combine(load(ring, F & (len(ring[0]) - 1)), load(edge, 1))
+    return load(edge, 1)
+
+
+def _save(edge: Columns, header: Ints, F: int, E: int, borders: Borders) -> None:
+    L, R, A, B, middle, back = borders
+    header[HEAD], header[END] = F, E
+    header[2], header[3], header[4], header[5] = L, R, A, B
+    store(edge, 0, middle)
+    store(edge, 1, back)

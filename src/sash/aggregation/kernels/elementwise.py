@@ -38,6 +38,16 @@ def fold(columns: Columns, lo: int, hi: int) -> Element:
     return total
 
 
+def recalculate(columns: Columns, window: int, out: Columns) -> None:
+    """The folds of the last `window` elements, from scratch, after each of the last len(out) events."""
+    skipped = len(columns[0]) - len(out[0])
+    for i in range(len(out[0])):
+        total = identity()
+        for j in range(max(0, skipped + i + 1 - window), skipped + i + 1):
+            total = combine(total, load(columns, j))
+        store(out, i, total)
+
+
 def lower_one(columns: Columns, i: int) -> Any:
     """Its compiled return type tells which columns `lower_all` fills."""
     return lower(load(columns, i))

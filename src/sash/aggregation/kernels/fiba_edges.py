@@ -21,7 +21,6 @@ from sash.aggregation.kernels.fiba_tree import (
     SPARE_LEAF,
     SPARE_NODE,
     TOP,
-    Ints,
     fold_between,
     give_back,
     move_children,
@@ -31,7 +30,16 @@ from sash.aggregation.kernels.fiba_tree import (
     put_child,
     take,
 )
-from sash.aggregation.kernels.vocabulary import Columns, Element, combine, commutes, identity, load, store
+from sash.aggregation.kernels.vocabulary import (
+    Columns,
+    Element,
+    Ints,
+    combine,
+    commutes,
+    identity,
+    load,
+    store,
+)
 
 
 def grow_right(

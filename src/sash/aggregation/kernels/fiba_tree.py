@@ -19,12 +19,7 @@ between is at least half full, and height and memory stay within the bounds of a
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
-import numpy as np
-import numpy.typing as npt
-
-from sash.aggregation.kernels.vocabulary import Columns, Element, combine, identity, load, store
+from sash.aggregation.kernels.vocabulary import Columns, Element, Ints, combine, identity, load, store
 
 LEAF = 31
 LEAF_SIZE = 32
@@ -36,9 +31,10 @@ FILLED_LEAF, FILLED_FAN = 24, 12
 MAX_LEVELS = 24
 LEFT, RIGHT, HEADS, PATH, TOP = 0, 24, 48, 72, 96
 SPARE_LEAF, NEXT_LEAF, SPARE_NODE, NEXT_NODE = 97, 98, 99, 100
-EDGES_SIZE = 101
-
-Ints: TypeAlias = npt.NDArray[np.int64]
+LATEST, BOUNDARY = 101, 102
+"""The newest time, and where the suffix folds of the left leaf end."""
+EDGES_SIZE = 103
+EARLIEST = -(2**63)
 
 
 def take(edges: Ints, cells: Ints, spare: int, size: int) -> int:

@@ -1,5 +1,5 @@
-"""A hash index of keys: from the words of a key to the row that it has in a table, in O(1) for any number of
-keys. Open addressing, linear probing; a key that leaves lets the ones behind it move up.
+"""A hash index of keys: from the words of a key to the row that it has in a table, in O(1) for any number
+of keys. Open addressing, linear probing; a key that leaves lets the ones behind it move up.
 
 A key is a row of words (see `operators.engine.words`). A column of variable length is two words, where its
 bytes begin and how many they are; `variable` marks the first of each such pair, and the bytes of known keys
@@ -9,6 +9,7 @@ lie in a heap, those of keys that are looked up in a buffer of their own.
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,12 +43,12 @@ def hash_keys(words: Ints, variable: Mask, data: Bytes, hashes: Ints) -> None:
         hashes[row] = total
 
 
-def _mixed(x: int) -> int:
+def _mixed(x: Any) -> Any:
     x = (x ^ (x >> np.int64(29))) * _MULTIPLY
     return (x ^ (x >> np.int64(32))) * _MORE
 
 
-def _home(hashed: int, size: int) -> int:
+def _home(hashed: Any, size: int) -> Any:
     return (hashed ^ (hashed >> np.int64(31))) & (size - 1)
 
 

@@ -65,6 +65,7 @@ class Kernel:
     def __init__(self, function: Callable[..., Any], mode: Mode, *, why: str = "") -> None:
         self.function, self.mode, self.why = function, mode, why
         self.fallback: Callable[[NumbaError], Kernel] | None = None
+        self._result_type: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
         try:
@@ -78,11 +79,14 @@ class Kernel:
             return self.function(*arguments)
 
     def result_type(self, *arguments: Any) -> Any:
-        """Numba's type of what the kernel gives for these arguments; compiles it or loads it."""
-        dispatcher: Any = self.function
-        signature = tuple(numba.typeof(argument) for argument in arguments)
-        dispatcher.compile(signature)
-        return dispatcher.overloads[signature].signature.return_type
+        """Numba's type of what the kernel gives for these arguments; compiles it or loads it. Arguments are
+        of the same types in every call: to find them out takes longer than to lower a thousand elements."""
+        if self._result_type is None:
+            dispatcher: Any = self.function
+            signature = tuple(numba.typeof(argument) for argument in arguments)
+            dispatcher.compile(signature)
+            self._result_type = dispatcher.overloads[signature].signature.return_type
+        return self._result_type
 
     @property
     def compilations(self) -> int:
@@ -112,7 +116,12 @@ def in_memory(template: Callable[..., Any], speaker: Speaker | None, *, why: str
         speaker = replace(speaker, embedded=False)
         functions = {name: f for name, f in speaker.outside().items() if inspect.isfunction(f)}
         outside = {name: decorators["user"](f) for name, f in functions.items()}
-        outside |= {name: f for name, f in speaker.outside().items() if hasattr(f, "py_func")}
+        # Numba's own functions, and those of Python that it knows, such as `max`, are called as they are.
+        outside |= {
+            name: f
+            for name, f in speaker.outside().items()
+            if hasattr(f, "py_func") or inspect.isbuiltin(f)
+        }
     return Kernel(_executed(specialise(template, speaker), decorators | outside), "in memory", why=why)
 
 

@@ -8,7 +8,7 @@ Both sides are sorted by (code, time). A code is a group of equal keys and a cel
 number; a join without either has one code for all rows. The ranges of a probe are contiguous, so that
 the inner loop of `matches` runs over plain columns without a branch, which is what lets LLVM vectorise
 it: rows are compared exhaustively, as in ScaleJoin (Gulisano, Nikolakopoulos, Papatriantafilou, Tsigas,
-2016), several at a time.
+2021), several at a time.
 
 >>> ranges = candidates(np.array([5]), np.array([30]), np.array([4, 5, 7]), np.array([10, 31, 30]), 1, 5)
 >>> [part.tolist() for part in ranges]
@@ -43,14 +43,17 @@ class Ranges(NamedTuple):
 
 
 def candidates(
-    probe_codes: Ints, probe_times: Ints, codes: Ints, times: Ints, reach: int, within: int
-) -> Ranges:
-    """The ranges of all probes that have a candidate. Times and `within` must stay below 2⁶²."""
+    probe_codes: Ints, probe_times: Ints, codes: Ints, times: Ints, reach: int, within: int,
+    span: tuple[int, int] | None = None,
+) -> Ranges:  # fmt: skip
+    """The ranges of all probes that have a candidate. Times and `within` must stay below 2⁶²; `span` is the
+    least and the greatest of `times`, where they are known."""
     most = len(probe_codes) * (2 * reach + 1)
     out = [np.empty(most, np.int64) for _ in range(3)]
     if len(codes):
         inputs = tuple(map(read_only, (probe_codes, probe_times, codes, times)))
-        most = _candidates()(*inputs, reach, within, int(times.min()), int(times.max()), *out)
+        least, greatest = (int(times.min()), int(times.max())) if span is None else span
+        most = _candidates()(*inputs, reach, within, least, greatest, *out)
     else:
         most = 0
     return Ranges(*(column[:most] for column in out))
@@ -151,6 +154,8 @@ def matcher(holds: Callable[..., Any]) -> Callable[..., Any]:
 
 def read_only(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """A column as kernels take it: Numba would compile a second version for one that can be written to."""
+    if column.flags.c_contiguous and not column.flags.writeable:
+        return column
     view = np.ascontiguousarray(column).view()
     view.flags.writeable = False
     return view

@@ -20,7 +20,7 @@ import numpy as np
 
 from sash.aggregation.kernels.machine import Kernel, build, jit_disabled
 from sash.aggregation.kernels.pairs import matcher, read_only
-from sash.aggregation.kernels.source import CARRIED, NoSource, outside_names, plain_function, source_of
+from sash.aggregation.kernels.source import NoSource, defined, outside_names, plain_function, source_of
 from sash.aggregation.kernels.vocabulary import Columns
 from sash.semantics.expression import COMPARISONS, Column, Constant, Node, Operation, Side
 
@@ -123,16 +123,7 @@ def _cell(place: int, probes: bool) -> ast.expr:
 
 
 def _function(name: str, text: str, outside: Mapping[str, Any]) -> Callable[..., Any]:
-    return _executed(name, f"def {name}({', '.join(ROWS)}):\n    return {text}", outside)
-
-
-def _executed(name: str, text: str, outside: Mapping[str, Any]) -> Callable[..., Any]:
-    """The function that a text defines; it carries the text, as functions that are compiled do."""
-    namespace: dict[str, Any] = {"np": np, **outside}
-    exec(compile(text, "<sash predicate>", "exec"), namespace)
-    function: Callable[..., Any] = namespace[name]
-    setattr(function, CARRIED, text)
-    return function
+    return defined(f"def {name}({', '.join(ROWS)}):\n    return {text}", name, {"np": np, **outside})
 
 
 def _rewritten(where: Callable[..., Any], places: Mapping[Column, int], probe: Side) -> Callable[..., Any]:
@@ -143,7 +134,8 @@ def _rewritten(where: Callable[..., Any], places: Mapping[Column, int], probe: S
     )
     node.name = "asked"
     node.args.args = [ast.arg(name) for name in ROWS]
-    return _executed("asked", ast.unparse(ast.fix_missing_locations(node)), outside_names(plain))
+    text = ast.unparse(ast.fix_missing_locations(node))
+    return defined(text, "asked", {"np": np, **outside_names(plain)})
 
 
 def _parsed(where: Callable[..., Any]) -> ast.FunctionDef:

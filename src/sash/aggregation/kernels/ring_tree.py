@@ -3,9 +3,9 @@
     grow_tree     the nodes of the blocks that have become complete, and those above
     fold_rings    one fold per range [lo, hi) of ordinals, from the left to the right
 
-An element is lifted when it is read: a row holds the inputs of all aggregates, each column once. `valid` has
-a bit for each input column that is not null; an aggregate skips elements that lack one of its `needed` bits,
-and a node's `known` word has the aggregate's `bit` when any of its elements counted.
+An element is lifted when it is read: a row holds the inputs of all aggregates, each column once. `valid`
+has a bit for each input column that is not null; an aggregate skips elements that lack one of its `needed`
+bits, and a node's `known` word has the aggregate's `bit` when any of its elements counted.
 """
 
 from __future__ import annotations

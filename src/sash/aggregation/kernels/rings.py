@@ -4,10 +4,10 @@
     node (j, n)         =  the fold of the elements  n · 8 · 2ʲ ≤ i < (n + 1) · 8 · 2ʲ
 
 An ordinal counts the elements of a key from its first one and never changes, so nothing moves when elements
-come or go: eviction raises `head`, and only a region that has become too small is copied, to one of twice the
-size. Regions are powers of two; free ones wait in a list for each size. The nodes of a region of 2ᶜ elements
-take a quarter as many rows of a second table, at base / 4. A bounded input is the same with one region for
-each key that is exactly full: `EVERYTHING` as its mask.
+come or go: eviction raises `head`, and only a region that has become too small is copied, to one of twice
+the size. Regions are powers of two; free ones wait in a list for each size. The nodes of a region of 2ᶜ
+elements take a quarter as many rows of a second table, at base / 4. A bounded input is the same with one
+region for each key that is exactly full: `EVERYTHING` as its mask.
 
 A lane is four words of a key's row: where its region is, how large, and which ordinals it holds.
 """
@@ -15,6 +15,7 @@ A lane is four words of a key's row: where its region is, how large, and which o
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -41,14 +42,14 @@ EVERYTHING = np.int64(-1)
 
 def rows_needed(slots: Ints, lane: int, which: Ints, added: Ints) -> int:
     """An upper bound of the rows that new regions take, when keys get this many more elements."""
-    needed = 0
+    needed: Any = 0
     for index in range(len(which)):
         slot = which[index]
         held = slots[slot, lane + COUNT] - slots[slot, lane + HEAD] + added[index]
         log = slots[slot, lane + LOG]
         if held > 0 and (log < 0 or held > np.int64(1) << log):
             needed += np.int64(1) << _fitting(held)
-    return needed
+    return int(needed)
 
 
 def make_room(
@@ -65,14 +66,14 @@ def make_room(
 
 def rows_of_smaller(slots: Ints, lane: int, which: Ints, heads: Ints) -> int:
     """An upper bound of the rows that `let_go` takes for smaller regions."""
-    needed = 0
+    needed: Any = 0
     for index in range(len(which)):
         slot = which[index]
         log, count = slots[slot, lane + LOG], slots[slot, lane + COUNT]
         held = count - max(heads[index], slots[slot, lane + HEAD])
         if _is_too_large(log, held):
             needed += np.int64(1) << _fitting(2 * held)
-    return needed
+    return int(needed)
 
 
 def let_go(
@@ -94,7 +95,7 @@ def let_go(
 
 
 def _is_too_large(log: int, held: int) -> bool:
-    return log > 5 and 0 < held <= (np.int64(1) << log) >> 3
+    return bool(log > 5 and 0 < held <= (np.int64(1) << log) >> 3)
 
 
 def _fitting(held: int) -> int:
@@ -137,7 +138,7 @@ def _move(slots: Ints, lane: int, slot: int, log: int, elements: Ints, nodes: In
     slots[slot, lane + LOG] = log
 
 
-def node(base: int, mask: int, level: int, number: int) -> int:
+def node(base: Any, mask: Any, level: int, number: int) -> Any:
     """The row of a node: a level after the other, each half as long as the one below."""
     leaves = (mask + 1) >> LEAF_BITS
     return (base >> 2) + 2 * leaves - ((2 * leaves) >> level) + (number & ((leaves >> level) - 1))
@@ -145,13 +146,18 @@ def node(base: int, mask: int, level: int, number: int) -> int:
 
 def cut_rings(
     values: Numbers, base: Ints, mask: Ints, head: Ints, count: Ints,
-    which: Ints, bounds: Numbers, after: bool, cuts: Ints,
+    which: Ints, bounds: Numbers, after: bool, since: Ints, cuts: Ints,
 ) -> None:  # fmt: skip
-    """For each bound: the first ordinal of key `which` whose value is not below it (`after`: above it)."""
+    """For each bound: the first ordinal of key `which` whose value is not below it (`after`: above it). It
+    is looked for from `since` on, if that is given: a search from far away touches many cold places."""
     for index in range(len(bounds)):
         key = which[index]
         lo, hi, bound = head[key], count[key], bounds[index]
-        # Most bounds lie near one of the two ends.
+        if len(since) > 0:
+            lo = max(lo, since[index])
+        if lo >= hi or _below(values[base[key] + ((hi - 1) & mask[key])], bound, after):
+            cuts[index] = hi
+            continue
         step = 1
         while lo + step < hi and _below(values[base[key] + ((lo + step - 1) & mask[key])], bound, after):
             lo += step

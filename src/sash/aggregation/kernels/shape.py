@@ -53,6 +53,15 @@ class Shape:
     def has_objects(self) -> bool:
         return "object" in self.fields
 
+    def takes(self, element: Any) -> bool:
+        """Whether an element fits, and no field of it must be narrowed."""
+        if self.scalar is isinstance(element, tuple):
+            return False
+        fields = (element,) if self.scalar else element
+        return len(fields) == len(self.fields) and all(
+            _WIDTH[kind_of(value)] <= _WIDTH[kind] for value, kind in zip(fields, self.fields, strict=True)
+        )
+
     def empty(self, n: int) -> Columns:
         """Columns for n elements, not initialised."""
         return tuple(np.empty(n, dtype) for dtype in self.dtypes)

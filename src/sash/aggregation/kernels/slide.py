@@ -22,7 +22,7 @@ from sash.aggregation.kernels.compiled import Compiled
 from sash.aggregation.kernels.vocabulary import Array, Columns
 from sash.errors import ArgumentError
 
-Algorithm = Literal["two_stacks", "daba", "amta", "fiba", "subtract_on_evict"]
+Algorithm = Literal["two_stacks", "daba", "amta", "log_mta", "fiba", "subtract_on_evict", "recalculate"]
 
 
 def slide(

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any
@@ -69,6 +69,20 @@ def source_of(function: Callable[..., Any]) -> str:
         if _same_code(_compiled(node, plain.__code__, tree), plain.__code__):
             return ast.unparse(_as_definition(node))
     raise NoSource(f"the file of {plain.__qualname__} no longer holds the code that runs")
+
+
+def defined(text: str, name: str, outside: Mapping[str, Any] | None = None) -> Callable[..., Any]:
+    """The function that a text defines, over the names that it takes from outside; it carries its text.
+
+    >>> double = defined("def double(x):\\n    return x + x", "double")
+    >>> double(2), source_of(double)
+    (4, 'def double(x):\\n    return x + x')
+    """
+    namespace: dict[str, Any] = dict(outside or {})
+    exec(compile(text, f"<sash {name}>", "exec"), namespace)
+    function: Callable[..., Any] = namespace[name]
+    setattr(function, CARRIED, text)
+    return function
 
 
 def plain_function(function: Callable[..., Any]) -> FunctionType:

@@ -1,7 +1,8 @@
 """Timers: which keys have something to do by a given time, without looking at the others.
 
 A binary heap of (time, key) in a table of two words, the least time first. A key that must wake earlier is
-pushed again; its old entry is stale then and does no harm, because a key that wakes for nothing does nothing.
+pushed again; its old entry is stale then and does no harm, because a key that wakes for nothing does
+nothing.
 """
 
 from __future__ import annotations

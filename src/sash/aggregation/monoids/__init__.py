@@ -9,31 +9,42 @@ from __future__ import annotations
 
 from sash.aggregation.monoids.arguments import argmax, argmin
 from sash.aggregation.monoids.averages import geomean, mean
+from sash.aggregation.monoids.averages import mean as avg
+from sash.aggregation.monoids.counters import increase, rate
 from sash.aggregation.monoids.counting import count
 from sash.aggregation.monoids.extremes import max_ as max
 from sash.aggregation.monoids.extremes import min_ as min
 from sash.aggregation.monoids.extremes import range_ as range
+from sash.aggregation.monoids.histograms import histogram
 from sash.aggregation.monoids.membership import bloom
-from sash.aggregation.monoids.moments import skewness, stddev, variance
+from sash.aggregation.monoids.moments import kurtosis, skewness, stddev, variance
 from sash.aggregation.monoids.ordered import collect, first, last, longest_increasing_run
 from sash.aggregation.monoids.quantiles import quantile
 from sash.aggregation.monoids.ranking import skyline, top_k
 from sash.aggregation.monoids.relations import correlation, covariance, linear_regression
+from sash.aggregation.monoids.sets import count_distinct
 from sash.aggregation.monoids.sketches import distinct, frequent_items
+from sash.aggregation.monoids.smoothing import ewm
 from sash.aggregation.monoids.sums import sum_ as sum
 
 __all__ = [
     "argmax",
     "argmin",
+    "avg",
     "bloom",
     "collect",
     "correlation",
     "count",
+    "count_distinct",
     "covariance",
     "distinct",
+    "ewm",
     "first",
     "frequent_items",
     "geomean",
+    "histogram",
+    "increase",
+    "kurtosis",
     "last",
     "linear_regression",
     "longest_increasing_run",
@@ -42,6 +53,7 @@ __all__ = [
     "min",
     "quantile",
     "range",
+    "rate",
     "skewness",
     "skyline",
     "stddev",

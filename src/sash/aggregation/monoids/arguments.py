@@ -16,32 +16,39 @@ from typing import Any
 from sash.aggregation.monoid import Kind, Monoid
 from sash.aggregation.monoids.encoding import decode, encode
 from sash.aggregation.monoids.inputs import ZERO, column_name, columnar, constant, same_as, typed
+from sash.semantics.condition import RowCondition, condition
 
 Champion = tuple[bool, Any, Any]
 """Whether there is one yet, its `by`, its value. Without the flag, an event at −∞ would tie with none."""
 
 
-def argmin(value: str, by: str) -> Monoid:
+def argmin(value: str, by: str, *, where: RowCondition | None = None) -> Monoid:
     """`value` in the earliest event with the smallest `by`; null when empty.
 
     >>> from sash.semantics.monoid import fold
     >>> fold(argmin("who", "t"), [{"who": "a", "t": 2}, {"who": "b", "t": 1}, {"who": "c", "t": 1}])
     'b'
     """
-    return _champion("argmin", value, by, _lowest)
+    return _champion("argmin", value, by, _lowest, where)
 
 
-def argmax(value: str, by: str) -> Monoid:
+def argmax(value: str, by: str, *, where: RowCondition | None = None) -> Monoid:
     """`value` in the earliest event with the largest `by`; null when empty.
 
     >>> from sash.semantics.monoid import fold
     >>> fold(argmax("who", "t"), [{"who": "a", "t": 1}, {"who": "b", "t": 2}, {"who": "c", "t": 2}])
     'b'
     """
-    return _champion("argmax", value, by, _highest)
+    return _champion("argmax", value, by, _highest, where)
 
 
-def _champion(name: str, value: str, by: str, combine: Callable[[Champion, Champion], Champion]) -> Monoid:
+def _champion(
+    name: str,
+    value: str,
+    by: str,
+    combine: Callable[[Champion, Champion], Champion],
+    where: RowCondition | None,
+) -> Monoid:
     return Monoid(
         name=name,
         columns=(column_name("value", value), column_name("by", by)),
@@ -54,6 +61,7 @@ def _champion(name: str, value: str, by: str, combine: Callable[[Champion, Champ
         decode=decode,
         specialise=_typed_champion,
         result=same_as(0),
+        where=condition(where),
     )
 
 

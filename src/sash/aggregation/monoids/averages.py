@@ -27,12 +27,13 @@ from sash.aggregation.monoids.inputs import (
     numeric_kinds,
 )
 from sash.aggregation.monoids.sums import add_any, lift_any, no_total
+from sash.semantics.condition import RowCondition, condition
 
 IntTotal = tuple[int, int, int]
 FloatTotal = tuple[float, float, int]
 
 
-def mean(column: str) -> Monoid:
+def mean(column: str, *, where: RowCondition | None = None) -> Monoid:
     """Σ x / n as a float; null when empty. No overflow for integers; invertible once bound to them.
 
     >>> from sash.semantics.monoid import fold
@@ -51,6 +52,7 @@ def mean(column: str) -> Monoid:
         decode=decode,
         specialise=_typed_mean(column),
         result=number_to("mean", pa.float64()),
+        where=condition(where),
     )
 
 
@@ -88,7 +90,7 @@ def _typed_mean(column: str) -> Callable[[tuple[Kind, ...]], dict[str, Any]]:
     return specialise
 
 
-def geomean(column: str) -> Monoid:
+def geomean(column: str, *, where: RowCondition | None = None) -> Monoid:
     """exp(Σ ln x / n); 0 as soon as an x is 0, NaN as soon as one is negative or NaN; null when empty.
 
     >>> from sash.semantics.monoid import fold
@@ -105,6 +107,7 @@ def geomean(column: str) -> Monoid:
         commutative=True,
         specialise=numeric("geomean", _lift_log),
         result=number_to("geomean", pa.float64()),
+        where=condition(where),
     )
 
 

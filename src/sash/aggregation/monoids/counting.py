@@ -13,9 +13,10 @@ import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
 from sash.aggregation.monoids.inputs import always, column_name
+from sash.semantics.condition import RowCondition, condition
 
 
-def count(*columns: str) -> Monoid:
+def count(*columns: str, where: RowCondition | None = None) -> Monoid:
     """Number of events; with columns, of those in which none of them is null. 0 when there are none.
 
     >>> from sash.semantics.monoid import fold
@@ -34,6 +35,7 @@ def count(*columns: str) -> Monoid:
         commutative=True,
         nothing=0,
         result=always(pa.int64()),
+        where=condition(where),
     )
 
 

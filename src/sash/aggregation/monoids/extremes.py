@@ -32,9 +32,10 @@ from sash.aggregation.monoids.inputs import (
 )
 from sash.aggregation.monoids.sums import EXACT_DECIMALS
 from sash.errors import IntegerOverflow, Unsupported
+from sash.semantics.condition import RowCondition, condition
 
 
-def min_(column: str) -> Monoid:
+def min_(column: str, *, where: RowCondition | None = None) -> Monoid:
     """The smallest x, of the column's own type; null when empty.
 
     >>> from sash.semantics.monoid import fold
@@ -56,10 +57,11 @@ def min_(column: str) -> Monoid:
         decode=decode,
         specialise=_typed_min,
         result=same_as(0),
+        where=condition(where),
     )
 
 
-def max_(column: str) -> Monoid:
+def max_(column: str, *, where: RowCondition | None = None) -> Monoid:
     """The largest x, of the column's own type (NaN, if there is one); null when empty.
 
     >>> from sash.semantics.monoid import fold
@@ -81,10 +83,11 @@ def max_(column: str) -> Monoid:
         decode=decode,
         specialise=_typed_max,
         result=same_as(0),
+        where=condition(where),
     )
 
 
-def range_(column: str) -> Monoid:
+def range_(column: str, *, where: RowCondition | None = None) -> Monoid:
     """max(x) − min(x): exact or IntegerOverflow for integers, a duration for timestamps; null when empty.
 
     NaN when there is a NaN, and when all values are the same infinity.
@@ -106,6 +109,7 @@ def range_(column: str) -> Monoid:
         decode=decode,
         specialise=_typed_range,
         result=range_type,
+        where=condition(where),
     )
 
 

@@ -62,6 +62,13 @@ def column_name(argument: str, given: Any) -> str:
     return given
 
 
+def positive_integer(argument: str, given: Any) -> int:
+    """`given`, once it is known to be 1, 2, 3, …"""
+    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        raise ArgumentError(argument, given, "a positive integer")
+    return given
+
+
 def require_number(aggregate: str, value: Any) -> None:
     """Refuse what is neither an integer nor a float: float('1') would guess at a string."""
     if isinstance(value, bool) or not isinstance(value, _NUMBER):
@@ -142,6 +149,13 @@ def sum_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
     if pa.types.is_decimal(given):
         return pa.decimal128(min(38, given.precision + 10), given.scale)
     raise _unsuited("sum", given, "a column of integers, floats, decimals or durations")
+
+
+def increase_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
+    """As of a sum, for counters: integers, floats and decimals."""
+    if pa.types.is_duration(types[0]):
+        raise _unsuited("increase", types[0], "a counter: a column of integers, floats or decimals")
+    return sum_type(types)
 
 
 def range_type(types: tuple[pa.DataType, ...]) -> pa.DataType:

@@ -23,14 +23,17 @@ import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
 from sash.aggregation.monoids.encoding import encode, sketch_key
-from sash.aggregation.monoids.inputs import always, column_name
+from sash.aggregation.monoids.inputs import always, column_name, positive_integer
 from sash.errors import ArgumentError, CorruptValue
+from sash.semantics.condition import RowCondition, condition
 
 _HEADER = struct.Struct("<4sIQ")  # magic and version, number of hashes, number of bits
 _MAGIC = b"SBF\x01"
 
 
-def bloom(column: str, *, capacity: int = 1000, error: float = 0.01) -> Monoid:
+def bloom(
+    column: str, *, capacity: int = 1000, error: float = 0.01, where: RowCondition | None = None
+) -> Monoid:
     """A Bloom filter of the values of x, as bytes for `might_contain`; null when there are none.
 
     >>> from sash.semantics.monoid import fold
@@ -38,8 +41,7 @@ def bloom(column: str, *, capacity: int = 1000, error: float = 0.01) -> Monoid:
     >>> might_contain(found, "a"), might_contain(found, "z")
     (True, False)
     """
-    if isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < 1:
-        raise ArgumentError("capacity", capacity, "a positive integer")
+    positive_integer("capacity", capacity)
     if not isinstance(error, float) or not 0 < error < 1:
         raise ArgumentError("error", error, "a probability between 0 and 1")
     bits = max(8, math.ceil(-capacity * math.log(error) / math.log(2) ** 2))
@@ -57,6 +59,7 @@ def bloom(column: str, *, capacity: int = 1000, error: float = 0.01) -> Monoid:
         encode=partial(_to_bytes, hashes, bits),
         decode=partial(_from_bytes, hashes, bits),
         result=always(pa.binary()),
+        where=condition(where),
     )
 
 

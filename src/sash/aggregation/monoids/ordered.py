@@ -1,6 +1,6 @@
 """Aggregates that look at the order of events: they are not commutative, and reveal any re-ordering.
 
-first, last                   the value of the oldest, of the newest event
+first, last                   the value of the oldest, of the newest event; the n oldest, the n newest
 collect                       all values, oldest first
 longest_increasing_run        max { k : xᵢ < xᵢ₊₁ < … < xᵢ₊ₖ₋₁ }, neighbours being neighbours in the window
 """
@@ -8,7 +8,7 @@ longest_increasing_run        max { k : xᵢ < xᵢ₊₁ < … < xᵢ₊ₖ₋�
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 import pyarrow as pa
 
@@ -24,6 +24,8 @@ from sash.aggregation.monoids.inputs import (
     same_as,
     typed,
 )
+from sash.aggregation.monoids.several import several
+from sash.semantics.condition import RowCondition, condition
 
 Seen = tuple[bool, Any]
 """Whether there is a value yet, and the value."""
@@ -32,27 +34,51 @@ Run = tuple[int, int, int, int, Any, Any]
 """How many values; lengths of the longest runs at the start, at the end, anywhere; first and last value."""
 
 
-def first(column: str) -> Monoid:
-    """The oldest non-null x; null when there is none.
+@overload
+def first(column: str, *, where: RowCondition | None = ...) -> Monoid: ...
+@overload
+def first(column: str, n: int, *, distinct: bool = ..., where: RowCondition | None = ...) -> Monoid: ...
+def first(
+    column: str, n: int | None = None, *, distinct: bool = False, where: RowCondition | None = None
+) -> Monoid:
+    """The oldest non-null x; null when there is none. With n: the list of the n oldest, oldest first.
+
+    `distinct` leaves out an x that was there before, so that it is the n first that differ.
 
     >>> from sash.semantics.monoid import fold
-    >>> fold(first("x"), [{"x": None}, {"x": "a"}, {"x": "b"}])
-    'a'
+    >>> rows = [{"x": None}, {"x": "a"}, {"x": "a"}, {"x": "b"}]
+    >>> fold(first("x"), rows), fold(first("x", 2), rows), fold(first("x", 2, distinct=True), rows)
+    ('a', ['a', 'a'], ['a', 'b'])
     """
-    return _one_of_two("first", column, _older)
+    if n is None and not distinct:
+        return _one_of_two("first", column, _older, where)
+    return several("first", column, n, distinct, where)
 
 
-def last(column: str) -> Monoid:
-    """The newest non-null x; null when there is none.
+@overload
+def last(column: str, *, where: RowCondition | None = ...) -> Monoid: ...
+@overload
+def last(column: str, n: int, *, distinct: bool = ..., where: RowCondition | None = ...) -> Monoid: ...
+def last(
+    column: str, n: int | None = None, *, distinct: bool = False, where: RowCondition | None = None
+) -> Monoid:
+    """The newest non-null x; null when there is none. With n: the list of the n newest, oldest first.
+
+    `distinct` leaves out an x that comes again later, so that it is the n last that differ.
 
     >>> from sash.semantics.monoid import fold
-    >>> fold(last("x"), [{"x": "a"}, {"x": "b"}, {"x": None}])
-    'b'
+    >>> rows = [{"x": "a"}, {"x": "b"}, {"x": "b"}, {"x": None}]
+    >>> fold(last("x"), rows), fold(last("x", 2), rows), fold(last("x", 2, distinct=True), rows)
+    ('b', ['b', 'b'], ['a', 'b'])
     """
-    return _one_of_two("last", column, _newer)
+    if n is None and not distinct:
+        return _one_of_two("last", column, _newer, where)
+    return several("last", column, n, distinct, where)
 
 
-def _one_of_two(name: str, column: str, combine: Callable[[Any, Any], Any]) -> Monoid:
+def _one_of_two(
+    name: str, column: str, combine: Callable[[Any, Any], Any], where: RowCondition | None
+) -> Monoid:
     return Monoid(
         name=name,
         columns=(column_name("column", column),),
@@ -65,10 +91,11 @@ def _one_of_two(name: str, column: str, combine: Callable[[Any, Any], Any]) -> M
         decode=decode,
         specialise=_typed_seen,
         result=same_as(0),
+        where=condition(where),
     )
 
 
-def collect(column: str) -> Monoid:
+def collect(column: str, *, where: RowCondition | None = None) -> Monoid:
     """The list of all non-null x, oldest first; the empty list when there is none, as in Spark.
 
     Elements grow with the window, so this is for small windows and for finding wrongly ordered folds.
@@ -88,10 +115,11 @@ def collect(column: str) -> Monoid:
         decode=decode,
         nothing=[],
         result=list_of(0),
+        where=condition(where),
     )
 
 
-def longest_increasing_run(column: str) -> Monoid:
+def longest_increasing_run(column: str, *, where: RowCondition | None = None) -> Monoid:
     """Length of the longest run of strictly increasing neighbours (NaN the largest); null when empty.
 
     The order-aware aggregate of the AMTA experiments (Villalba, Berral, Carrera, IEEE TPDS 2019): two
@@ -112,6 +140,7 @@ def longest_increasing_run(column: str) -> Monoid:
         decode=decode,
         specialise=_typed_run,
         result=always(pa.int64()),
+        where=condition(where),
     )
 
 

@@ -23,13 +23,21 @@ from datasketches import kll_doubles_sketch, tdigest_double
 from sash.aggregation.monoid import Kind, Monoid
 from sash.aggregation.monoids.inputs import column_name, number_to, numeric_kinds, require_number
 from sash.errors import ArgumentError, CorruptValue
+from sash.semantics.condition import RowCondition, condition
 
 Digest = tuple[Any, int, int, int]
 _TAILS = struct.Struct("<qqq")
 _SKETCHES = {"kll": kll_doubles_sketch, "tdigest": tdigest_double}
 
 
-def quantile(column: str, q: float, *, sketch: Literal["kll", "tdigest"] = "kll", k: int = 200) -> Monoid:
+def quantile(
+    column: str,
+    q: float,
+    *,
+    sketch: Literal["kll", "tdigest"] = "kll",
+    k: int = 200,
+    where: RowCondition | None = None,
+) -> Monoid:
     """About the q-quantile of x, 0 ≤ q ≤ 1, as a float; null when empty. Larger k: larger and more exact.
 
     >>> from sash.semantics.monoid import fold
@@ -55,6 +63,7 @@ def quantile(column: str, q: float, *, sketch: Literal["kll", "tdigest"] = "kll"
         specialise=_numbers_only,
         result=number_to("quantile", pa.float64()),
         approximate=True,
+        where=condition(where),
     )
 
 

@@ -17,23 +17,23 @@ import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
 from sash.aggregation.monoids.encoding import decode, encode
-from sash.aggregation.monoids.inputs import column_name, list_of
+from sash.aggregation.monoids.inputs import column_name, list_of, positive_integer
 from sash.errors import ArgumentError
+from sash.semantics.condition import RowCondition, condition
 
 Preference = Literal["min", "max"]
 Ranked = tuple[bool, Any]
 """Whether it is NaN, and if not the value: these are ordered as Spark orders values."""
 
 
-def top_k(column: str, k: int) -> Monoid:
+def top_k(column: str, k: int, *, where: RowCondition | None = None) -> Monoid:
     """The k largest x, largest first, with repetitions; the empty list when there is none.
 
     >>> from sash.semantics.monoid import fold
     >>> fold(top_k("x", 2), [{"x": 3}, {"x": None}, {"x": 5}, {"x": 5}])
     [5, 5]
     """
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise ArgumentError("k", k, "a positive integer")
+    positive_integer("k", k)
 
     def merge(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(sorted(a + b, key=_in_spark_order, reverse=True)[:k])
@@ -50,10 +50,13 @@ def top_k(column: str, k: int) -> Monoid:
         decode=decode,
         nothing=[],
         result=list_of(0),
+        where=condition(where),
     )
 
 
-def skyline(*columns: str, prefer: Preference | Sequence[Preference] = "min") -> Monoid:
+def skyline(
+    *columns: str, prefer: Preference | Sequence[Preference] = "min", where: RowCondition | None = None
+) -> Monoid:
     """The points that no other point dominates, sorted; `prefer` says which values are good.
 
     The value is a list of tuples (a list of structs in a table); points that are equal appear once.
@@ -91,6 +94,7 @@ def skyline(*columns: str, prefer: Preference | Sequence[Preference] = "min") ->
         decode=decode,
         nothing=[],
         result=lambda types: pa.list_(pa.struct(list(zip(columns, types, strict=True)))),
+        where=condition(where),
     )
 
 

@@ -28,6 +28,7 @@ from sash.aggregation.monoids.inputs import (
     numbers_only,
     numeric,
 )
+from sash.semantics.condition import RowCondition, condition
 
 Joint = tuple[int, float, float, float]
 """n, x̄, ȳ, S_xy"""
@@ -39,7 +40,7 @@ Line = tuple[float, float, float]
 """slope, intercept, r²"""
 
 
-def covariance(x: str, y: str) -> Monoid:
+def covariance(x: str, y: str, *, where: RowCondition | None = None) -> Monoid:
     """Sample covariance S_xy / (n − 1); null for fewer than two events.
 
     >>> from sash.semantics.monoid import fold
@@ -47,10 +48,12 @@ def covariance(x: str, y: str) -> Monoid:
     4.0
     """
     empty = (0, 0.0, 0.0, 0.0)
-    return _relation("covariance", (x, y), empty, _lift_joint, _merge_joint, _covariance, pa.float64())
+    return _relation(
+        "covariance", (x, y), empty, _lift_joint, _merge_joint, _covariance, pa.float64(), where
+    )
 
 
-def correlation(x: str, y: str) -> Monoid:
+def correlation(x: str, y: str, *, where: RowCondition | None = None) -> Monoid:
     """Pearson's correlation S_xy / √(S_xx · S_yy); null when x or y does not vary.
 
     >>> from sash.semantics.monoid import fold
@@ -58,11 +61,18 @@ def correlation(x: str, y: str) -> Monoid:
     -1.0
     """
     return _relation(
-        "correlation", (x, y), _NO_COMOMENTS, _lift_comoments, _merge_comoments, _correlation, pa.float64()
+        "correlation",
+        (x, y),
+        _NO_COMOMENTS,
+        _lift_comoments,
+        _merge_comoments,
+        _correlation,
+        pa.float64(),
+        where,
     )
 
 
-def linear_regression(y: str, x: str) -> Monoid:
+def linear_regression(y: str, x: str, *, where: RowCondition | None = None) -> Monoid:
     """The line y = slope · x + intercept of least squares, with r²; null when x does not vary.
 
     The value is the tuple (slope, intercept, r2), a struct of these names in a table. The dependent
@@ -75,7 +85,7 @@ def linear_regression(y: str, x: str) -> Monoid:
     """
     line = pa.struct([(name, pa.float64()) for name in ("slope", "intercept", "r2")])
     return _relation(
-        "linear_regression", (y, x), _NO_COMOMENTS, _lift_regression, _merge_comoments, _line, line
+        "linear_regression", (y, x), _NO_COMOMENTS, _lift_regression, _merge_comoments, _line, line, where
     )
 
 
@@ -87,6 +97,7 @@ def _relation(
     merge: Callable[[Any, Any], Any],
     lower: Callable[[Any], Any],
     result: pa.DataType,
+    where: RowCondition | None,
 ) -> Monoid:
     return Monoid(
         name=name,
@@ -98,6 +109,7 @@ def _relation(
         commutative=True,
         specialise=numeric(name, lift),
         result=number_to(name, result),
+        where=condition(where),
     )
 
 

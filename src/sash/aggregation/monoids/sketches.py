@@ -26,11 +26,12 @@ from datasketches import (
 
 from sash.aggregation.monoid import Monoid
 from sash.aggregation.monoids.encoding import decode, encode, one_of_equals, sketch_key
-from sash.aggregation.monoids.inputs import always, column_name
+from sash.aggregation.monoids.inputs import always, column_name, positive_integer
 from sash.errors import ArgumentError
+from sash.semantics.condition import RowCondition, condition
 
 
-def distinct(column: str, *, lg_k: int = 12) -> Monoid:
+def distinct(column: str, *, lg_k: int = 12, where: RowCondition | None = None) -> Monoid:
     """About how many different x there are, by HyperLogLog with 2^lg_k registers; 0 when there are none.
 
     The result depends only on the set of values: not on their order, nor on how elements were grouped.
@@ -55,10 +56,13 @@ def distinct(column: str, *, lg_k: int = 12) -> Monoid:
         decode=_decode_registers,
         nothing=0,
         result=always(pa.int64()),
+        where=condition(where),
     )
 
 
-def frequent_items(column: str, *, k: int = 10, lg_size: int = 10) -> Monoid:
+def frequent_items(
+    column: str, *, k: int = 10, lg_size: int = 10, where: RowCondition | None = None
+) -> Monoid:
     """The k most frequent x with about how often each occurs, as (item, count), most frequent first.
 
     Counts are exact while there are at most ¾ · 2^lg_size different items; beyond that an item that occurs
@@ -70,8 +74,7 @@ def frequent_items(column: str, *, k: int = 10, lg_size: int = 10) -> Monoid:
     >>> fold(frequent_items("x", k=1), [{"x": "a"}, {"x": "b"}, {"x": None}, {"x": "a"}])
     [('a', 2)]
     """
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise ArgumentError("k", k, "a positive integer")
+    positive_integer("k", k)
     if lg_size not in range(3, 27):
         raise ArgumentError("lg_size", lg_size, "an integer from 3 to 26")
 
@@ -88,6 +91,7 @@ def frequent_items(column: str, *, k: int = 10, lg_size: int = 10) -> Monoid:
         nothing=[],
         result=lambda types: pa.list_(pa.struct([("item", types[0]), ("count", pa.int64())])),
         approximate=True,
+        where=condition(where),
     )
 
 

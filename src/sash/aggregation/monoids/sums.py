@@ -33,6 +33,7 @@ from sash.aggregation.monoid import Kind, Monoid
 from sash.aggregation.monoids.encoding import decode, encode
 from sash.aggregation.monoids.inputs import column_name, columnar, constant, numeric_kinds, sum_type, typed
 from sash.errors import IntegerOverflow, Unsupported
+from sash.semantics.condition import RowCondition, condition
 
 Limbs = tuple[int, int]
 Pair = tuple[float, float]
@@ -41,7 +42,7 @@ Pair = tuple[float, float]
 EXACT_DECIMALS = decimal.Context(prec=100)
 
 
-def sum_(column: str) -> Monoid:
+def sum_(column: str, *, where: RowCondition | None = None) -> Monoid:
     """Σ x: exact for integers (or IntegerOverflow) and decimals, compensated for floats; null when empty.
 
     Once bound to integers it is invertible.
@@ -68,6 +69,7 @@ def sum_(column: str) -> Monoid:
         decode=decode,
         specialise=_typed_sum(column),
         result=sum_type,
+        where=condition(where),
     )
 
 
@@ -81,8 +83,8 @@ def _typed_sum(column: str) -> Callable[[tuple[Kind, ...]], dict[str, Any]]:
             return columnar(
                 identity=constant((0.0, 0.0)),
                 lift=_lift_pair,
-                combine=_add_pairs,
-                lower=_lower_pair,
+                combine=add_pairs,
+                lower=lower_pair,
             )
         plain = Monoid(
             name="sum",
@@ -98,8 +100,8 @@ def _typed_sum(column: str) -> Callable[[tuple[Kind, ...]], dict[str, Any]]:
         return columnar(
             identity=constant((0, 0)),
             lift=_lift_limbs,
-            combine=_add_limbs,
-            lower=_lower_limbs,
+            combine=add_limbs,
+            lower=lower_limbs,
             inverse=_subtract_limbs,
             plain=plain,
         )
@@ -111,7 +113,7 @@ def _lift_limbs(x: int) -> Limbs:
     return (x >> 32, x & 0xFFFFFFFF)
 
 
-def _add_limbs(a: Limbs, b: Limbs) -> Limbs:
+def add_limbs(a: Limbs, b: Limbs) -> Limbs:
     return (a[0] + b[0], a[1] + b[1])
 
 
@@ -119,7 +121,7 @@ def _subtract_limbs(total: Limbs, oldest: Limbs) -> Limbs:
     return (total[0] - oldest[0], total[1] - oldest[1])
 
 
-def _lower_limbs(s: Limbs) -> int:
+def lower_limbs(s: Limbs) -> int:
     high = s[0] + (s[1] >> 32)
     if high < -2147483648 or high > 2147483647:
         raise IntegerOverflow("an integer sum does not fit in 64 bits; cast it to decimal or double")
@@ -146,13 +148,13 @@ def _lift_pair(x: float) -> Pair:
     return (x, 0.0)
 
 
-def _add_pairs(a: Pair, b: Pair) -> Pair:
+def add_pairs(a: Pair, b: Pair) -> Pair:
     s = a[0] + b[0]
     part = s - a[0]
     return (s, a[1] + b[1] + ((a[0] - (s - part)) + (b[0] - part)))
 
 
-def _lower_pair(e: Pair) -> float:
+def lower_pair(e: Pair) -> float:
     # Next to an infinity the compensation is inf − inf, so it only counts while s is finite.
     return e[0] + e[1] if math.isfinite(e[0]) else e[0]
 
@@ -179,7 +181,7 @@ def add_any(a: Any, b: Any) -> Any:
     if a is None or b is None:
         return a if b is None else b
     if isinstance(a, tuple) or isinstance(b, tuple):
-        return _add_pairs(_as_pair(a), _as_pair(b))
+        return add_pairs(_as_pair(a), _as_pair(b))
     if isinstance(a, Decimal) or isinstance(b, Decimal):
         return EXACT_DECIMALS.add(a, b)
     return a + b
@@ -187,7 +189,7 @@ def add_any(a: Any, b: Any) -> Any:
 
 def lower_any(total: Any) -> Any:
     if isinstance(total, tuple):
-        return _lower_pair(total)
+        return lower_pair(total)
     if isinstance(total, int) and not -(2**63) <= total < 2**63:
         raise IntegerOverflow("an integer sum does not fit in 64 bits; cast it to decimal or double")
     return total

@@ -22,7 +22,9 @@ from sash.cli.doctor.requirements import Requirement
 
 DISTRIBUTION = "sash"
 JAVA = 17
-FOR_DEVELOPERS = frozenset({"dev", "bench", "docs"})
+NEEDED = frozenset({None, "spark"})
+"""What `pip install sash` brings, and what it leaves to a cluster that has its own."""
+FOR_DEVELOPERS = frozenset({"dev", "test", "bench", "docs"})
 
 
 def python() -> Finding:
@@ -72,7 +74,7 @@ def packages() -> Iterator[Finding]:
         words = "runs from its source, so that what it depends on is not known"
         yield Finding(DISTRIBUTION, "wrong", words, f"{quote(sys.executable)} -m pip install --editable .")
     for asked in requirements():
-        if asked.extra is None:
+        if asked.extra in NEEDED:
             yield package(asked, _version(asked.name))
     spark_home = os.environ.get("SPARK_HOME")
     found = util.find_spec("pyspark")
@@ -101,7 +103,7 @@ def extras() -> Iterator[Finding]:
     """What can be added, each as a whole."""
     by_extra: dict[str, list[Requirement]] = {}
     for asked in requirements():
-        if asked.extra is not None and asked.extra not in FOR_DEVELOPERS:
+        if asked.extra is not None and asked.extra not in NEEDED | FOR_DEVELOPERS:
             by_extra.setdefault(asked.extra, []).extend(_with_its_extras(asked))
     for extra, several in by_extra.items():
         findings = [package(asked, _version(asked.name)) for asked in several]
@@ -140,7 +142,17 @@ def _version(name: str) -> str | None:
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
-        return None
+        return _version_in_file(name)
+
+
+def _version_in_file(name: str) -> str | None:
+    """Of a package that is on the path without having been installed, as a cluster's pyspark often is."""
+    found = util.find_spec(name)
+    file = Path(found.origin).with_name("version.py") if found and found.origin else None
+    written = (
+        re.search(r"__version__.*?=\s*['\"]([^'\"]+)", file.read_text()) if file and file.exists() else None
+    )
+    return written[1] if written else None
 
 
 def _pip(asked: Requirement | str) -> str:

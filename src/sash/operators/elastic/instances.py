@@ -4,15 +4,27 @@
                               shares of one state
 
 `setup(operator, m, n)` starts m instances and keeps n − m in a pool. Virtual shared-nothing: every instance
-reads the same input and handles the keys of its shares, as if it were alone (Gulisano et al., STRETCH).
-Kernels release Python's lock, so that instances whose work is a kernel run side by side.
+reads the same input and handles the keys of its shares, as if it were alone (Gulisano et al., STRETCH,
+2022). Kernels release Python's lock, so that instances whose work is a kernel run side by side.
+
+Operators form graphs by the gates that they have in common: `entry` is the gate that an operator reads,
+such as the exit of another one, and `exit` the gate that it feeds, such as the entry of another one.
+
+    in a row      a = setup(A, 1, 2, readers=())              b = setup(B, 1, 2, entry=a.exit, name="b")
+    a diamond     join = setup(J, 1, 2, sources=())           a = setup(A, 1, 2, readers=())
+                  left = setup(L, 1, 2, entry=a.exit, exit=join.entry, feeds=0, name="left")
+                  right = setup(R, 1, 2, entry=a.exit, exit=join.entry, feeds=1, name="right")
+
+All of them are set up before the first tuple comes. When a gate has come to its end, so do the operators
+that read it, and with the last of its sources the next gate: to stop the first operators stops all, and
+`stop()` of the others waits for it. A failure ends the whole graph, and is raised wherever it is used.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import Self
 
@@ -24,13 +36,11 @@ from sash.errors import ArgumentError
 from sash.operators.elastic.epochs import Epoch, Epochs, Reconfiguration, chosen_instances, requested
 from sash.operators.elastic.mapping import checked
 from sash.operators.elastic.metrics import Meter, Sample
-from sash.operators.interleaved import END_OF_TIME, Batch, Input, Interleaved
+from sash.operators.interleaved import Batch, Input, Interleaved
 from sash.operators.scalegate import CAPACITY, Control, ScaleGate
 from sash.operators.stateful.declaration import TIME, Stateful
 
 Ints = NDArray[np.int64]
-LAST_WORD = "the end of the stream"
-"""The source that closes all windows when an operator is stopped."""
 
 
 class ElasticOperator:
@@ -44,20 +54,34 @@ class ElasticOperator:
         *,
         sources: Iterable[str] | Mapping[str, int] = ("source",),
         readers: Iterable[str] = ("reader",),
+        entry: ScaleGate | None = None,
+        exit: ScaleGate | None = None,
+        feeds: int = 0,
+        name: str = "",
         mapping: Sequence[int] | Ints | None = None,
         capacity: int = CAPACITY,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
+        """`sources` and `readers` are those of the gates that are made here; `feeds` is the input of a
+        given `exit` that this operator feeds, and `name` tells it from others at the same gates."""
         if not 1 <= m <= n <= operator.shares:
             expected = f"1 ≤ m ≤ n ≤ {operator.shares}, the number of shares"
             raise ArgumentError("m, n", (m, n), expected, hint="Give the operator more shares.")
         self.operator, self.limit, self.clock = operator, n, clock
         self.running = operator.start()
         first = chosen_instances(m, limit=n)
-        self.entry = ScaleGate(operator.inputs, sources=sources, readers=map(str, first), capacity=capacity)
-        self.exit = ScaleGate(
-            Input(operator.schema, time=TIME), sources=map(str, first), readers=readers, capacity=capacity
-        )
+        self._name, self._feeds, self._owns_exit = name, feeds, exit is None
+        output = Input(operator.schema, time=TIME)
+        if entry is None:
+            entry = ScaleGate(operator.inputs, sources=sources, readers=(), capacity=capacity)
+        if exit is None:
+            exit = ScaleGate(output, sources=(), readers=readers, capacity=capacity)
+        _require_fitting("entry", operator.inputs, entry.inputs)
+        _require_fitting("exit", [output], exit.inputs[feeds : feeds + 1])
+        self.entry, self.exit = entry, exit
+        names = self._names(first)
+        if not (entry.add_readers(names) and exit.add_sources(dict.fromkeys(names, feeds))):
+            raise ArgumentError("name", name, "a name that no other operator has at these gates")
         assigned = (
             operator.mapping(operator.shares, first)
             if mapping is None
@@ -68,7 +92,9 @@ class ElasticOperator:
         self.deliveries = [0] * n
         """How many tuples each instance was handed: a tuple with several keys counts once."""
         self._failure: BaseException | None = None
-        self._over = False
+        self._failure_is_known = False
+        self._over, self._stopped = False, False
+        self._ended, self._ending = 0, Lock()
         self._wanted = [Event() for _ in range(n)]
         self._threads = [
             Thread(target=self._instance, args=(number,), name=f"instance {number}", daemon=True)
@@ -91,7 +117,10 @@ class ElasticOperator:
     ) -> bool:
         """Add rows of a source: see `ScaleGate.add`."""
         self._raise_failure()
-        return self.entry.add(source, batch, watermark=watermark, timeout=timeout)
+        added = self.entry.add(source, batch, watermark=watermark, timeout=timeout)
+        if not added:
+            self._raise_failure()
+        return added
 
     def get(self, reader: str, *, timeout: float | None = None) -> pa.Table | None:
         """The next rows of the output; None when there are none within `timeout`, or none any more."""
@@ -119,7 +148,8 @@ class ElasticOperator:
             change.gamma = gamma
             return change
 
-        self.entry.control(announce)
+        # Others may read the same gate: a message is for the operator that it names.
+        self.entry.control(lambda gamma: (self, announce(gamma)))
         return change
 
     @property
@@ -132,14 +162,14 @@ class ElasticOperator:
 
     def stop(self) -> None:
         """No more tuples come: close all windows, let the instances end. The output can still be read."""
-        self.entry.add_sources([LAST_WORD])
-        self.entry.remove_sources(self.entry.sources - {LAST_WORD})
-        self.entry.add(LAST_WORD, watermark=END_OF_TIME)
-        self.entry.close()
+        self._end()
+        self._raise_failure()
+
+    def _end(self) -> None:
+        self._stopped = True
+        self.entry.end()
         for thread in self._threads:
             thread.join()
-        self.exit.close()
-        self._raise_failure()
 
     def __enter__(self) -> Self:
         return self
@@ -150,11 +180,14 @@ class ElasticOperator:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self.entry.closed:
+        if self._stopped:
             return
-        # Nobody is left to read: an instance must not wait for room for ever.
-        self.exit.close()
-        self.stop()
+        if self._owns_exit:
+            # Nobody is left to read: an instance must not wait for room for ever.
+            self.exit.close()
+        self._end()
+        if error is None and not self._failure_is_known:
+            self._raise_failure()
 
     # What an instance does
 
@@ -166,49 +199,74 @@ class ElasticOperator:
                     break
                 self._wanted[number].wait()
         except BaseException as error:
-            self._failure = error
+            self._failure = self._failure or error
             self.epochs.abandon()
-            self.entry.close()
-            self.exit.close()
+            self.entry.close(error)
+            self.exit.close(error)
         # Whoever comes to the end of the input first ends those who wait in the pool.
         self._over = True
         for wanted in self._wanted:
             wanted.set()
+        with self._ending:
+            self._ended += 1
+            if self._ended == self.limit:
+                self.exit.remove_sources(self._names(range(self.limit)))
+                if not self.exit.sources:
+                    self.exit.close()
 
     def _run_while_chosen(self, number: int) -> bool:
         """Handle the input until an epoch sends this instance into the pool (True), or until its end."""
-        name, epoch = str(number), self.epochs.present
+        (name,), epoch = self._names([number]), self.epochs.present
         mine = epoch.shares_of(number)
         while number in epoch.instances:
             item = self.entry.get(name)
             if item is None or self._failure is not None:
+                if self.entry.failure is not None:
+                    raise self.entry.failure
                 return False
             if isinstance(item, Control):
-                epoch = self.epochs.arrive(number, item.message)
-                mine = epoch.shares_of(number)
+                operator, change = item.message
+                if operator is self:
+                    epoch = self.epochs.arrive(number, change)
+                    mine = epoch.shares_of(number)
                 continue
             began = self.clock()
             answer = self.running.step(item, mine)
             promise = self.operator.next_end(item.watermark)
-            self.exit.add(name, answer if answer.num_rows else None, watermark=promise)
+            added = self.exit.add(name, answer if answer.num_rows else None, watermark=promise)
+            if not added and self.exit.failure is not None:
+                raise self.exit.failure
             self.deliveries[number] += len(item)
             self.meter.busy[number] += self.clock() - began
         return True
 
     def _switch(self, leader: int, entering: Sequence[int], leaving: Sequence[int]) -> None:
         """Called at the barrier: those who enter go on where the leader stands."""
-        self.entry.add_readers(map(str, entering), at=str(leader))
-        self.exit.add_sources(map(str, entering))
+        (leading,) = self._names([leader])
+        self.entry.add_readers(self._names(entering), at=leading)
+        self.exit.add_sources(dict.fromkeys(self._names(entering), self._feeds))
         for number in leaving:
             self._wanted[number].clear()
-        self.entry.remove_readers(map(str, leaving))
-        self.exit.remove_sources(map(str, leaving))
+        self.entry.remove_readers(self._names(leaving))
+        self.exit.remove_sources(self._names(leaving))
         for number in entering:
             self._wanted[number].set()
 
+    def _names(self, instances: Iterable[int]) -> list[str]:
+        """What instances are called at the gates."""
+        return [f"{self._name}/{number}" if self._name else str(number) for number in instances]
+
     def _raise_failure(self) -> None:
         if self._failure is not None:
+            self._failure_is_known = True
             raise self._failure
+
+
+def _require_fitting(argument: str, wanted: Sequence[Input], found: Sequence[Input]) -> None:
+    """Refuse a gate whose streams have other columns than the operator."""
+    if [*wanted] != [*found]:
+        columns, expected = ([(str(own.schema), own.time) for own in each] for each in (found, wanted))
+        raise ArgumentError(argument, columns, f"a gate with the columns and the time of {expected}")
 
 
 setup = ElasticOperator

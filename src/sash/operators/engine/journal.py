@@ -1,15 +1,16 @@
 """What a store keeps of an operator: the input of each batch, and now and then a snapshot.
 
     header     version · the numbers of snapshot and journal
-    chunk      an entry of the journal: what one batch brought, and how far time went; or a part of a snapshot
+    chunk      an entry of the journal: what one batch brought, and how far time went; or a part of a
+    snapshot
 
-The journal is the truth and the arena is its fold. An entry is written once and never changed; a snapshot that
-covers entries retires them. It is taken when the journal has grown to the size of the last one, so that each
-byte is written about twice.
+The journal is the truth and the arena is its fold. An entry is written once and never changed; a snapshot
+that covers entries retires them. It is taken when the journal has grown to the size of the last one, so
+that each byte is written about twice.
 
-An arena at the header's version goes on at once, in whichever process. One that is behind replays the entries
-that it has missed. Any other one (ahead, because its batch was never committed; dirty; damaged; of another
-query) is emptied and built again from snapshot and journal.
+An arena at the header's version goes on at once, in whichever process. One that is behind replays the
+entries that it has missed. Any other one (ahead, because its batch was never committed; dirty; damaged; of
+another query) is emptied and built again from snapshot and journal.
 """
 
 from __future__ import annotations
@@ -66,8 +67,9 @@ class Head:
         facts = json.loads(bytes(unseal(HEADER, header)))
         if facts.get("layout") != LAYOUT:
             raise CorruptValue(
-                f"the state was saved by another version of Sash, in layout {facts.get('layout')}; this one "
-                f"reads layout {LAYOUT}: start the query with a new checkpoint, or use the version that saved it"
+                f"the state was saved by another version of Sash, in layout {facts.get('layout')}; this "
+                f"one reads layout {LAYOUT}: start the query with a new checkpoint, or use the "
+                "version that saved it"
             )
         return cls(**facts)
 
@@ -126,7 +128,9 @@ class Journal:
         data = self.entry.sealed(head.next)
         self.entry = Entry()
         grown = head.journal_bytes + len(data)
-        facts = {"version": version, "watermark": operator.clock.value, "keys": len(operator.slots)}
+        facts: dict[str, Any] = {
+            "version": version, "watermark": operator.clock.value, "keys": len(operator.slots)
+        }  # fmt: skip
         if grown < max(head.snapshot_bytes, LEAST):
             self.head = replace(head, next=head.next + 1, journal_bytes=grown, **facts)
             return Saved(self.head.sealed(), {head.next: data})

@@ -1,7 +1,7 @@
 """What was reported of the windows that may still change: for queries that correct themselves.
 
-A report is due as `semantics.reference` defines it, window by window; here for all of them at once. The content
-of a window is known by a fingerprint (see `content`).
+A report is due as `semantics.reference` defines it, window by window; here for all of them at once. The
+content of a window is known by a fingerprint (see `content`).
 """
 
 from __future__ import annotations
@@ -56,6 +56,9 @@ class Ledger:
     def without(self, settled: int) -> Ledger:
         """What can still change once events are final up to `settled`."""
         return self.take(np.flatnonzero(self.closes_at > settled))
+
+    def without_slots(self, slots: Ints) -> Ledger:
+        return self.take(np.flatnonzero(~np.isin(self.slot, slots))) if len(slots) else self
 
     def with_slots(self, new_slot: Ints) -> Ledger:
         return replace(self, slot=new_slot[self.slot])

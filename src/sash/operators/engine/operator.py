@@ -3,9 +3,9 @@
     insert    judge by the watermark; what is on time waits until it is final
     advance   what is final becomes an element, windows that are due are reported, the rest is let go
 
-What a batch costs depends on what it brings, reports and lets go; not on what is held, nor on how many keys are
-idle. With an allowed lateness L, events are final up to watermark − L: until then a late event may still change
-a window that was reported, and the ledger remembers what was reported of it.
+What a batch costs depends on what it brings, reports and lets go; not on what is held, nor on how many
+keys are idle. With an allowed lateness L, events are final up to watermark − L: until then a late event
+may still change a window that was reported, and the ledger remembers what was reported of it.
 """
 
 from __future__ import annotations
@@ -51,6 +51,13 @@ from sash.semantics.windows import PunctuatedWindow, ThresholdWindow
 Ints = NDArray[np.int64]
 REST = "rest"
 """The blob of an arena with what is not in its tables."""
+
+
+def _every(columns: pa.Table, count: int, first: int) -> pa.Table:
+    """The rows first, first + count, first + 2 · count, …"""
+    return columns.take(pa.array(np.arange(first, columns.num_rows, count)))
+
+
 NOTHING = {"clock": None, "horizon": None, "settled": -NEVER, "arrived": 0}
 
 
@@ -72,6 +79,7 @@ class WindowOperator:
         self._at = "", 0
         """The version of what is in memory, and the number of the entry that comes next."""
         self._replaying = False
+        self._forgotten = 0
         self._reports: list[pa.Table] = []
         self._late: list[pa.Table] = []
 
@@ -171,6 +179,7 @@ class WindowOperator:
         tick = self._ticks(watermark)
         self.clock.advance_to(watermark)
         self._reports, self._late, self._tick = [self.answers.empty_table()], [self._none_late(None)], tick
+        self._forgotten = 0
         if self.pending is not None:
             self.arena.begin()
             turn = self._turn(flush=flush)
@@ -184,7 +193,7 @@ class WindowOperator:
             self.ledgers = [ledger.without(self.settled) for ledger in self.ledgers]
             if not flush:
                 self.set_timers(turn.slots)
-        return Answer(pa.concat_tables(self._reports), pa.concat_tables(self._late))
+        return Answer(pa.concat_tables(self._reports), pa.concat_tables(self._late), self._forgotten)
 
     def _turn(self, *, flush: bool) -> Turn:
         """Which events are final now, and which keys have work to do."""
@@ -297,14 +306,12 @@ class WindowOperator:
         offsets = turn.final.offsets(turn.slots)
         new = np.diff(offsets)
         ordinals = held.count[which] - new[which] + np.arange(len(which)) - offsets[which]
-        lookbacks = []
-        for track in group.tracks:
-            assert isinstance(track.kind, SlideByTupleKind)
-            if not self._replaying:
-                lookbacks.append(
-                    windows.values(track.kind.at_events(held, which, ordinals, ordinals)).columns
-                )
         if len(which) and not self._replaying:
+            kinds: list[Any] = [track.kind for track in group.tracks]
+            memories = [track.memory(turn.slots) for track in group.tracks]
+            ranges = SlideByTupleKind.of_all(kinds, memories, held, which, ordinals)
+            columns, count = windows.values(ranges).columns, len(kinds)
+            lookbacks = [_every(columns, count, first) for first in range(count)]
             self._reports.append(features(bound, turn.final.rows, lookbacks))
         group.advance(turn, held)
 
@@ -317,27 +324,35 @@ class WindowOperator:
         if self.bound.query.order is Order.EVENT_TIME:
             closes = np.minimum.reduce([group.next_close(slots, self._now) for group in self.groups])
             self.slots.set_timers("closes", slots, closes)
-            newest = self.slots.rows[slots, NEWEST]
-            expires = np.maximum.reduce([group.expires(newest) for group in self.groups])
-            self.slots.set_timers("expires", slots, np.where(self._keeps, NEVER, expires))
-
-    @property
-    def _keeps(self) -> bool:
-        """Whether something must be remembered of every key for ever."""
-        rolls = isinstance(self.bound, BoundRolling)
-        kinds = [track.kind for group in self.groups for track in group.tracks]
-        return self.bound.query.empty or not (rolls or all(kind.forgets for kind in kinds))
+            newest, after = self.slots.rows[slots, NEWEST], self.bound.query.forget_after.length
+            expires = np.full(len(slots), NEVER)
+            if self.plan.forgets:
+                expires = np.maximum.reduce([group.expires(newest) for group in self.groups])
+            if after:
+                expires = np.minimum(expires, newest + after)
+            self.slots.set_timers("expires", slots, expires)
 
     def _forget(self, slots: Ints) -> Ints:
-        """A key without elements is forgotten when none of its windows needs to remember it."""
-        if self._keeps:
+        """A key without elements is forgotten when none of its windows needs to remember it; any key, when
+        nothing has come of it for `forget_after`."""
+        after = self.bound.query.forget_after.length
+        if after and self.clock.value is not None:
+            gone = self.slots.rows[slots, NEWEST] + after <= self.clock.value
+            for group in self.groups:
+                group.forget(slots[gone])
+            self.ledgers = [ledger.without_slots(slots[gone]) for ledger in self.ledgers]
+            self.slots.forget(slots[gone])
+            self._forgotten += int(gone.sum())
+            slots = slots[~gone]
+        if not self.plan.forgets:
             return slots
-        idle = np.logical_and.reduce([group.is_empty(slots) for group in self.groups])
+        idle: NDArray[np.bool_] = np.logical_and.reduce([group.is_empty(slots) for group in self.groups])
         assert self.pending is not None
         busy = np.concatenate([self.pending.slot, *(ledger.slot for ledger in self.ledgers)])
         idle &= ~np.isin(slots, busy)
         self.slots.forget(slots[idle])
-        return slots[~idle]
+        kept: Ints = slots[~idle]
+        return kept
 
     def wakes_at(self) -> int | None:
         if self.pending is None or self.bound.query.order is Order.ARRIVAL:
@@ -445,7 +460,7 @@ class WindowOperator:
     @property
     def replays_each(self) -> bool:
         """Whether what is known depends on how the stream was cut into batches."""
-        return self.bound.query.corrects
+        return self.bound.query.corrects or self.bound.query.forget_after.length > 0
 
     def replay(self, entry: Entry) -> None:
         """Do what a batch has done, without emitting anything."""

@@ -1,8 +1,8 @@
 """The pane-level query on a stream: panes are emitted once, when no event can reach them any more.
 
-A pane is emitted as a row of the query over panes (`Panes.folded`). Its time is its last instant and not its
-first: whoever receives it at watermark m has seen no watermark after that instant, so that no pane is ever late.
-Which events are late is decided here, and only here.
+A pane is emitted as a row of the query over panes (`Panes.folded`). Its time is its last instant and not
+its first: whoever receives it at watermark m has seen no watermark after that instant, so that no pane is
+ever late. Which events are late is decided here, and only here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Events that are not final yet: an older one of their key may still come. Small, and in order of arrival.
 
-They become elements of the lanes once they are final, by key, then in the query's order. An event here may be
-a pane already, where aggregates commute and the clock cuts all windows.
+They become elements of the lanes once they are final, by key, then in the query's order. An event here may
+be a pane already, where aggregates commute and the clock cuts all windows.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from sash.operators.engine.run_group import RowRunGroup, RunGroup, marks_column
 from sash.operators.engine.running import RunningLane
 from sash.operators.engine.slots import FIRST, Slots
 from sash.operators.engine.tracks import Track
+from sash.operators.engine.words import Words
 from sash.operators.kinds import Kind, kind_of
 from sash.operators.kinds.delta import DeltaKind
 from sash.operators.kinds.delta_by_definition import ExactDeltaKind
@@ -86,7 +87,7 @@ class StatePlan:
         if self.whole or isinstance(self.bound, BoundRolling) or any(kind.places for kind in self.kinds):
             names = set(self.bound.columns)
         else:
-            names = {column for monoid in self.bound.aggregates.values() for column in monoid.columns}
+            names = {column for monoid in self.bound.aggregates.values() for column in monoid.reads}
         names = names or {self.bound.time}
         return frozenset(names | {MARK} | {marks_column(number) for number in range(len(self.kinds))})
 
@@ -131,6 +132,17 @@ class StatePlan:
             at += len(kind.memory)
         return lanes, memories, at - FIRST
 
+    @property
+    def slot_words(self) -> int:
+        """How many words are kept of a key, whatever it has."""
+        return FIRST + self._words[2] + Words(self.keys).width
+
+    @property
+    def forgets(self) -> bool:
+        """Whether a key that has no elements needs no memory."""
+        kinds = all(kind.forgets for kind in self.kinds)
+        return not self.bound.query.empty and (isinstance(self.bound, BoundRolling) or kinds)
+
     @cached_property
     def tables(self) -> dict[str, TableSpec]:
         """Of the arena."""
@@ -160,12 +172,17 @@ class StatePlan:
             )  # fmt: skip
             if isinstance(own[0].kind, GrowingKind):
                 found.append(RowRunGroup(self.bound, lane, own[0]))
-            else:
-                policy = (
-                    PolicySlides(lane, own[0].kind.window) if isinstance(own[0].kind, PolicyKind) else None
-                )
-                found.append(RangeGroup(self.bound, lane, own, panes=panes, policy=policy))
+                continue
+            kind = own[0].kind
+            policy = PolicySlides(lane, kind.window) if isinstance(kind, PolicyKind) else None
+            found.append(RangeGroup(self.bound, lane, own, panes=panes, policy=policy))
         return slots, found
+
+
+def hands_panes_on(bound: BoundQuery) -> bool:
+    """Whether panes can be handed from one step to another: once, when they are complete. A correction or
+    an empty window needs to know what was in them."""
+    return keeps_panes(bound) and not bound.query.corrects and not bound.query.empty
 
 
 def keeps_panes(bound: BoundQuery) -> bool:

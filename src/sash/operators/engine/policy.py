@@ -83,10 +83,9 @@ class Slider:
             grown = block if prefix is None else self._joined(prefix, block)
             if self._window.asks_out(total, self._weighed(grown)):
                 prefix, at = grown, at + size
-                if climbing or True:
-                    bigger = LEAF << level
-                    if at % bigger == 0 and at + bigger <= hi and climbing:
-                        level += 1
+                bigger = LEAF << level
+                if climbing and at % bigger == 0 and at + bigger <= hi:
+                    level += 1
             else:
                 climbing = False
                 level -= 1

@@ -4,8 +4,8 @@
     fold       any ranges of ordinals, O(log n) combines each
     let_go     elements at the beginning
 
-What is appended last can be taken back (`keep`), so that windows over events that are not final yet are computed
-by the same code, and then forgotten.
+What is appended last can be taken back (`keep`), so that windows over events that are not final yet are
+computed by the same code, and then forgotten.
 """
 
 from __future__ import annotations

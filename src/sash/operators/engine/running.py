@@ -47,7 +47,8 @@ class RunningLane:
         """A row of zeros is a key without an open window."""
 
     def is_empty(self, slots: Ints) -> NDArray[np.bool_]:
-        return self.slots.rows[slots, self.word + OPEN] == 0
+        empty: NDArray[np.bool_] = self.slots.rows[slots, self.word + OPEN] == 0
+        return empty
 
     def bounds(self, slots: Ints) -> tuple[Ints, Ints]:
         """The first and last time of open windows."""

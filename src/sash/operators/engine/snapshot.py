@@ -2,8 +2,8 @@
 
     keys of live slots with their words · the elements of each lane · events that wait · ledgers
 
-Nothing that can be computed from these is in it: no nodes, no index, no timers. Slots are numbered anew, so what
-is dead leaves no trace.
+Nothing that can be computed from these is in it: no nodes, no index, no timers. Slots are numbered anew,
+so what is dead leaves no trace.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def taken(operator: WindowOperator) -> bytes:
     rows = slots.rows[live].copy()
     first = slots.first_key_word
     keys = _packed(rows, first + np.flatnonzero(slots.codec.variable), slots.arena.bytes_of(KEYS))
-    parts = []
+    parts: list[NDArray[Any]] = []
     for group in operator.groups:
         lane = group.lane
         if isinstance(lane, RingLane):

@@ -3,8 +3,8 @@
     numbers, booleans, dates and times      one word, and a bit in a word of validity at the beginning
     text, bytes, and everything else        two words: where its bytes begin, and how many; −1 for null
 
-The bytes lie in a heap beside the words. Text and bytes lie there as they are; other values (decimals, lists)
-as `aggregation.monoids.encoding` writes them. Nothing is pickled.
+The bytes lie in a heap beside the words. Text and bytes lie there as they are; other values (decimals,
+lists) as `aggregation.monoids.encoding` writes them. Nothing is pickled.
 """
 
 from __future__ import annotations

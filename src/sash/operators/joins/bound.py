@@ -2,8 +2,9 @@
 
     output  =  the keys once, under the left's names · `time` · the left's other columns · the right's
 
-A name that both sides use, or that is `time`, gets the suffix of its side. Everything that can be
-refused is refused here, before any data moves. The result is frozen and travels to executors as it is.
+A name that both sides use, or that is `time`, gets the suffix of its side; where there are prefixes, as in
+J+, every name gets the one of its side. Everything that can be refused is refused here, before any data
+moves. The result is frozen and travels to executors as it is.
 """
 
 from __future__ import annotations
@@ -76,6 +77,7 @@ class BoundJoin:
     left: BoundSide
     right: BoundSide
     suffixes: tuple[str, str] = ("_left", "_right")
+    prefixes: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         if self.left.ticks != self.right.ticks or self._zoned(Side.LEFT) != self._zoned(Side.RIGHT):
@@ -90,7 +92,11 @@ class BoundJoin:
         names = self.output.names
         for name in names:
             if names.count(name) > 1:
-                raise ArgumentError("suffixes", self.suffixes, f"such that {name!r} names one column only")
+                affixes = {"suffixes": self.suffixes, "prefixes": self.prefixes}
+                argument = "suffixes" if self.prefixes is None else "prefixes"
+                raise ArgumentError(
+                    argument, affixes[argument], f"such that {name!r} names one column only"
+                )
 
     def _zoned(self, side: Side) -> bool:
         return getattr(self.of(side).time_type, "tz", None) is not None
@@ -168,6 +174,8 @@ class BoundJoin:
         return pa.int64() if self.left.ticks else pa.timestamp("us", self.left.time_type.tz)
 
     def output_name(self, side: Side, name: str) -> str:
+        if self.prefixes is not None:
+            return self.prefixes[side is Side.RIGHT] + name
         taken = {TIME, *self.left.keys, *self.of(side.other).others}
         return name + self.suffixes[side is Side.RIGHT] if name in taken else name
 

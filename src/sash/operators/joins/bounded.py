@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sash.operators.bound import LATE_REASON
+from sash.operators.joins.archive import Rows
 from sash.operators.joins.bound import BoundJoin, BoundSide
-from sash.operators.joins.chunk import Rows
 from sash.operators.joins.store import Store, answer
 from sash.operators.times import to_integers
 from sash.semantics.expression import Side
@@ -31,7 +31,8 @@ def pairs(
         known = pc.is_valid(table[bound.of(side).time]).to_numpy()
         sequence = np.arange(table.num_rows) if ordinals is None else ordinals[side]
         new[side] = timed(bound.of(side), table.filter(pa.array(known)), sequence[known])
-    return answer(bound, Store(bound, shares=shares).meet(new), places=places)
+    store = Store(bound, shares=shares)
+    return answer(store, store.meet(new), places=places)
 
 
 def timed(side: BoundSide, table: pa.Table, sequence: Ints) -> Rows:

@@ -12,6 +12,7 @@ known that every column is read, so that rows with a null in one never match and
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +25,9 @@ from sash.aggregation.kernels.predicates import columns_in_text, compiled_functi
 from sash.aggregation.kernels.source import NoSource
 from sash.aggregation.kernels.vocabulary import Columns
 from sash.errors import SashWarning
+from sash.operators.joins.archive import Archive, Rows
 from sash.operators.joins.bound import BoundJoin
-from sash.operators.joins.chunk import Chunk, Rows
+from sash.operators.joins.chunk import Chunk
 from sash.operators.predicate_kinds import integer_limit, kind_of, kind_of_column, to_kernel, within
 from sash.semantics.expression import TRUE, Column, Side, columns_of
 from sash.semantics.join import AskedRow, holds
@@ -41,7 +43,8 @@ _FUNCTION_LIMIT = 2**31
 class Matcher:
     """The predicate of one join. `compares_time` says that |Δτ| ≤ within is part of it."""
 
-    def __init__(self, bound: BoundJoin, *, compares_time: bool) -> None:
+    def __init__(self, bound: BoundJoin, archives: Mapping[Side, Archive], *, compares_time: bool) -> None:
+        self._archives = archives
         self._join, self._schemas = bound.join, bound.schemas
         self._within = min(bound.join.within.length, 2**61) if compares_time else -1
         self._rest, self._traced = bound.strategy.rest, bound.tree is not None
@@ -140,21 +143,25 @@ class Matcher:
             return self._asked(probe, side, stored, ranges)
 
     def _asked(self, probe: Chunk, side: Side, stored: Chunk, ranges: Ranges) -> Found:
-        found = [
-            (i, j)
-            for i, lo, hi in zip(*(part.tolist() for part in ranges), strict=True)
-            for j in range(lo, hi)
-            if self._meet(probe, i, stored, j) and self._holds(side, probe.asked[i], stored.asked[j])
-        ]
-        pairs = np.array(found, np.int64).reshape(-1, 2)
-        return pairs[:, 0], pairs[:, 1]
+        """Ask Python about every candidate; about none that is too old to be in the archives any more."""
+        lengths = ranges.hi - ranges.lo
+        i = np.repeat(ranges.probe, lengths)
+        j = np.arange(len(i)) + np.repeat(ranges.lo - (np.cumsum(lengths) - lengths), lengths)
+        if self._within >= 0:
+            near = np.abs(probe.time[i] - stored.time[j]) <= self._within
+            i, j = i[near], j[near]
+        rows = (self._rows(side, probe.place[i]), self._rows(side.other, stored.place[j]))
+        lefts, rights = rows if side is Side.LEFT else rows[::-1]
+        found = np.array(
+            [holds(self._join.where, left, right) for left, right in zip(lefts, rights, strict=True)], bool
+        )
+        return i[found], j[found]
 
-    def _meet(self, probe: Chunk, i: int, stored: Chunk, j: int) -> bool:
-        return self._within < 0 or bool(abs(probe.rows.time[i] - stored.rows.time[j]) <= self._within)
-
-    def _holds(self, side: Side, probe: AskedRow, stored: AskedRow) -> bool:
-        rows = (probe, stored) if side is Side.LEFT else (stored, probe)
-        return holds(self._join.where, *rows)
+    def _rows(self, side: Side, places: Ints) -> list[AskedRow]:
+        """The rows at these places, each looked up once."""
+        once, which = np.unique(places, return_inverse=True)
+        rows = self._archives[side].at(once).asked()
+        return [rows[number] for number in which.tolist()]
 
 
 def _known(table: pa.Table, names: list[str]) -> Mask:

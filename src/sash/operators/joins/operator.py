@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from sash.aggregation.stores.values import seal, unseal
 from sash.errors import CorruptValue
+from sash.operators.joins.archive import Rows
 from sash.operators.joins.bound import BoundJoin, BoundSide
 from sash.operators.joins.bounded import late, timed, untimed
-from sash.operators.joins.chunk import Rows
 from sash.operators.joins.store import Store, answer
 from sash.operators.protocol import Saved
 from sash.operators.ranges import NEVER
@@ -96,7 +96,7 @@ class JoinOperator:
         """No row before `watermark` is expected any more: the pairs that this makes final, in order."""
         self.watermark = watermark if self.watermark is None else max(self.watermark, watermark)
         passed = {side: self._passed(side, flush=flush) for side in Side}
-        found = answer(self.bound, self.store.meet(passed))
+        found = answer(self.store, self.store.meet(passed))
         self._newest = max([self._newest, *(int(rows.time.max()) for rows in passed.values() if len(rows))])
         expired = self.watermark - self.bound.join.within.length
         self.store.expire(expired)

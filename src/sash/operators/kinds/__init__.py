@@ -1,4 +1,4 @@
-"""One class per window kind, for bounded and unbounded input alike. A new kind needs an entry in `KINDS`."""
+"""One class per window kind, for bounded and unbounded input alike. A new one needs an entry in `KINDS`."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""Time windows { origin + w·S ≤ τ < origin + w·S + W }, and cumulating ones, which grow up to W by steps."""
+"""Time windows { origin + w·S ≤ τ < origin + w·S + W }, and cumulating ones, which grow by steps to W."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sash.aggregation.kernels import clock
 from sash.operators.clock_windows import clock_mapping
@@ -60,7 +61,7 @@ class ClockKind(RangeKind[TimeWindow | CumulateWindow]):
         start = window.origin + w // window.steps * window.size
         return start, start + (w % window.steps + 1) * window.step
 
-    def _mapping_of_ends(self, held: Held, some: np.ndarray) -> tuple[Ints, Ints]:  # type: ignore[type-arg]
+    def _mapping_of_ends(self, held: Held, some: NDArray[np.bool_]) -> tuple[Ints, Ints]:
         """The first window of the oldest element of each key, and the last window of the newest."""
         oldest, newest = np.zeros(len(held), np.int64), np.full(len(held), -1)
         keys = np.flatnonzero(some)

@@ -19,7 +19,9 @@ class CountKind(RangeKind[CountWindow]):
 
     def ranges(self, held: Held, memory: Memory, moment: Moment) -> Ranges:
         next_id = memory["next_id"]
-        slot, number = numbered(np.maximum(-(-held.count // self.window.slide) - next_id, 0))
+        # A window that is not full closes with an event that has not arrived.
+        windows = self._full(held) if moment.until < NEVER else -(-held.count // self.window.slide)
+        slot, number = numbered(np.maximum(windows - next_id, 0))
         w = next_id[slot] + number
         lo = w * self.window.slide
         hi = np.minimum(lo + self.window.size, held.count[slot])
@@ -27,9 +29,13 @@ class CountKind(RangeKind[CountWindow]):
         return Ranges(slot, w, lo, hi, start, end, np.where(hi - lo == self.window.size, end, NEVER))
 
     def advance(self, held: Held, memory: Memory, settled: int) -> Ints:
-        full = np.maximum((held.count - self.window.size) // self.window.slide + 1, 0)
-        memory["next_id"][:] = full
-        return full * self.window.slide
+        memory["next_id"][:] = self._full(held)
+        needed: Ints = memory["next_id"] * self.window.slide
+        return needed
+
+    def _full(self, held: Held) -> Ints:
+        """How many windows of each key are full."""
+        return np.maximum((held.count - self.window.size) // self.window.slide + 1, 0)
 
     def wakes(self, times: Ints) -> Ints:
         return times

@@ -146,7 +146,8 @@ class DeltaKind(RangeKind[DeltaWindow]):
         """What to cut at, so that nothing above is let go; NaN lets nothing go."""
         if not self.whole:
             return cast(Numbers, np.where(np.isnan(bound), -np.inf, bound))
-        return np.clip(np.nan_to_num(np.floor(bound), nan=-FARTHEST), -FARTHEST, FARTHEST).astype(np.int64)
+        whole = np.nan_to_num(np.floor(bound), nan=-FARTHEST)
+        return cast(Numbers, np.clip(whole, -FARTHEST, FARTHEST).astype(np.int64))
 
     def _by_definition(self, held: Held, memory: Memory) -> _Wide:
         return _Wide(self, held, memory)

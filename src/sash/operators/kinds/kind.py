@@ -3,9 +3,10 @@
     ranges      the windows that are not final, over the elements that are held
     advance     elements are final up to a time: what can go, and what to remember of it
 
-The elements of a key are numbered from its first one on, and keep their ordinals when older ones are gone. A
-kind remembers a few numbers per key, so that identifiers and extents are those of the definition although
-most elements are gone. A bounded input is a stream of one batch with nothing to remember before it.
+The elements of a key are numbered from its first one on, and keep their ordinals when older ones are gone.
+A kind remembers a few numbers per key, so that identifiers and extents are those of the definition
+although most elements are gone. A bounded input is a stream of one batch with nothing to remember before
+it.
 
 Every window kind has one class here, in a module of its own, and an entry in `KINDS`.
 """
@@ -32,6 +33,7 @@ Ints = NDArray[np.int64]
 Numbers = NDArray[np.int64] | NDArray[np.float64]
 Memory = dict[str, NDArray[Any]]
 """What a kind remembers, a column for each name, an entry per key."""
+NOWHERE = np.empty(0, np.int64)
 AnyWindow = TypeVar("AnyWindow", bound=Window)
 
 
@@ -90,22 +92,24 @@ class Held:
         return self.times[self.positions(which, ordinals)]
 
     def cut(
-        self, which: Ints, bounds: Numbers, *, values: Numbers | None = None, after: bool = False
-    ) -> Ints:
-        """For each bound: the first ordinal of that key whose time (or value) is not below it."""
+        self, which: Ints, bounds: Numbers, *, values: Numbers | None = None, after: bool = False,
+        since: Ints = NOWHERE,
+    ) -> Ints:  # fmt: skip
+        """For each bound: the first ordinal of that key whose time (or value) is not below it. `since` are
+        ordinals that are not after those, to look for them from there."""
         cuts = np.empty(len(bounds), np.int64)
         column = self.times if values is None else values
         rings.kernel("cut_rings")(
-            column, self.base, self.mask, self.head, self.count, which, bounds, after, cuts
+            column, self.base, self.mask, self.head, self.count, which, bounds, after, since, cuts
         )
         return cuts
 
-    def before(self, time: int) -> Ints:
+    def before(self, time: int, *, since: Ints = NOWHERE) -> Ints:
         """The ordinal of the first element of each key with this time or a later one; in arrival order,
         where time does not matter, that after the last."""
         if self.order is Order.ARRIVAL:
             return self.count
-        return self.cut(np.arange(len(self)), np.full(len(self), time))
+        return self.cut(np.arange(len(self)), np.full(len(self), time), since=since)
 
     def bounds(self, which: Ints, lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
         """The times of the first and last element of each range; MISSING where it has none."""
@@ -120,15 +124,16 @@ class Slides(Protocol):
     """The fold of a policy's tracked aggregates over the elements that are held."""
 
     def slides(self, since: Ints, until: Ints, lo: Ints) -> tuple[Ints, Ints, Ints]:
-        """Insert the elements since[k] ≤ i < until[k] of each key one by one into its window, which begins at
-        lo[k], and evict what the policy wants out: (key, ordinal, lo after it) of each insertion."""
+        """Insert the elements since[k] ≤ i < until[k] of each key one by one into its window, which begins
+        at lo[k], and evict what the policy wants out: (key, ordinal, lo after it) of each insertion."""
         ...
 
 
 def numbers_of(column: pa.ChunkedArray) -> Numbers:
     """A numeric column as kernels take it; nulls are 0."""
     values, _ = to_numpy(column)
-    return values.astype(np.float64 if values.dtype.kind == "f" else np.int64, copy=False)
+    whole = values.dtype.kind != "f"
+    return values.astype(np.int64, copy=False) if whole else values.astype(np.float64, copy=False)
 
 
 class Kind(ABC, Generic[AnyWindow]):
@@ -152,7 +157,7 @@ class Kind(ABC, Generic[AnyWindow]):
         }
 
     def misfits(self, rows: pa.Table, offsets: Ints, held: Held, memory: Memory) -> dict[int, str]:
-        """Which of the new events have no place, and why; those of key k at offsets[k] ≤ p < offsets[k + 1]."""
+        """Which of the new events have no place, and why; those of key k stand at offsets[k] and after."""
         return {}
 
     @abstractmethod
@@ -168,7 +173,7 @@ class RangeKind(Kind[AnyWindow]):
 
     @abstractmethod
     def ranges(self, held: Held, memory: Memory, moment: Moment) -> Ranges:
-        """The windows that are not final at `moment.settled`; lo and hi are ordinals, slots index `held`."""
+        """The windows not final at `moment.settled`; lo and hi are ordinals, slots indexes of `held`."""
 
     @abstractmethod
     def advance(self, held: Held, memory: Memory, settled: int) -> Ints:

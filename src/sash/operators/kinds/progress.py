@@ -1,8 +1,8 @@
 """How far the windows of each key have come, for kinds that look at all held events: see `by_layout`.
 
-A progress lists the windows that are not final yet, over the events that are still held, and then moves on: it
-returns which of the final events no window can need any more, and remembers, a few numbers per key, what it
-would have read off them.
+A progress lists the windows that are not final yet, over the events that are still held, and then moves
+on: it returns which of the final events no window can need any more, and remembers, a few numbers per key,
+what it would have read off them.
 """
 
 from __future__ import annotations

@@ -7,11 +7,11 @@
     WinMapReduce(map, reduce)       map workers fold a partition of each window, reduce workers combine
 
 A farm may hold another pattern: `WinFarm(PaneFarm(2, 3), replicas=2)` is two pane farms, each with every
-second window. The patterns are those of WindFlow (Mencagli, Torquati, Cardaci, Fais, Rinaldi, Danelutto,
-'WindFlow: High-Speed Continuous Stream Processing with Parallel Building Blocks', 2021); the two worker
-models are from Mencagli, Torquati, Lucattini, Cuomo, Aldinucci, 'Harnessing sliding-window execution
-semantics for parallel stream processing', 2018. `optimize=0`, `1` or `2` says how far stages that only pass
-things on are fused, as in the first of them; it is the planner's choice when it is not said.
+second window. The patterns are those of WindFlow (Mencagli, Torquati, Griebler, Danelutto, Fernandes,
+'Raising the Parallel Abstraction Level for Streaming Analytics Applications', IEEE Access 2019); the two
+worker models are from Mencagli, Torquati, Lucattini, Cuomo, Aldinucci, 'Harnessing Sliding-Window Execution
+Semantics for Parallel Stream Processing', JPDC 2018. `optimize=0`, `1` or `2` says how far stages that only
+pass things on are fused, as in the first of them; it is the planner's choice when it is not said.
 
 >>> WinFarm(PaneFarm(plq=2, wlq=3), replicas=2).workers
 10

@@ -8,7 +8,7 @@ Windows are handed out as descriptors: numbers of windows and the chunks that th
 ever decreases, so the complete windows are the first ones, and the oldest unfinished window has the least
 lo. Workers finish in any order; what is finished early waits until all windows before it are.
 
-This is the chunked buffer of the agnostic model (Mencagli et al., 2018): nobody but the owner writes,
+This is the chunked buffer of the agnostic model (Mencagli et al., JPDC 2018): nobody but the owner writes,
 readers never lock, events are never copied. Only bookkeeping is here; whoever uses it holds a lock.
 """
 

@@ -5,7 +5,8 @@
                and two workers in a row where each has only the other to talk to
     level 2    what stands between two parallel stages goes into them: their workers exchange directly
 
-These are the optimisation levels of WindFlow (Mencagli et al., 2021), said with `optimize=` on a pattern.
+These are the levels of transformation of WindFlow (Mencagli et al., IEEE Access 2019), chosen with
+`optimize=` on a pattern.
 At levels 1 and 2 a pattern has one emitter, which cuts shares, and one collector, which puts values in
 order: whoever asks for the answer is both.
 

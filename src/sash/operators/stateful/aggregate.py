@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
 from sash.errors import ArgumentError, UnknownColumn
-from sash.operators.bound import result_type
+from sash.operators.bound import at_time, result_type
 from sash.operators.elastic.mapping import Assignment, balanced
 from sash.operators.interleaved import Input
 from sash.operators.stateful.declaration import SHARES, Answer, Stateful
@@ -36,6 +36,7 @@ from sash.operators.stateful.panes import CompiledAggregate, fits_columns
 from sash.operators.stateful.running import Running
 from sash.operators.stateful.windows import Arrival, WindowSet
 from sash.semantics.durations import DurationLike
+from sash.semantics.monoid import inputs as inputs_of_row
 
 
 class Aggregate(Stateful):
@@ -58,8 +59,9 @@ class Aggregate(Stateful):
         if not aggregates:
             raise ArgumentError("aggregates", aggregates, "at least one, such as n=sash.count()")
         schema = inputs.schema
+        aggregates = {name: at_time(monoid, schema, inputs.time) for name, monoid in aggregates.items()}
         for name, monoid in aggregates.items():
-            for column in monoid.columns:
+            for column in monoid.reads:
                 if column not in schema.names:
                     raise UnknownColumn(name, column, schema.names)
         self.aggregates: Mapping[str, Monoid] = aggregates
@@ -86,8 +88,8 @@ class Aggregate(Stateful):
 
     def update(self, windows: WindowSet, arrival: Arrival) -> Answer:
         for monoid, folded in zip(self.aggregates.values(), windows[0], strict=True):
-            values = [arrival.row[column] for column in monoid.columns]
-            if all(value is not None for value in values):
+            values = inputs_of_row(monoid, arrival.row)
+            if values is not None:
                 folded[:] = [reduce(monoid.combine, [*folded, monoid.lift(*values)])]
         return None
 

@@ -16,8 +16,9 @@ from sash.aggregation.kernels import keyed_panes as kernel
 from sash.aggregation.kernels.compiled import compiled
 from sash.aggregation.kernels.vocabulary import Columns
 from sash.aggregation.monoid import Monoid
-from sash.operators.inputs import from_numpy, kind_of, to_numpy
+from sash.operators.inputs import from_numpy, kind_of
 from sash.operators.interleaved import Interleaved
+from sash.operators.lifting import inputs_of
 from sash.operators.stateful.pane_table import Expired, PaneTable
 from sash.operators.stateful.prepared import Prepared
 from sash.operators.stateful.running import Running
@@ -69,13 +70,10 @@ class CompiledAggregate(Running):
         rows = run.tables[0]
         found = []
         for monoid, machine in zip(self.monoids.values(), self.machines.values(), strict=True):
-            read = [to_numpy(rows[column]) for column in monoid.columns]
-            masks = [mask for _, mask in read if mask is not None]
-            valid = np.logical_and.reduce(masks) if masks else np.empty(0, np.bool_)
-            lifted = machine.lift(
-                [values for values, _ in read], valid=valid if masks else None, n=len(rows)
-            )
-            found.append((machine.columns(lifted), _frozen(valid)))
+            inputs, valid = inputs_of(monoid, rows)
+            lifted = machine.lift(inputs, valid=valid, n=len(rows))
+            flags = np.empty(0, np.bool_) if valid is None else valid
+            found.append((machine.columns(lifted), _frozen(flags)))
         return found
 
     def _reports(self, found: list[Expired]) -> pa.Table:

@@ -1,1 +1,28 @@
-"""On Spark: the same windower and folder, run by Python workers on buckets of keys."""
+"""On Spark: the same windower and folder, run by Python workers on buckets of keys.
+
+PySpark is not a dependency of `pip install sash`, since a cluster has its own. Whatever of Sash needs it
+imports this package first, and so one sentence here is enough.
+"""
+
+from sash.errors import MissingDependency
+
+OLDEST = (4, 1)
+"""`repartitionById` and `transformWithState` on rows came with it."""
+
+
+def _require_pyspark() -> None:
+    try:
+        from pyspark import __version__ as found
+    except ImportError:
+        raise MissingDependency(
+            "Spark needs the package pyspark, which is not installed: pip install 'sash[spark]', or use "
+            "the Python of a cluster that has it",
+            name="pyspark",
+        ) from None
+    if tuple(int(part) for part in found.split(".")[:2]) < OLDEST:
+        raise MissingDependency(
+            f"Sash needs PySpark {'.'.join(map(str, OLDEST))} or later, and this is {found}", name="pyspark"
+        )
+
+
+_require_pyspark()

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from sash.runtimes.spark.compat import struct_of
 from sash.runtimes.spark.packing import ANSWERED, COUNTS, PAYLOAD, Unpacker, blocks_of, cut_answer
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class InBlocks:
         return F.sum(count)
 
     def opened(self, emitted: DataFrame) -> DataFrame:
-        return emitted.mapInArrow(Unpacker(self.schema), from_arrow_schema(self.schema))
+        return emitted.mapInArrow(Unpacker(self.schema), struct_of(self.schema))
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Plain:
 
     @cached_property
     def struct(self) -> StructType:
-        return from_arrow_schema(self.emitted)
+        return struct_of(self.emitted)
 
     def arrived(self, rows: Iterator[pd.DataFrame]) -> Iterator[Any]:
         return (row for frame in rows for row in frame.itertuples(index=False))

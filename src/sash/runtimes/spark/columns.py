@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from sash.operators.bound import BoundQuery
+from sash.runtimes.spark.compat import arrow_of
 
 BUCKET, ORDINAL = "__sash_bucket", "__sash_ordinal"
 HASH, HORIZON = "__sash_hash", "__sash_horizon"
@@ -18,7 +18,7 @@ HASH, HORIZON = "__sash_hash", "__sash_horizon"
 def arrow_schema(df: DataFrame) -> pa.Schema:
     """The schema of a DataFrame as its rows will come in Arrow."""
     zone = df.sparkSession.conf.get("spark.sql.session.timeZone")
-    return to_arrow_schema(df.schema, timezone=zone)
+    return arrow_of(df.schema, zone=zone or "UTC")
 
 
 def places(columns: Sequence[str]) -> list[str]:

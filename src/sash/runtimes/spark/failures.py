@@ -17,7 +17,12 @@ from pyspark.errors import PySparkException
 from sash.errors import QueryFailed
 
 _DISK = "the disk, or what may be written of it, is full: {0}"
+_NO_SASH = (
+    "the Python that Spark starts its workers with does not have sash: set PYSPARK_PYTHON to one that has, "
+    "or ship it with --py-files or --archives"
+)
 _CAUSES = (
+    (re.compile(r"ModuleNotFoundError: No module named 'sash'()"), _NO_SASH),
     (re.compile(r"sash\.errors\.\w+: (.+)"), "{0}"),
     (re.compile(r"(No space left on device|File too large|Disk quota exceeded)"), _DISK),
     (re.compile(r"JAVA_GATEWAY_EXITED()"), "Java did not start Spark, which needs Java 17 or later"),

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from sash.operators.bound import LATE_REASON
 from sash.operators.joins.bound import TIME, BoundJoin, BoundSide
@@ -21,6 +20,7 @@ from sash.operators.joins.bounded import pairs
 from sash.operators.joins.store import LEFT_PLACE, RIGHT_PLACE
 from sash.runtimes.spark import columns as by_position
 from sash.runtimes.spark.columns import BUCKET, ORDINAL, quoted
+from sash.runtimes.spark.compat import struct_of
 from sash.runtimes.spark.join_spreading import Spread, bucket_count
 from sash.runtimes.spark.packing import gathered
 from sash.runtimes.spark.requirements import shuffle_partitions
@@ -80,7 +80,7 @@ class StaticJoin:
         output = bound.output.append(pa.field(LEFT_PLACE, pa.int64())).append(
             pa.field(RIGHT_PLACE, pa.int64())
         )
-        return left.cogroup(right).applyInArrow(compare, from_arrow_schema(output))
+        return left.cogroup(right).applyInArrow(compare, struct_of(output))
 
     def _spread(self, bound: BoundJoin, side: Side) -> DataFrame:
         own = bound.of(side)

@@ -17,7 +17,6 @@ from typing import Any, cast
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.elastic.declaration import Elastic
@@ -30,13 +29,14 @@ from sash.runtimes.spark import columns as by_position
 from sash.runtimes.spark.buckets import BUCKETS_PER_PARTITION
 from sash.runtimes.spark.clock import Clock
 from sash.runtimes.spark.columns import ORDINAL, arrow_schema
+from sash.runtimes.spark.compat import struct_of
 from sash.runtimes.spark.elastic.run import ElasticQuery
 from sash.runtimes.spark.elastic.sinks import Sink
 from sash.runtimes.spark.fingerprint import describe_operator
 from sash.runtimes.spark.key_sets import KeySetPacker, in_bucket
 from sash.runtimes.spark.packing import INPUT, PACKED, PACKED_BUCKET, PAYLOAD, Packer, rows_of
 from sash.runtimes.spark.parquet_stream import ParquetStream
-from sash.runtimes.spark.requirements import shuffle_partitions
+from sash.runtimes.spark.requirements import require_workers, shuffle_partitions
 from sash.runtimes.spark.stage import Output, Stage
 from sash.runtimes.spark.starting import start_elastic
 from sash.semantics.durations import DurationLike
@@ -44,7 +44,9 @@ from sash.semantics.durations import DurationLike
 
 def frame_of(data: Any) -> DataFrame:
     """What the caller gave, as a DataFrame."""
-    return data.dataframe() if isinstance(data, ParquetStream) else data
+    df: DataFrame = data.dataframe() if isinstance(data, ParquetStream) else data
+    require_workers(df.sparkSession)
+    return df
 
 
 def require_fitting(operator: Stateful, frames: tuple[DataFrame, ...]) -> None:
@@ -140,7 +142,7 @@ def static(operator: Stateful, frames: tuple[DataFrame, ...]) -> DataFrame:
         return mine.start().process(weave(mine.inputs, parts, watermark=END_OF_TIME, first=0))
 
     blocks = sent_to_buckets(frames, operator, buckets=buckets, clock=_clock(operator))
-    return blocks.groupBy(PACKED_BUCKET).applyInArrow(answer, from_arrow_schema(operator.schema))
+    return blocks.groupBy(PACKED_BUCKET).applyInArrow(answer, struct_of(operator.schema))
 
 
 @dataclass(frozen=True)

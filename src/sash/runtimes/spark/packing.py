@@ -35,7 +35,7 @@ BYTES = 2**25
 PACKED_BUCKET, PAYLOAD, NEWEST_AT = "bucket", "payload", "newest"
 INPUT = "input"
 """The column with the number of a block's input, where there are several."""
-COUNTS = ("events", "late", "reports", "restored", "read", "written")
+COUNTS = ("events", "late", "reports", "forgotten", "restored", "read", "written")
 """What each progress report tells: `restored` counts the operators read from the state store, `read` and
 `written` the bytes from and to it."""
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
-from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from sash.errors import BadFile, Unsupported
+from sash.runtimes.spark.compat import arrow_of, type_of
 from sash.runtimes.spark.files import open_file, partition_values
 from sash.runtimes.spark.packing import ROWS
 
@@ -78,7 +78,7 @@ class ParquetReader:
         return {name: pa.scalar(values[name]).cast(self.schema.field(name).type) for name in absent}
 
     def _check_types(self, path: str, parquet: pq.ParquetFile, columns: list[str]) -> None:
-        found = to_arrow_schema(spark_schema(path, parquet, columns=columns), timezone=self.zone)
+        found = arrow_of(spark_schema(path, parquet, columns=columns), zone=self.zone)
         for name in columns:
             wanted, given = self.schema.field(name).type, found.field(name).type
             if not _fits(given, wanted):
@@ -122,7 +122,7 @@ def spark_schema(path: str, parquet: pq.ParquetFile, *, columns: list[str]) -> S
         if pa.types.is_dictionary(type_):
             type_ = type_.value_type
         try:
-            fields.append(StructField(name, from_arrow_type(_SIGNED.get(type_, type_))))
+            fields.append(StructField(name, type_of(_SIGNED.get(type_, type_))))
         except PySparkException as error:
             raise Unsupported(
                 "schema", f"{name}: {type_}", f"of types that Spark has; see {path}"

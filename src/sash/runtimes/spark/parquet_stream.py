@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from sash.errors import ArgumentError
 from sash.operators.bound import BoundQuery
 from sash.planner.plan import Plan
+from sash.runtimes.spark.compat import arrow_of, struct_of
 from sash.runtimes.spark.files import located, partition_values
 from sash.runtimes.spark.hashed_packing import HashedPacker
 from sash.runtimes.spark.packing import PACKED
@@ -54,7 +54,7 @@ class ParquetStream:
 
     @property
     def schema(self) -> pa.Schema:
-        return to_arrow_schema(self.spark_schema, timezone=self.zone)
+        return arrow_of(self.spark_schema, zone=self.zone)
 
     def dataframe(self) -> DataFrame:
         """The rows as an ordinary streaming DataFrame."""
@@ -120,7 +120,7 @@ def read_stream_parquet(
 
 def _declared(schema: Any) -> StructType:
     if isinstance(schema, pa.Schema):
-        schema = from_arrow_schema(schema, prefer_timestamp_ntz=True)
+        schema = struct_of(schema)
     elif isinstance(schema, str):
         schema = StructType.fromDDL(schema)
     if not isinstance(schema, StructType):

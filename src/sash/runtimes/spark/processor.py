@@ -49,6 +49,7 @@ class Heard:
         said = self._bucket.operator.advance(watermark)
         self._take("reports", said.reports)
         self._take("late", said.late)
+        self._counts["forgotten"] += said.forgotten
 
     def insert(self, rows: pa.Table) -> None:
         arrived = rows.drop_columns(ORDINAL).rename_columns(self._stage.columns)

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from sash.errors import ArgumentError
 from sash.runtimes.progress import Reading, shown
+from sash.runtimes.spark.compat import is_connect
 from sash.runtimes.spark.packing import COUNTS
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ NOT_YET = 0.99
 @contextmanager
 def jobs_shown(spark: SparkSession, *, console: Console | None = None) -> Iterator[None]:
     """A bar over the tasks of what Spark is asked for in the block."""
-    if type(spark).__module__.startswith("pyspark.sql.connect"):
+    if is_connect(spark):
         tasks = _TasksTold()
         hear: Any = tasks.hear
         spark.registerProgressHandler(hear)

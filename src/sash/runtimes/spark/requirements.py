@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+import shutil
+import subprocess
+import sys
+from functools import lru_cache
 
 from pyspark.sql import SparkSession
 
 from sash.errors import MissingDependency, SettingError
+from sash.runtimes.spark.compat import is_connect, state_store_failure
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -18,16 +22,40 @@ def require_streaming(spark: SparkSession, *, chained: bool) -> None:
     _require(spark, PROVIDER, ROCKSDB, "the only state store that Spark's transformWithState works with")
     if chained:
         _require(spark, SEVERAL_STATEFUL, "true", "which windows over the windows of a stream need")
-    if find_spec("google") is None or find_spec("google.protobuf") is None:
+    failure = state_store_failure()
+    if failure:
         raise MissingDependency(
             "windows over a stream need the package protobuf, which Spark talks to its state store with; "
-            "install it with: pip install 'protobuf>=6.33.5'"
+            f"install it with: pip install 'protobuf>=6.33.5' ({failure})",
+            name="protobuf",
         )
+
+
+def require_workers(spark: SparkSession) -> None:
+    """SettingError where Spark would start its workers, on this machine, with a Python without Sash."""
+    if is_connect(spark) or not str(spark.sparkContext.master).startswith("local"):
+        return
+    program = spark.sparkContext.pythonExec
+    if not _has_sash(program):
+        raise SettingError(
+            "PYSPARK_PYTHON", program, f"a Python that has sash, such as {sys.executable!r}",
+            hint="Spark starts its workers with it: set os.environ['PYSPARK_PYTHON'] = sys.executable "
+            "before the session is built; sash.session() does that too.",
+        )  # fmt: skip
+
+
+@lru_cache
+def _has_sash(program: str) -> bool:
+    """Asked of the program itself, unless it is this one: several environments may link to one file."""
+    found = shutil.which(program)
+    if found is None or found == sys.executable:
+        return found is not None
+    return subprocess.run([found, "-c", "import sash"], capture_output=True, check=False).returncode == 0
 
 
 def task_slots(spark: SparkSession) -> int:
     """How many tasks run at a time; over Spark Connect, which does not say, how many are asked for."""
-    context = None if type(spark).__module__.startswith("pyspark.sql.connect") else spark.sparkContext
+    context = None if is_connect(spark) else spark.sparkContext
     return shuffle_partitions(spark) if context is None else context.defaultParallelism
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sash.errors import MissingDependency
+from sash.errors import MissingDependency, SashWarning
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,13 +52,21 @@ def require_java() -> None:
 
 
 def session(*, master: str = "local[*]", app: str = "sash", **settings: str) -> SparkSession:
-    """The session of this process, built with the settings that matter when there is none yet.
+    """The session of this process as it is, or a new one with the settings that matter.
 
-    Further settings are given with underscores for dots: spark_sql_shuffle_partitions="8".
+    Further settings are given with underscores for dots: spark_sql_shuffle_partitions="8". They are for a
+    new session; one that exists is never changed, and a warning names the settings that it has otherwise.
     """
     require_java()
     from pyspark.sql import SparkSession
 
+    from sash.runtimes.spark.compat import existing_session
+
+    given = {name.replace("_", "."): value for name, value in settings.items()}
+    found = existing_session()
+    if found is not None:
+        _warn_of_other_settings(found, given)
+        return found
     chosen = dict(SETTINGS)
     if master.startswith("local"):
         chosen |= LOCAL_SETTINGS
@@ -66,6 +76,17 @@ def session(*, master: str = "local[*]", app: str = "sash", **settings: str) -> 
     builder = SparkSession.builder.master(master).appName(app)
     for name, value in chosen.items():
         builder = builder.config(name, value.format(cores=cores))
-    for name, value in settings.items():
-        builder = builder.config(name.replace("_", "."), value)
+    for name, value in given.items():
+        builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+def _warn_of_other_settings(spark: SparkSession, given: Mapping[str, str]) -> None:
+    other = [name for name, value in given.items() if spark.conf.get(name, None) != value]
+    if other:
+        warnings.warn(
+            f"there is a Spark session already, which sash.session() does not change: {', '.join(other)} "
+            "can be given to a new one, after spark.stop()",
+            SashWarning,
+            stacklevel=4,
+        )

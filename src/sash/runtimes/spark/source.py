@@ -15,7 +15,6 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from sash.operators.answer import Answer
 from sash.operators.bound import BoundQuery
@@ -28,6 +27,7 @@ from sash.runtimes.spark import columns as by_position
 from sash.runtimes.spark.bucket import BucketQuery
 from sash.runtimes.spark.buckets import BUCKETS_PER_PARTITION
 from sash.runtimes.spark.columns import BUCKET, HASH, HORIZON, ORDINAL, arrow_schema, quoted
+from sash.runtimes.spark.compat import struct_of
 from sash.runtimes.spark.parquet_stream import ParquetStream
 from sash.runtimes.spark.patterns.active import sent_to_workers
 from sash.runtimes.spark.patterns.agnostic import handed_to_workers
@@ -39,7 +39,7 @@ from sash.runtimes.spark.patterns.plan import (
     stages_of,
 )
 from sash.runtimes.spark.progress import jobs_shown
-from sash.runtimes.spark.requirements import shuffle_partitions, task_slots
+from sash.runtimes.spark.requirements import require_workers, shuffle_partitions, task_slots
 from sash.runtimes.spark.streaming import StreamingSource
 from sash.semantics.windows import SlideByTimeWindow
 
@@ -58,9 +58,11 @@ class SparkSource:
     def of(cls, data: Any) -> SparkSource | StreamingSource | None:
         """The source for `data`, or None when it is neither a DataFrame of Spark nor a stream of files."""
         if isinstance(data, ParquetStream):
+            require_workers(data.paths.sparkSession)
             return data.source()
         if not isinstance(data, DataFrame):
             return None
+        require_workers(data.sparkSession)
         return StreamingSource(data) if data.isStreaming else cls(data)
 
     @property
@@ -128,7 +130,7 @@ class SparkSource:
             return part(query.answer(table))
 
         rows = self._rows(query, self._bucket(bound))
-        return rows.groupBy(BUCKET).applyInArrow(window, from_arrow_schema(output))
+        return rows.groupBy(BUCKET).applyInArrow(window, struct_of(output))
 
     def _rows(self, query: BucketQuery, place: Column) -> DataFrame:
         """The columns by position, the order of arrival, and `place`, which says where a row goes."""

@@ -18,6 +18,7 @@ from sash.operators.bound import BoundQuery
 from sash.operators.elastic.declaration import Elastic
 from sash.planner.asked import Auto
 from sash.runtimes.spark.clock import Clock
+from sash.runtimes.spark.compat import is_connect
 from sash.runtimes.spark.elastic.home import require_reachable
 from sash.runtimes.spark.elastic.run import ElasticQuery, ElasticRun
 from sash.runtimes.spark.elastic.sinks import Sink, sink_for
@@ -107,7 +108,7 @@ def start_elastic(
 
 
 def _require_reachable(spark: SparkSession, store: str, checkpoint: str) -> None:
-    if type(spark).__module__.startswith("pyspark.sql.connect"):
+    if is_connect(spark):
         raise Unsupported(
             "elastic", store, "left out on Spark Connect", hint="Its driver is not this process."
         )

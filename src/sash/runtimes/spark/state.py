@@ -5,8 +5,9 @@
     0 …  chunks   the operator's, each written once
 
 Only the token is always read. A worker that still holds the operator which wrote it goes on with that; any
-other one, or the same one after a batch that was rolled back, loads the operator, from what this machine has of
-it or from the chunks. The name of a writing is random, so that no two writings are ever taken for each other.
+other one, or the same one after a batch that was rolled back, loads the operator, from what this machine
+has of it or from the chunks. The name of a writing is random, so that no two writings are ever taken for
+each other.
 """
 
 from __future__ import annotations

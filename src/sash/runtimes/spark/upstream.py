@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, cast
 
 from pyspark.sql import DataFrame
 
 from sash.errors import ArgumentError
+from sash.runtimes.spark.compat import analysed_plan
 
 NEWEST, NEWEST_TICK = "__sash_newest", "__sash_newest_tick"
 """The columns that carry our own watermarks, for timestamps and for integers; told apart in a plan."""
@@ -40,9 +40,7 @@ class Upstream:
 
     @classmethod
     def of(cls, df: DataFrame) -> Upstream:
-        if type(df).__module__.startswith("pyspark.sql.connect"):
-            return cls.in_plan(_analysed(cast(Any, df)._explain_string(mode="extended")))
-        return cls.in_plan(str(df._jdf.queryExecution().analyzed().treeString()))
+        return cls.in_plan(analysed_plan(df))
 
     @classmethod
     def in_plan(cls, plan: str) -> Upstream:
@@ -66,15 +64,6 @@ class Upstream:
                 "time", time, f"what the stream's watermark is on ({_names(watermarked, foreign)})",
                 hint="Spark allows one watermark for a stream; without one, sash.stream sets its own.",
             )  # fmt: skip
-
-
-def _analysed(explained: str) -> str:
-    """The analysed plan alone, of what Spark Connect tells: all plans, each under its title.
-
-    >>> _analysed("== Parsed … ==\\na\\n== Analyzed Logical Plan ==\\nb\\n== Optimized … ==\\nc")
-    '\\nb\\n'
-    """
-    return explained.partition("== Analyzed Logical Plan ==")[2].partition("== Optimized")[0]
 
 
 def _names(watermarked: list[str], foreign: list[str]) -> str:

@@ -16,8 +16,10 @@ of one's own describes any other. The model, in the reading under which every pu
   second of two simultaneous events closes nothing. Content-change compares with the last *reported*
   content, and with the empty one before the first report: an engine without non-empty may report an empty
   window, once, after one with events.
-- A tick of count windows is one evaluation; when several satisfy Report, *Pick* reports one, the latest.
-  For time windows every instant is an evaluation of its own.
+- For time windows every instant is an evaluation of its own. A tick of count windows is one evaluation of
+  all its numbers: content-change and non-empty are about the content at the number that *Pick* takes of
+  them, the latest; window-close and periodic select numbers, and Pick takes the one that is reported of
+  those. With gaps between windows (β > ω) a window that ended before the gap is hidden by it.
 
 An example by hand: times 30, 31, 36 with ω = 5, β = 1 in STREAM. t0 = 30 − 5 = 25.
 

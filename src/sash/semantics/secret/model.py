@@ -4,11 +4,22 @@
     instants the application times (event numbers) [previous tick, this tick) that it then looks at
     scope    the interval (t0 + n·β, t] of each instant t
     content  the events in the scope that arrived strictly before the arrival that ticks
-    report   the instants whose content is shown: a conjunction of conditions
-    pick     count windows only: which one, when one tick finds several
+    report   whether something is shown: a conjunction of conditions on the content and on the instant
+    pick     count windows only: which of the instants that one tick evaluates together
 
 The events are known by their positions: times for time windows, the numbers 1, 2, 3, … for count windows.
 With that, both kinds of windows are evaluated by the same lines.
+
+Report when several instants are one evaluation, as those of a tick of count windows are:
+
+    content-change, non-empty   conditions on what the engine sees when it looks: they are evaluated once,
+                                on the content at the instant that Pick takes of all
+    window-close, periodic      conditions on single instants: Pick takes one of those that satisfy them,
+                                and its content is reported
+
+Only windows with gaps (β > ω) tell the two apart. When the latest number of a tick lies in a gap, what is
+seen is empty, although the same tick may have closed a window before the gap: with non-empty that window is
+not reported, and with content-change only if there was a report before.
 
 `evaluate` looks at every instant there is. That is the definition, and it is slow when times jump; the
 simulator leaps over instants that cannot report and is tested against it.
@@ -91,7 +102,7 @@ def is_due(profile: Profile, windows: Windows, t: int, now: int) -> bool:
 
 
 def is_news(profile: Profile, held: range, last: range) -> bool:
-    """The conditions that only depend on the content: non-empty, content-change (differs from `last`).
+    """The conditions on the content of an evaluation: non-empty, content-change (differs from `last`).
 
     >>> from sash.semantics.secret.profiles import profile
     >>> is_news(profile("flink"), range(2), range(2)), is_news(profile("stream"), range(2), range(2))
@@ -103,7 +114,7 @@ def is_news(profile: Profile, held: range, last: range) -> bool:
 
 
 def evaluations(profile: Profile, kind: Kind, passed: range) -> list[range]:
-    """The instants that passed, split into groups that can make one report each, as Pick is asked.
+    """The instants that passed, split into groups that can make one report each.
 
     >>> from sash.semantics.secret.profiles import profile
     >>> evaluations(profile("stream"), Kind.TIME, range(4, 7))
@@ -112,7 +123,7 @@ def evaluations(profile: Profile, kind: Kind, passed: range) -> list[range]:
     [range(4, 7)]
     """
     if picks_one(profile, kind):
-        return [passed]
+        return [passed] if passed else []
     return [range(t, t + 1) for t in passed]
 
 
@@ -121,9 +132,9 @@ def picks_one(profile: Profile, kind: Kind) -> bool:
     return kind is Kind.COUNT and profile.pick is not Pick.ALL
 
 
-def pick(profile: Profile, found: list[Reported]) -> Reported:
-    """The one of the simultaneous reports that is shown."""
-    return found[0] if profile.pick is Pick.EARLIEST else found[-1]
+def pick(profile: Profile, instants: Sequence[int]) -> int:
+    """The one of several instants (there is one, at least) that stands for them."""
+    return instants[0] if profile.pick is Pick.EARLIEST else instants[-1]
 
 
 def windows_of(profile: Profile, kind: Kind, arrivals: Arrivals, size: int, slide: int) -> Windows:
@@ -147,7 +158,7 @@ def windows_from(profile: Profile, kind: Kind, first: int, size: int, slide: int
 def evaluate(profile: Profile, kind: Kind, arrivals: Arrivals, size: int, slide: int) -> Iterator[Reported]:
     """Every report, by definition: all instants of all ticks, in order.
 
-    A content-change compares with the last content that was reported, not with one that Pick left out.
+    A content-change compares with the last content that was reported, not with one that was only seen.
 
     >>> from sash.semantics.secret.profiles import profile
     >>> events = Arrivals(times=(30, 31, 36), batches=(0, 1, 2))
@@ -162,14 +173,10 @@ def evaluate(profile: Profile, kind: Kind, arrivals: Arrivals, size: int, slide:
     for arrival in ticks(profile.tick_of(kind), arrivals):
         now = positions[arrival]
         for group in evaluations(profile, kind, instants(previous, now, windows.start)):
-            shown = [Reported(arrival, t, content(positions, arrival, windows.scope(t))) for t in group]
-            found = [
-                report
-                for report in shown
-                if is_due(profile, windows, report.instant, now) and is_news(profile, report.content, last)
-            ]
-            if found:
-                picked = pick(profile, found)
-                last = picked.content
-                yield picked
+            seen = content(positions, arrival, windows.scope(pick(profile, group)))
+            due = [t for t in group if is_due(profile, windows, t, now)]
+            if due and is_news(profile, seen, last):
+                t = pick(profile, due)
+                last = content(positions, arrival, windows.scope(t))
+                yield Reported(arrival, t, last)
         previous = now

@@ -3,7 +3,7 @@
     Profile = Scope × Report × Tick × Pick
 
 Content has no parameter: it is what lies in the scope and has arrived. The names follow Botan et al.,
-"SECRET: A Model for Analysis of the Execution Semantics of Stream Processing Systems" (VLDB 2010), and
+"SECRET: A Model for Analysis of the Execution Semantics of Stream Processing Systems" (PVLDB 2010), and
 Dindar et al., "Modeling the Execution Semantics of Stream Processing Engines with SECRET" (VLDB Journal
 2013), which adds count windows and Pick.
 
@@ -52,10 +52,12 @@ class Tick(StrEnum):
 
 
 class Pick(StrEnum):
-    """Which of the count windows that satisfy Report in one tick is reported.
+    """Which event number stands for those that one tick of count windows passes.
 
-    A tick of count windows is one evaluation, however many event numbers have passed. Time windows have
-    nothing to pick: every application time is an evaluation of its own.
+    A tick of count windows is one evaluation, however many event numbers have passed: Pick takes the number
+    whose content the conditions on contents are about, and of those that end a window (and are multiples of
+    the period) the one that is reported. Time windows have nothing to pick: every application time is an
+    evaluation of its own, as with ALL every number is.
     """
 
     LATEST = "latest"

@@ -15,7 +15,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import gcd
+from math import gcd, lcm
 from typing import Literal
 
 from sash.errors import Unsupported
@@ -119,28 +119,39 @@ class Run:
         """What this arrival, which ticks, makes the engine report."""
         now = self.positions[arrival]
         passed = model.instants(standing.previous, now, self.windows.start)
-        found = self.found(arrival, passed, standing.last)
-        if model.picks_one(self.profile, self.kind):
-            candidates = list(found)
-            found = iter([model.pick(self.profile, candidates)] if candidates else [])
-        for report in found:
+        together = model.picks_one(self.profile, self.kind)
+        for report in (self.picked if together else self.found)(arrival, passed, standing.last):
             standing.last = report.content
             yield report
         standing.previous = now
 
+    def picked(self, arrival: int, passed: range, last: range) -> Iterator[Reported]:
+        """What one tick reports when all its instants are one evaluation."""
+        if not passed or not model.is_news(
+            self.profile, self.content(arrival, model.pick(self.profile, passed)), last
+        ):
+            return
+        first = next_due(self.profile, self.windows, passed.start, passed.stop)
+        due = range(first, passed.stop, due_every(self.profile, self.windows))
+        if due:
+            t = model.pick(self.profile, due)
+            yield Reported(arrival, t, self.content(arrival, t))
+
     def found(self, arrival: int, passed: range, last: range) -> Iterator[Reported]:
-        """What satisfies Report in one tick; before Pick, so that simultaneous windows share one `last`."""
-        picks_one = model.picks_one(self.profile, self.kind)
+        """What one tick reports when every instant is an evaluation of its own."""
         t = next_due(self.profile, self.windows, passed.start, passed.stop)
         while t < passed.stop:
-            held = model.content(self.positions, arrival, self.windows.scope(t))
+            held = self.content(arrival, t)
             following = t + 1
             if not model.is_news(self.profile, held, last):
                 following = changes_at(self.positions, arrival, self.windows, t, held, passed.stop)
             elif model.is_due(self.profile, self.windows, t, self.positions[arrival]):
-                last = last if picks_one else held
+                last = held
                 yield Reported(arrival, t, held)
             t = next_due(self.profile, self.windows, following, passed.stop)
+
+    def content(self, arrival: int, t: int) -> range:
+        return model.content(self.positions, arrival, self.windows.scope(t))
 
 
 def next_due(profile: Profile, windows: Windows, t: int, never: int) -> int:
@@ -165,6 +176,15 @@ def next_due(profile: Profile, windows: Windows, t: int, never: int) -> int:
         return never
     cycle = period // common
     return end + -(end // common) * pow(windows.slide // common, -1, cycle) % cycle * windows.slide
+
+
+def due_every(profile: Profile, windows: Windows) -> int:
+    """The distance between two instants that are due: they are an arithmetic progression.
+
+    >>> [due_every(profile_named(name), Windows(0, 3, 3)) for name in ("flink", "coral8")]
+    [3, 1]
+    """
+    return lcm(windows.slide if Report.WINDOW_CLOSE in profile.report else 1, profile.period or 1)
 
 
 def changes_at(

@@ -7,7 +7,7 @@ from sash.semantics.windows.policy import PolicyWindow, policy
 from sash.semantics.windows.punctuated import PunctuatedWindow, punctuated
 from sash.semantics.windows.session import SessionWindow, session
 from sash.semantics.windows.slide_by_time import SlideByTimeWindow, slide_by_time
-from sash.semantics.windows.slide_by_tuple import SlideByTupleWindow, slide_by_tuple
+from sash.semantics.windows.slide_by_tuple import SlideByTupleWindow, lifetime, slide_by_tuple
 from sash.semantics.windows.threshold import ThresholdWindow, threshold
 from sash.semantics.windows.time import TimeWindow, hopping, sliding, time, tumbling
 
@@ -26,6 +26,7 @@ __all__ = [
     "cumulate",
     "delta",
     "hopping",
+    "lifetime",
     "policy",
     "punctuated",
     "session",

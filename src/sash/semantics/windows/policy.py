@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
-from sash.errors import ArgumentError, PredicateError
+from sash.errors import ArgumentError, PredicateError, Unsupported
 from sash.semantics.durations import Unit
 from sash.semantics.event import Event, Order
 from sash.semantics.monoid import Monoid, fold
@@ -48,6 +48,10 @@ class PolicyWindow(ContextAwareWindow):
         for name, monoid in self.track.items():
             if not isinstance(name, str) or not hasattr(monoid, "combine"):
                 raise ArgumentError("track", {name: monoid}, "names of aggregates such as sash.sum('x')")
+            if monoid.where is not None:
+                raise Unsupported(
+                    "track", {name: monoid}, "aggregates without where: each event is weighed"
+                )
         positive_count(self.slide, "every")
 
     def __str__(self) -> str:

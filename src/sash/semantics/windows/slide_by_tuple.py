@@ -7,12 +7,17 @@ The far end is open, the near end closed: events with the trigger's own time bel
 come after it. With S = 1 this is a look-back per event, the shape of a rolling feature. Events after the
 last trigger, and events between two ranges, belong to no window.
 
+`lifetime()` looks back without end, at every event: E(w) = { τ : τ ≤ τ_r }. It is the same window, of a
+size that is longer than all of time, and it is measured in no unit of time.
+
 >>> from sash.semantics.event import sequence
 >>> events = sequence([1, 2, 9, 10])
 >>> slide_by_tuple(3, 2).extent(1, events)
 range(2, 4)
 >>> list(slide_by_tuple(3, 1).mapping(0, events))
 [0, 1]
+>>> [lifetime().extent(w, events) for w in (0, 3)]
+[range(0, 1), range(0, 4)]
 """
 
 from __future__ import annotations
@@ -27,6 +32,9 @@ from sash.semantics import durations
 from sash.semantics.durations import DurationLike, Unit, format_length
 from sash.semantics.event import Event
 from sash.semantics.window import Context, ContextAwareWindow, Extent, positive_count, spanned, times
+
+ENDLESS = 2**62 + 1
+"""The size of a look-back without end: times lie within ±2⁶¹, and no sum of the two leaves 64 bits."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -45,7 +53,14 @@ class SlideByTupleWindow(ContextAwareWindow):
         positive_count(self.slide, "every")
 
     def __str__(self) -> str:
+        if self.endless:
+            return "lifetime" if self.slide == 1 else f"lifetime(every {self.slide})"
         return f"slide_by_tuple({format_length(self.size, self.unit)}, {self.slide})"
+
+    @property
+    def endless(self) -> bool:
+        """Whether it holds every event up to its trigger, and never lets one go."""
+        return self.size == ENDLESS
 
     @property
     def time_unit(self) -> Unit:
@@ -53,8 +68,8 @@ class SlideByTupleWindow(ContextAwareWindow):
 
     @property
     def formula(self) -> str:
-        size = format_length(self.size, self.unit)
-        return f"E(w) = {{ τ : τ_r − {size} < τ ≤ τ_r }} with r = (w + 1)·{self.slide} − 1"
+        beyond = "" if self.endless else f"τ_r − {format_length(self.size, self.unit)} < "
+        return f"E(w) = {{ τ : {beyond}τ ≤ τ_r }} with r = (w + 1)·{self.slide} − 1"
 
     def extents(
         self, events: Sequence[Event], *, horizon: int | None = None, empty: bool = False
@@ -71,3 +86,8 @@ def slide_by_tuple(size: DurationLike, every: int) -> SlideByTupleWindow:
     """The last `size` of time, at every `every`-th event."""
     length = durations.positive(size, "size")
     return SlideByTupleWindow(length.length, every, length.unit)
+
+
+def lifetime(*, every: int = 1) -> SlideByTupleWindow:
+    """All events up to now, at every event: a look-back without end, also for `.rolling(…)`."""
+    return SlideByTupleWindow(ENDLESS, every, Unit.EVENTS)

@@ -65,8 +65,8 @@ class HeldBucket:
         if operator is not None:
             operator.resume(self._header, chunks)
         else:
-            bound, name = stage.of_bucket(self._number), self._name.hex()
-            operator = stage.operator.load(bound, self._header, chunks, name=name)
+            bound = stage.of_bucket(self._number)
+            operator = stage.operator.load(bound, self._header, chunks, name=self._name.hex())
         return Bucket(self._number, self._name, operator, None, chunks, restored=chunks.read > 0)
 
     def save(self, bucket: Bucket) -> None:

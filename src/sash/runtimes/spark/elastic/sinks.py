@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias
 
 from pyspark.sql import DataFrame
 
 from sash.errors import ArgumentError, StoreError
+from sash.runtimes.spark.compat import Folder
 
 Sink: TypeAlias = "str | PathLike[str] | Callable[[DataFrame, int], None]"
 
@@ -29,15 +30,12 @@ class ParquetSink:
 
     def __call__(self, reports: DataFrame, batch: int) -> None:
         done, aside = f"{self.path}/batch={batch}", f"{self.path}/_batch={batch}"
-        jvm: Any = reports.sparkSession._jvm
-        settings = cast(Any, reports.sparkSession)._jsparkSession.sessionState().newHadoopConf()
-        here, there = (jvm.org.apache.hadoop.fs.Path(path) for path in (aside, done))
-        files = here.getFileSystem(settings)
-        if files.exists(there):
+        here, there = (Folder(reports.sparkSession, path) for path in (aside, done))
+        if there.exists():
             return
         # A leading underscore hides a folder from Spark's readers.
         reports.write.mode("overwrite").parquet(aside)
-        if not files.rename(here, there):
+        if not here.rename(there):
             raise StoreError(f"{aside} could not be renamed to {done}")
 
 

@@ -16,11 +16,8 @@ says       reports
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
-
-import pyarrow as pa
 
 Description: TypeAlias = Mapping[str, Any]
 
@@ -81,32 +78,3 @@ def tells_ticks(description: Description) -> bool | None:
     if time not in columns:
         return None
     return not columns[time].startswith("timestamp")
-
-
-def key_schema(description: Description) -> pa.Schema | None:
-    """The columns that make the key; None when they are not said, or of a type that has no plain words."""
-    keys, columns = description.get("key"), description.get("columns", {})
-    if not isinstance(keys, list):
-        return None
-    types = [_type_named(columns[key]) for key in keys]
-    if None in types:
-        return None
-    return pa.schema([pa.field(key, type_) for key, type_ in zip(keys, types, strict=True)])
-
-
-def _type_named(words: str) -> pa.DataType | None:
-    """The Arrow type that calls itself so.
-
-    >>> [str(_type_named(words)) for words in ("timestamp[us, tz=UTC]", "decimal128(10, 2)", "map<a>")]
-    ['timestamp[us, tz=UTC]', 'decimal128(10, 2)', 'None']
-    """
-    zoned = re.fullmatch(r"timestamp\[(\w+), tz=(.+)\]", words)
-    if zoned:
-        return pa.timestamp(zoned[1], zoned[2])
-    decimal = re.fullmatch(r"decimal128\((\d+), (-?\d+)\)", words)
-    if decimal:
-        return pa.decimal128(int(decimal[1]), int(decimal[2]))
-    try:
-        return pa.type_for_alias(words)
-    except ValueError:
-        return None

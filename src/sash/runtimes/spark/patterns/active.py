@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from sash.operators.bound import BoundQuery
 from sash.operators.bounded import answer
@@ -30,6 +29,7 @@ from sash.operators.values import Values, values_over
 from sash.runtimes.spark import columns as by_position
 from sash.runtimes.spark.bucket import BucketQuery, horizon_of
 from sash.runtimes.spark.columns import HASH, HORIZON, ORDINAL
+from sash.runtimes.spark.compat import struct_of
 from sash.runtimes.spark.packing import gathered
 from sash.runtimes.spark.patterns.plan import Plan
 from sash.runtimes.spark.patterns.route import Route
@@ -46,9 +46,9 @@ def sent_to_workers(rows: DataFrame, query: BucketQuery, plan: Plan) -> DataFram
     router = Router(query, plan.route, panes, HORIZON in rows.columns)
     if plan.dealt is not None:
         rows = rows.repartition(plan.dealt)
-    sent = rows.mapInArrow(router, from_arrow_schema(router.schema))
+    sent = rows.mapInArrow(router, struct_of(router.schema))
     placed = sent.repartitionById(plan.route.workers, F.col(WORKER).cast("int"))
-    return placed.mapInArrow(WindowWorker(router), from_arrow_schema(query.bound.output))
+    return placed.mapInArrow(WindowWorker(router), struct_of(query.bound.output))
 
 
 @dataclass(frozen=True)

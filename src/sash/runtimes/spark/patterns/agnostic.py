@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from sash.operators.answer import told
 from sash.operators.arrow_streams import bytes_of, table_of
@@ -26,6 +25,7 @@ from sash.operators.ranges import Ranges, RepeatedRanges
 from sash.operators.values import Values, values_over
 from sash.runtimes.spark.bucket import BucketQuery
 from sash.runtimes.spark.columns import BUCKET
+from sash.runtimes.spark.compat import struct_of
 from sash.runtimes.spark.worker import settle
 from sash.semantics.window import Window
 
@@ -50,14 +50,14 @@ def handed_to_workers(rows: DataFrame, query: BucketQuery, *, workers: int) -> D
         # A plain function: Spark asks for its signature.
         return triggered(query, table, workers=workers)
 
-    batches = rows.groupBy(BUCKET).applyInArrow(owner, from_arrow_schema(BATCH))
+    batches = rows.groupBy(BUCKET).applyInArrow(owner, struct_of(BATCH))
     return computed(batches, query.bound, workers=workers)
 
 
 def computed(batches: DataFrame, bound: BoundQuery, *, workers: int) -> DataFrame:
     """The reports of the windows in these batches."""
     placed = batches.repartitionById(workers, F.col(WORKER).cast("int"))
-    return placed.mapInArrow(BatchWorker(bound), from_arrow_schema(bound.output))
+    return placed.mapInArrow(BatchWorker(bound), struct_of(bound.output))
 
 
 def triggered(query: BucketQuery, table: pa.Table, *, workers: int) -> pa.Table:

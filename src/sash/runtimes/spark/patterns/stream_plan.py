@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from sash.errors import SashError, Unsupported
 from sash.operators.bound import BoundQuery
-from sash.operators.engine import keeps_panes
+from sash.operators.engine import hands_panes_on
 from sash.operators.panes import ClockWindow
 from sash.operators.patterns.declared import Farm, PaneFarm, Pattern, WinMapReduce
 from sash.runtimes.spark.buckets import bucket_ids
@@ -121,7 +121,7 @@ def require_possible_on_streams(pattern: Pattern, bound: BoundQuery) -> None:
     plan = stream_plan_of(pattern)
     if plan.parts is not None or plan.route.windows > 1:
         require_hashable(bound.schema, bound.keys)
-    if plan.parts is None or keeps_panes(bound):
+    if plan.parts is None or hands_panes_on(bound):
         return
     raise Unsupported(
         "pattern", str(pattern),

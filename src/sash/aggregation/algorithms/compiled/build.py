@@ -1,0 +1,28 @@
+"""The compiled form of each algorithm, by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sash.aggregation.algorithms.compiled.clock import clock_of
+from sash.aggregation.algorithms.compiled.fiba import CompiledFiBA
+from sash.aggregation.algorithms.compiled.fifo import compiled_fifo
+from sash.aggregation.algorithms.compiled.inlet import CompiledAlgorithm, Inlet
+from sash.aggregation.algorithms.compiled.recalculate import CompiledRecalculate
+from sash.aggregation.kernels.compiled import Compiled
+from sash.aggregation.monoid import Kind
+
+
+def window(
+    name: str, machine: Compiled, kinds: tuple[Kind, ...] | None, time: Any
+) -> CompiledAlgorithm | None:
+    """An empty window; None when times such as `time` are nothing for its arrays."""
+    inlet = Inlet(machine, kinds)
+    if name == "Recalculate":
+        return CompiledRecalculate(inlet)
+    if name == "SubtractOnEvict":
+        machine.monoid.require_inverse(name)
+    if name != "FiBA":
+        return compiled_fifo(name, inlet)
+    clock = clock_of(time)
+    return None if clock is None else CompiledFiBA(inlet, clock)

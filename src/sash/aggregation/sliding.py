@@ -1,0 +1,69 @@
+"""A count window slides over whole columns: the value after every event, in one call of machine code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sash.aggregation.algorithms.column_kinds import Mask
+from sash.aggregation.choice import machine_of
+from sash.aggregation.monoid import Kind, Monoid
+
+KERNELS = {
+    "TwoStacks": "two_stacks",
+    "DABALite": "daba",
+    "SubtractOnEvict": "subtract_on_evict",
+    "LogMTA": "log_mta",
+    "AMTA": "amta",
+    "FiBA": "fiba",
+    "Recalculate": "recalculate",
+}
+"""Which kernel slides for which class."""
+
+
+def slide_compiled(
+    name: str, monoid: Monoid, columns: list[Any], window: int, times: Any | None, kinds: tuple[Kind, ...]
+) -> NDArray[Any] | None:
+    """out[i] = the value of the last `window` events up to i; of the latest ones when there are times.
+
+    None where there is no kernel for it: the caller then inserts, evicts and queries.
+    """
+    machine = machine_of(monoid, kinds)
+    if machine is None:
+        return None
+    from sash.aggregation.algorithms.compiled.clock import clock_of
+    from sash.aggregation.algorithms.compiled.inlet import Inlet
+    from sash.aggregation.kernels.range_fold import present
+    from sash.aggregation.kernels.slide import slide, slide_by_time
+
+    batch = Inlet(machine, kinds).lifted(columns, len(columns[0]))
+    known: Mask | None = None
+    if times is None:
+        folds = slide(machine, batch.columns, window, algorithm=KERNELS[name])  # type: ignore[arg-type]
+        if batch.known is not None:
+            ends = np.arange(1, len(batch) + 1)
+            known = present(batch.known, np.maximum(ends - window, 0), ends)
+    else:
+        clock = clock_of(times[0]) if len(times) else None
+        # Which of the latest events are nulls is not known from their positions.
+        if clock is None or batch.known is not None or name != "FiBA":
+            return None
+        folds = slide_by_time(machine, batch.columns, clock.codes(times), window)
+    values, valid = machine.lower(folds, present=known)
+    fields = values if isinstance(values, tuple) else (values,)
+    if len(fields) == 1 and valid.all():
+        return fields[0]
+    rows = list(zip(*(field.tolist() for field in fields), strict=True))
+    plain = rows if isinstance(values, tuple) else [value for (value,) in rows]
+    pairs = zip(plain, valid.tolist(), strict=True)
+    return as_objects([value if there else None for value, there in pairs])
+
+
+def as_objects(values: list[Any]) -> NDArray[Any]:
+    """One by one: numpy would take a list of lists for a matrix."""
+    objects = np.empty(len(values), object)
+    for i, value in enumerate(values):
+        objects[i] = value
+    return objects

@@ -1,0 +1,151 @@
+"""What makes another query, and what does not: the hash seed, docstrings, and where the code is written."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sash.errors import DifferentQuery
+from sash.runtimes.spark.fingerprint import canonical, require_same
+
+DESCRIBE = """
+import sys
+import pyarrow as pa, sash
+from sash.operators.bound import BoundQuery
+from sash.runtimes.spark.fingerprint import canonical, describe
+from sash.semantics.query import Query
+import {module} as user
+schema = pa.schema([("t", pa.int64()), ("kind", pa.string()), ("x", pa.int64())])
+query = Query((sash.threshold(user.predicate),), {{"v": user.Total("x")}})
+description = describe(BoundQuery(query, schema, "t", ()), output="reports", buckets=8)
+sys.stdout.buffer.write(canonical(description))
+"""
+
+MODULE = """
+import dataclasses, functools, sash
+
+@sash.monoid(commutative=True)
+class Total:
+    def identity(): return 0
+    def combine(a, b): return a + b
+
+def plain(row):
+    return row.kind in {"a", "b", "c"}
+
+def nested(row):
+    def inside(kind):
+        return kind in {"a", "b", "c"}
+    return inside(row.kind)
+
+def closing():
+    kinds = {"a", "b", "c"}
+    return lambda row: row.kind in kinds
+
+class Rules:
+    @staticmethod
+    def static(row):
+        return row.x > 3
+
+    def method(self, row):
+        return row.kind in ("a", "b")
+
+@dataclasses.dataclass(frozen=True)
+class Above:
+    limit: int
+    def __call__(self, row):
+        return row.x > self.limit
+"""
+PREDICATES = ("plain", "nested", "closing()", "Rules.static", "Rules().method", "Above(3)")
+
+
+def described(folder: Path, text: str, *, module: str = "shop", seed: int = 0) -> bytes:
+    """The description of a query of a user's module, in a process of its own."""
+    folder.mkdir(exist_ok=True)
+    (folder / f"{module}.py").write_text(text)
+    paths = os.pathsep.join([str(folder), *sys.path])
+    settings = {"PYTHONHASHSEED": str(seed), "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-c", DESCRIBE.format(module=module)]
+    run = subprocess.run(command, capture_output=True, check=False, env=os.environ | settings)
+    assert run.returncode == 0, run.stderr.decode()
+    return run.stdout
+
+
+def module_with(predicate: str) -> str:
+    return f"{MODULE}\npredicate = {predicate}\n"
+
+
+@pytest.mark.parametrize("predicate", PREDICATES)
+def test_a_query_is_the_same_whatever_the_hash_seed(tmp_path: Path, predicate: str) -> None:
+    one, *others = (described(tmp_path, module_with(predicate), seed=seed) for seed in (1, 2, 3))
+    assert others == [one, one]
+
+
+@pytest.mark.parametrize("predicate", PREDICATES)
+def test_docstrings_and_names_of_modules_and_classes_make_no_difference(
+    tmp_path: Path, predicate: str
+) -> None:
+    kept = described(tmp_path, module_with(predicate))
+    documented = re.sub(r"( *)def .*:\n", r'\g<0>\1    """Words."""\n', module_with(predicate))
+    renamed = documented.replace("Rules", "Laws").replace("Above", "Over").replace("Total", "Sum")
+    renamed = f"{renamed}\nTotal = Sum\n"
+    now = described(tmp_path, renamed, module="market", seed=7)
+    require_same(kept, json.loads(now))
+
+
+@pytest.mark.parametrize(
+    ("predicate", "before", "after"),
+    [
+        ("plain", '"c"}', '"d"}'),
+        ("nested", '"c"}', '"d"}'),
+        ("closing()", '"c"}', '"d"}'),
+        ("Rules.static", "x > 3", "x > 4"),
+        ("Rules().method", '("a", "b")', '("a", "z")'),
+        ("Above(3)", "Above(3)", "Above(4)"),
+        ("Above(3)", "x > self", "x < self"),
+        ("plain", "return a + b", "return a - b"),
+    ],
+)
+def test_what_a_function_does_makes_a_difference(
+    tmp_path: Path, predicate: str, before: str, after: str
+) -> None:
+    kept = described(tmp_path, module_with(predicate))
+    now = described(tmp_path, module_with(predicate).replace(before, after), module="market")
+    with pytest.raises(DifferentQuery):
+        require_same(kept, json.loads(now))
+
+
+def test_a_checkpoint_of_before_is_accepted_by_the_names_in_it() -> None:
+    old = "code of Python 3.11"
+    kept = {
+        "where": {"function": "Rules.static", old: "1234"},
+        "same": "shop.Above",
+        "closes over": {"kinds": "builtins.set"},
+    }
+    now = {
+        "where": {"function": "static", f"{old}, by instruction": "abcd"},
+        "same": {"is": "Above", "limit": 3},
+        "closes over": {"kinds": ["a", "b"]},
+    }
+    require_same(canonical(kept), now)
+
+
+@pytest.mark.parametrize(
+    ("kept", "now"),
+    [
+        ({"time": "payload.ts"}, {"time": "ts"}),
+        ({"limit": "1.5"}, {"limit": "5"}),
+        ({"function": "sum.<locals>.lift"}, {"function": "mean.<locals>.lift"}),
+        ({"is": "shop.Above"}, {"is": {"is": "Below"}}),
+    ],
+)
+def test_a_name_that_only_ends_alike_is_another_one(
+    kept: dict[str, object], now: dict[str, object]
+) -> None:
+    with pytest.raises(DifferentQuery):
+        require_same(canonical(kept), now)

@@ -1,0 +1,98 @@
+"""Sessions: ours changes none that exists, and one that is not ours is told what it lacks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import sash
+from sash.errors import SashWarning
+from sash.runtimes.spark.failures import in_words
+from sash.runtimes.spark.session import SETTINGS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.mark.spark
+def test_a_session_that_exists_is_returned_as_it_is(spark: SparkSession) -> None:
+    others = {"spark.sql.session.timeZone": "Asia/Tokyo", "spark.sql.shuffle.partitions": "7"}
+    before = {name: spark.conf.get(name) for name in others}
+    try:
+        for name, value in others.items():
+            spark.conf.set(name, value)
+        all_before = dict(spark.conf.getAll)
+        assert sash.session() is spark
+        assert sash.session(master="local[7]", app="another") is spark
+        assert dict(spark.conf.getAll) == all_before
+        assert spark.sparkContext.appName != "another"
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, str(value))
+
+
+@pytest.mark.spark
+def test_a_setting_that_comes_too_late_is_named(spark: SparkSession) -> None:
+    partitions = str(spark.conf.get("spark.sql.shuffle.partitions"))
+    assert sash.session(spark_sql_shuffle_partitions=partitions) is spark
+    with pytest.warns(
+        SashWarning, match=r"spark\.sql\.shuffle\.partitions can be given to a new one"
+    ) as told:
+        sash.session(spark_sql_shuffle_partitions="77")
+    assert told[0].filename == __file__
+    assert spark.conf.get("spark.sql.shuffle.partitions") == partitions
+
+
+@pytest.mark.spark
+def test_a_thread_without_an_active_session_gets_the_one_of_the_process(spark: SparkSession) -> None:
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(sash.session()))
+    thread.start()
+    thread.join()
+    assert found[0].sparkContext is spark.sparkContext
+    assert found[0].conf.get("spark.sql.shuffle.partitions") == "2"
+
+
+WITHOUT_PYTHON = """
+import os, sys
+os.environ.pop("PYSPARK_PYTHON", None)
+os.environ["PATH"] = sys.argv[1] + os.pathsep + os.environ["PATH"]
+from pyspark.sql import SparkSession
+import sash
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+df = spark.range(3).selectExpr("timestamp_seconds(id) AS ts")
+try:
+    sash.stream(df, time="ts").window(sash.tumbling("1 second")).agg(n=sash.count()).collect()
+except sash.errors.SettingError as refused:
+    print(refused)
+"""
+
+
+@pytest.mark.spark
+def test_a_plain_session_whose_workers_have_no_sash_is_one_sentence(tmp_path_factory: Any) -> None:
+    folder = tmp_path_factory.mktemp("bin")
+    python = folder / "python3"
+    python.write_text("#!/bin/sh\necho \"No module named 'sash'\" >&2\nexit 1\n")
+    python.chmod(0o755)
+    command = [sys.executable, "-c", WITHOUT_PYTHON, str(folder)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert run.stdout.startswith("PYSPARK_PYTHON must be a Python that has sash, such as ")
+    assert "os.environ['PYSPARK_PYTHON'] = sys.executable" in run.stdout
+
+
+def test_workers_elsewhere_without_sash_are_one_sentence_too() -> None:
+    error = RuntimeError(
+        "Job aborted …\nTraceback (most recent call last):\n  File …\n"
+        "ModuleNotFoundError: No module named 'sash'\n"
+    )
+    assert in_words(error).startswith("the Python that Spark starts its workers with does not have sash")
+
+
+def test_the_settings_that_matter_name_a_state_store_that_works() -> None:
+    from sash.runtimes.spark.requirements import PROVIDER, ROCKSDB
+
+    assert SETTINGS[PROVIDER] == ROCKSDB
