@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sash.operators.streaming import PanedOperator, WindowOperator
 
 import sash
 from sash.aggregation.stores.values import seal
