@@ -42,7 +42,7 @@ EVERYTHING = np.int64(-1)
 
 def rows_needed(slots: Ints, lane: int, which: Ints, added: Ints) -> int:
     """An upper bound of the rows that new regions take, when keys get this many more elements."""
-    needed: Any = 0
+    needed = np.int64(0)
     for index in range(len(which)):
         slot = which[index]
         held = slots[slot, lane + COUNT] - slots[slot, lane + HEAD] + added[index]
@@ -66,7 +66,7 @@ def make_room(
 
 def rows_of_smaller(slots: Ints, lane: int, which: Ints, heads: Ints) -> int:
     """An upper bound of the rows that `let_go` takes for smaller regions."""
-    needed: Any = 0
+    needed = np.int64(0)
     for index in range(len(which)):
         slot = which[index]
         log, count = slots[slot, lane + LOG], slots[slot, lane + COUNT]
