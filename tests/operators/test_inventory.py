@@ -9,20 +9,20 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sash.operators.streaming import PanedOperator, WindowOperator
 
 import sash
 from sash.aggregation.stores.values import seal
 from sash.errors import CorruptValue
 from sash.operators import Aggregate, Input
+from sash.operators.engine import WindowOperator
 from sash.operators.inventory import inventory
 from sash.operators.joins.operator import JoinOperator
 from sash.operators.stateful.streaming import BoundOperator, OperatorOnStream
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.expression import Side
+from tests.runtimes.operator_runtime import LEASTS, leasts, small_journals
 
 SCHEMA = pa.schema([("t", pa.int64()), ("k", pa.string()), ("x", pa.int64())])
-KEYS = pa.schema([SCHEMA.field("k")])
 rows = st.lists(
     st.tuples(st.integers(0, 50), st.sampled_from(["a", "b", None]), st.integers(0, 9)), max_size=12
 )
@@ -44,7 +44,6 @@ def saved_after(operator: Any, arrived: list[Any]) -> tuple[bytes, dict[int, byt
     """Header and chunks after some batches, saved after each."""
     header, chunks = b"", dict[int, bytes]()
     for number, batch in enumerate(arrived):
-        operator.attach(chunks)
         operator.insert(batch, np.arange(batch.num_rows))
         operator.advance(10 * number)
         saved = operator.save()
@@ -52,35 +51,40 @@ def saved_after(operator: Any, arrived: list[Any]) -> tuple[bytes, dict[int, byt
         chunks |= saved.written
         for gone in saved.dropped:
             chunks.pop(gone, None)
+        operator.resume(header, chunks)
     return header, chunks
 
 
+WINDOWED = {
+    "events": stream().window(sash.count(3), sash.session(5)).agg(n=sash.count()),
+    "panes": stream().window(sash.sliding(20, every=5)).agg(n=sash.count(), s=sash.sum("x")),
+    "folds": stream().window(sash.session(5)).agg(n=sash.count(), all=sash.collect("x")),
+}
+
+
+@pytest.mark.parametrize("held", WINDOWED)
 @settings(deadline=None, max_examples=30)
-@given(batches.filter(len))
-def test_oracle_an_operator_of_events_is_told_with_its_keys(arrived: list[Any]) -> None:
-    bound = stream().window(sash.count(3), sash.session(5)).agg(n=sash.count()).bound
-    operator = WindowOperator(bound)
-    header, chunks = saved_after(operator, [table(batch) for batch in arrived])
+@given(arrived=batches.filter(len), least=leasts)
+def test_oracle_an_operator_of_windows_is_counted_with_its_keys_and_its_journal(
+    held: str, arrived: list[Any], least: int
+) -> None:
+    operator = WindowOperator(WINDOWED[held].bound)
+    with small_journals(least):
+        header, chunks = saved_after(operator, [table(batch) for batch in arrived])
     found = inventory(header, chunks.items())
-    assert (found.holds, found.chunks) == ("events", len(chunks))
-    assert found.keys == len(operator.keyring)
-    assert found.rows >= (0 if operator.held is None else len(operator.held))
+    assert (found.holds, found.chunks) == ("rows of the journal", len(chunks))
+    assert found.keys == len(operator.slots)
+    if least == max(LEASTS):  # no snapshot: all rows that were on time, or the panes that they fold to
+        on_time = sum(len(batch) for batch in arrived) - late_ones(arrived)
+        assert found.rows <= on_time if held == "panes" else found.rows == on_time
     assert found.watermark == 10 * (len(arrived) - 1)
     assert found.bytes == len(header) + sum(map(len, chunks.values()))
 
 
-@settings(deadline=None, max_examples=30)
-@given(batches.filter(len))
-def test_oracle_an_operator_of_panes_is_told_with_the_keys_of_its_chunks(arrived: list[Any]) -> None:
-    bound = stream().window(sash.sliding(20, every=5)).agg(n=sash.count(), s=sash.sum("x")).bound
-    operator = PanedOperator(bound)
-    header, chunks = saved_after(operator, [table(batch) for batch in arrived])
-    found = inventory(header, chunks.items(), keys=KEYS)
-    again = PanedOperator.load(bound, header, chunks)
-    assert found.holds == "panes"
-    assert found.keys == len(again.keyring) if chunks else found.keys is None
-    assert found.rows >= len(again.loose.rows)
-    assert inventory(header, chunks.items()).keys is None  # types that are not known are not guessed
+def late_ones(arrived: list[Any]) -> int:
+    return sum(
+        time < 10 * (number - 1) for number, batch in enumerate(arrived) if number for time, *_ in batch
+    )
 
 
 def test_the_rows_of_both_sides_of_a_join_are_counted() -> None:
@@ -89,7 +93,7 @@ def test_the_rows_of_both_sides_of_a_join_are_counted() -> None:
     for side in Side:
         operator.insert(side, table([(7, "a", 1), (9, None, 2)]), np.arange(2))
     saved = operator.save()
-    found = inventory(saved.header, saved.written.items(), keys=KEYS)
+    found = inventory(saved.header, saved.written.items())
     assert (found.holds, found.rows, found.chunks, found.keys) == ("rows of both sides", 4, 2, None)
     assert found.watermark is None
 
@@ -110,8 +114,8 @@ def test_what_was_not_written_by_an_operator_is_refused() -> None:
 
 
 def test_a_damaged_chunk_is_refused_by_name() -> None:
-    operator = PanedOperator(stream().window(sash.tumbling(20)).agg(n=sash.count()).bound)
+    operator = WindowOperator(stream().window(sash.tumbling(20)).agg(n=sash.count()).bound)
     header, chunks = saved_after(operator, [table([(7, "a", 1)])])
     damaged = {number: data[:-1] + b"?" for number, data in chunks.items()}
     with pytest.raises(CorruptValue, match="damaged"):
-        inventory(header, damaged.items(), keys=KEYS)
+        inventory(header, damaged.items())

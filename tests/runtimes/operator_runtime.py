@@ -202,5 +202,6 @@ def small_journals(least: int) -> Iterator[None]:
         yield
 
 
-leasts = st.sampled_from([1, 3_000, 9_000, journal.LEAST])
+LEASTS = (1, 3_000, 9_000, journal.LEAST)
 """With the sizes of these streams: a snapshot with every batch, with every few, never."""
+leasts = st.sampled_from(LEASTS)
