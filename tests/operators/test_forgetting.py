@@ -1,4 +1,4 @@
-"""Keys that are forgotten by event time, and accumulators that are kept instead of rows: as the reference."""
+"""Keys that are forgotten by event time, and accumulators that are kept instead of rows."""
 
 from __future__ import annotations
 
