@@ -80,7 +80,8 @@ class Runtime:
         self, bound: BoundQuery, *, ways: Sequence[Way] = NEVER_REBUILT,
         types: Mapping[str, pa.DataType] | None = None,
     ) -> None:  # fmt: skip
-        self.bound, self.types = bound, dict(types or TYPES)
+        self.bound = self.shown_as = bound
+        self.types = dict(types or TYPES)
         self.ways = cycle(ways)
         self.store, self.header = Store(), b""
         self.name = f"test-{uuid4().hex}"
@@ -104,11 +105,11 @@ class Runtime:
         if batch.watermark is not None:
             self.watermark.advance_to(batch.watermark)
         said = self.operator.advance(self.now)
-        return shown(self.bound, said.reports), unplaced(pa.concat_tables([late, said.late]))
+        return shown(self.shown_as, said.reports), unplaced(pa.concat_tables([late, said.late]))
 
     def flush(self) -> tuple[list[Shown], list[Shown]]:
         said = self.operator.advance(self.now, flush=True)
-        return shown(self.bound, said.reports), unplaced(said.late)
+        return shown(self.shown_as, said.reports), unplaced(said.late)
 
     def pause(self) -> None:
         saved = self.operator.save()

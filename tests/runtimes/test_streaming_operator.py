@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,15 @@ from hypothesis import strategies as st
 from sash.aggregation import monoids
 from sash.aggregation.kernels import rings
 from sash.errors import CorruptValue
-from sash.operators.bound import BoundQuery, BoundRolling
+from sash.operators.applied import Apply
+from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
 from sash.operators.engine import WindowOperator, journal
 from sash.operators.engine.rings import RingLane
 from sash.operators.kinds import KINDS
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Order
-from sash.semantics.query import Emit, Query
+from sash.semantics.query import NO_TIME, Emit, Query
 from sash.semantics.reference import Arrival, Batch, evaluate
 from sash.semantics.window import Window
 from tests.runtimes.operator_runtime import (
@@ -28,6 +30,7 @@ from tests.runtimes.operator_runtime import (
     Runtime,
     Way,
     elements_of,
+    expected,
     leasts,
     require_answered_as_the_reference,
     small_journals,
@@ -57,11 +60,13 @@ def queries(draw: st.DrawFn) -> Query:
         return Query(
             named, aggregates, order=Order.ARRIVAL, emit=Emit.parse(emit), empty=draw(st.booleans())
         )
+    lateness = draw(st.sampled_from([0, 0, 5, 30]))
     return Query(
         named,
         aggregates,
         delay=Duration(draw(st.integers(0, 15)), Unit.TICKS),
-        allowed_lateness=Duration(draw(st.sampled_from([0, 0, 5, 30])), Unit.TICKS),
+        allowed_lateness=Duration(lateness, Unit.TICKS),
+        forget_after=Duration(draw(st.sampled_from([0, 0, lateness + 1, lateness + 20])), Unit.TICKS),
         emit=Emit.parse(emit),
         empty=draw(st.booleans()),
     )
@@ -78,13 +83,73 @@ def batches(draw: st.DrawFn) -> list[Batch]:
     return cut
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(query=queries(), stream=batches(), ways=ways, least=leasts)
 def test_oracle_every_batch_is_answered_as_the_reference_answers_it(
     query: Query, stream: list[Batch], ways: list[Way], least: int
 ) -> None:
     with small_journals(least):
         require_answered_as_the_reference(Runtime(bound_query(query), ways=ways), stream)
+
+
+WORDED = {**TYPES, "w": pa.string()}
+TEXT = {"words": monoids.collect("w"), "last": monoids.last("w"), "e": monoids.max("e")}
+
+
+def worded(stream: list[Batch]) -> list[Batch]:
+    """With a column of text of any length, or none."""
+    words = {number: None if number % 5 == 0 else "ä" * (number % 4) for number in range(200)}
+    return [
+        replace(
+            batch,
+            arrivals=tuple(
+                replace(arrival, values={**arrival.values, "w": words[arrival.values["e"]]})
+                for arrival in batch.arrivals
+            ),
+        )
+        for batch in stream
+    ]
+
+
+@settings(max_examples=100, deadline=None)
+@given(query=queries(), stream=batches(), ways=ways, least=leasts)
+def test_oracle_aggregates_of_text(query: Query, stream: list[Batch], ways: list[Way], least: int) -> None:
+    query = replace(query, aggregates=TEXT)
+    bound = BoundQuery(query, table_of([], WORDED).schema, "t", ("k",))
+    with small_journals(least):
+        require_answered_as_the_reference(Runtime(bound, ways=ways, types=WORDED), worded(stream))
+
+
+def whole_windows(query: Query, ways: list[Way]) -> Runtime:
+    """A function sees the rows of each window, and computes what aggregates would."""
+    schema = table_of([], WORDED).schema
+    answer = pa.schema([("words", pa.list_(pa.string())), ("last", pa.string()), ("e", pa.int64())])
+    bound = BoundWhole(replace(query, aggregates={}), schema, "t", ("k",), Apply(_computed, answer))
+    runtime = Runtime(bound, ways=ways, types=WORDED)
+    runtime.shown_as = BoundQuery(replace(query, aggregates=TEXT), schema, "t", ("k",))
+    return runtime
+
+
+def _computed(events: pa.Table) -> dict[str, Any]:
+    words = events["w"].to_pylist()
+    known = [word for word in words if word is not None]
+    return {"words": known, "last": known[-1] if known else None, "e": max(events["e"].to_pylist())}
+
+
+@settings(max_examples=100, deadline=None)
+@given(query=queries(), stream=batches(), ways=ways, least=leasts)
+def test_oracle_functions_of_whole_windows(
+    query: Query, stream: list[Batch], ways: list[Way], least: int
+) -> None:
+    # A function has nothing to compute of a window without rows.
+    query = replace(query, empty=False, emit=Emit(), allowed_lateness=NO_TIME, flush=False)
+    runtime = whole_windows(query, ways)
+    outcome = evaluate(runtime.shown_as.query, worded(stream))
+    with small_journals(least):
+        steps = [runtime.step(batch) for batch in worded(stream)]
+    runtime.close()
+    said = sorted((row for reports, _ in steps for row in reports), key=repr)
+    assert said == expected(runtime.shown_as, outcome.reports)
 
 
 @settings(max_examples=100, deadline=None)
