@@ -818,19 +818,18 @@ def test_sweeping_deletes_arenas_of_owners_who_are_gone(
     made_by(home, "unknown", "", monkeypatch).close()
     held = made_by(home, "held", GONE, monkeypatch)
     now = time.time()
-    assert home.sweep(now=now) == 0  # the query may start again in a moment
-    assert home.sweep(now=now + home_module.GRACE + 5) == 1
+    assert home.sweep(now=now) == 1
     assert names(home) == {"mine", "unknown", "held"}
     held.close()
-    assert home.sweep(now=now + home_module.GRACE + 5) == 1
+    assert home.sweep(now=now) == 1
     assert names(home) == {"mine", "unknown"}
 
 
-def test_sweeping_deletes_what_nobody_used_for_a_day(home: ArenaHome) -> None:
+def test_sweeping_deletes_what_nobody_used_for_an_hour(home: ArenaHome) -> None:
     made(home, "old").close()
     held = made(home, "held")
-    assert home.sweep(now=time.time() + home_module.DAY - 60) == 0
-    assert home.sweep(now=time.time() + home_module.DAY + 60) == 1
+    assert home.sweep(now=time.time() + home_module.IDLE - 60) == 0
+    assert home.sweep(now=time.time() + home_module.IDLE + 60) == 1
     assert names(home) == {"held"}
     held.close()
 
@@ -861,7 +860,7 @@ def test_sweeping_tolerates_strange_and_half_deleted_things(home: ArenaHome) -> 
     (left_over / "keys.table").write_bytes(bytes(100))
     made(home, "damaged").close()
     (home.folder / "damaged" / "head").write_bytes(b"?")
-    home.sweep(now=time.time() + 2 * home_module.DAY)
+    home.sweep(now=time.time() + 2 * home_module.IDLE)
     assert names(home) <= {"a file", "an empty folder"}
     shutil.rmtree(home.folder)
     assert home.sweep() == 0
@@ -881,7 +880,7 @@ def test_opening_and_removing_at_the_same_time_never_fails(home: ArenaHome) -> N
     def remove_and_sweep() -> None:
         while True:
             home.remove("one", wait=0)
-            home.sweep(now=time.time() + 2 * home_module.DAY)
+            home.sweep(now=time.time() + 2 * home_module.IDLE)
 
     context = multiprocessing.get_context("fork")
     removers = [context.Process(target=remove_and_sweep) for _ in range(2)]

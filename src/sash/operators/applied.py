@@ -3,8 +3,9 @@
     apply:  fn(events of the window)              →  one row, or several
     fold:   step(… step(step(init, e₁), e₂) …)    →  one row
 
-Both see the events of one window in the query's order. They are computed anew for every window, so their
-cost grows with it; a monoid does not.
+Both see the events of one window in the query's order. They are computed from all events of a window, so
+their cost grows with it; a monoid's does not. A fold over windows that only grow goes on from its last
+accumulator on streams (`engine.stepping`).
 """
 
 from __future__ import annotations
@@ -64,10 +65,14 @@ class Fold:
         total = self.init() if callable(self.init) else deepcopy(self.init)
         for values in events.to_pylist():
             total = self.step(total, Row(values))
+        return [self.result(total)]
+
+    def result(self, total: Any) -> Mapping[str, Any]:
+        """The row of a last accumulator."""
         if isinstance(total, Mapping):
-            return [total]
+            return total
         parts = total if isinstance(total, tuple) else (total,)
-        return [dict(zip(self.schema.names, parts, strict=True))]
+        return dict(zip(self.schema.names, parts, strict=True))
 
 
 def whole_windows(computation: WholeWindow, rows: pa.Table, ranges: Ranges) -> tuple[Ints, pa.Table]:
@@ -85,10 +90,11 @@ def whole_windows(computation: WholeWindow, rows: pa.Table, ranges: Ranges) -> t
             ) from error
         owners += [index] * len(found)
         results += found
-    return np.array(owners, np.int64), _table(results, computation.schema)
+    return np.array(owners, np.int64), result_table(results, computation.schema)
 
 
-def _table(results: list[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
+def result_table(results: list[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
+    """What a user's function returned, as a table; PredicateError if it does not fit."""
     for row in results:
         if set(row) != set(schema.names):
             raise PredicateError(

@@ -21,12 +21,15 @@ from sash.operators.arena.head import Head
 from sash.operators.arena.locked import WAIT, LockedHead
 from sash.operators.arena.owners import is_gone, this_owner
 
-GRACE = 600
-"""Seconds that the arena of an owner who is gone waits for the query to start again."""
-DAY = 86_400
+IDLE = 3_600
+"""Seconds after which an arena that nobody has used is removed: its query was stopped, most likely."""
+OFTEN = 60
+"""Seconds between two looks of a process."""
 
 _REMOVED = ".removed-"
-_swept: set[tuple[int, Path]] = set()
+_SPARKS = "blockmgr-"
+"""How the folders begin that Spark makes for an executor."""
+_swept: dict[tuple[int, Path], float] = {}
 
 
 class ArenaHome:
@@ -48,13 +51,39 @@ class ArenaHome:
     def open(
         self, name: str, tables: Mapping[str, TableSpec], identity: bytes, *, wait: float = WAIT
     ) -> Arena | None:
-        """As `Arena.open`. The first one in a process sweeps."""
+        """As `Arena.open`. Now and then it sweeps."""
         folder = self.folder / checked_name("name", name)
         arena = Arena.open(folder, tables, identity=identity, owner=this_owner(), wait=wait)
-        if (here := (os.getpid(), self.folder)) not in _swept:
-            _swept.add(here)
-            self.sweep()
+        here, now = (os.getpid(), self.folder), time.monotonic()
+        if now - _swept.get(here, -OFTEN) >= OFTEN:
+            _swept[here] = now
+            for home in (self, *self._neighbours()):
+                home.sweep()
         return arena
+
+    def _neighbours(self) -> Iterator[ArenaHome]:
+        """The homes of other applications on this machine: Spark gives each a folder of its own, and
+        removes it at the end, unless it is killed."""
+        if self.folder.parent.name.startswith(_SPARKS):
+            for folder in self.folder.parent.parent.glob(f"{_SPARKS}*/{self.folder.name}"):
+                if folder != self.folder:
+                    yield ArenaHome(folder)
+
+    @classmethod
+    def on_this_machine(cls, local: Path) -> Iterator[ArenaHome]:
+        """All homes of this user, as the driver of an application in local mode finds them; `local` is
+        where Spark makes its folders."""
+        name = f"sash-arenas-{os.getuid()}"
+        chosen = os.environ.get("SASH_ARENA_DIR")
+        folders = [Path(chosen) / name] if chosen else [local / name, *local.glob(f"{_SPARKS}*/{name}")]
+        return (cls(folder) for folder in folders if folder.is_dir())
+
+    def remove_all(self, prefix: str) -> int:
+        """Delete the arenas whose names begin so; return how many that were."""
+        with suppress(OSError):
+            names = [entry.name for entry in os.scandir(self.folder) if entry.name.startswith(prefix)]
+            return sum(self._remove(name, WAIT, lambda _: True) for name in names)
+        return 0
 
     def remove(self, name: str, *, wait: float = WAIT) -> bool:
         """Delete an arena; False if there is none, or if it is locked for longer than `wait` seconds."""
@@ -63,20 +92,19 @@ class ArenaHome:
     def sweep(self, *, now: float | None = None) -> int:
         """Delete what is not used any more and not locked; return how many arenas that were.
 
-        Not used any more: by nobody for a day, or for ten minutes if the owner is gone.
+        Not used any more: by nobody for an hour, or at all if the owner is gone.
         """
         now = time.time() if now is None else now
 
         def is_unused(lock: LockedHead) -> bool:
-            age = now - lock.last_used()
-            return age > DAY or (age > GRACE and is_gone(_owner(lock)))
+            return now - lock.last_used() > IDLE or is_gone(_owner(lock))
 
         count = 0
         with suppress(OSError), os.scandir(self.folder) as entries:
             for entry in entries:
                 if entry.name.startswith(_REMOVED):
                     shutil.rmtree(entry.path, ignore_errors=True)
-                elif now - _last_used(Path(entry.path)) > GRACE:
+                else:
                     with suppress(OSError):
                         count += self._remove(entry.name, 0, is_unused)
         return count
@@ -94,14 +122,6 @@ class ArenaHome:
             return True
         finally:
             lock.close()
-
-
-def _last_used(folder: Path) -> float:
-    """The time of the head, or of a folder that has none yet; never, if it is just being removed."""
-    for file in (folder / "head", folder):
-        with suppress(OSError):
-            return file.stat().st_mtime
-    return float("inf")
 
 
 def _owner(lock: LockedHead) -> str:

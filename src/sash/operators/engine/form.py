@@ -19,9 +19,12 @@ from numpy.typing import NDArray
 
 from sash.aggregation.kernels.compiled import Compiled
 from sash.aggregation.monoid import Monoid
+from sash.errors import IntegerOverflow
+from sash.operators.applied import Fold
+from sash.operators.engine.stepping import ACCUMULATOR, Steps
 from sash.operators.engine.words import BITS, Words
-from sash.operators.folder import ColumnFolder, Folder, folder_of
-from sash.operators.inputs import kind_of, to_numpy
+from sash.operators.folder import ColumnFolder, Folder, ObjectFolder, folder_of
+from sash.operators.inputs import from_numpy, kind_of, to_numpy
 
 Ints = NDArray[np.int64]
 TIME, KNOWN = 0, 1
@@ -63,20 +66,25 @@ class Form:
     extra: tuple[str, ...] = ()
     """Columns that are needed besides those of the aggregates."""
     whole_rows: bool = False
+    steps: Fold | None = None
+    """What steps from one accumulator to the next, where that is kept."""
 
     @cached_property
     def aggregates(self) -> dict[str, Aggregate]:
         found, word = {}, -(-len(self.monoids) // BITS)
         for number, (name, monoid) in enumerate(self.monoids.items()):
-            folder = folder_of(monoid, self.schema)
-            if isinstance(folder, ColumnFolder) and folder.machine.shape.has_objects:
-                from sash.operators.folder import ObjectFolder
-
-                folder = ObjectFolder(monoid)
+            folder = self._folder(monoid)
             fields = len(folder.machine.dtypes) if isinstance(folder, ColumnFolder) else 0
             found[name] = Aggregate(name, monoid, folder, number, word if fields else -1)
             word += fields
         return found
+
+    def _folder(self, monoid: Monoid) -> Folder:
+        if self.steps is not None and monoid.name == ACCUMULATOR:
+            return Steps(self.steps)
+        folder = folder_of(monoid, self.schema)
+        has_objects = isinstance(folder, ColumnFolder) and folder.machine.shape.has_objects
+        return ObjectFolder(monoid) if has_objects else folder
 
     @property
     def known_words(self) -> int:
@@ -152,8 +160,6 @@ class Form:
 
 def bits_of(values: NDArray[Any], column: str) -> Ints:
     """Numbers as words; what does not fit into a signed integer is refused."""
-    from sash.errors import IntegerOverflow
-
     if values.dtype.kind == "f":
         return values.astype(np.float64).view(np.int64)
     if values.dtype == np.uint64 and len(values) and values.max() >= 2**63:
@@ -163,8 +169,6 @@ def bits_of(values: NDArray[Any], column: str) -> Ints:
 
 def numbers_as(words: Ints, type_: pa.DataType) -> pa.Array:
     """Words as a column of this type."""
-    from sash.operators.inputs import from_numpy
-
     words = np.ascontiguousarray(words)
     kind = kind_of(type_)
     values: NDArray[Any] = words

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from sash.aggregation.kernels.rings import LANE
+from sash.operators.applied import Fold
 from sash.operators.arena import Arena, TableSpec
 from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
 from sash.operators.engine.content import MARK, hidden, with_content
@@ -24,6 +25,7 @@ from sash.operators.engine.rings import RingLane
 from sash.operators.engine.run_group import RowRunGroup, RunGroup, marks_column
 from sash.operators.engine.running import RunningLane
 from sash.operators.engine.slots import FIRST, Slots
+from sash.operators.engine.stepping import ACCUMULATOR, accumulator, can_be_kept
 from sash.operators.engine.tracks import Track
 from sash.operators.engine.words import Words
 from sash.operators.kinds import Kind, kind_of
@@ -67,6 +69,13 @@ class StatePlan:
         return self.rows or isinstance(self.bound, BoundWhole)
 
     @cached_property
+    def _steps(self) -> Fold | None:
+        """A fold whose accumulators can be kept, so that windows that only grow need no rows."""
+        computation = self.bound.computation if isinstance(self.bound, BoundWhole) else None
+        kept = isinstance(computation, Fold) and not self.rows and can_be_kept(computation)
+        return computation if kept and isinstance(computation, Fold) else None
+
+    @cached_property
     def inner(self) -> BoundQuery:
         """The query with what must be known of windows that can be corrected."""
         return with_content(self.bound) if self.bound.query.corrects else self.bound
@@ -103,7 +112,7 @@ class StatePlan:
         lanes = [LanePlan("elements", self._form(), tuple(shared))] if shared else []
         for number, kind in enumerate(self.kinds):
             if number not in shared:
-                running = isinstance(kind, GrowingKind) and not self.whole
+                running = isinstance(kind, GrowingKind) and (not self.whole or self._steps is not None)
                 lanes.append(LanePlan(f"window-{number}", self._form(kind), (number,), running))
         return lanes
 
@@ -113,6 +122,8 @@ class StatePlan:
         monoids = dict(self.inner.aggregates)
         if self.whole:
             monoids = dict(hidden()) if self.bound.query.corrects else {}
+        if self._steps is not None and isinstance(kind, GrowingKind):
+            return Form(self.inner.schema, {ACCUMULATOR: accumulator(), **monoids}, steps=self._steps)
         extra: tuple[str, ...] = ()
         if isinstance(kind, PolicyKind):
             monoids |= tracked(kind.window)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sash.operators.bound import BoundQuery
+from sash.operators.bound import BoundQuery, BoundWhole
 from sash.operators.clock_windows import numbered
 from sash.operators.elements import Elements
 from sash.operators.engine.content import CONTENT, SIZE
@@ -18,6 +18,7 @@ from sash.operators.engine.pending import Events
 from sash.operators.engine.range_group import HeldWindows
 from sash.operators.engine.rings import RingLane
 from sash.operators.engine.running import RunningLane
+from sash.operators.engine.stepping import ACCUMULATOR, Steps
 from sash.operators.engine.tracks import Track
 from sash.operators.engine.turn import Emitter, Turn
 from sash.operators.folder import groups_of
@@ -63,6 +64,11 @@ class FoldedWindows:
 
     def values(self, ranges: Ranges) -> Values:
         columns = {}
+        if isinstance(self._bound, BoundWhole):
+            aggregate = self._lane.form.aggregates[ACCUMULATOR]
+            assert isinstance(aggregate.folder, Steps)
+            table = aggregate.folder.results(self.fold(aggregate, ranges))
+            return Values(np.arange(len(ranges)), table)
         for name in self._bound.aggregates:
             aggregate = self._lane.form.aggregates[name]
             columns[name] = aggregate.folder.lower(

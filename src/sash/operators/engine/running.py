@@ -17,6 +17,7 @@ from sash.operators.arena import Arena, TableSpec
 from sash.operators.elements import Elements
 from sash.operators.engine.form import Aggregate, Form
 from sash.operators.engine.slots import Slots
+from sash.operators.engine.stepping import Steps
 from sash.operators.engine.words import gathered
 from sash.operators.folder import ColumnFolder, ObjectFolder
 
@@ -64,7 +65,7 @@ class RunningLane:
             words = (np.ascontiguousarray(rows[slots, at + k]) for k in range(len(folder.machine.dtypes)))
             pairs = zip(words, folder.machine.dtypes, strict=True)
             return Elements(tuple(_from_words(column, dtype) for column, dtype in pairs), known)
-        assert isinstance(folder, ObjectFolder)
+        assert isinstance(folder, ObjectFolder | Steps)
         data, offsets = gathered(self.heap, rows[slots, at], rows[slots, at + 1])
         raw, decode = data.tobytes(), aggregate.monoid.decode or encoding.decode
         spans = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
@@ -93,7 +94,7 @@ class RunningLane:
             for k, column in enumerate(elements.columns):
                 rows[slots, at + k] = _to_words(column)
             return
-        assert isinstance(folder, ObjectFolder)
+        assert isinstance(folder, ObjectFolder | Steps)
         encode = aggregate.monoid.encode or encoding.encode
         parts = [encode(each) for each in folder.objects(elements)]
         lengths = np.array([len(part) for part in parts], np.int64)

@@ -17,6 +17,7 @@ from sash.errors import ArgumentError, Unsupported
 from sash.operators.bound import BoundQuery
 from sash.operators.elastic.declaration import Elastic
 from sash.planner.asked import Auto
+from sash.runtimes.spark.arenas import remove_when_ended
 from sash.runtimes.spark.clock import Clock
 from sash.runtimes.spark.compat import is_connect
 from sash.runtimes.spark.elastic.home import require_reachable
@@ -82,9 +83,12 @@ def start_writing(
     """A query whose parallelism is Spark's, from its answer on."""
     writer = _writer(answer, fspath(checkpoint), trigger, name).outputMode("append")
     if callable(sink):
-        return cast(StreamingQuery, writer.foreachBatch(sink).start())
-    sink_for(sink)
-    return cast(StreamingQuery, writer.format("parquet").start(fspath(sink)))
+        query = cast(StreamingQuery, writer.foreachBatch(sink).start())
+    else:
+        sink_for(sink)
+        query = cast(StreamingQuery, writer.format("parquet").start(fspath(sink)))
+    remove_when_ended(query, answer.sparkSession)
+    return query
 
 
 def start_elastic(
@@ -104,6 +108,7 @@ def start_elastic(
     _require_no_watermark(packed)
     run = ElasticRun(stage, delay, elastic, checkpoint, sink_for(sink), inputs)
     query = _writer(packed, checkpoint, trigger, name).foreachBatch(run).start()
+    remove_when_ended(query, packed.sparkSession)
     return ElasticQuery(query, run)
 
 

@@ -24,6 +24,7 @@ from pyspark.sql.streaming.stateful_processor import MapState
 from sash.aggregation.stores.values import seal, unseal
 from sash.operators.bound import BoundQuery
 from sash.operators.protocol import StreamOperator
+from sash.runtimes.spark.arenas import arena_name
 from sash.runtimes.spark.fingerprint import canonical, fingerprint, require_same
 
 _TOKEN = struct.Struct("<32s16s16sq")
@@ -113,7 +114,7 @@ class StateOfBuckets:
         token, chunks = self._state.getValue((TOKEN,)), ChunksInState(self._state)
         if token is None:
             name = uuid4().bytes
-            fresh = self._operator.load(self._bound, None, chunks, name=name.hex())
+            fresh = self._operator.load(self._bound, None, chunks, name=arena_name(name))
             return Bucket(number, name, fresh, None, chunks, is_new=True)
         payload = unseal(sealed_as(number), token[0])
         query, name, writing, timer = _TOKEN.unpack_from(payload)
@@ -124,7 +125,7 @@ class StateOfBuckets:
         if operator is not None:
             operator.resume(header, chunks)
         else:
-            operator = self._operator.load(self._bound, header, chunks, name=name.hex())
+            operator = self._operator.load(self._bound, header, chunks, name=arena_name(name))
         timer = None if timer == _NO_TIMER else timer
         return Bucket(number, name, operator, timer, chunks, restored=chunks.read > 0)
 

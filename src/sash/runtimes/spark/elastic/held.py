@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 from sash.aggregation.stores.epochs import EpochStore
+from sash.runtimes.spark.arenas import arena_name
 from sash.runtimes.spark.stage import Stage
 from sash.runtimes.spark.state import WORKSHOP, Bucket, StoredChunks
 
@@ -59,14 +60,14 @@ class HeldBucket:
         stage, chunks = self._stage, ChunksInStore(self._store)
         if not self._name:
             name = uuid4().bytes
-            fresh = stage.operator.load(stage.of_bucket(self._number), None, chunks, name=name.hex())
+            fresh = stage.operator.load(stage.of_bucket(self._number), None, chunks, name=arena_name(name))
             return Bucket(self._number, name, fresh, None, chunks, is_new=True)
         operator = WORKSHOP.take(self._name, self._writing)
         if operator is not None:
             operator.resume(self._header, chunks)
         else:
             bound = stage.of_bucket(self._number)
-            operator = stage.operator.load(bound, self._header, chunks, name=self._name.hex())
+            operator = stage.operator.load(bound, self._header, chunks, name=arena_name(self._name))
         return Bucket(self._number, self._name, operator, None, chunks, restored=chunks.read > 0)
 
     def save(self, bucket: Bucket) -> None:

@@ -1,0 +1,46 @@
+"""Where the arenas of a query lie on Spark, and when they go.
+
+They are named after the query, in the local folder of the executor: Spark removes that folder when the
+application ends. Those of a query that was started here, in local mode, go when it ends; those of an
+application that was killed, when the next one uses its first arena; all others when nobody has used them
+for an hour.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from pyspark import TaskContext
+
+from sash.operators.arena import ArenaHome
+from sash.runtimes.spark.compat import is_connect
+
+QUERY_ID = "sql.streaming.queryId"
+"""The property of a stream's thread that holds the identifier in its checkpoint."""
+
+
+def arena_name(bucket: bytes) -> str:
+    """Of the bucket with this own name, in the query that this task works for."""
+    task = TaskContext.get()
+    query = None if task is None else task.getLocalProperty(QUERY_ID)
+    return f"{query or 'none'}.{bucket.hex()}"
+
+
+def remove_when_ended(query: Any, spark: Any) -> None:
+    """Remove the arenas of a streaming query when it ends, if they are on this machine."""
+    if is_connect(spark) or not str(spark.sparkContext.master).startswith("local"):
+        return
+    local = Path(spark.sparkContext.getConf().get("spark.local.dir") or tempfile.gettempdir())
+    name = f"{query.id}."
+
+    def wait() -> None:
+        with suppress(Exception):  # whoever started the query hears of its failure
+            query.awaitTermination()
+        for home in ArenaHome.on_this_machine(local):
+            home.remove_all(name)
+
+    Thread(target=wait, name="sash arenas", daemon=True).start()

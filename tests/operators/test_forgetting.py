@@ -1,0 +1,144 @@
+"""Keys that are forgotten by event time, and accumulators that are kept instead of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sash
+from sash.aggregation import monoids
+from sash.errors import ArgumentError
+from sash.operators.applied import Fold
+from sash.operators.bound import BoundQuery, BoundWhole
+from sash.operators.engine import StatePlan, WindowOperator
+from sash.semantics import windows
+from sash.semantics.durations import Duration, Unit
+from sash.semantics.event import Order
+from sash.semantics.query import Emit, Query
+from sash.semantics.reference import Batch
+from sash.semantics.window import Window
+from tests.runtimes.operator_runtime import (
+    TYPES,
+    Runtime,
+    Way,
+    leasts,
+    require_answered_as_the_reference,
+    small_journals,
+    ways,
+)
+from tests.runtimes.tables import table_of
+from tests.runtimes.test_streaming_operator import batches, queries
+
+SCHEMA = table_of([], TYPES).schema
+
+
+@settings(max_examples=150, deadline=None)
+@given(query=queries(), stream=batches(), ways=ways, least=leasts, after=st.integers(1, 40))
+def test_oracle_a_key_that_is_forgotten_begins_again(
+    query: Query, stream: list[Batch], ways: list[Way], least: int, after: int
+) -> None:
+    if query.order is Order.ARRIVAL:
+        return
+    forget = Duration(after + query.allowed_lateness.length, Unit.TICKS)
+    bound = BoundQuery(Query(**{**query.__dict__, "forget_after": forget}), SCHEMA, "t", ("k",))
+    with small_journals(least):
+        require_answered_as_the_reference(Runtime(bound, ways=ways), stream)
+
+
+def test_what_is_forgotten_is_counted_and_leaves_no_slot() -> None:
+    query = Query((windows.count(10),), {"n": monoids.count()}, forget_after=Duration(100, Unit.TICKS))
+    operator = WindowOperator.load(BoundQuery(query, SCHEMA, "t", ("k",)), None, {})
+    for key in ("a", "b"):
+        rows = pa.table({"t": [0], "k": [key], "e": [0], "x": [1]}, schema=SCHEMA)
+        operator.insert(rows.select(operator.bound.columns), np.arange(1))
+    assert operator.advance(99).forgotten == 0
+    assert len(operator.slots) == 2
+    assert operator.advance(100).forgotten == 2
+    assert len(operator.slots) == 0
+
+
+def test_keys_are_not_forgotten_while_they_can_be_corrected() -> None:
+    rows = pa.table({"t": [1], "k": ["a"]})
+    stream = sash.stream(rows, time="t", key="k", allowed_lateness=50, forget_after=50)
+    with pytest.raises(ArgumentError, match="longer than allowed_lateness"):
+        stream.window(sash.tumbling(10))
+
+
+# Folds
+
+RESULT = pa.schema([("n", pa.int64()), ("held", pa.list_(pa.int64()))])
+
+
+def nothing() -> dict[str, Any]:
+    return {"n": 0, "held": []}
+
+
+def step(total: dict[str, Any], row: Any) -> dict[str, Any]:
+    """Changes what it is given, as users' functions do."""
+    total["n"] += 1
+    total["held"].append(row.e)
+    return total
+
+
+growing = st.sampled_from(
+    [
+        windows.session(5),
+        windows.threshold(lambda row: row.x is not None and row.x > 4),
+        windows.punctuated(lambda row: row.x == 3),
+        windows.count(3, 2),
+        windows.time(10, 5),
+    ]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    asked=st.lists(growing, min_size=1, max_size=2),
+    stream=batches(),
+    emit=st.sampled_from(["close", "change"]),
+    lateness=st.sampled_from([0, 5]),
+    restart=st.booleans(),
+)
+def test_differential_a_fold_gives_what_aggregates_give(
+    asked: list[Window], stream: list[Batch], emit: str, lateness: int, restart: bool
+) -> None:
+    named = tuple(window.named(f"w{number}") for number, window in enumerate(asked))
+    late = Duration(lateness, Unit.TICKS)
+    aggregates = {"n": monoids.count(), "held": monoids.collect("e")}
+    asked_for = {"emit": Emit.parse(emit), "allowed_lateness": late, "flush": False}
+    plain = BoundQuery(Query(named, aggregates, **asked_for), SCHEMA, "t", ("k",))
+    folded = BoundWhole(Query(named, **asked_for), SCHEMA, "t", ("k",), Fold(nothing, step, RESULT))
+    operators = [WindowOperator.load(bound, None, {}) for bound in (plain, folded)]
+    stores: list[dict[int, bytes]] = [{}, {}]
+    watermark = -100
+    for batch in stream:
+        rows = table_of(list(batch.arrivals), TYPES)
+        watermark = max([watermark, *(a.time for a in batch.arrivals if a.time is not None)])
+        answers = []
+        for number, operator in enumerate(operators):
+            operator.insert(rows.select(operator.bound.columns), np.arange(rows.num_rows))
+            reports = operator.advance(watermark).reports.select(["k", "window", "n", "held"])
+            answers.append(sorted(reports.to_pylist(), key=repr))
+            saved = operator.save()
+            stores[number] |= saved.written
+            for dropped in saved.dropped:
+                del stores[number][dropped]
+            if restart:
+                operators[number] = WindowOperator.load(operator.bound, saved.header, stores[number])
+            else:
+                operator.resume(saved.header, stores[number])
+        assert answers[0] == answers[1]
+
+
+def test_windows_that_only_grow_keep_an_accumulator_and_no_rows() -> None:
+    for init, kept in ((nothing, True), (set, False)):
+        fold = Fold(init, step, RESULT)
+        bound = BoundWhole(Query((windows.session(5),)), SCHEMA, "t", ("k",), fold)
+        (lane,) = StatePlan(bound).lanes
+        assert lane.running == kept
+        assert lane.form.whole_rows != kept
