@@ -268,7 +268,7 @@ IN_HEAPS = {
 def test_the_arena_does_not_grow_with_the_stream(kind: str) -> None:
     """A hundred keys at a time, of which half are new and half are dead with each batch."""
     stream, sizes = Stream(KEPT.get(kind) or IN_HEAPS[kind]), []
-    for number in range(400):
+    for number in range(300):
         keys, times = np.arange(100) + 50 * number, 200 * number + np.arange(100)
         stream.batch(keys, times)
         sizes.append(stream.operator.arena.size)

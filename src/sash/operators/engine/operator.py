@@ -24,6 +24,7 @@ from sash.operators.answer import Answer, features, late_rows, told
 from sash.operators.arena import Arena, ArenaHome
 from sash.operators.arrow_streams import bytes_of, table_of
 from sash.operators.bound import BoundQuery, BoundRolling
+from sash.operators.engine.compaction import compact
 from sash.operators.engine.content import MARK, marks
 from sash.operators.engine.journal import LAYOUT, Entry, Head, Journal
 from sash.operators.engine.ledger import Ledger, reckon
@@ -381,6 +382,7 @@ class WindowOperator:
 
     def save(self) -> Saved:
         saved = self.journal.save(self)
+        compact(self)
         self._at = self.journal.head.version, self.journal.head.next
         if not self.arena.is_anonymous:
             self.arena.put_blob(REST, self._rest())

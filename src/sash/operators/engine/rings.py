@@ -124,6 +124,11 @@ class RingLane:
     def heap(self) -> NDArray[np.uint8]:
         return self.arena.bytes_of(f"{self.name}.heap")
 
+    @property
+    def heap_used(self) -> Ints:
+        """How many bytes of the heap are in use: one number, in its place."""
+        return self._free[rings.FREE_LISTS : rings.FREE_LISTS + 1]
+
     def append_words(self, slots: Ints, added: Ints, words: Ints) -> None:
         """The same, for elements that are words already: the next added[k] of them are of key slots[k]."""
         free, rows = self._free, self.slots.rows

@@ -106,6 +106,12 @@ class RunningLane:
         return self.arena.bytes_of(f"{self.name}.heap")
 
     @property
+    def heap_used(self) -> Ints:
+        """How many bytes of the heap are in use: one number, in its place."""
+        self.arena.reserve(f"{self.name}.used", 1)
+        return self.arena.ints(f"{self.name}.used")[:, 0]
+
+    @property
     def pointers(self) -> Ints:
         """The words of a slot's row that point into the heap."""
         objects = [a for a in self.form.aggregates.values() if a.machine is None]
@@ -116,12 +122,10 @@ class RunningLane:
 
     def _kept(self, data: bytes) -> int:
         """Where the bytes begin in the heap."""
-        self.arena.reserve(f"{self.name}.used", 1)
-        used = self.arena.ints(f"{self.name}.used")
-        begin = int(used[0, 0])
+        begin = int(self.heap_used[0])
         self.arena.reserve(f"{self.name}.heap", begin + len(data))
         self.heap[begin : begin + len(data)] = np.frombuffer(data, np.uint8)
-        used[0, 0] += len(data)
+        self.heap_used[0] += len(data)
         return begin
 
 

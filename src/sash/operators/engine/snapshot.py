@@ -24,7 +24,7 @@ from sash.operators.engine.pending import Events
 from sash.operators.engine.rings import RingLane
 from sash.operators.engine.running import RunningLane
 from sash.operators.engine.slots import CLOSES, EXPIRES, KEYS
-from sash.operators.engine.words import gathered
+from sash.operators.engine.words import packed
 from sash.operators.ranges import NEVER
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def taken(operator: WindowOperator) -> bytes:
     number[live] = np.arange(len(live))
     rows = slots.rows[live].copy()
     first = slots.first_key_word
-    keys = _packed(rows, first + np.flatnonzero(slots.codec.variable), slots.arena.bytes_of(KEYS))
+    keys = packed(rows, first + np.flatnonzero(slots.codec.variable), slots.arena.bytes_of(KEYS))
     parts: list[NDArray[Any]] = []
     for group in operator.groups:
         lane = group.lane
@@ -66,9 +66,9 @@ def taken(operator: WindowOperator) -> bytes:
             held = lane.held(live)
             which, at = numbered(held.count - held.head)
             words = lane.elements[held.positions(which, held.head[which] + at)]
-            parts += [words, _packed(words, lane.form.pointers, lane.heap)]
+            parts += [words, packed(words, lane.form.pointers, lane.heap)]
         else:
-            parts.append(_packed(rows, lane.pointers, lane.heap))
+            parts.append(packed(rows, lane.pointers, lane.heap))
     pending = operator.pending
     tables = [_words(rows), _bytes(keys)]
     tables += [_words(part) if part.ndim == 2 else _bytes(part) for part in parts]
@@ -111,18 +111,6 @@ def restored(operator: WindowOperator, data: Any) -> None:
     pending = next(streams, None)
     operator.pending = None if pending is None else Events.of_table(table_of(pending))
     operator.set_timers(everyone)
-
-
-def _packed(words: Ints, pointers: Ints, heap: Bytes) -> Bytes:
-    """The bytes that words point to, one after the other; the words then point to these."""
-    found, used = [], 0
-    for pointer in pointers.tolist():
-        lengths = np.maximum(words[:, pointer + 1], 0)
-        data, offsets = gathered(heap, words[:, pointer], lengths)
-        words[:, pointer] = offsets[:-1] + used
-        used += len(data)
-        found.append(data)
-    return np.concatenate(found) if found else np.empty(0, np.uint8)
 
 
 def _words(words: Ints) -> pa.Table:

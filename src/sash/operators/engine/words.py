@@ -126,6 +126,18 @@ def gathered(heap: Bytes, begins: Ints, lengths: Ints) -> tuple[Bytes, Ints]:
     return data, offsets
 
 
+def packed(words: Ints, pointers: Ints, heap: Bytes) -> Bytes:
+    """The bytes that words point to, one after the other; the words then point to these."""
+    found, used = [], 0
+    for pointer in pointers.tolist():
+        lengths = np.maximum(words[:, pointer + 1], 0)
+        data, offsets = gathered(heap, words[:, pointer], lengths)
+        words[:, pointer] = offsets[:-1] + used
+        used += len(data)
+        found.append(data)
+    return np.concatenate(found) if found else np.empty(0, np.uint8)
+
+
 def _bits(values: NDArray[Any]) -> Ints:
     if values.dtype.kind == "f":
         return values.astype(np.float64).view(np.int64)

@@ -1,0 +1,96 @@
+"""Heaps of bytes are appended to. When one has doubled, what nobody points to any more is dropped from it.
+
+    keys        of slots that are live
+    elements    that are held
+    folds       of windows that are open
+
+So a heap has at most about twice the bytes that are needed, and a byte that is kept is moved about once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sash.operators.clock_windows import numbered
+from sash.operators.engine.rings import RingLane
+from sash.operators.engine.running import RunningLane
+from sash.operators.engine.slots import HEAP, KEYS, Slots
+from sash.operators.engine.words import packed
+
+if TYPE_CHECKING:
+    from sash.operators.engine.operator import WindowOperator
+
+Ints = NDArray[np.int64]
+
+LEAST = 1 << 16
+"""Fewer bytes are not worth it."""
+SIZES = 16
+"""In the arena's numbers: how many bytes each heap had when it was last compacted."""
+
+
+@dataclass(frozen=True)
+class _Heap:
+    data: NDArray[np.uint8]
+    used: Ints
+    """One number, in its place."""
+    table: Ints
+    """What points into the heap …"""
+    rows: Callable[[], Ints]
+    """… which rows of it count …"""
+    pointers: Ints
+    """… and which of their words."""
+
+    def compact(self) -> None:
+        rows = self.rows()
+        words = self.table[rows]
+        kept = packed(words, self.pointers, self.data)
+        self.table[rows[:, None], self.pointers] = words[:, self.pointers]
+        self.data[: len(kept)] = kept
+        self.used[0] = len(kept)
+
+
+def compact(operator: WindowOperator) -> None:
+    """All heaps that have doubled since the last time."""
+    sizes = operator.arena.numbers[SIZES:]
+    for number, heap in enumerate(_heaps(operator)):
+        if heap.used[0] > max(LEAST, 2 * sizes[number]):
+            operator.arena.begin()
+            heap.compact()
+            sizes[number] = heap.used[0]
+
+
+def _heaps(operator: WindowOperator) -> Iterator[_Heap]:
+    slots, arena = operator.slots, operator.arena
+    pointers = slots.first_key_word + np.flatnonzero(slots.codec.variable)
+    if len(pointers):
+        yield _Heap(arena.bytes_of(KEYS), arena.numbers[HEAP : HEAP + 1], slots.rows, slots.live, pointers)
+    for group in operator.groups:
+        lane = group.lane
+        if isinstance(lane, RingLane):
+            if len(lane.form.pointers):
+                held = _held(lane, slots)
+                yield _Heap(lane.heap, lane.heap_used, lane.elements, held, lane.form.pointers)
+        elif len(lane.pointers):
+            yield _Heap(lane.heap, lane.heap_used, slots.rows, _open(lane, slots), lane.pointers)
+
+
+def _held(lane: RingLane, slots: Slots) -> Callable[[], Ints]:
+    def rows() -> Ints:
+        held = lane.held(slots.live())
+        which, number = numbered(held.count - held.head)
+        return held.positions(which, held.head[which] + number)
+
+    return rows
+
+
+def _open(lane: RunningLane, slots: Slots) -> Callable[[], Ints]:
+    def rows() -> Ints:
+        live = slots.live()
+        return live[~lane.is_empty(live)]
+
+    return rows
