@@ -1,4 +1,4 @@
-"""The same on Spark, through the public API: files of 1,000 rows, one per micro-batch, after a large first one."""
+"""The same on Spark, through the public API: one file per micro-batch, a large one and then small ones."""
 
 from __future__ import annotations
 
