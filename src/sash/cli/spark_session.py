@@ -31,13 +31,10 @@ def spark_session(
     debug: let Spark write to the terminal.
     log:   where it writes otherwise; nowhere when not given.
     """
-    # First: it answers in one sentence when there is no PySpark.
-    from sash.runtimes.spark.failures import in_one_sentence  # isort: skip
+    from sash.runtimes.spark.compat import existing_session
+    from sash.runtimes.spark.failures import in_one_sentence
 
-    from pyspark.logger import PySparkLogger
-    from pyspark.sql import SparkSession
-
-    found = SparkSession.getActiveSession()
+    found = existing_session()
     if found is not None:
         yield found
         return
@@ -45,6 +42,8 @@ def spark_session(
     with in_one_sentence(), nullcontext() if debug else _standard_error_to(log or Path(os.devnull)):
         spark = sash.session(app=app, **level, **(settings or {}))
     if not debug:
+        from pyspark.logger import PySparkLogger
+
         for name in _CHATTY:
             PySparkLogger.getLogger(name).disabled = True
     try:

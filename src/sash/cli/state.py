@@ -71,12 +71,11 @@ def _checkpoint(checkpoint: Checkpoint) -> tuple[dict[str, Any], list[StageSeen]
 
 def _on_spark(checkpoint: Checkpoint) -> list[StageSeen]:
     """With the session of this process, or one that lasts as long as this takes."""
-    from pyspark.sql import SparkSession
-
     import sash
+    from sash.runtimes.spark.compat import existing_session
     from sash.runtimes.spark.inspection.state_store import stages_of
 
-    running = SparkSession.getActiveSession()
+    running = existing_session()
     spark = running or sash.session(master="local[2]", app="sash state", spark_log_level="ERROR")
     try:
         return stages_of(spark, checkpoint)

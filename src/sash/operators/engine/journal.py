@@ -5,8 +5,8 @@
     snapshot
 
 The journal is the truth and the arena is its fold. An entry is written once and never changed; a snapshot
-that covers entries retires them. It is taken when the journal has grown to the size of the last one, so
-that each byte is written about twice.
+that covers entries retires them. It is taken when the journal has grown to the size that a snapshot would
+have, so that each byte is written about twice, and what is dead does not stay.
 
 An arena at the header's version goes on at once, in whichever process. One that is behind replays the
 entries that it has missed. Any other one (ahead, because its batch was never committed; dirty; damaged; of
@@ -38,7 +38,7 @@ LAYOUT = 2
 """Goes up with every change of what a header or a chunk holds."""
 PART = 1 << 20
 """Bytes of a snapshot that are one chunk."""
-LEAST = 1 << 18
+LEAST = 1 << 16
 """A journal of fewer bytes is not worth a snapshot."""
 TOGETHER = 1 << 18
 """How many rows are replayed at once."""
@@ -57,6 +57,8 @@ class Head:
     snapshot_version: str = ""
     snapshot_facts: Mapping[str, Any] = field(default_factory=dict)
     snapshot_bytes: int = 0
+    snapshot_ratio: float = 1.0
+    """Its bytes, to those of what it was taken of."""
     journal_bytes: int = 0
     watermark: int | None = None
     keys: int = 0
@@ -131,7 +133,8 @@ class Journal:
         facts: dict[str, Any] = {
             "version": version, "watermark": operator.clock.value, "keys": len(operator.slots)
         }  # fmt: skip
-        if grown < max(head.snapshot_bytes, LEAST):
+        # Not to the size of the last snapshot: most of what was in it may be dead.
+        if grown < max(operator.size * head.snapshot_ratio, LEAST):
             self.head = replace(head, next=head.next + 1, journal_bytes=grown, **facts)
             return Saved(self.head.sealed(), {head.next: data})
         return self._snapshot(operator, facts)
@@ -146,7 +149,8 @@ class Journal:
         dropped = frozenset(range(head.first - head.parts, head.next))
         self.head = Head(
             first=first, next=first, parts=len(pieces), snapshot_version=facts["version"],
-            snapshot_facts=operator.facts(), snapshot_bytes=len(data), **facts,
+            snapshot_facts=operator.facts(), snapshot_bytes=len(data),
+            snapshot_ratio=min(1.0, len(data) / max(operator.size, 1)), **facts,
         )  # fmt: skip
         return Saved(self.head.sealed(), written, dropped)
 

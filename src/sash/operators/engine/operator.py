@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -99,7 +100,7 @@ class WindowOperator:
     def insert(self, rows: pa.Table, ordinals: Ints) -> pa.Table:
         if (np.diff(ordinals) < 0).any():
             rows = rows.take(pa.array(np.argsort(ordinals, kind="stable")))
-        late = [self._none_late(rows.schema)]
+        late = [self._no_late]
         if rows[self.bound.time].null_count:
             known = pc.is_valid(rows[self.bound.time])
             late.append(late_rows(self.bound, rows.filter(pc.invert(known)), "time is null"))
@@ -179,7 +180,7 @@ class WindowOperator:
         self.journal.entry.advanced(watermark)
         tick = self._ticks(watermark)
         self.clock.advance_to(watermark)
-        self._reports, self._late, self._tick = [self.answers.empty_table()], [self._none_late(None)], tick
+        self._reports, self._late, self._tick = [self._no_reports], [self._no_late], tick
         self._forgotten = 0
         if self.pending is not None:
             self.arena.begin()
@@ -374,9 +375,14 @@ class WindowOperator:
             upcoming.append((since // period + 1) * period)
         return min(upcoming, default=None)
 
-    def _none_late(self, schema: pa.Schema | None) -> pa.Table:
+    @cached_property
+    def _no_reports(self) -> pa.Table:
+        return self.answers.empty_table()
+
+    @cached_property
+    def _no_late(self) -> pa.Table:
         fields = [self.bound.schema.field(name) for name in self.bound.columns]
-        return late_rows(self.bound, (schema or pa.schema(fields)).empty_table(), "")
+        return late_rows(self.bound, pa.schema(fields).empty_table(), "")
 
     # Between two batches
 
@@ -447,6 +453,14 @@ class WindowOperator:
         facts = json.dumps({"next": self._at[1], **self.facts()}).encode()
         pending = b"" if self.pending is None else bytes_of(self.pending.table())
         return joined([facts, pending, *(bytes_of(ledger.table()) for ledger in self.ledgers)])
+
+    @property
+    def size(self) -> int:
+        """About how many bytes a snapshot has before it is compressed."""
+        rows = 8 * self.slots.rows.shape[1] * len(self.slots)
+        pending = self.pending
+        waiting = 0 if pending is None else int(pending.rows.nbytes) + 32 * len(pending)
+        return int(rows) + waiting + sum(group.lane.size for group in self.groups)
 
     def facts(self) -> dict[str, Any]:
         """What is known besides keys and events."""

@@ -58,6 +58,10 @@ class Events:
         by_time = () if order is Order.ARRIVAL else (self.time,)
         return self.take(np.lexsort((self.sequence, *by_time, self.slot)))
 
+    def slots(self) -> Ints:
+        """The slots of events that are ordered, each once."""
+        return self.slot[np.flatnonzero(np.diff(self.slot, prepend=-1))]
+
     def offsets(self, slots: Ints) -> Ints:
         """Where the events of each of these slots begin, in events that are ordered."""
         return np.append(np.searchsorted(self.slot, slots), len(self)).astype(np.int64)

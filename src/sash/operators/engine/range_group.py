@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sash.aggregation.kernels.rings import COUNT
 from sash.operators.bound import BoundQuery, BoundWhole
 from sash.operators.engine.content import CONTENT, SIZE
+from sash.operators.engine.form import TIME
 from sash.operators.engine.pending import Events
 from sash.operators.engine.policy import PolicySlides
 from sash.operators.engine.rings import RingLane
@@ -109,33 +110,32 @@ class RangeGroup:
         if self.panes is not None:
             self._append_panes(self.panes, events)
             return
-        slots = np.unique(events.slot)
+        slots = events.slots()
         self.lane.append(slots, events.offsets(slots), events.rows, events.time)
 
     def _append_panes(self, panes: Panes, events: Events) -> None:
         """Several parts of one pane are one element; the last element of a key may be a part of it, too."""
-        slots = np.unique(events.slot)
-        some, last = self.lane.last(slots)
-        known = np.flatnonzero(some)
-        names = [field.name for field in panes.parts]
-        heap = np.empty(0, np.uint8)
-        tails = self.lane.pane_rows(last[known], heap, names)
-        rows = pa.concat_tables([tails, events.rows.select(names)])
-        slot = np.concatenate([slots[known], events.slot])
-        start = np.concatenate([last[known, 0], events.time])
-        codes, first = group_by(slot, start)
-        parts = pa.table(panes.fold_panes(rows, codes, groups=len(first)), schema=pa.schema(panes.parts))
-        slot, start = slot[first], start[first]
-        order = np.lexsort((start, slot))
-        slot, start, parts = slot[order], start[order], parts.take(pa.array(order))
-        # The first of each key that had an element is that element again.
-        is_tail = np.zeros(len(slot), np.bool_)
-        is_tail[np.searchsorted(slot, slots[known])] = True
+        slot, start, parts = events.slot, events.time, events.rows
+        if ((np.diff(slot) == 0) & (np.diff(start) == 0)).any():
+            slot, start, parts = _merged(panes, slot, start, parts)
+        first = np.flatnonzero(np.diff(slot, prepend=-1))
+        slots, added = slot[first], np.diff(np.append(first, len(slot)))
         words, _ = self.lane.form.words(parts, start)
-        self.lane.replace_last(slots[known], words[is_tail])
-        new = np.flatnonzero(~is_tail)
-        added = np.searchsorted(slot[new], slots, side="right") - np.searchsorted(slot[new], slots)
-        self.lane.append_words(slots, added, words[new])
+        some, last = self.lane.last(slots)
+        grown = np.flatnonzero(some & (last[:, TIME] == start[first]))
+        if len(grown):
+            tails = self.lane.pane_rows(last[grown], [field.name for field in panes.parts])
+            both = pa.concat_tables([tails, parts.take(pa.array(first[grown]))])
+            twice = np.tile(np.arange(len(grown)), 2)
+            whole = pa.table(
+                panes.fold_panes(both, twice, groups=len(grown)), schema=pa.schema(panes.parts)
+            )
+            self.lane.replace_last(slots[grown], self.lane.form.words(whole, start[first[grown]])[0])
+            kept = np.ones(len(slot), np.bool_)
+            kept[first[grown]] = False
+            words = words[kept]
+            added[grown] -= 1
+        self.lane.append_words(slots, added, words)
 
     def advance(self, turn: Turn, held: Held) -> None:
         needed = np.full(len(turn.slots), NEVER)
@@ -169,3 +169,12 @@ class RangeGroup:
     def forget(self, slots: Ints) -> None:
         """Let everything go."""
         self.lane.let_go(slots, np.full(len(slots), NEVER))
+
+
+def _merged(panes: Panes, slot: Ints, start: Ints, parts: pa.Table) -> tuple[Ints, Ints, pa.Table]:
+    """One row for each slot and start, in order."""
+    codes, chosen = group_by(slot, start)
+    folded = pa.table(panes.fold_panes(parts, codes, groups=len(chosen)), schema=pa.schema(panes.parts))
+    slot, start = slot[chosen], start[chosen]
+    order = np.lexsort((start, slot))
+    return slot[order], start[order], folded.take(pa.array(order))

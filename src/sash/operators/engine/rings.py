@@ -31,6 +31,8 @@ from sash.operators.ranges import Ranges
 from sash.semantics.event import Order
 
 Ints = NDArray[np.int64]
+LIVE = rings.FREE_LISTS + 1
+"""In the words of the free lists: how many elements are held."""
 
 
 class RingLane:
@@ -70,8 +72,8 @@ class RingLane:
 
     @property
     def _free(self) -> Ints:
-        """Free lists by size, the first row that was never used, and the bytes of the heap."""
-        self.arena.reserve(f"{self.name}.free", rings.FREE_LISTS + 1)
+        """Free lists by size, the first row that was never used, the bytes of the heap, live elements."""
+        self.arena.reserve(f"{self.name}.free", LIVE + 1)
         return self.arena.ints(f"{self.name}.free")[:, 0]
 
     def _of(self, slots: Ints, word: int) -> Ints:
@@ -140,6 +142,7 @@ class RingLane:
         held = self.held(slots)
         elements[held.positions(which, before[which] + number)] = words
         rows[slots, self.word + COUNT] = before + added
+        free[LIVE] += added.sum()
         self._grow_trees(slots, before)
 
     def _reserve(self, regions: int) -> None:
@@ -162,9 +165,9 @@ class RingLane:
         words[keys] = self.elements[held.positions(keys, held.count[keys] - 1)]
         return some, words
 
-    def pane_rows(self, words: Ints, heap: NDArray[np.uint8], columns: list[str]) -> pa.Table:
+    def pane_rows(self, words: Ints, columns: list[str]) -> pa.Table:
         """Elements that are panes as rows: null where an aggregate counts nothing."""
-        rows = self.form.rows(words, heap, columns)
+        rows = self.form.rows(words, self.heap, columns)
         for aggregate in self.form.aggregates.values():
             blank = (words[:, KNOWN + aggregate.word] & aggregate.bit) == 0
             if blank.any():
@@ -207,13 +210,21 @@ class RingLane:
 
     def keep(self, slots: Ints, counts: Ints) -> None:
         """Take back all but the first `counts` elements of each key."""
+        self._free[LIVE] -= (self._of(slots, COUNT) - counts).sum()
         self.slots.rows[slots, self.word + COUNT] = counts
 
     def let_go(self, slots: Ints, heads: Ints) -> None:
         """Elements before these ordinals are needed no more."""
-        heads, rows = np.minimum(heads, self._of(slots, COUNT)), self.slots.rows
+        rows, before = self.slots.rows, self._of(slots, HEAD)
+        heads = np.clip(heads, before, self._of(slots, COUNT))
+        self._free[LIVE] -= (heads - before).sum()
         self._reserve(rings.kernel("rows_of_smaller")(rows, self.word, slots, heads))
         rings.kernel("let_go")(rows, self.word, slots, heads, self.elements, self._nodes, self._free)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the elements that are held, apart from what lies in the heap."""
+        return 8 * self.form.width * int(self._free[LIVE])
 
     def is_empty(self, slots: Ints) -> NDArray[np.bool_]:
         empty: NDArray[np.bool_] = self._of(slots, HEAD) >= self._of(slots, COUNT)
@@ -251,7 +262,7 @@ class RingLane:
         positions = held.positions(keys[which], begin[which] + number)
         words = self.elements[positions]
         are_panes = self.growing_tail and aggregate is None
-        rows = (self.pane_rows if are_panes else self.form.rows)(words, self.heap, columns)
+        rows = self.pane_rows(words, columns) if are_panes else self.form.rows(words, self.heap, columns)
         offsets = np.concatenate(([0], np.cumsum(np.maximum(end - begin, 0))))[:-1]
         key = np.searchsorted(keys, ranges.slot)
         moved = offsets[key] - begin[key]

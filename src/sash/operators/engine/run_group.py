@@ -186,7 +186,7 @@ class RowRunGroup:
 
     def _append(self, events: Events) -> None:
         if len(events):
-            slots = np.unique(events.slot)
+            slots = events.slots()
             self.lane.append(slots, events.offsets(slots), events.rows, events.time)
 
     def _listed(self, slots: Ints, before: Held, events: Events) -> Ranges:

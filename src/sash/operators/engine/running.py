@@ -47,6 +47,11 @@ class RunningLane:
     def new_slots(self, slots: Ints) -> None:
         """A row of zeros is a key without an open window."""
 
+    @property
+    def size(self) -> int:
+        """The folds are a part of the keys' rows."""
+        return 0
+
     def is_empty(self, slots: Ints) -> NDArray[np.bool_]:
         empty: NDArray[np.bool_] = self.slots.rows[slots, self.word + OPEN] == 0
         return empty

@@ -72,16 +72,18 @@ class Slots:
         """The slot of each of `count` rows with these keys, and the slots that are new."""
         names = keys.column_names
         codes = key_codes(keys, names) if names else np.zeros(count, np.int64)
-        distinct, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-        if not len(distinct):
+        if not len(codes):
             return codes, codes
+        # Codes are dense: the first row of each, without sorting.
+        first = np.empty(int(codes.max()) + 1, np.int64)
+        first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
         words, data = self._words(keys.take(pa.array(first))) if names else _NO_KEY
         hashes = np.empty(len(words), np.int64)
         key_index.kernel("hash_keys")(words, self.codec.variable, data, hashes)
         found = self._found(hashes, words, data)
         unknown = np.flatnonzero(found < 0)
         found[unknown] = self._added(hashes[unknown], words[unknown], data)
-        return found[inverse.reshape(-1)], found[unknown]
+        return found[codes], found[unknown]
 
     def keys_of(self, slots: Ints) -> pa.Table:
         """The key of each of these slots; a table without columns when the stream has no key."""

@@ -82,7 +82,9 @@ def session(*, master: str = "local[*]", app: str = "sash", **settings: str) -> 
 
 
 def _warn_of_other_settings(spark: SparkSession, given: Mapping[str, str]) -> None:
-    other = [name for name, value in given.items() if spark.conf.get(name, None) != value]
+    # How much is logged changes no answer and no speed.
+    heard = {name: value for name, value in given.items() if name != "spark.log.level"}
+    other = [name for name, value in heard.items() if spark.conf.get(name, None) != value]
     if other:
         warnings.warn(
             f"there is a Spark session already, which sash.session() does not change: {', '.join(other)} "

@@ -1,0 +1,91 @@
+"""The operator in process, over arenas in files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+from benchmarks.harness import Table
+
+BATCHES = 23
+FLAT, LIMIT, INTERPRETED = 1.5, 0.003, 0.060
+
+
+def run(mode: str, folder: str, kind: str, held: int, keys: int, *more: int) -> dict[str, Any]:
+    """One worker process, from its beginning to its end."""
+    arguments = [mode, folder, kind, str(held), str(keys), *map(str, more)]
+    command = [sys.executable, "-m", "benchmarks.flat.worker", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def measured(kind: str, held: int, *, keys: int) -> dict[str, Any]:
+    """Batches over so many held events, in a process of their own."""
+    with tempfile.TemporaryDirectory(prefix="sash-flat-") as folder:
+        filled = run("fill", folder, kind, held, keys)
+        served = run("serve", folder, kind, held, keys, BATCHES)
+    times = served["seconds"]
+    return {
+        **served, "median": times[len(times) // 2], "best": times[0], "durable": filled["durable"],
+        "fill": filled["seconds"],
+    }  # fmt: skip
+
+
+def flat(kinds: list[str], *, few: int, many: int) -> list[Table]:
+    """Much held against little."""
+    title = f"operator: a batch of 1,000 events of 1,000 keys, {many:,} held (medians)"
+    table = Table(title, f"{few:,} held")
+    time = Table("… the time itself", "3 ms (interpreted policy: 60 ms)")
+    memory = Table("… anonymous memory of the process beyond that with little held, in MB", "100 MB")
+    reads = Table("… reads of journal and snapshot by a process that never served the bucket", "none")
+    for one in (table, time, memory, reads):
+        one.start() if one is table else None
+    found = []
+    for kind in kinds:
+        little, much = (measured(kind, held, keys=1_000) for held in (few, many))
+        table.add(
+            f"{kind} ({1e3 * little['median']:.2f} ms)",
+            much["median"],
+            much["median"] / little["median"],
+            limit=FLAT,
+        )
+        found.append((kind, little, much))
+    for one, row in ((time, _time), (memory, _memory), (reads, _reads)):
+        one.start()
+        for kind, little, much in found:
+            row(one, kind, little, much)
+    return [table, time, memory, reads]
+
+
+def _time(table: Table, kind: str, little: dict[str, Any], much: dict[str, Any]) -> None:
+    limit = INTERPRETED if "interpreted" in kind else LIMIT
+    table.add(f"{kind}, best {1e3 * much['best']:.2f}", much["median"], much["median"] / limit, limit=1.0)
+
+
+def _memory(table: Table, kind: str, little: dict[str, Any], much: dict[str, Any]) -> None:
+    more = (much["anonymous"] - little["anonymous"]) / 1e6
+    table.add(kind, more / 1e3, more / 100, limit=1.0)
+
+
+def _reads(table: Table, kind: str, little: dict[str, Any], much: dict[str, Any]) -> None:
+    table.add(kind, much["reads"] / 1e3, float(much["reads"]), limit=0.0)
+
+
+def idle(kinds: list[str], *, few: int, many: int) -> list[Table]:
+    """Keys that hold something and get nothing."""
+    table = Table(
+        f"operator: a batch of 1,000 events of 1,000 keys, beside {many:,} idle keys", f"{few:,} keys"
+    )
+    table.start()
+    for kind in kinds:
+        # As many events as keys on average, so that nearly all keys hold something.
+        little, much = (measured(kind, 2 * keys, keys=keys) for keys in (few, many))
+        ratio = much["median"] / little["median"]
+        table.add(f"{kind} ({1e3 * little['median']:.2f} ms)", much["median"], ratio, limit=FLAT)
+    return [table]
