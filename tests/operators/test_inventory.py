@@ -68,9 +68,10 @@ WINDOWED = {
 def test_oracle_an_operator_of_windows_is_counted_with_its_keys_and_its_journal(
     held: str, arrived: list[Any], least: int
 ) -> None:
-    operator = WindowOperator(WINDOWED[held].bound)
+    bound = WINDOWED[held].bound
+    operator = WindowOperator(bound)
     with small_journals(least):
-        header, chunks = saved_after(operator, [table(batch) for batch in arrived])
+        header, chunks = saved_after(operator, [table(batch).select(bound.columns) for batch in arrived])
     found = inventory(header, chunks.items())
     assert (found.holds, found.chunks) == ("rows of the journal", len(chunks))
     assert found.keys == len(operator.slots)
