@@ -224,7 +224,7 @@ def test_where_state_could_be_lost_an_elastic_query_is_refused(
 
 def batch(number: int, *, began: float, busy: float) -> BatchMetrics:
     """Three seconds with two instances, a third of it in the step."""
-    counts = {"late": 0, "reports": 0, "restored": 0, "read": 0, "written": 0}
+    counts = {"late": 0, "reports": 0, "forgotten": 0, "restored": 0, "read": 0, "written": 0}
     times = {"began": began, "seconds": 3.0, "step": 1.0, "busy": busy}
     return BatchMetrics(batch=number, degree=2, events=100, watermark=0, **counts, **times)
 

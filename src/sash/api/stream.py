@@ -159,15 +159,17 @@ class Windowed:
         return self._answered(bind(query, *self._input))
 
     def apply(self, fn: Callable[[pa.Table], Any], *, schema: str | pa.Schema) -> WindowQuery:
-        """Hand every window as a whole to `fn(pyarrow.Table)`, which answers with a dict (one row), a list
-        of dicts or a table, with the columns of `schema` ('slope double, n bigint')."""
+        """Hand every window as a whole to `fn(pyarrow.Table)`, which returns a dict (one row), a list of
+        dicts or a table, with the columns of `schema` ('slope double, n bigint'). A stream keeps the whole
+        rows of windows that are open."""
         require_callable(fn, "fn", "lambda events: {'n': events.num_rows}")
         return self._whole(Apply(fn, ddl.parse(schema)))
 
     def fold(self, init: Any, step: Callable[[Any, Row], Any], *, schema: str | pa.Schema) -> WindowQuery:
-        """Go through every window event by event: `step(accumulator, row)` answers with the next
-        accumulator, which begins as `init` (or as `init()`) and ends as the result: a value, a tuple in the
-        order of `schema`, or a dict."""
+        """Go through every window event by event: `step(accumulator, row)` returns the next accumulator,
+        which begins as `init` (or as `init()`) and ends as the result: a value, a tuple in the order of
+        `schema`, or a dict. Over session, threshold and punctuated windows a stream keeps the accumulator
+        only, if it is made of numbers, text, dates, and lists, tuples and dicts of them; otherwise rows."""
         require_callable(step, "step", "lambda total, row: total + row.x")
         return self._whole(Fold(init, step, ddl.parse(schema)))
 
@@ -209,9 +211,8 @@ def stream(
     idle:  on a streaming DataFrame: when no events come, time goes on by the clock, this far behind it, so
         that open windows close. Not given, they wait for the next event.
     forget_after: forget a key once the watermark is this far past its newest event, so that keys which
-    never
-        come back leave nothing behind; a key that comes back begins anew. Not given, a key is forgotten as
-        soon as no window needs anything of it, which some windows always do (a count that is half full).
+        never come back leave nothing behind; a key that comes back begins anew. Not given, a key is
+        forgotten as soon as no window needs anything of it, which some always do (a half full count).
     """
     keys = (key,) if isinstance(key, str) else tuple(key or ())
     for argument, name in (("time", time), *(("key", name) for name in keys)):

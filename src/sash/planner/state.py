@@ -89,12 +89,10 @@ def _copied(state: State, holders: int) -> State:
 def _kept(bound: BoundQuery, plan: StatePlan) -> State:
     """Of all lanes: what is kept of an open window, and what elements there are."""
     forgets = _forgets(bound, plan)
-    folds = sum(8 * lane.words for lane in plan.lanes if lane.running)
     rings = [lane for lane in plan.lanes if not lane.running]
-    fixed = 8 * plan.slot_words + folds
     if not rings:
-        amount = f"one running fold of its open window, {fixed} bytes"
-        return State("fold", amount, 1, fixed, f"with the number of keys{forgets}")
+        amount = "the running fold of its open window"
+        return State("fold", amount, 1, 8 * plan.slot_words, f"with the number of keys{forgets}")
     # A node for every eight elements, and as many again above them.
     size = max(8 * lane.form.width + 8 * lane.form.node_width // 4 for lane in rings)
     if plan.panes is not None:

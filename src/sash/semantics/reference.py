@@ -12,8 +12,7 @@ is the whole definition; every fast path is tested against this module. Nothing 
   (two sessions that merge, a trigger that moves) is reported once more, empty: a reader who keeps the
   latest revision of each (key, window, id) always has the right windows.
 - With `forget_after`, a key whose newest event lies that far behind the watermark is forgotten after the
-report:
-  its windows that are still open are not reported, and it begins anew if it comes again.
+  report: its windows that are still open are not reported, and it begins anew if it comes again.
 - An event that has no place goes to the late output with the reason: its time is null, it is too late, or
   a window cannot place it. Nothing is dropped silently.
 """

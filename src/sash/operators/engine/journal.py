@@ -1,8 +1,8 @@
 """What a store keeps of an operator: the input of each batch, and now and then a snapshot.
 
     header     version · the numbers of snapshot and journal
-    chunk      an entry of the journal: what one batch brought, and how far time went; or a part of a
-    snapshot
+    chunk      an entry of the journal: what one batch brought, and how far time went
+               or a part of a snapshot
 
 The journal is the truth and the arena is its fold. An entry is written once and never changed; a snapshot
 that covers entries retires them. It is taken when the journal has grown to the size that a snapshot would

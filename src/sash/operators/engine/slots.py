@@ -1,7 +1,6 @@
 """The keys of a bucket, each with a slot: a row of words in the arena.
 
-    a slot's row    hash · state · next close · next expiry · newest time · lanes · memories · the key
-    itself
+    a slot's row    hash · state · next close · next expiry · newest time · lanes · memories · key
 
 A key is found by a hash index, so a batch costs as much beside a million idle keys as beside none. A slot
 that no window needs is given back, and leaves no trace. Two heaps of timers know which slots have a window

@@ -1,7 +1,7 @@
 """The progress of delta windows: the triggers so far, and how far back the next one can look.
 
-Event by event, in Python's own numbers: for what 64 bits do not hold, such as decimals. `by_delta` does the
-same on columns, and remembers the same.
+Event by event, in Python's own numbers: for what 64 bits do not hold, such as decimals. `kinds.delta`
+does the same on columns.
 """
 
 from __future__ import annotations

@@ -89,5 +89,6 @@ def slide_by_tuple(size: DurationLike, every: int) -> SlideByTupleWindow:
 
 
 def lifetime(*, every: int = 1) -> SlideByTupleWindow:
-    """All events up to now, at every event: a look-back without end, also for `.rolling(…)`."""
+    """All events up to now, at every event: a look-back without end, also for `.rolling(…)`. A stream keeps
+    the inputs of all events of a key, unless `forget_after` ends it."""
     return SlideByTupleWindow(ENDLESS, every, Unit.EVENTS)

@@ -37,6 +37,8 @@ class BatchMetrics:
     events: int
     late: int
     reports: int
+    forgotten: int
+    """Keys of which nothing came for `forget_after`."""
     restored: int
     """Buckets whose operator was read from the store, because another process had it at hand, or none."""
     read: int
