@@ -303,7 +303,7 @@ class WindowOperator:
         assert isinstance(group, RangeGroup)
         group.append(turn.final)
         held = group.lane.held(turn.slots)
-        windows = HeldWindows(bound, group.lane, held)
+        windows = HeldWindows(bound, group.lane, held, dealt=len(group.tracks))
         which = np.searchsorted(turn.slots, turn.final.slot)
         offsets = turn.final.offsets(turn.slots)
         new = np.diff(offsets)

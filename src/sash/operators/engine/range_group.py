@@ -28,8 +28,8 @@ Ints = NDArray[np.int64]
 class HeldWindows:
     """Windows over the elements of a lane. See `turn.Windows`."""
 
-    def __init__(self, bound: BoundQuery, lane: RingLane, held: Held) -> None:
-        self._bound, self._lane, self._held = bound, lane, held
+    def __init__(self, bound: BoundQuery, lane: RingLane, held: Held, *, dealt: int = 1) -> None:
+        self._bound, self._lane, self._held, self._dealt = bound, lane, held, dealt
 
     def values(self, ranges: Ranges) -> Values:
         if isinstance(self._bound, BoundWhole):
@@ -37,7 +37,7 @@ class HeldWindows:
         columns = {}
         for name in self._bound.aggregates:
             aggregate = self._lane.form.aggregates[name]
-            folds = self._lane.fold(aggregate, self._held, ranges)
+            folds = self._lane.fold(aggregate, self._held, ranges, dealt=self._dealt)
             columns[name] = aggregate.folder.lower(folds, self._bound.output_type(name))
         return one_each(columns, len(ranges))
 

@@ -232,11 +232,13 @@ class RingLane:
 
     # Folds
 
-    def fold(self, aggregate: Aggregate, held: Held, ranges: Ranges) -> Elements:
-        """The fold of each range, whose slots index `held`."""
+    def fold(self, aggregate: Aggregate, held: Held, ranges: Ranges, *, dealt: int = 1) -> Elements:
+        """The fold of each range, whose slots index `held`. Their ends never decrease within a slot; or, if
+        the ranges of so many windows are `dealt` out by turns, those of each window do not."""
         machine = aggregate.machine
         if machine is None:
-            return self._fold_objects(aggregate, held, ranges)
+            parts = [ranges.take(np.arange(first, len(ranges), dealt)) for first in range(dealt)]
+            return Elements.dealt([self._fold_objects(aggregate, held, part) for part in parts])
         out, present = machine.empty(len(ranges)), np.zeros(len(ranges), np.bool_)
         done = np.maximum(held.count - int(self.growing_tail), 0) & ~np.int64(rings.LEAF - 1)
         self.combines += machine.kernel("fold_rings")(

@@ -158,6 +158,17 @@ class RunGroup:
         self.lane.close(slots)
 
 
+class Before:
+    """What keys hold before new events are appended, which may move what is held."""
+
+    def __init__(self, held: Held) -> None:
+        self.head, self.count = held.head, held.count
+        self.some: NDArray[np.bool_] = held.head < held.count
+        keys = np.flatnonzero(self.some)
+        self.first = held.time_at(keys, held.head[keys])
+        self.last = held.time_at(keys, held.count[keys] - 1)
+
+
 class RowRunGroup:
     """The same where a function needs the rows: the open window of a key is what its ring holds."""
 
@@ -166,7 +177,7 @@ class RowRunGroup:
         self.tracks = [track]
 
     def process(self, turn: Turn, emit: Emitter) -> None:
-        before = self.lane.held(turn.slots)
+        before = Before(self.lane.held(turn.slots))
         self._append(turn.final)
         held = self.lane.held(turn.slots)
         counts, final = held.count, self._listed(turn.slots, before, turn.final)
@@ -189,20 +200,15 @@ class RowRunGroup:
             slots = events.slots()
             self.lane.append(slots, events.offsets(slots), events.rows, events.time)
 
-    def _listed(self, slots: Ints, before: Held, events: Events) -> Ranges:
+    def _listed(self, slots: Ints, before: Before, events: Events) -> Ranges:
         """Windows as ranges of ordinals: an open window is everything that was held before."""
-        has_open = before.head < before.count
-        mixed = Mixed(slots, has_open, events)
-        keys = np.flatnonzero(has_open)
-        first = before.time_at(keys, before.head[keys])
-        last = before.time_at(keys, before.count[keys] - 1)
+        mixed = Mixed(slots, before.some, events)
         kind: GrowingKind = self.track.kind  # type: ignore[type-arg, assignment]
-        ranges = numbered_on(
-            self.track, slots, kind.windows(mixed.runs(first, last, marks_of(events, self.track)))
-        )
+        runs = mixed.runs(before.first, before.last, marks_of(events, self.track))
+        ranges = numbered_on(self.track, slots, kind.windows(runs))
         key, number = numbered(np.diff(events.offsets(slots)))
-        begin = mixed.merged(before.head[keys], before.count[key] + number)
-        end = mixed.merged(before.count[keys], before.count[key] + number + 1)
+        begin = mixed.merged(before.head[before.some], before.count[key] + number)
+        end = mixed.merged(before.count[before.some], before.count[key] + number + 1)
         return replace(ranges, lo=begin[ranges.lo], hi=end[ranges.hi - 1])
 
     def next_close(self, slots: Ints, now: int) -> Ints:
