@@ -12,10 +12,11 @@ from sash.aggregation.kernels.rings import COUNT
 from sash.operators.bound import BoundQuery, BoundWhole
 from sash.operators.engine.content import CONTENT, SIZE
 from sash.operators.engine.pending import Events
+from sash.operators.engine.policy import PolicySlides
 from sash.operators.engine.rings import RingLane
 from sash.operators.engine.tracks import Track
 from sash.operators.engine.turn import Emitter, Turn
-from sash.operators.kinds.kind import Held, RangeKind, Slides
+from sash.operators.kinds.kind import Held, RangeKind
 from sash.operators.panes import Panes, group_by
 from sash.operators.ranges import NEVER, Ranges
 from sash.operators.values import Values, one_each, values_of_whole
@@ -58,7 +59,7 @@ class RangeGroup:
 
     def __init__(
         self, bound: BoundQuery, lane: RingLane, tracks: list[Track], *, panes: Panes | None = None,
-        policy: Slides | None = None,
+        policy: PolicySlides | None = None,
     ) -> None:  # fmt: skip
         self.bound, self.lane, self.tracks, self.panes, self.policy = bound, lane, tracks, panes, policy
 
@@ -82,7 +83,7 @@ class RangeGroup:
         self.advance(turn, held)
 
     def _held(self, slots: Ints) -> Held:
-        return self.lane.held(slots, policy=self.policy.over(slots) if self.policy else None)  # type: ignore[attr-defined]
+        return self.lane.held(slots, policy=self.policy.over(slots) if self.policy else None)
 
     def _placed(self, turn: Turn, emit: Emitter) -> tuple[Events, Events]:
         """The events that have a place in the windows of this lane."""
