@@ -89,9 +89,9 @@ def policy(*, sizes: list[int]) -> list[Table]:
     for held in sizes:
         store = _policy_store(held)
         lane = store.operator.groups[0].lane
-        before = lane.combines
+        before = lane.combines["__track s"]
         store.take(_one_key(100, first=held))
-        per_event = (lane.combines - before) / 100
+        per_event = (lane.combines["__track s"] - before) / 100
         table.add(
             f"{held:,} held, one leaves with each", per_event / 1e3, per_event / (2 * log2(held)), limit=1.0
         )
@@ -101,9 +101,9 @@ def policy(*, sizes: list[int]) -> list[Table]:
     for leaving in [10**power for power in range(len(str(largest)))]:
         store = _policy_store(largest, limit=largest + 1, jump=True)
         lane = store.operator.groups[0].lane
-        before = lane.combines
+        before = lane.combines["__track s"]
         store.take(_one_key(1, first=largest, weight=leaving))
-        made = lane.combines - before
+        made = lane.combines["__track s"] - before
         evicting.add(f"k = {leaving:,} of {largest:,}", made / 1e3, made / (2 * log2(largest)), limit=1.0)
     return [table, evicting]
 

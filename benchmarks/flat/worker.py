@@ -99,7 +99,7 @@ def serve(bound: Any, state: Path, held: int, count: int) -> dict[str, Any]:
 
 
 def _combines(operator: WindowOperator) -> int:
-    return sum(group.lane.combines for group in operator.groups if isinstance(group.lane, RingLane))
+    return sum(group.lane.combines.total() for group in operator.groups if isinstance(group.lane, RingLane))
 
 
 if __name__ == "__main__":

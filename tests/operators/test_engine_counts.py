@@ -83,7 +83,7 @@ class Stream:
     @property
     def combines(self) -> int:
         lanes = (group.lane for group in self.operator.groups)
-        return sum(lane.combines for lane in lanes if isinstance(lane, RingLane))
+        return sum(lane.combines.total() for lane in lanes if isinstance(lane, RingLane))
 
 
 # What is read

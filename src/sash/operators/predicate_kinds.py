@@ -30,7 +30,7 @@ Schemas: TypeAlias = Mapping[Side, pa.Schema]
 EXACT_IN_FLOAT = 2**53
 """Whole numbers up to this magnitude are floats too."""
 
-_NUMBERS = ("bool", "int", "float")
+_NUMBERS: tuple[Kind, ...] = ("bool", "int", "float")
 _LIMITS = [*(1 << bits for bits in range(62, -1, -1)), 0]
 
 
@@ -80,6 +80,27 @@ def integer_limit(trees: Iterable[Node], schemas: Schemas) -> int:
     Whole numbers must not leave 64 bits, and where one meets a fraction it must be a float itself."""
     parts = [part for tree in trees for part in parts_of(tree)]
     return next((limit for limit in _LIMITS if all(_exact(part, limit, schemas) for part in parts)), -1)
+
+
+def plain_limit(
+    root: Node, schemas: Schemas, *, kinds: tuple[Kind, ...] = _NUMBERS,
+    constants: tuple[type, ...] = (int, float),
+) -> int:  # fmt: skip
+    """The integer limit of a predicate; −1 where it has parts of other kinds than these, constants of other
+    types, or where 64 bits may compute something else than Python.
+
+    A truth that is the same for all rows comes from asking what a symbol is; of numpy's numbers, those that
+    are narrow compute in their own way; and so do // and % of fractions."""
+    parts = list(parts_of(root))
+    floors = [part for part in parts if isinstance(part, Operation) and part.operator in ("//", "%")]
+    fits = (
+        kind_of(root, schemas) == "bool"
+        and any(isinstance(part, Column) for part in parts)
+        and all(kind_of(part, schemas) in kinds for part in parts)
+        and all(type(part.value) in constants for part in parts if isinstance(part, Constant))
+        and all(kind_of(floor, schemas) != "float" for floor in floors)
+    )
+    return integer_limit([root], schemas) if fits else -1
 
 
 def _exact(part: Node, limit: int, schemas: Schemas) -> bool:

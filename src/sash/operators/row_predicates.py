@@ -33,9 +33,9 @@ from numpy.typing import NDArray
 from sash.errors import SashError
 from sash.operators.predicate_kinds import (
     Schemas,
-    integer_limit,
     kind_of,
     kind_of_column,
+    plain_limit,
     to_kernel,
     within,
 )
@@ -121,24 +121,11 @@ class _Tree:
 
     @cached_property
     def _limit(self) -> int:
-        return integer_limit([self.root], self._schemas)
+        return plain_limit(self.root, self._schemas)
 
     @property
     def computable(self) -> bool:
-        parts = list(parts_of(self.root))
-        constants = [type(part.value) for part in parts if isinstance(part, Constant)]
-        floors = [p for p in parts if isinstance(p, Operation) and p.operator in ("//", "%")]
-        kinds = [self._kind(part) for part in parts]
-        return (
-            self._kind(self.root) == "bool"
-            and any(isinstance(part, Column) for part in parts)
-            and all(kind in ("bool", "int", "float") for kind in kinds)
-            # A truth that is the same for all rows comes from asking what a symbol is; of numpy's numbers,
-            # those that are narrow compute in their own way.
-            and all(constant in (int, float) for constant in constants)
-            and all(self._kind(floor) != "float" for floor in floors)
-            and self._limit >= 0
-        )
+        return self._limit >= 0
 
     def _kind(self, part: Node) -> str | None:
         return kind_of(part, self._schemas)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sash.operators import row_predicates
+from sash.operators import policies, row_predicates
 from sash.operators.engine.policy import bounded_slides
 from sash.operators.engine_ranges import on_columns
 from sash.operators.kinds import delta as deltas
@@ -62,7 +62,7 @@ def vectorised(window: Window, schema: pa.Schema) -> bool:
         case ThresholdWindow() | PunctuatedWindow():
             return row_predicates.on_columns(window.predicate, schema)
         case PolicyWindow():
-            return False
+            return policies.on_columns(window, schema)
     return True
 
 

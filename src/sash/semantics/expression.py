@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from types import SimpleNamespace
 from typing import Any, NoReturn, TypeAlias
 
 from sash.errors import SashError, UnknownColumn
@@ -98,6 +99,16 @@ def trace(where: Callable[..., Any], left: Sequence[str], right: Sequence[str]) 
 def trace_row(predicate: Callable[..., Any], columns: Sequence[str]) -> Node:
     """The tree of a predicate over one row, which stands on the left: as `trace`."""
     return trace(lambda row, _: predicate(row), columns, ())
+
+
+def trace_folds(policy: Callable[..., Any], names: Sequence[str]) -> Node:
+    """The tree of a slide policy over folds of these names: of the whole window on the left, of a prefix on
+    the right. As `trace`, but what is not tracked makes it Untraceable, too."""
+    total, old = (SimpleNamespace(**{name: _Symbol(Column(side, name)) for name in names}) for side in Side)
+    try:
+        return _node(policy(total, old))
+    except Exception as error:
+        raise Untraceable(f"{type(error).__name__}: {error}") from error
 
 
 def conjuncts(tree: Node) -> Iterator[Node]:

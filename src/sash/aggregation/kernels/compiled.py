@@ -40,7 +40,7 @@ from sash.aggregation.kernels import (
     subtract_on_evict,
     two_stacks,
 )
-from sash.aggregation.kernels.lowering import Lowered, lower_compiled, lower_interpreted
+from sash.aggregation.kernels.lowering import Lowered, kind_of_result, lower_compiled, lower_interpreted
 from sash.aggregation.kernels.machine import Kernel, Mode
 from sash.aggregation.kernels.shape import shape_of
 from sash.aggregation.kernels.source import remember
@@ -97,7 +97,8 @@ class Compiled:
     def __init__(self, monoid: Monoid, kinds: tuple[Kind, ...] | None) -> None:
         self.monoid, self.kinds = remember(monoid), kinds
         self.shape = shape_of(monoid, kinds)
-        self._speaker = Speaker(monoid, self.shape)
+        self.speaker = Speaker(monoid, self.shape)
+        """What the words of templates mean for it."""
         self._kernels: dict[str, Kernel] = {}
         self._warned = False
         self._interpreted = machine.jit_disabled()
@@ -113,6 +114,16 @@ class Compiled:
     def mode(self) -> Mode:
         """How combines run: machine code kept on disk, machine code of this process, or interpreted."""
         return self.kernel("fold").mode
+
+    @property
+    def result_kind(self) -> Kind | None:
+        """What machine code lowers to, null apart; None where it is no scalar, or no machine code."""
+        if self.mode == "interpreted" or self.kernel("lower_one").mode == "interpreted":
+            return None
+        try:
+            return kind_of_result(self.kernel("lower_one"), self.columns(self.empty(1)))
+        except machine.NumbaError:
+            return None
 
     def kernel(self, name: str) -> Kernel:
         """The kernel template of that name for this monoid; its docstring says what it expects."""
@@ -186,8 +197,8 @@ class Compiled:
 
     def _built(self, name: str) -> Kernel:
         if self._interpreted:
-            return machine.interpreted(TEMPLATES[name], self._speaker)
-        kernel = machine.build(TEMPLATES[name], self._speaker)
+            return machine.interpreted(TEMPLATES[name], self.speaker)
+        kernel = machine.build(TEMPLATES[name], self.speaker)
         what = "lift" if name == "lift_all" else "combine"
         what = "inverse" if name.startswith("subtract_on_evict") else what
         kernel.fallback = lambda error: self._give_up(what, error)(name)
@@ -209,7 +220,7 @@ class Compiled:
 
     def _give_up(self, what: str, error: BaseException) -> Callable[[str], Kernel]:
         self._warn(what, machine.short_reason(error))
-        return lambda name: machine.interpreted(TEMPLATES[name], self._speaker, why=str(error))
+        return lambda name: machine.interpreted(TEMPLATES[name], self.speaker, why=str(error))
 
     def _warn(self, what: str, reason: str) -> None:
         if not self._warned:

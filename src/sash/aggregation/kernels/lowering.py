@@ -19,6 +19,7 @@ from numba.np.numpy_support import as_dtype
 from sash.aggregation.kernels.machine import Kernel, NumbaError
 from sash.aggregation.kernels.shape import DTYPES, kind_of
 from sash.aggregation.kernels.vocabulary import Array, Columns
+from sash.aggregation.monoid import Kind
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 Lowered: TypeAlias = tuple[Array | Columns, Mask]
@@ -43,6 +44,14 @@ def lower_compiled(
             column[~present] = part
         valid |= ~present
     return (results if isinstance(answer, types.BaseTuple) else results[0]), valid
+
+
+def kind_of_result(one: Kernel, columns: Columns) -> Kind | None:
+    """What machine code lowers to, where that is a number or a bool."""
+    answer = one.result_type(columns, 0)
+    answer = answer.type if isinstance(answer, types.Optional) else answer
+    kinds: dict[Any, Kind] = {types.boolean: "bool", types.int64: "int", types.float64: "float"}
+    return kinds.get(answer)
 
 
 def lower_interpreted(one: Kernel, columns: Columns, present: Mask | None, nothing: Any) -> Lowered:

@@ -12,7 +12,6 @@ import inspect
 import math
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from typing import Any, Literal
 
@@ -23,7 +22,7 @@ from numba.core.errors import NumbaError
 from sash import errors
 from sash.aggregation.kernels import casts, module_cache
 from sash.aggregation.kernels.source import NoSource
-from sash.aggregation.kernels.specialise import ENTRY, Speaker, specialise
+from sash.aggregation.kernels.specialise import ENTRY, AnySpeaker, specialise
 
 Mode = Literal["cached", "in memory", "interpreted"]
 
@@ -97,7 +96,7 @@ class Kernel:
         return len(dispatcher.overloads) - int(sum(dispatcher.stats.cache_hits.values()))
 
 
-def build(template: Callable[..., Any], speaker: Speaker | None = None) -> Kernel:
+def build(template: Callable[..., Any], speaker: AnySpeaker | None = None) -> Kernel:
     """The fastest way to run a template that can be had here. Numba compiles at the first call."""
     if jit_disabled():
         return interpreted(template, speaker)
@@ -108,12 +107,12 @@ def build(template: Callable[..., Any], speaker: Speaker | None = None) -> Kerne
         return in_memory(template, speaker, why=str(error))
 
 
-def in_memory(template: Callable[..., Any], speaker: Speaker | None, *, why: str) -> Kernel:
+def in_memory(template: Callable[..., Any], speaker: AnySpeaker | None, *, why: str) -> Kernel:
     """Machine code that this process keeps for itself: for functions whose text is not to be had."""
     decorators = {name: numba.njit(**options) for name, options in OPTIONS.items()}
     outside: dict[str, Any] = {}
     if speaker is not None:
-        speaker = replace(speaker, embedded=False)
+        speaker = speaker.as_(plain=False, embedded=False)
         functions = {name: f for name, f in speaker.outside().items() if inspect.isfunction(f)}
         outside = {name: decorators["user"](f) for name, f in functions.items()}
         # Numba's own functions, and those of Python that it knows, such as `max`, are called as they are.
@@ -125,11 +124,11 @@ def in_memory(template: Callable[..., Any], speaker: Speaker | None, *, why: str
     return Kernel(_executed(specialise(template, speaker), decorators | outside), "in memory", why=why)
 
 
-def interpreted(template: Callable[..., Any], speaker: Speaker | None, *, why: str = "") -> Kernel:
+def interpreted(template: Callable[..., Any], speaker: AnySpeaker | None, *, why: str = "") -> Kernel:
     """The same loop, run by Python."""
     outside: dict[str, Any] = {}
     if speaker is not None:
-        speaker = replace(speaker, plain=True, embedded=False)
+        speaker = speaker.as_(plain=True, embedded=False)
         outside = speaker.outside()
     decorators: dict[str, Any] = dict.fromkeys(OPTIONS, lambda function: function)
     return Kernel(_executed(specialise(template, speaker), decorators | outside), "interpreted", why=why)

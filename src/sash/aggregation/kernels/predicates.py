@@ -30,7 +30,13 @@ ROWS = ("sash_probe", "sash_i", "sash_stored", "sash_j")
 
 def compiled_tree(parts: Sequence[Node], places: Mapping[Column, int], probe: Side, within: int) -> Kernel:
     """The matcher for the conjunction of `parts` (and of |Δτ| ≤ within, unless that is negative)."""
-    conditions = [_text(part, places, probe) for part in parts]
+
+    def leaf(part: Column | Constant) -> str:
+        if isinstance(part, Column):
+            return ast.unparse(_cell(places[part], part.side is probe))
+        return repr(plain(part.value))
+
+    conditions = [text_of(part, leaf) for part in parts]
     if within >= 0:
         conditions.append(_meets(within))
     text = " & ".join(f"({condition})" for condition in conditions) or "True"
@@ -73,7 +79,7 @@ def largest(tree: Node, column: int) -> int:
         case Column():
             return column
         case Constant():
-            value = _plain(tree.value)
+            value = plain(tree.value)
             return abs(value) if isinstance(value, int) else 0
         case Operation(operator, operands):
             inner = [largest(operand, column) for operand in operands]
@@ -90,20 +96,19 @@ def largest(tree: Node, column: int) -> int:
                     return max(inner)
 
 
-def _text(tree: Node, places: Mapping[Column, int], probe: Side) -> str:
+def text_of(tree: Node, leaf: Callable[[Column | Constant], str]) -> str:
+    """A tree as an expression of Python, over what `leaf` writes for columns and constants."""
     match tree:
-        case Column(side, _):
-            return ast.unparse(_cell(places[tree], side is probe))
-        case Constant(value):
-            return repr(_plain(value))
         case Operation(operator, (one,)):
-            return f"{operator}({_text(one, places, probe)})"
+            return f"{operator}({text_of(one, leaf)})"
         case Operation(operator, (first, second)):
-            return f"({_text(first, places, probe)} {operator} {_text(second, places, probe)})"
+            return f"({text_of(first, leaf)} {operator} {text_of(second, leaf)})"
+        case Column() | Constant():
+            return leaf(tree)
     raise AssertionError(tree)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A constant as the text has it: numpy's as Python's, a length of time as its microseconds."""
     if isinstance(value, timedelta):
         return value // timedelta(microseconds=1)

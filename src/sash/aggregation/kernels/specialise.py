@@ -17,8 +17,8 @@ import builtins
 import math
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -39,10 +39,22 @@ WORDS = (
     "store",
     "scratch",
     "put_result",
+    "push",
+    "peek",
+    "leaves",
 )
 LIBRARIES = {"math": math, "np": np}
 ENTRY = "kernel"
 """The name of the specialised template in the text; all other names end in a number or are words."""
+
+
+class AnySpeaker(Protocol):
+    """Gives the words of the vocabulary their meaning: `Speaker`, or `Chorus` for several monoids."""
+
+    def outside(self) -> dict[str, Callable[..., Any] | None]: ...
+    def functions(self, word: str) -> dict[str, Callable[..., Any]]: ...
+    def definitions(self, word: str) -> list[str]: ...
+    def as_(self, *, plain: bool, embedded: bool) -> AnySpeaker: ...
 
 
 @dataclass(frozen=True)
@@ -59,6 +71,9 @@ class Speaker:
     plain: bool = False
     embedded: bool = True
 
+    def as_(self, *, plain: bool, embedded: bool) -> Speaker:
+        return replace(self, plain=plain, embedded=embedded)
+
     def outside(self) -> dict[str, Callable[..., Any] | None]:
         m = self.monoid
         shaped: Callable[..., Any] = getattr(type(m.identity()), "_make", tuple)
@@ -70,6 +85,15 @@ class Speaker:
             "user_lower": m.lower,
             "shaped": shaped,
         }
+
+    def functions(self, word: str) -> dict[str, Callable[..., Any]]:
+        """The monoid's own functions that must be written before a word, under these names."""
+        user = self.outside().get(f"user_{word}") if self.embedded and word != "identity" else None
+        return {} if user is None else {f"user_{word}": user}
+
+    def definitions(self, word: str) -> list[str]:
+        """The `def` of a word, after those that it needs."""
+        return [self.definition(word)]
 
     def definition(self, word: str) -> str:
         """The `def` of one word; it may call the monoid's own function as user_<word>."""
@@ -127,7 +151,7 @@ class Speaker:
         return f"    element = {call}\n    return {self._element(parts)}"
 
 
-def specialise(template: Callable[..., Any], speaker: Speaker | None) -> str:
+def specialise(template: Callable[..., Any], speaker: AnySpeaker | None) -> str:
     """The definitions that `template` needs, ending with itself, each decorated with its role:
     `@entry`, `@part` (a template's helper), `@word`, `@maker` (the word that allocates), `@user`."""
     writer = _Writer(speaker)
@@ -136,7 +160,7 @@ def specialise(template: Callable[..., Any], speaker: Speaker | None) -> str:
 
 
 class _Writer:
-    def __init__(self, speaker: Speaker | None) -> None:
+    def __init__(self, speaker: AnySpeaker | None) -> None:
         self.speaker = speaker
         self.blocks: list[str] = []
         self._symbols: dict[int, str] = {}
@@ -158,7 +182,7 @@ class _Writer:
         helper = "user" if decorator == "user" else "part"
         names = {name: self._value(name, used[name], helper) for name in sorted(used.keys() & read)}
         node.name = symbol
-        self.blocks.append(f"@{decorator}\n{ast.unparse(_Renamed(names).visit(node))}")
+        self.blocks.append(f"@{decorator}\n{ast.unparse(Renamed(names).visit(node))}")
         return symbol
 
     def _value(self, name: str, value: Any, helper: str) -> str:
@@ -182,12 +206,11 @@ class _Writer:
         if word == "put_result" or word in self._symbols.values():
             return word
         assert self.speaker is not None, "a template without a monoid has no words"
-        user = self.speaker.outside().get("user_" + word)
-        if user is not None and self.speaker.embedded and word != "identity":
-            self.function(user, "user", symbol="user_" + word)
+        for symbol, user in self.speaker.functions(word).items():
+            self.function(user, "user", symbol=symbol)
         self._note(getattr(vocabulary, word), word)
         decorator = "maker" if word == "scratch" else "word"
-        self.blocks.append(f"@{decorator}\n{self.speaker.definition(word)}")
+        self.blocks += [f"@{decorator}\n{text}" for text in self.speaker.definitions(word)]
         return word
 
     def _constant(self, name: str, literal: str) -> str:
@@ -204,7 +227,9 @@ class _Writer:
         self._symbols[id(value)] = symbol
 
 
-class _Renamed(ast.NodeTransformer):
+class Renamed(ast.NodeTransformer):
+    """A text with other names for what it takes from outside."""
+
     def __init__(self, names: Mapping[str, str]) -> None:
         self.names = names
 

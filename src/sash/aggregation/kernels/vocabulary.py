@@ -71,6 +71,21 @@ def scratch(n: int) -> Columns:
     raise NotImplementedError
 
 
+def push(stack: Columns, i: int, element: Element) -> None:
+    """As `store`, into columns that `scratch` made for this only: to the interpreter they are a list."""
+    raise NotImplementedError
+
+
+def peek(stack: Columns, i: int) -> Element:
+    """As `load`, of what was pushed."""
+    raise NotImplementedError
+
+
 def put_result(results: Columns, i: int, result: Any) -> None:
     """Write a lowered result, one column per field of a tuple result."""
+    raise NotImplementedError
+
+
+def leaves(total: Any, old: Any, policy: Any) -> bool:
+    """Whether a slide policy wants a prefix out: of the results of the whole window and of that prefix."""
     raise NotImplementedError

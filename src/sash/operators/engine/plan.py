@@ -53,7 +53,9 @@ class LanePlan:
 
     @property
     def tables(self) -> dict[str, TableSpec]:
-        return RunningLane.tables(self.name) if self.running else RingLane.tables(self.name, self.form)
+        if self.running:
+            return RunningLane.tables(self.name)
+        return RingLane.tables(self.name, self.form) | PolicySlides.tables(self.name, self.form)
 
 
 @dataclass(frozen=True)

@@ -1,133 +1,180 @@
-"""Slide policies over the tree of a lane: what leaves is found by descent, in O(log n) combines."""
+"""Slide policies over the tree of a lane: what leaves is found by descent (see `kernels.policy_slide`).
+
+    compiled        tracked aggregates and the policy are machine code: one call per batch, for all keys
+    interpreted     the same text run by Python: a policy that has no tree, or for which 64 bits are too few
+    by definition   aggregates that are no numbers
+
+Besides the elements a lane keeps one fold of each key, that of the newest part of its window, so that the
+next batch goes on from it. Where it is missing it is computed from the elements.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import SimpleNamespace
+from collections.abc import Iterator, Mapping
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sash.aggregation.kernels.rings import LANE, LEAF
+from sash.aggregation.kernels import machine
+from sash.aggregation.kernels.chorus import Chorus
+from sash.aggregation.kernels.compiled import Compiled
+from sash.aggregation.kernels.machine import Kernel
+from sash.aggregation.kernels.policy_slide import slide_policy
+from sash.aggregation.kernels.rings import LANE
 from sash.aggregation.monoid import Monoid
-from sash.operators.arena import Arena
-from sash.operators.elements import Elements
+from sash.operators.arena import Arena, TableSpec
+from sash.operators.clock_windows import numbered
+from sash.operators.engine import policy_by_definition
 from sash.operators.engine.form import Aggregate, Form
-from sash.operators.engine.rings import RingLane
+from sash.operators.engine.rings import RingLane, columns_as
 from sash.operators.engine.slots import FIRST, SLOTS, Slots
-from sash.operators.folder import ColumnFolder, ObjectFolder
 from sash.operators.kinds.kind import Held
 from sash.operators.layout import Layout
+from sash.operators.policies import Asked, Condition, are_numbers, types_of
 from sash.operators.ranges import Ranges
 from sash.semantics.windows import PolicyWindow
 
 Ints = NDArray[np.int64]
-
-
-def tracked_name(name: str) -> str:
-    """What the lane calls a tracked aggregate."""
-    return f"__track {name}"
+TRACKED = "__track "
+MIDDLE, FILLED, BACK = range(3)
+"""The words of the fold that is kept: of which elements it is, then the fold itself."""
 
 
 def tracked(window: PolicyWindow) -> Mapping[str, Monoid]:
     """The tracked aggregates, as aggregates of the lane."""
-    found: dict[str, Any] = {tracked_name(name): monoid for name, monoid in window.track.items()}
+    found: dict[str, Any] = {f"{TRACKED}{name}": monoid for name, monoid in window.track.items()}
     return found
+
+
+def _tracked_of(form: Form) -> list[Aggregate]:
+    return [aggregate for name, aggregate in form.aggregates.items() if name.startswith(TRACKED)]
 
 
 class PolicySlides:
     """The windows of a policy, for all keys of a lane."""
 
     def __init__(self, lane: RingLane, window: PolicyWindow) -> None:
-        self._lane, self._window = lane, window
+        self.lane, self.window = lane, window
+        self.aggregates = _tracked_of(lane.form)
+
+    @staticmethod
+    def tables(name: str, form: Form) -> dict[str, TableSpec]:
+        """What is kept besides the elements; nothing in lanes of other windows."""
+        tracked = _tracked_of(form)
+        fields = sum(len(aggregate.machine.dtypes) for aggregate in tracked if aggregate.machine)
+        return {f"{name}.backs": TableSpec(BACK + fields)} if tracked else {}
 
     def over(self, slots: Ints) -> Slider:
-        return Slider(self._lane, self._window, slots)
+        return Slider(self, slots)
+
+    @cached_property
+    def _types(self) -> dict[str, pa.DataType | None]:
+        return types_of(self.window, self.lane.form.schema)
+
+    @cached_property
+    def machines(self) -> tuple[Compiled, ...]:
+        """What folds the tracked aggregates; none, if one of them is not made of numbers."""
+        found = tuple(aggregate.machine for aggregate in self.aggregates if aggregate.machine is not None)
+        whole = len(found) == len(self.aggregates) and all(map(are_numbers, self._types.values()))
+        return found if whole else ()
+
+    @cached_property
+    def ways(self) -> list[tuple[Kernel, Any]]:
+        """The kernels that can slide such windows, the fastest first, each with its form of the policy."""
+        found: list[tuple[Kernel, Any]] = []
+        if self.machines:
+            condition = Condition.of(self.window, self._types)
+            if condition is not None and _agree(self.machines, condition):
+                found.append((_compiled(self.machines, condition.body), condition.numbers))
+            found.append((_interpreted(self.machines), Asked(self.window, self._types)))
+        return found
+
+
+def _agree(machines: tuple[Compiled, ...], condition: Condition) -> bool:
+    """Whether machine code computes results of the kinds that the condition is made for."""
+    return all(
+        one.mode != "interpreted" and one.result_kind == (kind if kind in ("bool", "float") else "int")
+        for one, kind in zip(machines, condition.kinds, strict=True)
+    )
+
+
+@lru_cache(maxsize=256)
+def _compiled(machines: tuple[Compiled, ...], body: str) -> Kernel:
+    return machine.build(slide_policy, Chorus(tuple(one.speaker for one in machines), body))
+
+
+@lru_cache(maxsize=256)
+def _interpreted(machines: tuple[Compiled, ...]) -> Kernel:
+    return machine.interpreted(slide_policy, Chorus(tuple(one.speaker for one in machines)))
 
 
 class Slider:
     """For some keys. See `kinds.kind.Slides`."""
 
-    def __init__(self, lane: RingLane, window: PolicyWindow, slots: Ints) -> None:
-        self._lane, self._window, self._slots = lane, window, slots
-        names = [tracked_name(name) for name in window.track]
-        self._aggregates = [lane.form.aggregates[name] for name in names]
+    def __init__(self, policy: PolicySlides, slots: Ints) -> None:
+        self._policy, self._lane, self._slots = policy, policy.lane, slots
+        self._backs: Ints | None = None
+
+    @property
+    def _table(self) -> Ints:
+        name = f"{self._lane.name}.backs"
+        if len(self._slots):
+            self._lane.arena.reserve(name, int(self._slots.max()) + 1)
+        return self._lane.arena.ints(name)
 
     def slides(self, since: Ints, until: Ints, lo: Ints) -> tuple[Ints, Ints, Ints]:
-        held = self._lane.held(self._slots)
-        found: list[tuple[int, int, int]] = []
-        for key in range(len(self._slots)):
-            begin = int(lo[key])
-            for ordinal in range(int(since[key]), int(until[key])):
-                begin = self._evicted(held, key, begin, ordinal + 1)
-                found.append((key, ordinal, begin))
-        columns = np.array(found, np.int64).reshape(-1, 3).T
-        return tuple(np.ascontiguousarray(column) for column in columns)  # type: ignore[return-value]
+        key, number = numbered(until - since)
+        return key, since[key] + number, self._begins(since, until, lo)
 
-    def _evicted(self, held: Held, key: int, lo: int, hi: int) -> int:
-        """Where the window begins once the policy has evicted what it wants."""
-        total = self._weighed([self._fold(a, held, key, lo, hi) for a in self._aggregates])
-        prefix: list[Elements] | None = None
-        at, level = lo, 0
-        # Up while ever larger blocks leave, then down: the end of the longest prefix that does.
-        climbing = True
-        while level >= 0:
-            size = 1 if level == 0 else LEAF << (level - 1)
-            if at + size > hi or at % size:
-                climbing = False
-                level -= 1
+    def keep(self) -> None:
+        if self._backs is not None:
+            self._table[self._slots] = self._backs
+
+    def _begins(self, since: Ints, until: Ints, lo: Ints) -> Ints:
+        held, lane = self._lane.held(self._slots), self._lane
+        begins = np.empty(int((until - since).sum()), np.int64)
+        if not len(begins):
+            return begins
+        for kernel, needed in self._policy.ways:
+            columns = [lane.columns_of(aggregate) for aggregate in self._policy.aggregates]
+            backs = self._table[self._slots]
+            try:
+                combines = kernel(
+                    tuple(inputs for inputs, _ in columns), tuple(nodes for _, nodes in columns),
+                    held.base, held.mask, since, until, lo, needed, backs[:, MIDDLE], backs[:, FILLED],
+                    self._folds(backs), begins,
+                )  # fmt: skip
+            except Exception:  # a slower way can do without it, or raises what is wrong
                 continue
-            block = [self._fold(a, held, key, at, at + size) for a in self._aggregates]
-            grown = block if prefix is None else self._joined(prefix, block)
-            if self._window.asks_out(total, self._weighed(grown)):
-                prefix, at = grown, at + size
-                bigger = LEAF << level
-                if climbing and at % bigger == 0 and at + bigger <= hi:
-                    level += 1
-            else:
-                climbing = False
-                level -= 1
-        return at
+            lane.combines.update(dict.fromkeys((a.name for a in self._policy.aggregates), combines))
+            self._backs = backs
+            return begins
+        return np.concatenate(list(self._by_definition(held, since, until, lo)))
 
-    def _fold(self, aggregate: Aggregate, held: Held, key: int, lo: int, hi: int) -> Elements:
-        one = (np.array([value], np.int64) for value in (key, 0, lo, hi, 0, 0, 0))
-        return self._lane.fold(aggregate, held, Ranges(*one))
+    def _folds(self, backs: Ints) -> tuple[Any, ...]:
+        found, at = [], BACK
+        for one in self._policy.machines:
+            found.append(columns_as(backs, at, one.dtypes))
+            at += len(one.dtypes)
+        return tuple(found)
 
-    def _joined(self, older: list[Elements], newer: list[Elements]) -> list[Elements]:
-        both = []
-        for aggregate, a, b in zip(self._aggregates, older, newer, strict=True):
-            pair = Elements(tuple(map(_pair, a.columns, b.columns)), None)
-            none = np.zeros(1, np.int64)
-            both.append(aggregate.folder.fold(pair, none, none + 2, groups=np.array([0, 1])))
-        return both
-
-    def _weighed(self, elements: list[Elements]) -> SimpleNamespace:
-        values = {}
-        for name, aggregate, element in zip(self._window.track, self._aggregates, elements, strict=True):
-            values[name] = _lowered(aggregate, element)
-        return SimpleNamespace(**values)
-
-
-def _pair(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-    return np.concatenate([a, b])
-
-
-def _lowered(aggregate: Aggregate, element: Elements) -> Any:
-    folder = aggregate.folder
-    if isinstance(folder, ObjectFolder):
-        return aggregate.monoid.lower(folder.objects(element)[0])
-    assert isinstance(folder, ColumnFolder)
-    values, known = folder.machine.lower(element.columns, present=None)
-    return values[0].item() if known[0] else None
+    def _by_definition(self, held: Held, since: Ints, until: Ints, lo: Ints) -> Iterator[Ints]:
+        window, zero = self._policy.window, np.zeros(1, np.int64)
+        for key in np.flatnonzero(until > since):
+            one = Ranges(zero + key, zero, lo[[key]], until[[key]], zero, zero, zero)
+            rows, *_ = self._lane.gathered(held, one, list(window.columns))
+            found = policy_by_definition.begins(window, rows.to_pylist(), int(since[key] - lo[key]))
+            yield lo[key] + np.array(found, np.int64)
 
 
 def bounded_slides(window: PolicyWindow, layout: Layout) -> Slider:
     """The same over a bounded input, whose events become elements of a lane for it."""
     form = Form(layout.rows.schema, tracked(window))
     tables = Slots.tables(pa.schema([]), words=LANE) | RingLane.tables("elements", form)
-    arena = Arena.anonymous(tables)
+    arena = Arena.anonymous(tables | PolicySlides.tables("elements", form))
     keys = np.arange(layout.slots)
     arena.reserve(SLOTS, layout.slots)
     slots = Slots(arena, pa.schema([]), words=LANE)

@@ -10,6 +10,7 @@ computed by the same code, and then forgotten.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from sash.aggregation.kernels import rings
 from sash.aggregation.kernels.rings import BASE, COUNT, HEAD, LOG
+from sash.aggregation.kernels.vocabulary import Columns
 from sash.operators.arena import Arena, TableSpec
 from sash.operators.clock_windows import numbered
 from sash.operators.elements import Elements
@@ -51,7 +53,8 @@ class RingLane:
     ) -> None:
         self.arena, self.slots, self.name, self.form, self.word = arena, slots, name, form, word
         self.order, self.growing_tail = order, growing_tail
-        self.combines = 0
+        self.combines: Counter[str] = Counter()
+        """Of each aggregate, since this object was made."""
 
     @staticmethod
     def tables(name: str, form: Form) -> dict[str, TableSpec]:
@@ -185,26 +188,25 @@ class RingLane:
             return
         for aggregate in self.form.aggregates.values():
             if aggregate.machine is not None:
-                self.combines += aggregate.machine.kernel("grow_tree")(
+                self.combines[aggregate.name] += aggregate.machine.kernel("grow_tree")(
                     *self._tree(aggregate), held.base, held.mask, held.head, first, done
                 )
 
     def _tree(self, aggregate: Aggregate) -> tuple[Any, ...]:
         """The columns that the tree kernels of an aggregate read and write."""
+        inputs, nodes = self.columns_of(aggregate)
+        known, nodes_known = self.elements[:, KNOWN + aggregate.word], self._nodes[:, aggregate.word]
+        return inputs, known, aggregate.bit, nodes, nodes_known, aggregate.bit
+
+    def columns_of(self, aggregate: Aggregate) -> tuple[Columns, Columns]:
+        """What an aggregate lifts of elements, and its folds in nodes."""
         machine = aggregate.machine
         assert machine is not None
-        ints, floats = self.elements, self.arena.floats(self.name)
-        node_ints, node_floats = self._nodes, self.arena.floats(f"{self.name}.nodes")
         inputs = tuple(
-            _typed(ints, floats, self.form.numbers[column], self.form.schema.field(column).type)
+            _typed(self.elements, self.form.numbers[column], self.form.schema.field(column).type)
             for column in aggregate.monoid.columns
         )
-        nodes = tuple(
-            _as(node_ints, node_floats, aggregate.node + at, dtype)
-            for at, dtype in enumerate(machine.dtypes)
-        )
-        known = ints[:, KNOWN + aggregate.word]
-        return inputs, known, aggregate.bit, nodes, node_ints[:, aggregate.word], aggregate.bit
+        return inputs, columns_as(self._nodes, aggregate.node, machine.dtypes)
 
     # Elements go
 
@@ -241,7 +243,7 @@ class RingLane:
             return Elements.dealt([self._fold_objects(aggregate, held, part) for part in parts])
         out, present = machine.empty(len(ranges)), np.zeros(len(ranges), np.bool_)
         done = np.maximum(held.count - int(self.growing_tail), 0) & ~np.int64(rings.LEAF - 1)
-        self.combines += machine.kernel("fold_rings")(
+        self.combines[aggregate.name] += machine.kernel("fold_rings")(
             *self._tree(aggregate), held.base, held.mask, done, ranges.slot, ranges.lo, ranges.hi,
             out, present,
         )  # fmt: skip
@@ -291,15 +293,20 @@ class RingLane:
         return gather
 
 
-def _typed(ints: Ints, floats: Any, word: int, type_: pa.DataType) -> Any:
+def columns_as(words: Ints, first: int, dtypes: tuple[np.dtype[Any], ...]) -> Columns:
+    """Columns of a table of words from `first` on, as these types."""
+    return tuple(_as(words, first + at, dtype) for at, dtype in enumerate(dtypes))
+
+
+def _typed(words: Ints, at: int, type_: pa.DataType) -> Any:
     """A column of elements as kernels lift it."""
     if pa.types.is_floating(type_):
-        return floats[:, word]
-    return _as(ints, floats, word, np.dtype(np.bool_) if pa.types.is_boolean(type_) else np.dtype(np.int64))
+        return _as(words, at, np.dtype(np.float64))
+    return _as(words, at, np.dtype(np.bool_) if pa.types.is_boolean(type_) else np.dtype(np.int64))
 
 
-def _as(ints: Ints, floats: Any, word: int, dtype: np.dtype[Any]) -> Any:
+def _as(words: Ints, at: int, dtype: np.dtype[Any]) -> Any:
     if dtype == np.float64:
-        return floats[:, word]
+        return words.view(np.float64)[:, at]
     # The first byte of a word, which is the lowest: a truth is 0 or 1.
-    return ints.view(np.bool_)[:, 8 * word] if dtype == np.bool_ else ints[:, word]
+    return words.view(np.bool_)[:, 8 * at] if dtype == np.bool_ else words[:, at]

@@ -128,6 +128,10 @@ class Slides(Protocol):
         at lo[k], and evict what the policy wants out: (key, ordinal, lo after it) of each insertion."""
         ...
 
+    def keep(self) -> None:
+        """The elements of the last call are final: the next one goes on from there."""
+        ...
+
 
 def numbers_of(column: pa.ChunkedArray) -> Numbers:
     """A numeric column as kernels take it; nulls are 0."""

@@ -41,6 +41,8 @@ class PolicyKind(RangeKind[PolicyWindow]):
         last = np.flatnonzero(np.diff(key, append=-1))
         memory["lo"][key[last]] = lo[last]
         memory["seen"][:] = held.count
+        assert held.policy is not None
+        held.policy.keep()
         self._last = None
         needed: Ints = memory["lo"].copy()
         return needed
