@@ -38,6 +38,8 @@ class Aggregator:
     _any_order: ClassVar[bool] = False
 
     def __init__(self, monoid: Monoid, *, kinds: Sequence[Kind] | None = None) -> None:
+        if not isinstance(monoid, Tracked):
+            monoid.require_no_condition(type(self).__name__)
         self.monoid = monoid
         self._mode: Mode = "undecided"
         self._kinds = self._known_kinds(kinds)
