@@ -23,7 +23,7 @@ from sash.operators.engine.slots import HEAP, KEYS, Slots
 from sash.operators.engine.words import packed
 
 if TYPE_CHECKING:
-    from sash.operators.engine.operator import WindowOperator
+    from sash.operators.engine.state import OperatorState
 
 Ints = NDArray[np.int64]
 
@@ -54,7 +54,7 @@ class _Heap:
         self.used[0] = len(kept)
 
 
-def compact(operator: WindowOperator) -> None:
+def compact(operator: OperatorState) -> None:
     """All heaps that have doubled since the last time."""
     sizes = operator.arena.numbers[SIZES:]
     for number, heap in enumerate(_heaps(operator)):
@@ -64,7 +64,7 @@ def compact(operator: WindowOperator) -> None:
             sizes[number] = heap.used[0]
 
 
-def _heaps(operator: WindowOperator) -> Iterator[_Heap]:
+def _heaps(operator: OperatorState) -> Iterator[_Heap]:
     slots, arena = operator.slots, operator.arena
     pointers = slots.first_key_word + np.flatnonzero(slots.codec.variable)
     if len(pointers):

@@ -31,7 +31,7 @@ from sash.operators.engine.snapshot import joined, parts_of
 from sash.operators.protocol import Saved
 
 if TYPE_CHECKING:
-    from sash.operators.engine.operator import WindowOperator
+    from sash.operators.engine.state import OperatorState
 
 HEADER = b"header of a window operator"
 LAYOUT = 2
@@ -123,7 +123,7 @@ class Journal:
         self.head = head or Head(version="")
         self.entry = Entry()
 
-    def save(self, operator: WindowOperator) -> Saved:
+    def save(self, operator: OperatorState) -> Saved:
         """One more entry; or a snapshot instead, if it is time for one."""
         head, version = self.head, uuid4().hex
         self.entry.facts |= {"version": version, **operator.facts()}
@@ -139,7 +139,7 @@ class Journal:
             return Saved(self.head.sealed(), {head.next: data})
         return self._snapshot(operator, facts)
 
-    def _snapshot(self, operator: WindowOperator, facts: dict[str, Any]) -> Saved:
+    def _snapshot(self, operator: OperatorState, facts: dict[str, Any]) -> Saved:
         head, data = self.head, snapshot.taken(operator)
         pieces = [data[at : at + PART] for at in range(0, len(data), PART)]
         first = head.next + len(pieces)
@@ -154,7 +154,7 @@ class Journal:
         )  # fmt: skip
         return Saved(self.head.sealed(), written, dropped)
 
-    def catch_up(self, operator: WindowOperator, chunks: Mapping[int, bytes]) -> None:
+    def catch_up(self, operator: OperatorState, chunks: Mapping[int, bytes]) -> None:
         """Bring an operator and its arena to the version of the head."""
         head, at = self.head, operator.adopted()
         if at is not None and at[0] == head.version:

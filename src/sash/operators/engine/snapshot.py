@@ -28,7 +28,7 @@ from sash.operators.engine.words import packed
 from sash.operators.ranges import NEVER
 
 if TYPE_CHECKING:
-    from sash.operators.engine.operator import WindowOperator
+    from sash.operators.engine.state import OperatorState
 
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
@@ -51,7 +51,7 @@ def parts_of(payload: Any) -> list[memoryview]:
     return parts
 
 
-def taken(operator: WindowOperator) -> bytes:
+def taken(operator: OperatorState) -> bytes:
     """The state as bytes."""
     slots, live = operator.slots, operator.slots.live()
     number = np.full(int(slots.arena.numbers[0]) + 1, -1)
@@ -82,7 +82,7 @@ def taken(operator: WindowOperator) -> bytes:
     return joined(streams)
 
 
-def restored(operator: WindowOperator, data: Any) -> None:
+def restored(operator: OperatorState, data: Any) -> None:
     """Fill an operator whose arena is empty."""
     streams = iter(parts_of(data))
     slots = operator.slots

@@ -1,0 +1,241 @@
+"""The state of a window operator: what is kept of all keys of a bucket, between two batches and beyond
+processes.
+
+    in the arena     keys, elements, running folds, timers; and as a blob what is below
+    in the store     the journal, from which all of it can be built again
+
+Everything that changes state goes through `insert` and `advance`; a replay calls the same code and emits
+nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sash.operators.answer import Answer
+from sash.operators.arena import Arena, ArenaHome
+from sash.operators.arrow_streams import bytes_of, table_of
+from sash.operators.bound import BoundQuery
+from sash.operators.engine.compaction import compact
+from sash.operators.engine.journal import LAYOUT, Entry, Head, Journal
+from sash.operators.engine.ledger import Ledger
+from sash.operators.engine.pending import Events
+from sash.operators.engine.plan import StatePlan
+from sash.operators.engine.slots import NEWEST
+from sash.operators.engine.snapshot import joined, parts_of
+from sash.operators.protocol import Saved
+from sash.operators.ranges import NEVER
+from sash.semantics.event import Order
+from sash.semantics.watermark import Watermark
+
+Ints = NDArray[np.int64]
+REST = "rest"
+"""The blob of an arena with what is not in its tables."""
+NOTHING = {"clock": None, "horizon": None, "settled": -NEVER, "arrived": 0}
+
+
+class OperatorState(ABC):
+    """Of a bucket of keys."""
+
+    def __init__(self, bound: BoundQuery, arena: Arena | None = None) -> None:
+        query = bound.query
+        self.bound, self.plan = bound, self.plan_of(bound)
+        self.arena = Arena.anonymous(self.plan.tables) if arena is None else arena
+        self.slots, self.groups = self.plan.groups(self.arena)
+        self.clock = Watermark(allowed_lateness=query.allowed_lateness.length)
+        self.settled = -NEVER
+        self.arrived = 0
+        self.pending: Events | None = None
+        self.ledgers = [Ledger.blank() for _ in query.windows]
+        self.journal = Journal()
+        self._at = "", 0
+        """The version of what is in memory, and the number of the entry that comes next."""
+        self._replaying = False
+        self._forgotten = 0
+
+    @staticmethod
+    def plan_of(bound: BoundQuery) -> StatePlan:
+        """How the windows of a query are kept."""
+        return StatePlan(bound)
+
+    @abstractmethod
+    def advance(self, watermark: int, *, flush: bool = False) -> Answer:
+        """Time passes."""
+
+    @property
+    def _now(self) -> int:
+        """The time up to which windows are closed. In arrival order whatever has arrived is settled."""
+        if self.bound.query.order is Order.ARRIVAL:
+            return NEVER - 1
+        return -NEVER if self.clock.value is None else self.clock.value
+
+    # Keys and their timers
+
+    def _slots_of(self, keys: pa.Table, count: int) -> Ints:
+        slots, new = self.slots.of(keys, count)
+        if len(new):
+            for group in self.groups:
+                group.lane.new_slots(new)
+                for track in group.tracks:
+                    track.new_slots(new)
+        return slots
+
+    def _wait(self, events: Events) -> None:
+        np.maximum.at(self.slots.rows[:, NEWEST], events.slot, events.time)
+        self.pending = events if self.pending is None else self.pending.plus(events)
+
+    def set_timers(self, slots: Ints) -> None:
+        if not len(slots):
+            return
+        slots = self._forget(slots)
+        if self.bound.query.order is Order.EVENT_TIME:
+            closes = np.minimum.reduce([group.next_close(slots, self._now) for group in self.groups])
+            self.slots.set_timers("closes", slots, closes)
+            newest, after = self.slots.rows[slots, NEWEST], self.bound.query.forget_after.length
+            expires = np.full(len(slots), NEVER)
+            if self.plan.forgets:
+                expires = np.maximum.reduce([group.expires(newest) for group in self.groups])
+            if after:
+                expires = np.minimum(expires, newest + after)
+            self.slots.set_timers("expires", slots, expires)
+
+    def _forget(self, slots: Ints) -> Ints:
+        """A key without elements is forgotten when none of its windows needs to remember it; any key, when
+        nothing has come of it for `forget_after`."""
+        after = self.bound.query.forget_after.length
+        if after and self.clock.value is not None:
+            gone = self.slots.rows[slots, NEWEST] + after <= self.clock.value
+            for group in self.groups:
+                group.forget(slots[gone])
+            self.ledgers = [ledger.without_slots(slots[gone]) for ledger in self.ledgers]
+            self.slots.forget(slots[gone])
+            self._forgotten += int(gone.sum())
+            slots = slots[~gone]
+        if not self.plan.forgets:
+            return slots
+        idle: NDArray[np.bool_] = np.logical_and.reduce([group.is_empty(slots) for group in self.groups])
+        assert self.pending is not None
+        busy = np.concatenate([self.pending.slot, *(ledger.slot for ledger in self.ledgers)])
+        idle &= ~np.isin(slots, busy)
+        self.slots.forget(slots[idle])
+        kept: Ints = slots[~idle]
+        return kept
+
+    # Between two batches
+
+    def save(self) -> Saved:
+        saved = self.journal.save(self)
+        compact(self)
+        self._at = self.journal.head.version, self.journal.head.next
+        if not self.arena.is_anonymous:
+            self.arena.put_blob(REST, self._rest())
+        self.arena.commit(bytes.fromhex(self._at[0]))
+        self.arena.release()
+        return saved
+
+    @classmethod
+    def load(
+        cls,
+        bound: BoundQuery,
+        header: bytes | None,
+        chunks: Mapping[int, bytes],
+        *,
+        name: str | None = None,
+    ) -> Self:
+        operator = cls(bound, None if name is None else cls._arena(bound, name))
+        operator.resume(header, chunks)
+        return operator
+
+    @classmethod
+    def _arena(cls, bound: BoundQuery, name: str) -> Arena | None:
+        """The arena of that name on this machine; None if another task holds it."""
+        tables = cls.plan_of(bound).tables
+        identity = hashlib.sha256(repr((LAYOUT, sorted(tables.items()))).encode()).digest()
+        return ArenaHome.default().open(name, tables, identity)
+
+    def resume(self, header: bytes | None, chunks: Mapping[int, bytes]) -> None:
+        """Go on from what is saved: at once, if the arena is there."""
+        if not self.arena.acquire():
+            self.arena = Arena.anonymous(self.plan.tables)
+            self.slots, self.groups = self.plan.groups(self.arena)
+        self.journal = Journal(None if header is None else Head.of(header))
+        if header is None:
+            self.reset()
+        else:
+            self.journal.catch_up(self, chunks)
+
+    def reset(self) -> None:
+        """Nothing has happened yet."""
+        self.arena.begin()
+        self.arena.clear()
+        self._at = "", 0
+        self.restore_facts(NOTHING)
+        self.pending, self.ledgers = None, [Ledger.blank() for _ in self.bound.query.windows]
+
+    def adopted(self) -> tuple[str, int] | None:
+        """The version of the arena, and the number of the entry that comes next; None if it has none."""
+        if not self.arena.version:
+            return None
+        if self.arena.version.hex() != self._at[0]:
+            facts, pending, *ledgers = parts_of(self.arena.get_blob(REST))
+            read = json.loads(bytes(facts))
+            self._at = self.arena.version.hex(), read["next"]
+            self.restore_facts(read)
+            self.pending = Events.of_table(table_of(pending)) if len(pending) else None
+            self.ledgers = [Ledger.of_table(table_of(ledger)) for ledger in ledgers]
+        return self._at
+
+    def _rest(self) -> bytes:
+        """What is not in the tables of the arena."""
+        facts = json.dumps({"next": self._at[1], **self.facts()}).encode()
+        pending = b"" if self.pending is None else bytes_of(self.pending.table())
+        return joined([facts, pending, *(bytes_of(ledger.table()) for ledger in self.ledgers)])
+
+    @property
+    def size(self) -> int:
+        """About how many bytes a snapshot has before it is compressed."""
+        rows = 8 * self.slots.rows.shape[1] * len(self.slots)
+        pending = self.pending
+        waiting = 0 if pending is None else int(pending.rows.nbytes) + 32 * len(pending)
+        return int(rows) + waiting + sum(group.lane.size for group in self.groups)
+
+    def facts(self) -> dict[str, Any]:
+        """What is known besides keys and events."""
+        clock = self.clock
+        return {
+            "clock": clock.value, "horizon": clock.horizon, "settled": self.settled, "arrived": self.arrived
+        }  # fmt: skip
+
+    def restore_facts(self, facts: Mapping[str, Any]) -> None:
+        self.clock.value, self.clock.horizon = facts["clock"], facts["horizon"]
+        self.settled, self.arrived = facts["settled"], facts["arrived"]
+
+    @property
+    def replays_each(self) -> bool:
+        """Whether what is known depends on how the stream was cut into batches."""
+        return self.bound.query.corrects or self.bound.query.forget_after.length > 0
+
+    def replay(self, entry: Entry) -> None:
+        """Do what a batch has done, without emitting anything."""
+        self._replaying = True
+        for call in entry.calls() if self.replays_each else entry.calls_together():
+            if isinstance(call, int):
+                self.advance(call)
+            else:
+                self.arena.begin()
+                slots = self._slots_of(call.select(list(self.bound.keys)), call.num_rows)
+                spare = [key for key in self.bound.keys if key not in self.plan.columns]
+                events = Events.slotted(call.drop_columns(spare), slots)
+                self.clock.see(int(events.time.max()))
+                self._wait(events)
+        self.restore_facts(entry.facts)
+        self.journal.entry = Entry()
+        self._replaying = False
