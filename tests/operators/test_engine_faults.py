@@ -32,7 +32,7 @@ from sash.operators.arena import head as heads
 from sash.operators.arena.locked import LockedHead
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator, journal
-from sash.operators.engine import operator as operators
+from sash.operators.engine import state as operators
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.query import Query

@@ -91,7 +91,7 @@ def slide_policy(
                 at, prefix = int(ends[passed]), grown
                 passed += 1
             # Down: ever smaller blocks of what is behind, then elements.
-            level = int(levels[passed]) - 1 if passed < depth else _level(at, hi)
+            level = int(levels[passed]) - 1 if passed < depth else _level(at, hi, -1)
             while at + 1 < stays:
                 further = at + (LEAF << level if level >= 0 else 1)
                 if level < 0 or (further < hi and further < stays):
@@ -119,9 +119,11 @@ def _middle(lo: int, hi: int) -> int:
     return middle
 
 
-def _level(at: int, end: int) -> int:
-    """That of the largest block that begins at `at` and ends by `end`; −1: an element."""
-    level = -1
+def _level(at: int, end: int, level: int) -> int:
+    """That of the largest block that begins at `at` and ends by `end`; −1: an element. It is looked for
+    beginning with a level that has a block at `at`."""
+    while level >= 0 and at + (LEAF << level) > end:
+        level -= 1
     while at & ((LEAF << (level + 1)) - 1) == 0 and at + (LEAF << (level + 1)) <= end:
         level += 1
     return level
@@ -139,9 +141,9 @@ def _stacked(
     stack: Columns, ends: Ints, levels: Ints,
 ) -> int:  # fmt: skip
     """The folds of all prefixes of [at, end) that end with one of its blocks; how many they are."""
-    depth, total = 0, identity()
+    depth, total, level = 0, identity(), -1
     while at < end:
-        level = _level(at, end)
+        level = _level(at, end, level)
         part = _block(inputs, nodes, start, wrap, level, at)
         total = part if depth == 0 else combine(total, part)
         at += LEAF << level if level >= 0 else 1

@@ -152,6 +152,7 @@ class Slider:
             lane.combines.update(dict.fromkeys((a.name for a in self._policy.aggregates), combines))
             self._backs = backs
             return begins
+        self._backs = np.zeros_like(self._table[self._slots])  # no fold is known
         return np.concatenate(list(self._by_definition(held, since, until, lo)))
 
     def _folds(self, backs: Ints) -> tuple[Any, ...]:
