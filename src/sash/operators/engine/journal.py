@@ -150,7 +150,7 @@ class Journal:
         self.head = Head(
             first=first, next=first, parts=len(pieces), snapshot_version=facts["version"],
             snapshot_facts=operator.facts(), snapshot_bytes=len(data),
-            snapshot_ratio=min(1.0, len(data) / max(operator.size, 1)), **facts,
+            snapshot_ratio=len(data) / max(operator.size, 1), **facts,
         )  # fmt: skip
         return Saved(self.head.sealed(), written, dropped)
 
@@ -192,12 +192,14 @@ def _together(entries: Iterator[Entry]) -> Iterator[Entry]:
     counts."""
     inserts: list[pa.Table] = []
     facts: dict[str, Any] | None = None
+    rows = 0
     for entry in entries:
         inserts += entry.inserts
         facts = entry.facts
-        if sum(table.num_rows for table in inserts) >= TOGETHER:
+        rows += sum(table.num_rows for table in entry.inserts)
+        if rows >= TOGETHER:
             yield Entry([pa.concat_tables(inserts)], facts)
-            inserts = []
+            inserts, rows = [], 0
     if facts is not None:
         yield Entry([pa.concat_tables(inserts)] if inserts else [], facts)
 

@@ -130,8 +130,8 @@ class Slider:
         return key, since[key] + number, self._begins(since, until, lo)
 
     def keep(self) -> None:
-        if self._backs is not None:
-            self._table[self._slots] = self._backs
+        # Nothing is known of a window that went another way, or of a key that had this slot before.
+        self._table[self._slots] = 0 if self._backs is None else self._backs
 
     def _begins(self, since: Ints, until: Ints, lo: Ints) -> Ints:
         held, lane = self._lane.held(self._slots), self._lane

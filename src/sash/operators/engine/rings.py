@@ -225,8 +225,8 @@ class RingLane:
 
     @property
     def size(self) -> int:
-        """Bytes of the elements that are held, apart from what lies in the heap."""
-        return 8 * self.form.width * int(self._free[LIVE])
+        """Bytes of the elements that are held, and of the heap that they point into."""
+        return 8 * self.form.width * int(self._free[LIVE]) + int(self._free[rings.FREE_LISTS])
 
     def is_empty(self, slots: Ints) -> NDArray[np.bool_]:
         empty: NDArray[np.bool_] = self._of(slots, HEAD) >= self._of(slots, COUNT)

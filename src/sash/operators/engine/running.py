@@ -49,8 +49,8 @@ class RunningLane:
 
     @property
     def size(self) -> int:
-        """The folds are a part of the keys' rows."""
-        return 0
+        """Bytes of the heap: the folds themselves are a part of the keys' rows."""
+        return int(self.heap_used[0])
 
     def is_empty(self, slots: Ints) -> NDArray[np.bool_]:
         empty: NDArray[np.bool_] = self.slots.rows[slots, self.word + OPEN] == 0

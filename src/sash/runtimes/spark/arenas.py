@@ -8,6 +8,7 @@ for an hour.
 
 from __future__ import annotations
 
+import os
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -34,13 +35,15 @@ def remove_when_ended(query: Any, spark: Any) -> None:
     """Remove the arenas of a streaming query when it ends, if they are on this machine."""
     if is_connect(spark) or not str(spark.sparkContext.master).startswith("local"):
         return
-    local = Path(spark.sparkContext.getConf().get("spark.local.dir") or tempfile.gettempdir())
+    setting = spark.sparkContext.getConf().get("spark.local.dir")
+    folders = (os.environ.get("SPARK_LOCAL_DIRS") or setting or tempfile.gettempdir()).split(",")
     name = f"{query.id}."
 
     def wait() -> None:
         with suppress(Exception):  # whoever started the query hears of its failure
             query.awaitTermination()
-        for home in ArenaHome.on_this_machine(local):
-            home.remove_all(name)
+        for folder in folders:
+            for home in ArenaHome.on_this_machine(Path(folder.strip())):
+                home.remove_all(name)
 
     Thread(target=wait, name="sash arenas", daemon=True).start()
