@@ -68,7 +68,8 @@ class WindowOperator(OperatorState):
     def insert(self, rows: pa.Table, ordinals: Ints) -> pa.Table:
         if (np.diff(ordinals) < 0).any():
             rows = rows.take(pa.array(np.argsort(ordinals, kind="stable")))
-        late = [self._no_late]
+        as_read = rows.schema.names == self.bound.columns
+        late = [self._no_late if as_read else late_rows(self.bound, rows.slice(0, 0), "")]
         if rows[self.bound.time].null_count:
             known = pc.is_valid(rows[self.bound.time])
             late.append(late_rows(self.bound, rows.filter(pc.invert(known)), "time is null"))
