@@ -182,7 +182,8 @@ class WindowOperator(OperatorState):
         horizon = any(
             isinstance(t.kind, RangeKind) and t.kind.follows_horizon for g in self.groups for t in g.tracks
         )
-        if flush or query.empty or (query.corrects and horizon):
+        # A tick reports all open windows that were not reported as they are, whoever they belong to.
+        if flush or query.empty or self._tick or (query.corrects and horizon):
             return self.slots.live()
         if query.corrects:
             due += [rest.slot, *(ledger.slot for ledger in self.ledgers)]

@@ -260,7 +260,8 @@ class RingLane:
         """Rows of all ranges, the elements of a key once; where each range lies among them; and which
         count for an aggregate."""
         keys, first = np.unique(ranges.slot, return_index=True)
-        begin = ranges.lo[first]
+        # Not those of its first and last: windows that are reported several times come in another order.
+        begin = np.minimum.reduceat(ranges.lo, first) if len(keys) else ranges.lo
         end = np.maximum.reduceat(ranges.hi, first) if len(keys) else begin
         which, number = numbered(np.maximum(end - begin, 0))
         positions = held.positions(keys[which], begin[which] + number)
