@@ -112,6 +112,8 @@ class Archive:
 
     def __init__(self) -> None:
         self._parts: deque[Rows] = deque()
+        self._newest: deque[int] = deque()
+        """The latest time in each part: rows that waited together need not be in order."""
         self._firsts = np.empty(0, np.int64)
         """The place of the first row of each part."""
         self._taken = 0
@@ -121,11 +123,12 @@ class Archive:
         return sum(map(len, self._parts))
 
     def add(self, rows: Rows) -> Ints:
-        """Take rows, which are in the order of time; answers with their places."""
+        """Take rows; returns their places."""
         with self._lock:
             first = self._taken
             if len(rows):
                 self._parts.append(rows)
+                self._newest.append(int(rows.time.max()))
                 self._firsts = np.append(self._firsts, first)
                 self._taken += len(rows)
         return np.arange(first, first + len(rows))
@@ -144,7 +147,8 @@ class Archive:
         """Let go of the oldest parts, as far as they hold no row of this time or later."""
         with self._lock:
             gone = 0
-            while self._parts and self._parts[0].time[-1] < before:
+            while self._parts and self._newest[0] < before:
                 self._parts.popleft()
+                self._newest.popleft()
                 gone += 1
             self._firsts = self._firsts[gone:]
