@@ -35,24 +35,6 @@ def misfits(values: Numbers, known: Mask, offsets: Ints, floors: Numbers) -> NDA
     return reasons
 
 
-def triggers(
-    values: Numbers, offsets: Ints, since: Ints, until: Ints, begun: Mask, last: Numbers, slide: float
-) -> Ints:
-    """The positions of the triggers among the events number `since` ≤ i < `until` of each slot. A slot that
-    has `begun` had its last trigger at the value `last`; of others the first event is one.
-
-    >>> values, offsets = np.array([0, 2, 5, 9, 7, 8]), np.array([0, 4, 6])
-    >>> whole, begun = np.diff(offsets), np.array([False, True])
-    >>> triggers(values, offsets, np.zeros(2, np.int64), whole, begun, np.array([0, 3]), 4).tolist()
-    [0, 2, 5]
-    """
-    found = np.zeros(len(values), np.bool_)
-    # Between two infinities there is no difference, and no trigger.
-    with np.errstate(invalid="ignore"):
-        _triggers_of_all(values, offsets, since, until, begun, last, slide, found)
-    return np.flatnonzero(found)
-
-
 def _misfits(
     values: Numbers, known: Mask, offsets: Ints, floors: Numbers, reasons: NDArray[np.int8]
 ) -> None:
@@ -68,20 +50,7 @@ def _misfits(
                 top = value
 
 
-def _triggers(
-    values: Numbers, offsets: Ints, since: Ints, until: Ints, begun: Mask, last: Numbers, slide: float,
-    found: Mask,
-) -> None:  # fmt: skip
-    for slot in range(len(offsets) - 1):
-        any_yet, at = begun[slot], last[slot]
-        for position in range(offsets[slot] + since[slot], offsets[slot] + until[slot]):
-            if not any_yet or values[position] - at > slide:
-                any_yet, at = True, values[position]
-                found[position] = True
-
-
 _misfits_of_all = njit(cache=True, nogil=True)(_misfits)
-_triggers_of_all = njit(cache=True, nogil=True)(_triggers)
 
 
 def ring_triggers(
@@ -98,6 +67,7 @@ def ring_triggers(
     `kernels.rings` for how they are addressed."""
     room = int(np.maximum(until - since, 0).sum())
     keys, ordinals = np.empty(room, np.int64), np.empty(room, np.int64)
+    # Between two infinities there is no difference, and no trigger.
     with np.errstate(invalid="ignore"):
         found = _ring_triggers_of_all(values, base, mask, since, until, begun, last, slide, keys, ordinals)
     return keys[:found], ordinals[:found]
