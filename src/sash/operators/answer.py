@@ -89,10 +89,10 @@ def _window_column(bound: BoundQuery, window: Window, ranges: Ranges) -> pa.Stru
 
 def features(bound: BoundRolling, rows: pa.Table, lookbacks: Sequence[pa.Table]) -> pa.Table:
     """One row per event: a look-back has one range for each, so that its folds are columns."""
+    columns = {name: rows[name] for name in bound.output.names if name in rows.column_names}
     for window, folds in zip(bound.query.windows, lookbacks, strict=True):
-        for name in bound.aggregates:
-            rows = rows.append_column(bound.feature(name, window), folds[name])
-    return rows.select(bound.output.names).cast(bound.output)
+        columns |= {bound.feature(name, window): folds[name] for name in bound.aggregates}
+    return pa.table({name: columns[name] for name in bound.output.names}, schema=bound.output)
 
 
 def late_rows(

@@ -86,7 +86,7 @@ TEMPLATES: dict[str, Callable[..., Any]] = {
         keyed_panes.keyed_panes,
         group_fold.group_folds,
         ring_tree.grow_tree,
-        ring_tree.fold_rings,
+        ring_tree.fold_steps,
     )
 }
 

@@ -1,7 +1,7 @@
 """Kernel templates over rings (see `rings`): nodes are folded once, ranges from O(log n) of them.
 
     grow_tree     the nodes of the blocks that have become complete, and those above
-    fold_rings    one fold per range [lo, hi) of ordinals, from the left to the right
+    fold_steps    one fold per range of ordinals, from the left to the right
 
 An element is lifted when it is read: a row holds the inputs of all aggregates, each column once. `valid`
 has a bit for each input column that is not null; an aggregate skips elements that lack one of its `needed`
@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from sash.aggregation.kernels.rings import LEAF, LEAF_BITS, node
+from sash.aggregation.kernels.rings import ELEMENT, LEAF, LEAF_BITS, NODE, REMEMBERED, node
 from sash.aggregation.kernels.vocabulary import Columns, combine, identity, lift, load, store
 
 Ints = npt.NDArray[np.int64]
@@ -51,35 +51,35 @@ def grow_tree(
     return combines
 
 
-def fold_rings(
+def fold_steps(
     inputs: Columns, valid: Ints, needed: int, nodes: Columns, known: Ints, bit: int,
-    base: Ints, mask: Ints, done: Ints, which: Ints, lo: Ints, hi: Ints, out: Columns, present: Mask,
+    middles: Columns, middles_known: Ints, offsets: Ints, steps: Ints, dealt: int,
+    out: Columns, present: Mask,
 ) -> int:  # fmt: skip
-    """Fold each range of key `which`; nodes are used up to `done`. Returns the combines made."""
-    combines = 0
-    for index in range(len(which)):
-        key = which[index]
-        at, end = lo[index], hi[index]
-        whole = min(end, done[key])
+    """Fold the steps of each range (see `rings.steps_of`). The ranges of `dealt` windows come by turns; the
+    results are those of the first window, then those of the second, … Returns the combines made."""
+    combines, each = 0, (len(offsets) - 1) // dealt
+    for index in range(len(offsets) - 1):
         total, found = identity(), False
-        while at < end:
-            size = LEAF
-            if at & (LEAF - 1) or at + size > whole:
-                row = base[key] + (at & mask[key])
+        for at in range(offsets[index], offsets[index + 1]):
+            row, what = steps[at] >> 2, steps[at] & 3
+            if what == ELEMENT:
                 if valid[row] & needed == needed:
                     total, found = combine(total, lift(inputs, row)), True
                     combines += 1
-                at += 1
-                continue
-            level = 0
-            while at & size == 0 and at + 2 * size <= whole:
-                level += 1
-                size *= 2
-            row = node(base[key], mask[key], level, at >> (LEAF_BITS + level))
-            if known[row] & bit:
-                total, found = combine(total, load(nodes, row)), True
-                combines += 1
-            at += size
-        store(out, index, total)
-        present[index] = found
+            elif what == NODE:
+                if known[row] & bit:
+                    total, found = combine(total, load(nodes, row)), True
+                    combines += 1
+            elif what == REMEMBERED:
+                if middles_known[row] & bit:
+                    total, found = combine(total, load(middles, row)), True
+                    combines += 1
+            else:
+                store(middles, row, total)
+                middles_known[row] = (middles_known[row] & ~bit) | (bit if found else 0)
+                total, found = identity(), False
+        target = index % dealt * each + index // dealt
+        store(out, target, total)
+        present[target] = found
     return combines

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -45,7 +46,7 @@ class Shape:
     scalar: bool
     identity: tuple[Any, ...]
 
-    @property
+    @cached_property
     def dtypes(self) -> tuple[np.dtype[Any], ...]:
         return tuple(np.dtype(DTYPES[kind]) for kind in self.fields)
 

@@ -30,7 +30,7 @@ from sash.operators.engine.state import OperatorState
 from sash.operators.engine.tracks import Track
 from sash.operators.engine.turn import Turn, Windows
 from sash.operators.kinds.kind import RangeKind
-from sash.operators.kinds.slide_by_tuple import SlideByTupleKind
+from sash.operators.kinds.slide_by_tuple import LookBackKind
 from sash.operators.own import Own, only_own
 from sash.operators.panes import Panes, group_by
 from sash.operators.ranges import NEVER, Ranges
@@ -42,11 +42,6 @@ from sash.semantics.watermark import Lateness
 from sash.semantics.windows import PunctuatedWindow, ThresholdWindow
 
 Ints = NDArray[np.int64]
-
-
-def _every(columns: pa.Table, count: int, first: int) -> pa.Table:
-    """The rows first, first + count, first + 2 · count, …"""
-    return columns.take(pa.array(np.arange(first, columns.num_rows, count)))
 
 
 class WindowOperator(OperatorState):
@@ -261,9 +256,9 @@ class WindowOperator(OperatorState):
         if len(which) and not self._replaying:
             kinds: list[Any] = [track.kind for track in group.tracks]
             memories = [track.memory(turn.slots) for track in group.tracks]
-            ranges = SlideByTupleKind.of_all(kinds, memories, held, which, ordinals)
-            columns, count = windows.values(ranges).columns, len(kinds)
-            lookbacks = [_every(columns, count, first) for first in range(count)]
+            ranges = LookBackKind.of_all(kinds, memories, held, which, ordinals)
+            columns, count = windows.values(ranges).columns, len(which)
+            lookbacks = [columns.slice(first, count) for first in range(0, len(ranges), count)]
             self._reports.append(features(bound, turn.final.rows, lookbacks))
         group.advance(turn, held)
 

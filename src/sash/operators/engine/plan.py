@@ -7,6 +7,7 @@ running lane    windows that only grow; with whole rows, a ring of their own
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -33,6 +34,7 @@ from sash.operators.kinds.delta import DeltaKind
 from sash.operators.kinds.delta_by_definition import ExactDeltaKind
 from sash.operators.kinds.kind import GrowingKind
 from sash.operators.kinds.policy import PolicyKind
+from sash.operators.kinds.slide_by_tuple import LookBackKind
 from sash.operators.panes import Panes
 
 Group = RangeGroup | RunGroup | RowRunGroup
@@ -88,7 +90,10 @@ class StatePlan:
 
     @cached_property
     def kinds(self) -> list[Kind[Any]]:
-        return [kind_of(window, self.bound.schema) for window in self.bound.query.windows]
+        kind: Callable[[Any, pa.Schema], Kind[Any]] = (
+            LookBackKind if isinstance(self.bound, BoundRolling) else kind_of
+        )
+        return [kind(window, self.bound.schema) for window in self.bound.query.windows]
 
     @cached_property
     def columns(self) -> frozenset[str]:
@@ -181,7 +186,7 @@ class StatePlan:
             panes = self.panes if plan.name == "elements" else None
             lane = RingLane(
                 arena, slots, plan.name, plan.form, word=word, order=self.bound.query.order,
-                growing_tail=panes is not None,
+                growing_tail=panes is not None, windows=0 if self.bound.query.corrects else len(own),
             )  # fmt: skip
             if isinstance(own[0].kind, GrowingKind):
                 found.append(RowRunGroup(self.bound, lane, own[0]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from sash.aggregation.kernels.rings import COUNT
 from sash.operators.bound import BoundQuery, BoundWhole
+from sash.operators.elements import Elements
 from sash.operators.engine.content import CONTENT, SIZE
 from sash.operators.engine.form import TIME
 from sash.operators.engine.pending import Events
@@ -26,27 +28,42 @@ Ints = NDArray[np.int64]
 
 
 class HeldWindows:
-    """Windows over the elements of a lane. See `turn.Windows`."""
+    """Windows over the elements of a lane. See `turn.Windows`.
 
-    def __init__(self, bound: BoundQuery, lane: RingLane, held: Held, *, dealt: int = 1) -> None:
-        self._bound, self._lane, self._held, self._dealt = bound, lane, held, dealt
+    The ranges of several windows may be `dealt` out by turns, because they share most of what their folds
+    read; their values are then those of the first window, followed by those of the second, …
+    """
+
+    def __init__(
+        self, bound: BoundQuery, lane: RingLane, held: Held, *, window: int = 0, dealt: int = 1
+    ) -> None:
+        self._bound, self._lane, self._held = bound, lane, held
+        self._window, self._dealt = window, dealt
 
     def values(self, ranges: Ranges) -> Values:
         if isinstance(self._bound, BoundWhole):
             return values_of_whole(self._bound, *self.rows(ranges))
         columns = {}
-        for name in self._bound.aggregates:
-            aggregate = self._lane.form.aggregates[name]
-            folds = self._lane.fold(aggregate, self._held, ranges, dealt=self._dealt)
-            columns[name] = aggregate.folder.lower(folds, self._bound.output_type(name))
+        for name, folds in self._folds(list(self._bound.aggregates), ranges):
+            folder = self._lane.form.aggregates[name].folder
+            columns[name] = folder.lower(folds, self._bound.output_type(name))
         return one_each(columns, len(ranges))
 
     def content(self, ranges: Ranges) -> tuple[Ints, Ints]:
-        content, size = (
-            self._lane.fold(self._lane.form.aggregates[name], self._held, ranges).columns[0]
-            for name in (CONTENT, SIZE)
-        )
+        content, size = (folds.columns[0] for _, folds in self._folds([CONTENT, SIZE], ranges))
         return content, size
+
+    def _folds(self, names: list[str], ranges: Ranges) -> Iterator[tuple[str, Elements]]:
+        lane, steps = self._lane, None
+        for name in names:
+            aggregate = lane.form.aggregates[name]
+            if aggregate.machine is None:
+                parts = [ranges.take(np.arange(at, len(ranges), self._dealt)) for at in range(self._dealt)]
+                folds = [lane.fold_objects(aggregate, self._held, part) for part in parts]
+                yield name, Elements.joined(folds, 0, len(ranges))
+                continue
+            steps = steps or lane.steps(self._held, ranges, window=self._window, dealt=self._dealt)
+            yield name, lane.fold_steps(aggregate, *steps, dealt=self._dealt)
 
     def rows(self, ranges: Ranges) -> tuple[pa.Table, Ranges]:
         form = self._lane.form
@@ -72,8 +89,8 @@ class RangeGroup:
         if len(open_):
             self.append(open_)
         held = self._held(turn.slots)
-        windows = HeldWindows(self.bound, self.lane, held)
-        for track in self.tracks:
+        for window, track in enumerate(self.tracks):
+            windows = HeldWindows(self.bound, self.lane, held, window=window)
             kind: RangeKind = track.kind  # type: ignore[type-arg, assignment]
             ranges = kind.ranges(held, track.memory(turn.slots), turn.moment)
             emit.windows(turn, track, ranges, windows)

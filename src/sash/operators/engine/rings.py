@@ -1,7 +1,8 @@
 """A lane of rings: the elements of every key in order, and the tree of their folds (see `kernels.rings`).
 
     append     new elements at the end; nodes of the blocks that they complete
-    fold       any ranges of ordinals, O(log n) combines each
+    steps      of which elements and nodes the folds of ranges are made, O(log n) each
+    fold_steps the folds
     let_go     elements at the beginning
 
 What is appended last can be taken back (`keep`), so that windows over events that are not final yet are
@@ -33,6 +34,8 @@ from sash.operators.ranges import Ranges
 from sash.semantics.event import Order
 
 Ints = NDArray[np.int64]
+MIDDLE = 2
+"""The first words of a middle: where it begins and ends. Then comes what a node has."""
 LIVE = rings.FREE_LISTS + 1
 """In the words of the free lists: how many elements are held."""
 
@@ -50,9 +53,12 @@ class RingLane:
         word: int,
         order: Order,
         growing_tail: bool,
+        windows: int = 0,
     ) -> None:
         self.arena, self.slots, self.name, self.form, self.word = arena, slots, name, form, word
         self.order, self.growing_tail = order, growing_tail
+        self.windows = windows
+        """Of how many windows the middles of ranges are remembered: none where elements are taken back."""
         self.combines: Counter[str] = Counter()
         """Of each aggregate, since this object was made."""
 
@@ -61,6 +67,7 @@ class RingLane:
         return {
             name: TableSpec(form.width),
             f"{name}.nodes": TableSpec(form.node_width),
+            f"{name}.middles": TableSpec(MIDDLE + form.node_width),
             f"{name}.free": TableSpec(1),
             f"{name}.heap": TableSpec(1, "uint8"),
         }
@@ -72,6 +79,10 @@ class RingLane:
     @property
     def _nodes(self) -> Ints:
         return self.arena.ints(f"{self.name}.nodes")
+
+    @property
+    def _middles(self) -> Ints:
+        return self.arena.ints(f"{self.name}.middles")[: None if self.windows else 0]
 
     @property
     def _free(self) -> Ints:
@@ -138,13 +149,11 @@ class RingLane:
         """The same, for elements that are words already: the next added[k] of them are of key slots[k]."""
         free, rows = self._free, self.slots.rows
         self._reserve(rings.kernel("rows_needed")(rows, self.word, slots, added))
-        elements = self.elements
-        rings.kernel("make_room")(rows, self.word, slots, added, elements, self._nodes, free)
         before = self._of(slots, COUNT)
-        which, number = numbered(added)
-        held = self.held(slots)
-        elements[held.positions(which, before[which] + number)] = words
-        rows[slots, self.word + COUNT] = before + added
+        rings.kernel("append")(
+            rows, self.word, slots, added, words, self.elements, self._nodes, self._middles, self.windows,
+            free,
+        )  # fmt: skip
         free[LIVE] += added.sum()
         self._grow_trees(slots, before)
 
@@ -153,6 +162,7 @@ class RingLane:
         needed = int(self._free[rings.TOP]) + regions
         self.arena.reserve(self.name, needed)
         self.arena.reserve(f"{self.name}.nodes", (needed >> 2) + 1)
+        self.arena.reserve(f"{self.name}.middles", ((needed >> rings.REMEMBERING) + 1) * self.windows)
 
     def replace_last(self, slots: Ints, words: Ints) -> None:
         """The last element of each key is another one now; with `growing_tail` no node holds it."""
@@ -221,7 +231,17 @@ class RingLane:
         heads = np.clip(heads, before, self._of(slots, COUNT))
         self._free[LIVE] -= (heads - before).sum()
         self._reserve(rings.kernel("rows_of_smaller")(rows, self.word, slots, heads))
-        rings.kernel("let_go")(rows, self.word, slots, heads, self.elements, self._nodes, self._free)
+        rings.kernel("let_go")(
+            rows,
+            self.word,
+            slots,
+            heads,
+            self.elements,
+            self._nodes,
+            self._middles,
+            self.windows,
+            self._free,
+        )
 
     @property
     def size(self) -> int:
@@ -234,22 +254,32 @@ class RingLane:
 
     # Folds
 
-    def fold(self, aggregate: Aggregate, held: Held, ranges: Ranges, *, dealt: int = 1) -> Elements:
-        """The fold of each range, whose slots index `held`. Their ends never decrease within a slot; or, if
-        the ranges of so many windows are `dealt` out by turns, those of each window do not."""
-        machine = aggregate.machine
-        if machine is None:
-            parts = [ranges.take(np.arange(first, len(ranges), dealt)) for first in range(dealt)]
-            return Elements.dealt([self._fold_objects(aggregate, held, part) for part in parts])
-        out, present = machine.empty(len(ranges)), np.zeros(len(ranges), np.bool_)
+    def steps(self, held: Held, ranges: Ranges, *, window: int, dealt: int) -> tuple[Ints, Ints]:
+        """The elements and nodes that the folds of these ranges are made of, whose slots index `held`. They
+        are those of so many windows of the lane by turns, beginning with `window`."""
         done = np.maximum(held.count - int(self.growing_tail), 0) & ~np.int64(rings.LEAF - 1)
-        self.combines[aggregate.name] += machine.kernel("fold_rings")(
-            *self._tree(aggregate), held.base, held.mask, done, ranges.slot, ranges.lo, ranges.hi,
-            out, present,
+        found: tuple[Ints, Ints] = rings.kernel("steps_of")(
+            held.base, held.mask, done, ranges.slot, ranges.lo, ranges.hi,
+            self._middles, window, self.windows, dealt,
+        )  # fmt: skip
+        return found
+
+    def fold_steps(self, aggregate: Aggregate, offsets: Ints, steps: Ints, *, dealt: int = 1) -> Elements:
+        """The fold of each range, by its steps. The ranges of `dealt` windows come by turns; folds are
+        those of the first window, then those of the second, …"""
+        machine, count = aggregate.machine, len(offsets) - 1
+        assert machine is not None
+        out, present = machine.empty(count), np.zeros(count, np.bool_)
+        kernel = machine.kernel("fold_steps")
+        middles = columns_as(self._middles, MIDDLE + aggregate.node, machine.dtypes)
+        self.combines[aggregate.name] += kernel(
+            *self._tree(aggregate), middles, self._middles[:, MIDDLE + aggregate.word],
+            offsets, steps, dealt, out, present,
         )  # fmt: skip
         return Elements(out, None if present.all() else present)
 
-    def _fold_objects(self, aggregate: Aggregate, held: Held, ranges: Ranges) -> Elements:
+    def fold_objects(self, aggregate: Aggregate, held: Held, ranges: Ranges) -> Elements:
+        """The same of an aggregate that has no nodes. The ends of ranges never decrease within a slot."""
         rows, lo, hi, known = self.gathered(held, ranges, list(aggregate.monoid.columns), aggregate)
         elements = aggregate.folder.lift(rows, known=known)
         return aggregate.folder.fold(elements, lo, hi, groups=groups_of(ranges.slot))

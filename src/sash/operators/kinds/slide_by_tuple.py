@@ -36,23 +36,6 @@ class SlideByTupleKind(RangeKind[SlideByTupleWindow]):
     def _lo(self, held: Held, memory: Memory, slot: Ints, trigger: Ints) -> Ints:
         return held.cut(slot, trigger - self.window.size + 1, since=memory["lo"][slot])
 
-    @staticmethod
-    def of_all(
-        kinds: Sequence[SlideByTupleKind],
-        memories: Sequence[Memory],
-        held: Held,
-        slot: Ints,
-        ordinals: Ints,
-    ) -> Ranges:
-        """The windows of several kinds that these elements trigger, those of one element together: they
-        share most of what their folds read."""
-        trigger = held.time_at(slot, ordinals)
-        hi = held.cut(slot, trigger + 1, since=ordinals)
-        pairs = zip(kinds, memories, strict=True)
-        lo = [kind._lo(held, memory, slot, trigger) for kind, memory in pairs]
-        slot, ordinals, hi, trigger = (np.repeat(a, len(kinds)) for a in (slot, ordinals, hi, trigger))
-        return Ranges(slot, ordinals, np.stack(lo, axis=1).ravel(), hi, trigger, trigger, trigger + 1)
-
     def advance(self, held: Held, memory: Memory, settled: int) -> Ints:
         tail = np.maximum(held.head, held.count - NEAR)
         near = held.head == held.count
@@ -60,6 +43,9 @@ class SlideByTupleKind(RangeKind[SlideByTupleWindow]):
         near[some] = held.time_at(some, tail[some]) < settled
         passed = held.before(settled, since=np.where(near, tail, held.head))
         memory["next_id"][:] = passed // self.window.slide
+        return self._needed(held, memory, settled)
+
+    def _needed(self, held: Held, memory: Memory, settled: int) -> Ints:
         # The next trigger lies at `settled` or later, so it looks back no further than this.
         memory["lo"][:] = held.before(settled - self.window.size + 1, since=memory["lo"])
         needed: Ints = memory["lo"].copy()
@@ -79,3 +65,35 @@ class SlideByTupleKind(RangeKind[SlideByTupleWindow]):
     def expires(self, newest: Ints) -> Ints:
         expiry: Ints = newest + self.window.size
         return expiry
+
+
+class LookBackKind(SlideByTupleKind):
+    """A look-back of `.rolling`: every event triggers, once it is final, so nothing waits for its trigger.
+
+    The windows of all look-backs are listed together (`of_all`).
+    """
+
+    memory: ClassVar[dict[str, int | float]] = {"lo": 0}
+
+    @staticmethod
+    def of_all(
+        kinds: Sequence[LookBackKind],
+        memories: Sequence[Memory],
+        held: Held,
+        slot: Ints,
+        ordinals: Ints,
+    ) -> Ranges:
+        """The windows of several kinds that these elements trigger, those of one element together: they
+        share most of what their folds read."""
+        trigger = held.time_at(slot, ordinals)
+        hi = held.cut(slot, trigger + 1, since=ordinals)
+        pairs = zip(kinds, memories, strict=True)
+        lo = [kind._lo(held, memory, slot, trigger) for kind, memory in pairs]
+        slot, ordinals, hi, trigger = (np.repeat(a, len(kinds)) for a in (slot, ordinals, hi, trigger))
+        return Ranges(slot, ordinals, np.stack(lo, axis=1).ravel(), hi, trigger, trigger, trigger + 1)
+
+    def advance(self, held: Held, memory: Memory, settled: int) -> Ints:
+        return self._needed(held, memory, settled)
+
+    def next_close(self, held: Held, memory: Memory, now: int) -> Ints:
+        return np.full(len(held), NEVER)

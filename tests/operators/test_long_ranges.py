@@ -1,0 +1,112 @@
+"""Windows of thousands of elements: middles are remembered, regions grow, shrink and change hands.
+
+The whole input at once is folded by other kernels, over sorted columns; here it is the definition, because
+the reference takes minutes for as many events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sash.aggregation import monoids
+from sash.operators.bound import BoundQuery, BoundRolling
+from sash.operators.bounded import answer
+from sash.operators.engine.rings import RingLane
+from sash.semantics import windows
+from sash.semantics.query import Query
+from tests.runtimes.operator_runtime import Runtime, Way, small_journals
+
+SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("x", pa.int64())])
+AGGREGATES = {
+    "n": monoids.count(), "s": monoids.sum("x"), "hi": monoids.max("x"), "first": monoids.first("x"),
+    "last": monoids.last("x"),
+}  # fmt: skip
+"""Exact ones, some of which depend on the order."""
+LOOK_BACKS = tuple(windows.slide_by_tuple(size, 1).named(str(size)) for size in (700, 2_500, 100_000))
+QUERIES: dict[str, BoundQuery] = {
+    "rolling": BoundRolling(Query(LOOK_BACKS, AGGREGATES), SCHEMA, "t", ("k",)),
+    **{
+        name: BoundQuery(Query((window,), AGGREGATES), SCHEMA, "t", ("k",))
+        for name, window in {
+            "sliding": windows.time(3_000, 10),
+            "count": windows.count(900, 7),
+            "slide_by_tuple": windows.slide_by_tuple(3_000, 3),
+            "slide_by_time": windows.slide_by_time(800, 25),
+        }.items()
+    },
+    "two": BoundQuery(
+        Query((windows.count(900, 5), windows.count(1_400, 11).named("more")), AGGREGATES),
+        SCHEMA,
+        "t",
+        ("k",),
+    ),
+}  # fmt: skip
+
+
+def events(seed: int, count: int) -> pa.Table:
+    """In order of time; a key has bursts and silences that are longer than most windows."""
+    random = np.random.default_rng(seed)
+    burst = np.repeat(random.integers(0, 3, count // 500 + 1), 500)[:count]
+    key = np.where(random.random(count) < 0.8, burst, random.integers(0, 6, count))
+    gaps = np.where(random.random(count) < 0.002, 2_000, random.integers(0, 2, count))
+    value = pa.array(random.integers(-100, 100, count), mask=random.random(count) < 0.05)
+    return pa.table([pa.array(key), pa.array(np.cumsum(gaps)), value], schema=SCHEMA)
+
+
+def streamed(bound: BoundQuery, table: pa.Table, cuts: Sequence[int], ways: Sequence[Way]) -> pa.Table:
+    runtime = Runtime(bound, ways=ways)
+    emitted = []
+    try:
+        for begin, end in pairwise(cuts):
+            rows = table.slice(begin, end - begin)
+            runtime.operator.insert(rows.select(bound.columns), np.arange(rows.num_rows))
+            emitted.append(runtime.operator.advance(rows["t"][-1].as_py() - 1).reports)
+            runtime.pause()
+        emitted.append(runtime.operator.advance(table["t"][-1].as_py(), flush=True).reports)
+    finally:
+        runtime.close()
+    return pa.concat_tables(emitted)
+
+
+@pytest.mark.parametrize("kind", QUERIES)
+@settings(max_examples=4)
+@given(data=st.data())
+def test_streams_of_long_windows_equal_the_whole_input(kind: str, data: st.DataObject) -> None:
+    bound = QUERIES[kind]
+    table = events(data.draw(st.integers(0, 2**32)), 12_000)
+    inner = data.draw(st.lists(st.integers(1, 11_999), min_size=3, max_size=20, unique=True))
+    ways = data.draw(st.lists(st.sampled_from(Way), min_size=1, max_size=4))
+    with small_journals(data.draw(st.sampled_from([1, 50_000]))):
+        found = streamed(bound, table, [0, *sorted(inner), 12_000], ways)
+    expected = bound.ordered(answer(bound, table).reports)
+    assert bound.ordered(found).to_pylist() == expected.to_pylist()
+
+
+def test_the_middle_of_a_long_range_is_folded_once() -> None:
+    """One event per batch, which moves both ends of each look-back."""
+    bound = QUERIES["rolling"]
+    count = 6_000
+    columns = [np.zeros(count, np.int64), np.arange(count), np.ones(count, np.int64)]
+    table = pa.table(columns, schema=SCHEMA)
+    runtime = Runtime(bound)
+    combines = []
+    for begin, end in [(0, 5_000), *((at, at + 1) for at in range(5_000, 5_300))]:
+        rows = table.slice(begin, end - begin)
+        (group,) = runtime.operator.groups
+        assert isinstance(group.lane, RingLane)
+        before = group.lane.combines.total()
+        runtime.operator.insert(rows.select(bound.columns), np.arange(rows.num_rows))
+        runtime.operator.advance(end)
+        combines.append(group.lane.combines.total() - before)
+        runtime.pause()
+    runtime.close()
+    # Per aggregate and look-back: at most 7 elements and 3 nodes on either side, and the middle; the middle
+    # itself and the nodes that become complete are paid now and then.
+    assert np.mean(combines[1:]) <= len(AGGREGATES) * len(LOOK_BACKS) * 13
