@@ -23,8 +23,8 @@ from benchmarks.harness import Table, finish, options, race
 from sash.aggregation import monoids
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator
-from sash.operators.kinds import KINDS
-from sash.operators.kinds.delta_by_definition import ExactDeltaKind
+from sash.operators.windows.kinds import KINDS
+from sash.operators.windows.kinds.delta_by_definition import ExactDeltaKind
 from sash.semantics import windows
 from sash.semantics.query import Query
 from sash.semantics.window import Window

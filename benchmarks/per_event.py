@@ -20,10 +20,10 @@ import numpy as np
 
 from benchmarks.harness import Table, finish, options, race
 from sash.aggregation import monoids
-from sash.aggregation.kernels.compiled import Compiled, compiled
-from sash.aggregation.kernels.lookback import lookback
-from sash.aggregation.kernels.range_fold import range_fold
-from sash.aggregation.kernels.slide import Algorithm, slide, slide_by_time
+from sash.aggregation.kernels.aggregators.slide import Algorithm, slide, slide_by_time
+from sash.aggregation.kernels.compiler.compiled import Compiled, compiled
+from sash.aggregation.kernels.folds.range_fold import range_fold
+from sash.aggregation.kernels.windows.lookback import lookback
 from sash.aggregation.monoid import Monoid
 
 FIFO: dict[Algorithm, float] = {"two_stacks": 3.5, "daba": 5.0, "amta": 7.0}

@@ -22,10 +22,10 @@ import pyarrow.compute as pc
 
 from benchmarks.harness import Table, finish, options, race
 from sash.aggregation import monoids
-from sash.aggregation.kernels.compiled import compiled
-from sash.aggregation.kernels.csr import rows_by_key
-from sash.aggregation.kernels.lookback import lookback
-from sash.aggregation.kernels.range_fold import range_fold
+from sash.aggregation.kernels.compiler.compiled import compiled
+from sash.aggregation.kernels.folds.range_fold import range_fold
+from sash.aggregation.kernels.rows.csr import rows_by_key
+from sash.aggregation.kernels.windows.lookback import lookback
 from sash.aggregation.monoid import Monoid
 
 HOUR = 3_600_000_000

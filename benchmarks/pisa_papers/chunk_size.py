@@ -16,14 +16,14 @@ from benchmarks.patterns import fits, sums
 from sash.api.query import WindowQuery
 from sash.operators.bound import BoundQuery, BoundWhole
 from sash.operators.bounded import answer
-from sash.operators.layout import Layout
+from sash.operators.columns.layout import Layout
+from sash.operators.folding.values import Values
 from sash.operators.patterns.agnostic import handed_out
 from sash.operators.patterns.folding import Folding
 from sash.operators.patterns.homes import Here, Home
 from sash.operators.patterns.processes import Elsewhere
 from sash.operators.patterns.share import Share
-from sash.operators.ranges import Ranges
-from sash.operators.values import Values
+from sash.operators.windows.ranges import Ranges
 from sash.semantics.window import Window
 
 WORKERS = 2

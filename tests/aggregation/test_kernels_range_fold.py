@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sash.aggregation.algorithms import Recalculate
-from sash.aggregation.kernels.compiled import compiled
-from sash.aggregation.kernels.csr import rows_by_key
-from sash.aggregation.kernels.lookback import lookback
-from sash.aggregation.kernels.range_fold import present, range_fold
+from sash.aggregation.kernels.compiler.compiled import compiled
+from sash.aggregation.kernels.folds.range_fold import present, range_fold
+from sash.aggregation.kernels.rows.csr import rows_by_key
+from sash.aggregation.kernels.windows.lookback import lookback
 from sash.errors import ArgumentError, OutOfOrder
 
 from .kernel_monoids import AFFINE, TOTAL, elements, lifted, recomputed

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 import sash
+from sash.operators.folding.values import Values
 from sash.operators.patterns import crew
 from sash.operators.patterns.declared import Farm, Inner, PaneFarm, Pattern, WinMapReduce, level_of
 from sash.operators.patterns.stages import fused, graph
-from sash.operators.values import Values
 
 RANDOM = np.random.default_rng(7)
 TABLE = pa.table({"t": np.arange(600), "k": RANDOM.integers(0, 5, 600), "x": RANDOM.integers(0, 100, 600)})

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import sash
 from sash.operators.bound import BoundQuery
-from sash.operators.layout import Layout, arrange
+from sash.operators.columns.layout import Layout, arrange
 from sash.operators.patterns.agnostic import SharedBuffer
 from sash.operators.patterns.folding import Folding
 from sash.operators.patterns.homes import Here
@@ -24,8 +24,8 @@ from sash.operators.patterns.pane_farm import Panes, pane_length
 from sash.operators.patterns.share import Share
 from sash.operators.patterns.stages import drawn, fused, graph, levels_of
 from sash.operators.patterns.win_farm import by_windows
-from sash.operators.ranges import Ranges
-from sash.operators.windowers import window_ranges
+from sash.operators.windows.ranges import Ranges
+from sash.operators.windows.windowers import window_ranges
 from sash.semantics.event import Order
 from sash.semantics.query import Query
 from sash.semantics.window import Window

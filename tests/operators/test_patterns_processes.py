@@ -14,15 +14,15 @@ import pytest
 
 import sash
 from sash.errors import PredicateError, Unsupported
-from sash.operators.applied import Apply
 from sash.operators.bound import BoundWhole
-from sash.operators.layout import arrange
+from sash.operators.columns.layout import arrange
+from sash.operators.folding.whole_windows import Apply
 from sash.operators.patterns import processes
 from sash.operators.patterns.agnostic import SharedBuffer
 from sash.operators.patterns.processes import Elsewhere
 from sash.operators.patterns.share import Share
-from sash.operators.ranges import Ranges
-from sash.operators.windowers import window_ranges
+from sash.operators.windows.ranges import Ranges
+from sash.operators.windows.windowers import window_ranges
 from sash.semantics.event import Order
 
 TABLE = pa.table({"t": range(40), "x": range(40)})

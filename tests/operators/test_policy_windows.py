@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 import sash
 from sash.aggregation import monoids
-from sash.aggregation.kernels.machine import jit_disabled
+from sash.aggregation.kernels.compiler.machine import jit_disabled
 from sash.errors import IntegerOverflow, PredicateError
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator
 from sash.operators.engine import policy as engine
-from sash.operators.policies import Condition, types_of
-from sash.operators.windowers import vectorised
+from sash.operators.predicates.policies import Condition, types_of
+from sash.operators.windows.windowers import vectorised
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Order

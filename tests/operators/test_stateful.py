@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import sash
 from sash.errors import ArgumentError, OutOfOrder, PredicateError, UnitError, UnknownColumn
-from sash.operators.interleaved import END_OF_TIME, Input, Interleaved, interleave
+from sash.operators.order.interleaved import END_OF_TIME, Input, Interleaved, interleave
 from sash.operators.stateful.aggregate import Aggregate
 from sash.operators.stateful.declaration import Stateful
 from sash.operators.stateful.interpreted import Interpreted

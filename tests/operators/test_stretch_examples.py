@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import sash
 from benchmarks.stretch.tweets import DISTANCES, pair_keys
 from sash.operators import Aggregate, Arrival, InBulk, Input, Join, Stateful, WindowSet
-from sash.operators.interleaved import END_OF_TIME, interleave
+from sash.operators.order.interleaved import END_OF_TIME, interleave
 from sash.operators.stateful.interpreted import Interpreted
 from sash.operators.stateful.joining import Joining
 from sash.semantics.durations import Duration, Unit

@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 
 import sash
 from sash.operators.bound import BoundQuery
-from sash.operators.kinds import KINDS
-from sash.operators.kinds.kind import GrowingKind, Held, Ints, Memory, Moment, RangeKind, Runs
-from sash.operators.kinds.numbering import numbered_by_key
-from sash.operators.ranges import NEVER, Ranges
+from sash.operators.windows.kinds import KINDS
+from sash.operators.windows.kinds.kind import GrowingKind, Held, Ints, Memory, Moment, RangeKind, Runs
+from sash.operators.windows.kinds.numbering import numbered_by_key
+from sash.operators.windows.ranges import NEVER, Ranges
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Event, Order
 from sash.semantics.query import Query

@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 
 from sash.operators.bound import BoundQuery
 from sash.operators.patterns.declared import Pattern
-from sash.runtimes.spark.clock import Clock
-from sash.runtimes.spark.hashed_packing import HashedPacker
-from sash.runtimes.spark.packing import COUNTS, NEWEST_AT, PACKED_BUCKET, PAYLOAD, Unpacker
+from sash.runtimes.spark.packing.blocks import COUNTS, NEWEST_AT, PACKED_BUCKET, PAYLOAD, Unpacker
+from sash.runtimes.spark.packing.hashed_packer import HashedPacker
 from sash.runtimes.spark.patterns.agnostic import WORKER, BatchWorker
 from sash.runtimes.spark.patterns.owner import OwnerProcessor
 from sash.runtimes.spark.patterns.plan import is_agnostic
@@ -27,9 +26,10 @@ from sash.runtimes.spark.patterns.streamed import (
     window_processor,
     window_stage,
 )
-from sash.runtimes.spark.processor import WindowProcessor
-from sash.runtimes.spark.stage import Stage
-from sash.runtimes.spark.state import WORKSHOP
+from sash.runtimes.spark.state.operators_in_state import WORKSHOP
+from sash.runtimes.spark.streaming.clock import Clock
+from sash.runtimes.spark.streaming.processor import WindowProcessor
+from sash.runtimes.spark.streaming.stage import Stage
 from tests.runtimes.micro_batches import MicroBatches
 
 PARTITIONS = 2

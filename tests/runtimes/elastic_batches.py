@@ -20,16 +20,16 @@ from sash.operators.bound import BoundQuery
 from sash.operators.elastic.declaration import Elastic
 from sash.operators.protocol import StreamOperator
 from sash.operators.stateful.streaming import BoundOperator
-from sash.runtimes.spark.clock import Clock
-from sash.runtimes.spark.columns import places
 from sash.runtimes.spark.elastic.home import Home
 from sash.runtimes.spark.elastic.journal import Journal
 from sash.runtimes.spark.elastic.run import ElasticRun
 from sash.runtimes.spark.elastic.step import Step
-from sash.runtimes.spark.operating import OperatorStage, packer_of_input
-from sash.runtimes.spark.packing import INPUT, NEWEST_AT, PACKED_BUCKET, PAYLOAD, Unpacker
-from sash.runtimes.spark.stage import Output, Stage
-from sash.runtimes.spark.state import WORKSHOP
+from sash.runtimes.spark.packing.blocks import INPUT, NEWEST_AT, PACKED_BUCKET, PAYLOAD, Unpacker
+from sash.runtimes.spark.packing.columns import places
+from sash.runtimes.spark.state.operators_in_state import WORKSHOP
+from sash.runtimes.spark.stateful.operator_stages import OperatorStage, packer_of_input
+from sash.runtimes.spark.streaming.clock import Clock
+from sash.runtimes.spark.streaming.stage import Output, Stage
 from tests.runtimes.micro_batches import placed
 
 

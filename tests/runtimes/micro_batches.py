@@ -22,13 +22,13 @@ from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValu
 
 from sash.operators.bound import BoundQuery
 from sash.operators.protocol import StreamOperator
-from sash.runtimes.spark.clock import Clock
-from sash.runtimes.spark.columns import BUCKET, places
 from sash.runtimes.spark.compat import struct_of
-from sash.runtimes.spark.packing import COUNTS, NEWEST_AT, PACKED_BUCKET, PAYLOAD, Unpacker
-from sash.runtimes.spark.processor import WindowProcessor
-from sash.runtimes.spark.stage import Output, Stage
-from sash.runtimes.spark.state import WORKSHOP
+from sash.runtimes.spark.packing.blocks import COUNTS, NEWEST_AT, PACKED_BUCKET, PAYLOAD, Unpacker
+from sash.runtimes.spark.packing.columns import BUCKET, places
+from sash.runtimes.spark.state.operators_in_state import WORKSHOP
+from sash.runtimes.spark.streaming.clock import Clock
+from sash.runtimes.spark.streaming.processor import WindowProcessor
+from sash.runtimes.spark.streaming.stage import Output, Stage
 from tests.runtimes import naive_operator, strategies
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from pyspark.sql.types import StructField, StructType
 
 import sash
-from sash.runtimes.spark.answers import InBlocks, Plain, answers_with
 from sash.runtimes.spark.compat import arrow_of
-from sash.runtimes.spark.packing import COUNTS
+from sash.runtimes.spark.packing.answers import InBlocks, Plain, answers_with
+from sash.runtimes.spark.packing.blocks import COUNTS
 from tests.runtimes.micro_batches import Ran, stream_batches
 
 if TYPE_CHECKING:

@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 import sash
 from sash.aggregation import monoids
 from sash.errors import PredicateError, SashError
-from sash.operators import row_predicates
 from sash.operators.bound import BoundQuery
-from sash.operators.kinds import KINDS, kind_of
-from sash.operators.kinds.delta import DeltaKind
-from sash.operators.kinds.delta_by_definition import ExactDeltaKind
-from sash.operators.layout import Layout, arrange
-from sash.operators.windowers import vectorised
+from sash.operators.columns.layout import Layout, arrange
+from sash.operators.predicates import row_predicates
+from sash.operators.windows.kinds import KINDS, kind_of
+from sash.operators.windows.kinds.delta import DeltaKind
+from sash.operators.windows.kinds.delta_by_definition import ExactDeltaKind
+from sash.operators.windows.windowers import vectorised
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Event, Order

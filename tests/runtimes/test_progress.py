@@ -20,7 +20,7 @@ import sash
 from sash.errors import ArgumentError
 from sash.operators.steps import counted, watched
 from sash.runtimes.progress import Reading, shown
-from sash.runtimes.spark.progress import OWN_BAR, BatchesSeen, jobs_shown
+from sash.runtimes.spark.monitoring.job_progress import OWN_BAR, BatchesSeen, jobs_shown
 from tests.runtimes.micro_batches import stream_batches
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from sash.aggregation import monoids
 from sash.errors import CorruptValue, DataError, DifferentQuery
 from sash.operators.bound import BoundQuery
-from sash.runtimes.spark import packing
-from sash.runtimes.spark.buckets import bucket_ids, partition_of
-from sash.runtimes.spark.clock import TICKS_SHIFT, UNKNOWN, Clock
-from sash.runtimes.spark.columns import BUCKET, ORDINAL
-from sash.runtimes.spark.fingerprint import canonical, describe, fingerprint, require_same
-from sash.runtimes.spark.state import Workshop
-from sash.runtimes.spark.upstream import Upstream
+from sash.runtimes.spark.packing import blocks as packing
+from sash.runtimes.spark.packing.bucket_ids import bucket_ids, partition_of
+from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL
+from sash.runtimes.spark.state.fingerprint import canonical, describe, fingerprint, require_same
+from sash.runtimes.spark.state.operators_in_state import Workshop
+from sash.runtimes.spark.streaming.clock import TICKS_SHIFT, UNKNOWN, Clock
+from sash.runtimes.spark.streaming.upstream import Upstream
 from sash.semantics import windows
 from sash.semantics.query import Query
 from sash.semantics.window import Window

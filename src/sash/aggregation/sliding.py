@@ -35,8 +35,8 @@ def slide_compiled(
         return None
     from sash.aggregation.algorithms.compiled.clock import clock_of
     from sash.aggregation.algorithms.compiled.inlet import Inlet
-    from sash.aggregation.kernels.range_fold import present
-    from sash.aggregation.kernels.slide import slide, slide_by_time
+    from sash.aggregation.kernels.aggregators.slide import slide, slide_by_time
+    from sash.aggregation.kernels.folds.range_fold import present
 
     batch = Inlet(machine, kinds).lifted(columns, len(columns[0]))
     known: Mask | None = None

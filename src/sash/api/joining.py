@@ -88,7 +88,7 @@ def runtime_of(left: Source, right: Source) -> JoinRuntime:
     if isinstance(left, LocalSource) and isinstance(right, LocalSource):
         return LocalJoin(left, right)
     if left.bounded == right.bounded and not isinstance(left, LocalSource) | isinstance(right, LocalSource):
-        from sash.runtimes.spark.joining import joined
+        from sash.runtimes.spark.joins.choose import joined
 
         return joined(left, right)
     raise Unsupported(

@@ -42,7 +42,7 @@ def source_of(data: Any) -> Source:
     if local is not None:
         return local
     if type(data).__module__.startswith(("pyspark.", "sash.runtimes.spark.")):
-        from sash.runtimes.spark.source import SparkSource
+        from sash.runtimes.spark.batch.static_source import SparkSource
 
         spark = SparkSource.of(data)
         if spark is not None:

@@ -18,10 +18,10 @@ from sash.operators.bound import (
     BoundQuery,
     BoundRolling,
 )
-from sash.operators.layout import Layout
-from sash.operators.ranges import Ranges, RepeatedRanges
-from sash.operators.times import from_integers
-from sash.operators.values import Evaluator, Values, evaluated
+from sash.operators.columns.layout import Layout
+from sash.operators.columns.times import from_integers
+from sash.operators.folding.values import Evaluator, Values, evaluated
+from sash.operators.windows.ranges import Ranges, RepeatedRanges
 from sash.semantics.window import Window
 
 Ints = NDArray[np.int64]

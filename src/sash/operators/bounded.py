@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from sash.operators.answer import Answer, features, late_rows, reports
 from sash.operators.bound import BoundQuery, BoundRolling
-from sash.operators.early import Early
-from sash.operators.heap import keep_freed_memory
-from sash.operators.layout import Layout, arrange
-from sash.operators.ranges import Ranges
+from sash.operators.columns.heap import keep_freed_memory
+from sash.operators.columns.layout import Layout, arrange
+from sash.operators.columns.times import to_integers
+from sash.operators.folding.early_panes import Early
+from sash.operators.folding.values import Evaluator, evaluated
 from sash.operators.steps import counted
-from sash.operators.times import to_integers
-from sash.operators.values import Evaluator, evaluated
-from sash.operators.windowers import misfits_of, window_ranges
+from sash.operators.windows.ranges import Ranges
+from sash.operators.windows.windowers import misfits_of, window_ranges
 from sash.semantics.event import Order
 from sash.semantics.window import Window
 

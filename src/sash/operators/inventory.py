@@ -15,12 +15,12 @@ import pyarrow as pa
 
 from sash.aggregation.stores.values import unseal
 from sash.errors import CorruptValue
-from sash.operators.arrow_streams import table_of
+from sash.operators.columns.table_bytes import table_of
+from sash.operators.columns.times import FARTHEST
 from sash.operators.engine import journal
 from sash.operators.engine.snapshot import parts_of
 from sash.operators.joins import operator as join
 from sash.operators.stateful import streaming as tuples
-from sash.operators.times import FARTHEST
 
 Chunk = tuple[int, bytes]
 

@@ -44,7 +44,7 @@ class Outcome:
 def run_batch(pipeline: Pipeline, query: WindowQuery, spark: SparkSession) -> None:
     """Compute all windows of a static source, and write them."""
     from sash.runtimes.spark.failures import in_one_sentence
-    from sash.runtimes.spark.progress import jobs_shown
+    from sash.runtimes.spark.monitoring.job_progress import jobs_shown
 
     with in_one_sentence(), jobs_shown(spark):
         written(pipeline, pipeline.sink, query.dataframe())
@@ -55,7 +55,7 @@ def run_batch(pipeline: Pipeline, query: WindowQuery, spark: SparkSession) -> No
 def run_stream(pipeline: Pipeline, query: WindowQuery, spark: SparkSession, *, stop: Event) -> Outcome:
     """Run until the trigger's end, or until `stop` is set; QueryFailed when the run fails."""
     from sash.runtimes.spark.failures import in_one_sentence
-    from sash.runtimes.spark.progress import BatchesSeen, TasksOfBatch
+    from sash.runtimes.spark.monitoring.job_progress import BatchesSeen, TasksOfBatch
 
     running: list[StreamingQuery] = []
     try:

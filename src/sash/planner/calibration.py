@@ -20,17 +20,17 @@ from sash.aggregation.monoid import Monoid
 from sash.aggregation.monoids import collect, correlation, count
 from sash.operators.answer import told
 from sash.operators.bound import BoundQuery
-from sash.operators.early import folded_block
-from sash.operators.folder import folder_of, groups_of
-from sash.operators.heap import keep_freed_memory
-from sash.operators.layout import Layout, arrange
-from sash.operators.panes import Panes as EarlyPanes
+from sash.operators.columns.heap import keep_freed_memory
+from sash.operators.columns.layout import Layout, arrange
+from sash.operators.folding.early_panes import folded_block
+from sash.operators.folding.folder import folder_of, groups_of
+from sash.operators.folding.panes import Panes as EarlyPanes
+from sash.operators.folding.values import Values, values_over
 from sash.operators.patterns import crew
 from sash.operators.patterns.pane_farm import Panes
 from sash.operators.patterns.share import Share
-from sash.operators.ranges import Ranges
-from sash.operators.values import Values, values_over
-from sash.operators.windowers import window_ranges
+from sash.operators.windows.ranges import Ranges
+from sash.operators.windows.windowers import window_ranges
 from sash.planner.constants import ProcessCosts
 from sash.semantics.event import Order
 from sash.semantics.query import Query

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sash.aggregation.algorithms.protocol import as_list, is_numeric
-from sash.aggregation.kernels.shape import DTYPES
+from sash.aggregation.kernels.compiler.shape import DTYPES
 from sash.aggregation.monoid import Kind
 from sash.errors import ArgumentError
 

@@ -36,8 +36,8 @@ from sash.errors import ArgumentError
 from sash.operators.elastic.epochs import Epoch, Epochs, Reconfiguration, chosen_instances, requested
 from sash.operators.elastic.mapping import checked
 from sash.operators.elastic.metrics import Meter, Sample
-from sash.operators.interleaved import Batch, Input, Interleaved
-from sash.operators.scalegate import CAPACITY, Control, ScaleGate
+from sash.operators.order.interleaved import Batch, Input, Interleaved
+from sash.operators.order.scalegate import CAPACITY, Control, ScaleGate
 from sash.operators.stateful.declaration import TIME, Stateful
 
 Ints = NDArray[np.int64]

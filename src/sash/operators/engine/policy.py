@@ -1,4 +1,4 @@
-"""Slide policies over the tree of a lane: what leaves is found by descent (see `kernels.policy_slide`).
+"""Slide policies over the tree of a lane: what leaves is found by descent (`kernels.state.policy_slide`).
 
     compiled        tracked aggregates and the policy are machine code: one call per batch, for all keys
     interpreted     the same text run by Python: a policy that has no tree, or for which 64 bits are too few
@@ -18,23 +18,23 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sash.aggregation.kernels import machine
-from sash.aggregation.kernels.chorus import Chorus
-from sash.aggregation.kernels.compiled import Compiled
-from sash.aggregation.kernels.machine import Kernel
-from sash.aggregation.kernels.policy_slide import slide_policy
-from sash.aggregation.kernels.rings import LANE
+from sash.aggregation.kernels.compiler import machine
+from sash.aggregation.kernels.compiler.chorus import Chorus
+from sash.aggregation.kernels.compiler.compiled import Compiled
+from sash.aggregation.kernels.compiler.machine import Kernel
+from sash.aggregation.kernels.state.policy_slide import slide_policy
+from sash.aggregation.kernels.state.rings import LANE
 from sash.aggregation.monoid import Monoid
 from sash.operators.arena import Arena, TableSpec
-from sash.operators.clock_windows import numbered
+from sash.operators.columns.layout import Layout
 from sash.operators.engine import policy_by_definition
 from sash.operators.engine.form import Aggregate, Form
 from sash.operators.engine.rings import RingLane, columns_as
 from sash.operators.engine.slots import FIRST, SLOTS, Slots
-from sash.operators.kinds.kind import Held
-from sash.operators.layout import Layout
-from sash.operators.policies import Asked, Condition, are_numbers, types_of
-from sash.operators.ranges import Ranges
+from sash.operators.predicates.policies import Asked, Condition, are_numbers, types_of
+from sash.operators.windows.clock_windows import numbered
+from sash.operators.windows.kinds.kind import Held
+from sash.operators.windows.ranges import Ranges
 from sash.semantics.windows import PolicyWindow
 
 Ints = NDArray[np.int64]

@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sash.aggregation.kernels.pairs import Ranges, candidates
-from sash.aggregation.kernels.vocabulary import Columns
+from sash.aggregation.kernels.compiler.vocabulary import Columns
+from sash.aggregation.kernels.joins.pairs import Ranges, candidates
 from sash.operators.joins.archive import Rows
 from sash.operators.joins.bound import BoundJoin
 from sash.operators.joins.keyring import Keyring

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sash.operators.layout import key_codes
+from sash.operators.columns.layout import key_codes
 
 Ints = NDArray[np.int64]
 

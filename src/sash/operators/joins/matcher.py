@@ -19,16 +19,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sash.aggregation.kernels.machine import Kernel, NumbaError, short_reason
-from sash.aggregation.kernels.pairs import Ranges, matches
-from sash.aggregation.kernels.predicates import columns_in_text, compiled_function, compiled_tree
-from sash.aggregation.kernels.source import NoSource
-from sash.aggregation.kernels.vocabulary import Columns
+from sash.aggregation.kernels.compiler.function_source import NoSource
+from sash.aggregation.kernels.compiler.machine import Kernel, NumbaError, short_reason
+from sash.aggregation.kernels.compiler.vocabulary import Columns
+from sash.aggregation.kernels.joins.pairs import Ranges, matches
+from sash.aggregation.kernels.joins.predicates import columns_in_text, compiled_function, compiled_tree
 from sash.errors import SashWarning
 from sash.operators.joins.archive import Archive, Rows
 from sash.operators.joins.bound import BoundJoin
 from sash.operators.joins.chunk import Chunk
-from sash.operators.predicate_kinds import integer_limit, kind_of, kind_of_column, to_kernel, within
+from sash.operators.predicates.predicate_kinds import (
+    integer_limit,
+    kind_of,
+    kind_of_column,
+    to_kernel,
+    within,
+)
 from sash.semantics.expression import TRUE, Column, Side, columns_of
 from sash.semantics.join import AskedRow, holds
 

@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 
 from sash.aggregation.stores.values import seal, unseal
 from sash.errors import CorruptValue
+from sash.operators.columns.times import to_integers
 from sash.operators.joins.archive import Rows
 from sash.operators.joins.bound import BoundJoin, BoundSide
 from sash.operators.joins.bounded import late, timed, untimed
 from sash.operators.joins.store import Store, answer
 from sash.operators.protocol import Saved
-from sash.operators.ranges import NEVER
-from sash.operators.times import to_integers
+from sash.operators.windows.ranges import NEVER
 from sash.semantics.expression import Side
 from sash.semantics.watermark import Lateness
 

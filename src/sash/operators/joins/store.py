@@ -24,13 +24,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sash.aggregation.kernels.pair_order import pair_order
+from sash.aggregation.kernels.joins.pair_order import pair_order
+from sash.operators.columns.times import from_integers
 from sash.operators.joins.archive import Archive, Rows
 from sash.operators.joins.bound import BoundJoin
 from sash.operators.joins.chunk import Chunk, Index
 from sash.operators.joins.matcher import Matcher
-from sash.operators.ranges import NEVER
-from sash.operators.times import from_integers
+from sash.operators.windows.ranges import NEVER
 from sash.semantics.expression import Side
 
 Ints = NDArray[np.int64]

@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 
 from sash.operators.bound import BoundWhole
+from sash.operators.folding.values import Values, in_order
 from sash.operators.patterns.homes import Home
 from sash.operators.patterns.owner import Descriptor, Owner
 from sash.operators.patterns.share import Share
-from sash.operators.values import Values, in_order
 
 CHUNK = 2**16
 """Events in a chunk."""

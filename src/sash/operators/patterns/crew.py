@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeAlias
 
-from sash.operators.values import Values
+from sash.operators.folding.values import Values
 
 Job: TypeAlias = Callable[[], Any]
 Stages: TypeAlias = Generator[list[Job], list[Any], Values]

@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from functools import partial
 
 from sash.operators.bound import BoundQuery, BoundWhole
-from sash.operators.folder import compiles
-from sash.operators.layout import Layout
+from sash.operators.columns.layout import Layout
+from sash.operators.folding.folder import compiles
+from sash.operators.folding.values import Evaluator, Values, evaluated, in_order
 from sash.operators.patterns import crew
 from sash.operators.patterns.agnostic import handed_out
 from sash.operators.patterns.crew import Stages
@@ -29,8 +30,7 @@ from sash.operators.patterns.processes import Elsewhere
 from sash.operators.patterns.share import Share
 from sash.operators.patterns.win_farm import by_windows
 from sash.operators.patterns.win_mapreduce import win_mapreduce
-from sash.operators.ranges import Ranges
-from sash.operators.values import Evaluator, Values, evaluated, in_order
+from sash.operators.windows.ranges import Ranges
 from sash.semantics.window import Window
 
 

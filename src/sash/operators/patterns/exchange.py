@@ -13,10 +13,10 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
+from sash.operators.folding.values import Values, in_order
 from sash.operators.patterns.crew import Job, Stages
 from sash.operators.patterns.folding import Folds
 from sash.operators.patterns.share import blocks
-from sash.operators.values import Values, in_order
 
 T = TypeVar("T")
 Span = tuple[int, int]

@@ -15,10 +15,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sash.operators.bound import BoundQuery
-from sash.operators.elements import Elements
-from sash.operators.folder import Folder, folder_of, groups_of
-from sash.operators.ranges import Ranges
-from sash.operators.values import Values, one_each
+from sash.operators.folding.elements import Elements
+from sash.operators.folding.folder import Folder, folder_of, groups_of
+from sash.operators.folding.values import Values, one_each
+from sash.operators.windows.ranges import Ranges
 
 Ints = NDArray[np.int64]
 Folds: TypeAlias = Mapping[str, Elements]

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sash.operators.folding.values import Values
 from sash.operators.patterns.folding import Folding
-from sash.operators.ranges import Ranges
-from sash.operators.values import Values
+from sash.operators.windows.ranges import Ranges
 
 Ints = NDArray[np.int64]
 Chunk = Any

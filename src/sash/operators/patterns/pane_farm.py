@@ -19,11 +19,11 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
+from sash.operators.folding.values import Values
 from sash.operators.patterns.crew import Job, Stages
 from sash.operators.patterns.exchange import Needed, in_two_steps
 from sash.operators.patterns.folding import Folding, Folds, joined
 from sash.operators.patterns.share import Share, blocks
-from sash.operators.values import Values
 from sash.semantics.window import Window
 from sash.semantics.windows import CountWindow, CumulateWindow, TimeWindow
 

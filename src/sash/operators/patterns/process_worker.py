@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sash.operators.applied import WholeWindow, whole_windows
-from sash.operators.ranges import Ranges
+from sash.operators.folding.whole_windows import WholeWindow, whole_windows
+from sash.operators.windows.ranges import Ranges
 
 IDLE_SECONDS = 120
 

@@ -28,11 +28,11 @@ import cloudpickle
 import pyarrow as pa
 
 from sash.errors import PredicateError, Unsupported
-from sash.operators.applied import WholeWindow
+from sash.operators.folding.values import Values
+from sash.operators.folding.whole_windows import WholeWindow
 from sash.operators.patterns import process_worker
 from sash.operators.patterns.process_worker import Ask, Failed, Tell
-from sash.operators.ranges import Ranges
-from sash.operators.values import Values
+from sash.operators.windows.ranges import Ranges
 
 IN_MEMORY = Path("/dev/shm")
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sash.operators.bound import BoundQuery
-from sash.operators.layout import Layout
-from sash.operators.ranges import Ranges
+from sash.operators.columns.layout import Layout
+from sash.operators.windows.ranges import Ranges
 from sash.semantics.window import Window
 
 Ints = NDArray[np.int64]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sash.operators.patterns.share import Share
-from sash.operators.ranges import Ranges
+from sash.operators.windows.ranges import Ranges
 from sash.semantics.window import ContextFreeWindow, Window
 
 Ints = NDArray[np.int64]

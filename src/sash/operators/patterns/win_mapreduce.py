@@ -16,11 +16,11 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from sash.operators.folding.values import Values
 from sash.operators.patterns.crew import Job, Stages
 from sash.operators.patterns.exchange import Needed, in_two_steps
 from sash.operators.patterns.folding import Folding, Folds, dealt, joined
 from sash.operators.patterns.share import Share
-from sash.operators.values import Values
 
 
 def win_mapreduce(share: Share, folding: Folding, *, map: int, reduce: int, level: int = 2) -> Stages:

@@ -24,8 +24,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sash.operators.interleaved import Input, Part
-from sash.operators.times import to_integers
+from sash.operators.columns.times import to_integers
+from sash.operators.order.interleaved import Input, Part
 
 Ints = NDArray[np.int64]
 

@@ -33,7 +33,7 @@ import pyarrow as pa
 
 from sash.errors import ArgumentError, UnitError
 from sash.operators.elastic.mapping import Assignment, balanced
-from sash.operators.interleaved import END_OF_TIME, Batch, Input, interleave
+from sash.operators.order.interleaved import END_OF_TIME, Batch, Input, interleave
 from sash.operators.stateful.keys import Keys, key_function
 from sash.operators.stateful.windows import Arrival, WindowSet, nothing, purge, store
 from sash.semantics import durations

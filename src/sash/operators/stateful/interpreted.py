@@ -15,12 +15,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sash.errors import PredicateError, SashError
-from sash.operators.interleaved import Interleaved
+from sash.operators.columns.times import from_integers
+from sash.operators.order.interleaved import Interleaved
 from sash.operators.stateful.declaration import Answer, Stateful
 from sash.operators.stateful.prepared import Prepared
 from sash.operators.stateful.running import Running
 from sash.operators.stateful.windows import Arrival, WindowSet
-from sash.operators.times import from_integers
 from sash.semantics.event import Row
 
 Ints = NDArray[np.int64]

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sash.operators.interleaved import Interleaved
 from sash.operators.joins.archive import Rows
 from sash.operators.joins.store import Arrival, Share, Store, answer
+from sash.operators.order.interleaved import Interleaved
 from sash.operators.stateful.prepared import Prepared
 from sash.operators.stateful.running import Running
 from sash.semantics.expression import Side

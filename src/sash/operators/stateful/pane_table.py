@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sash.aggregation.kernels import keyed_panes as kernel
-from sash.aggregation.kernels.compiled import Compiled
-from sash.aggregation.kernels.vocabulary import Columns
+from sash.aggregation.kernels.compiler.compiled import Compiled
+from sash.aggregation.kernels.compiler.vocabulary import Columns
+from sash.aggregation.kernels.folds import keyed_panes as kernel
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -54,7 +54,7 @@ class Expired:
 
 
 class PaneTable:
-    """A hash table of panes: see `kernels.keyed_panes`."""
+    """A hash table of panes: see `kernels.folds.keyed_panes`."""
 
     def __init__(self, machine: Compiled, *, advance: int, size: int) -> None:
         pane = gcd(advance, size)

@@ -12,17 +12,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sash.aggregation.kernels import keyed_panes as kernel
-from sash.aggregation.kernels.compiled import compiled
-from sash.aggregation.kernels.vocabulary import Columns
+from sash.aggregation.kernels.compiler.compiled import compiled
+from sash.aggregation.kernels.compiler.vocabulary import Columns
+from sash.aggregation.kernels.folds import keyed_panes as kernel
 from sash.aggregation.monoid import Monoid
-from sash.operators.inputs import from_numpy, kind_of
-from sash.operators.interleaved import Interleaved
-from sash.operators.lifting import inputs_of
+from sash.operators.columns.arrow_columns import from_numpy, kind_of
+from sash.operators.columns.times import from_integers
+from sash.operators.folding.lifting import inputs_of
+from sash.operators.order.interleaved import Interleaved
 from sash.operators.stateful.pane_table import Expired, PaneTable
 from sash.operators.stateful.prepared import Prepared
 from sash.operators.stateful.running import Running
-from sash.operators.times import from_integers
 
 if TYPE_CHECKING:
     from sash.operators.stateful.aggregate import Aggregate

@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 from sash.aggregation.stores.values import seal, unseal
 from sash.errors import Unsupported
 from sash.operators.answer import Answer
-from sash.operators.arrow_streams import bytes_of, table_of
 from sash.operators.bound import LATE_REASON
-from sash.operators.interleaved import weave
+from sash.operators.columns.table_bytes import bytes_of, table_of
+from sash.operators.order.interleaved import weave
 from sash.operators.protocol import Saved
 from sash.operators.stateful.common_rows import CommonRows
 from sash.operators.stateful.declaration import Stateful

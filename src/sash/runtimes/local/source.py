@@ -10,11 +10,11 @@ import pyarrow as pa
 from sash.operators.answer import Answer
 from sash.operators.bound import BoundQuery, BoundWhole
 from sash.operators.bounded import answer
-from sash.operators.early import Early
+from sash.operators.folding.early_panes import Early
+from sash.operators.folding.values import Evaluator
 from sash.operators.patterns.declared import WinMapReduce
 from sash.operators.patterns.evaluate import evaluator, workers_of
 from sash.operators.steps import watched
-from sash.operators.values import Evaluator
 from sash.planner.asked import AUTO, Asked, Auto, available_cores
 from sash.planner.constants import costs
 from sash.planner.facts import Facts

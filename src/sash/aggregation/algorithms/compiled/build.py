@@ -9,7 +9,7 @@ from sash.aggregation.algorithms.compiled.fiba import CompiledFiBA
 from sash.aggregation.algorithms.compiled.fifo import compiled_fifo
 from sash.aggregation.algorithms.compiled.inlet import CompiledAlgorithm, Inlet
 from sash.aggregation.algorithms.compiled.recalculate import CompiledRecalculate
-from sash.aggregation.kernels.compiled import Compiled
+from sash.aggregation.kernels.compiler.compiled import Compiled
 from sash.aggregation.monoid import Kind
 
 

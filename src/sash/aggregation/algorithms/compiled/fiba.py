@@ -11,16 +11,16 @@ from sash.aggregation.algorithms.compiled.inlet import Batch, CompiledAlgorithm,
 from sash.aggregation.algorithms.compiled.nulls import TrailingNulls
 from sash.aggregation.algorithms.elements import ABSENT, Element
 from sash.aggregation.algorithms.protocol import Time
-from sash.aggregation.kernels.fiba import most_leaves, most_nodes
-from sash.aggregation.kernels.fiba_tree import (
+from sash.aggregation.kernels.aggregators.fiba import most_leaves, most_nodes
+from sash.aggregation.kernels.aggregators.fiba_tree import (
     EDGES_SIZE,
     FAN_SIZE,
     LATEST,
     LEAF_SIZE,
     MAX_LEVELS,
 )
-from sash.aggregation.kernels.fiba_window import EVER, SUMS_SIZE
-from sash.aggregation.kernels.vocabulary import Array, Ints
+from sash.aggregation.kernels.aggregators.fiba_window import EVER, SUMS_SIZE
+from sash.aggregation.kernels.compiler.vocabulary import Array, Ints
 
 SMALLEST = 256
 """Elements that the smallest tree has room for."""

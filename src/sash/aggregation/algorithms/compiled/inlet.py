@@ -19,10 +19,10 @@ from sash.aggregation.algorithms.column_kinds import (
 from sash.aggregation.algorithms.elements import ABSENT, Element
 from sash.aggregation.algorithms.protocol import Algorithm, as_list, is_numeric
 from sash.aggregation.interpreted import shaped
-from sash.aggregation.kernels.casts import as_bool, as_float, as_int
-from sash.aggregation.kernels.compiled import Compiled
-from sash.aggregation.kernels.shape import kind_of
-from sash.aggregation.kernels.vocabulary import Array, Columns
+from sash.aggregation.kernels.compiler.casts import as_bool, as_float, as_int
+from sash.aggregation.kernels.compiler.compiled import Compiled
+from sash.aggregation.kernels.compiler.shape import kind_of
+from sash.aggregation.kernels.compiler.vocabulary import Array, Columns
 from sash.aggregation.monoid import Kind
 from sash.errors import ArgumentError
 

@@ -3,8 +3,8 @@
     token      bucket's own name · name of the last writing · when it wakes · the operator's header
     chunk 0 …  the operator's, each written once
 
-As in Spark's state store (see `runtimes.spark.state`), a worker that still holds the operator which made
-the last writing goes on with it; any other one loads it.
+As in Spark's state store (see `runtimes.spark.state.operators_in_state`), a worker that still holds the
+operator which made the last writing goes on with it; any other one loads it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 from sash.aggregation.stores.epochs import EpochStore
-from sash.runtimes.spark.arenas import arena_name
-from sash.runtimes.spark.stage import Stage
-from sash.runtimes.spark.state import WORKSHOP, Bucket, StoredChunks
+from sash.runtimes.spark.state.arenas import arena_name
+from sash.runtimes.spark.state.operators_in_state import WORKSHOP, Bucket, StoredChunks
+from sash.runtimes.spark.streaming.stage import Stage
 
 TOKEN, CHUNK = b"token", b"chunk "
 _TOKEN = struct.Struct("<16s16sq")

@@ -18,7 +18,7 @@ from sash.aggregation.stores.epochs import EpochStore
 from sash.aggregation.stores.lmdb import LMDB
 from sash.aggregation.stores.redis import Redis
 from sash.errors import SettingError, Unsupported
-from sash.runtimes.spark.files import located
+from sash.runtimes.spark.files.open_files import located
 
 FOLDER = "sash"
 """Below the checkpoint, beside Spark's own folders."""

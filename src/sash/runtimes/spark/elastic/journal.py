@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from sash.aggregation.stores.epochs import EpochStore
 from sash.errors import EpochError
-from sash.runtimes.spark.fingerprint import canonical, require_same
-from sash.runtimes.spark.packing import INPUT, NEWEST_AT
+from sash.runtimes.spark.packing.blocks import INPUT, NEWEST_AT
+from sash.runtimes.spark.state.fingerprint import canonical, require_same
 
 QUERY, NEWEST = b"query", b"newest"
 

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from sash.operators.elastic.metrics import Sample
 from sash.runtimes.spark.elastic.step import BEGAN, BUSY, ENDED, NO_TASK, TASK
-from sash.runtimes.spark.packing import COUNTS
+from sash.runtimes.spark.packing.blocks import COUNTS
 
 REMEMBERED = 1000
 """Batches that a handle can tell about."""

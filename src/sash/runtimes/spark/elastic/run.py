@@ -26,14 +26,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sash.errors import StoreError
 from sash.operators.elastic.declaration import Elastic
 from sash.operators.elastic.metrics import Sample
-from sash.runtimes.spark.answers import InBlocks
-from sash.runtimes.spark.arenas import QUERY_ID
 from sash.runtimes.spark.elastic.home import Home
 from sash.runtimes.spark.elastic.journal import Journal
 from sash.runtimes.spark.elastic.metering import BatchMetrics, Meter, behind, told_by
 from sash.runtimes.spark.elastic.step import STEPPED, Step
-from sash.runtimes.spark.packing import PACKED_BUCKET, PAYLOAD
-from sash.runtimes.spark.stage import Stage
+from sash.runtimes.spark.packing.answers import InBlocks
+from sash.runtimes.spark.packing.blocks import PACKED_BUCKET, PAYLOAD
+from sash.runtimes.spark.state.arenas import QUERY_ID
+from sash.runtimes.spark.streaming.stage import Stage
 from sash.semantics.durations import Duration
 
 

@@ -5,9 +5,9 @@
     none arrived, but something is due at m':
         advance(m')
 
-These are the calls of the ordinary streaming runtime (see `runtimes.spark.processor`), where m' is told
-at the beginning of the next batch. Here it is known before the step begins, so that what a batch closes
-is reported with that batch, also when no other batch ever comes.
+These are the calls of the ordinary streaming runtime (see `runtimes.spark.streaming.processor`), where m'
+is known at the beginning of the next batch. Here it is known before the step begins, so that what a batch
+closes is reported with that batch, also when no other batch ever comes.
 
 A task takes back what an earlier try of the same epoch may have committed, and ends with one commit for all
 its buckets. Which task serves a bucket leaves no trace in its state.
@@ -27,13 +27,21 @@ from pyspark import TaskContext
 from pyspark.sql.types import DoubleType, IntegerType, StructField, StructType
 
 from sash.aggregation.stores.epochs import EpochStore
-from sash.runtimes.spark.answers import InBlocks
 from sash.runtimes.spark.elastic.held import HeldBucket
 from sash.runtimes.spark.elastic.home import Home
-from sash.runtimes.spark.packing import ANSWER, ANSWERED, COUNTS, PACKED_BUCKET, PAYLOAD, block, rows_of
-from sash.runtimes.spark.processor import Heard
-from sash.runtimes.spark.stage import Stage
-from sash.runtimes.spark.worker import settle
+from sash.runtimes.spark.packing.answers import InBlocks
+from sash.runtimes.spark.packing.blocks import (
+    ANSWER,
+    ANSWERED,
+    COUNTS,
+    PACKED_BUCKET,
+    PAYLOAD,
+    block,
+    rows_of,
+)
+from sash.runtimes.spark.streaming.processor import Heard
+from sash.runtimes.spark.streaming.stage import Stage
+from sash.runtimes.spark.streaming.worker import settle
 
 TASK, BEGAN, ENDED, BUSY = "task", "began", "ended", "busy"
 NO_TASK = -1

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sash.operators.inventory import Inventory
-from sash.runtimes.spark.fingerprint import fingerprint
 from sash.runtimes.spark.inspection.description import Description
+from sash.runtimes.spark.state.fingerprint import fingerprint
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ from sash.operators.inventory import Chunk, inventory
 from sash.runtimes.spark.failures import in_words
 from sash.runtimes.spark.inspection.checkpoint import Checkpoint
 from sash.runtimes.spark.inspection.seen import BucketSeen, StageSeen
-from sash.runtimes.spark.light_processor import VARIABLE
-from sash.runtimes.spark.state import QUERY, TOKEN, header_in, sealed_as
+from sash.runtimes.spark.state.operators_in_state import QUERY, TOKEN, header_in, sealed_as
+from sash.runtimes.spark.streaming.light_processor import VARIABLE
 
 
 def stages_of(spark: SparkSession, checkpoint: Checkpoint) -> list[StageSeen]:

@@ -21,16 +21,16 @@ from pyspark.sql import functions as F
 
 from sash.operators.bound import BoundQuery
 from sash.operators.bounded import answer
-from sash.operators.layout import Layout, key_codes
-from sash.operators.panes import Panes, clock_windows, group_by
-from sash.operators.ranges import Ranges
-from sash.operators.times import to_integers
-from sash.operators.values import Values, values_over
-from sash.runtimes.spark import columns as by_position
-from sash.runtimes.spark.bucket import BucketQuery, horizon_of
-from sash.runtimes.spark.columns import HASH, HORIZON, ORDINAL
+from sash.operators.columns.layout import Layout, key_codes
+from sash.operators.columns.times import to_integers
+from sash.operators.folding.panes import Panes, clock_windows, group_by
+from sash.operators.folding.values import Values, values_over
+from sash.operators.windows.ranges import Ranges
+from sash.runtimes.spark.batch.bucket_query import BucketQuery, horizon_of
 from sash.runtimes.spark.compat import struct_of
-from sash.runtimes.spark.packing import gathered
+from sash.runtimes.spark.packing import columns as by_position
+from sash.runtimes.spark.packing.blocks import gathered
+from sash.runtimes.spark.packing.columns import HASH, HORIZON, ORDINAL
 from sash.runtimes.spark.patterns.plan import Plan
 from sash.runtimes.spark.patterns.route import Route
 from sash.semantics.window import Window

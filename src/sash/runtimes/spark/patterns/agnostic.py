@@ -17,16 +17,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sash.operators.answer import told
-from sash.operators.arrow_streams import bytes_of, table_of
 from sash.operators.bound import BoundQuery
-from sash.operators.layout import Layout
+from sash.operators.columns.layout import Layout
+from sash.operators.columns.table_bytes import bytes_of, table_of
+from sash.operators.folding.values import Values, values_over
 from sash.operators.patterns.share import Share, blocks
-from sash.operators.ranges import Ranges, RepeatedRanges
-from sash.operators.values import Values, values_over
-from sash.runtimes.spark.bucket import BucketQuery
-from sash.runtimes.spark.columns import BUCKET
+from sash.operators.windows.ranges import Ranges, RepeatedRanges
+from sash.runtimes.spark.batch.bucket_query import BucketQuery
 from sash.runtimes.spark.compat import struct_of
-from sash.runtimes.spark.worker import settle
+from sash.runtimes.spark.packing.columns import BUCKET
+from sash.runtimes.spark.streaming.worker import settle
 from sash.semantics.window import Window
 
 WORKER, WINDOW, KEYS, RANGES, ROWS = "worker", "window", "keys", "ranges", "rows"

@@ -13,21 +13,21 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sash.operators.bound import BoundQuery
-from sash.operators.panes import clock_windows
-from sash.operators.times import to_integers
-from sash.runtimes.spark.key_hash import buckets
-from sash.runtimes.spark.packing import without_nulls
+from sash.operators.columns.times import to_integers
+from sash.operators.folding.panes import clock_windows
+from sash.runtimes.spark.packing.blocks import without_nulls
+from sash.runtimes.spark.packing.key_hash import buckets
 from sash.runtimes.spark.patterns.route import Route
-from sash.runtimes.spark.processor import Heard, WindowProcessor
-from sash.runtimes.spark.stage import Stage
-from sash.runtimes.spark.state import Bucket
+from sash.runtimes.spark.state.operators_in_state import Bucket
+from sash.runtimes.spark.streaming.processor import Heard, WindowProcessor
+from sash.runtimes.spark.streaming.stage import Stage
 
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class OwnWindows:
-    """The windows of one worker. See `operators.own.Own`."""
+    """The windows of one worker. See `operators.windows.own_windows.Own`."""
 
     bound: BoundQuery
     route: Route

@@ -13,17 +13,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sash.operators.bound import BoundQuery
+from sash.operators.columns.layout import Layout
 from sash.operators.engine import WindowOperator
 from sash.operators.engine.plan import StatePlan
 from sash.operators.engine.tracks import Track
 from sash.operators.engine.turn import Turn, Windows
-from sash.operators.layout import Layout
 from sash.operators.patterns.share import Share
-from sash.operators.ranges import Ranges, RepeatedRanges
+from sash.operators.windows.ranges import Ranges, RepeatedRanges
 from sash.runtimes.spark.patterns.agnostic import BATCH, dealt
-from sash.runtimes.spark.processor import WindowProcessor
-from sash.runtimes.spark.stage import Stage
-from sash.runtimes.spark.state import Bucket
+from sash.runtimes.spark.state.operators_in_state import Bucket
+from sash.runtimes.spark.streaming.processor import WindowProcessor
+from sash.runtimes.spark.streaming.stage import Stage
 
 Ints = NDArray[np.int64]
 

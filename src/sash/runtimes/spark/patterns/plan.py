@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from sash.errors import SashError, Unsupported
 from sash.operators.bound import BoundQuery, BoundRolling
-from sash.operators.panes import Panes, clock_windows
+from sash.operators.folding.panes import Panes, clock_windows
 from sash.operators.patterns.declared import (
     FUSED,
     Farm,

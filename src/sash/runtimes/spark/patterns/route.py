@@ -21,8 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sash.operators.clock_windows import clock_mapping
-from sash.operators.panes import ClockWindow
+from sash.operators.folding.panes import ClockWindow
+from sash.operators.windows.clock_windows import clock_mapping
 
 Ints = NDArray[np.int64]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sash.operators.panes import ClockWindow
+from sash.operators.folding.panes import ClockWindow
 from sash.runtimes.spark.patterns.route import Route
 
 Ints = NDArray[np.int64]

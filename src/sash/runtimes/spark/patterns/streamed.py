@@ -17,19 +17,19 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sash.operators.engine import PaneLevelOperator, WindowOperator
-from sash.operators.panes import Panes, clock_windows
+from sash.operators.folding.panes import Panes, clock_windows
 from sash.operators.patterns.declared import Pattern
-from sash.runtimes.spark.answers import InBlocks
-from sash.runtimes.spark.hashed_packing import HashedPacker
-from sash.runtimes.spark.packing import COUNTS, PACKED, PACKED_BUCKET, PAYLOAD, Unpacker
+from sash.runtimes.spark.packing.answers import InBlocks
+from sash.runtimes.spark.packing.blocks import COUNTS, PACKED, PACKED_BUCKET, PAYLOAD, Unpacker
+from sash.runtimes.spark.packing.hashed_packer import HashedPacker
 from sash.runtimes.spark.patterns.agnostic import BATCH, computed
 from sash.runtimes.spark.patterns.own_windows import FarmProcessor
 from sash.runtimes.spark.patterns.owner import OwnerOperator, OwnerProcessor
 from sash.runtimes.spark.patterns.plan import is_agnostic
 from sash.runtimes.spark.patterns.stream_plan import StreamPlan, stream_plan_of, worker_buckets
-from sash.runtimes.spark.processor import WindowProcessor
-from sash.runtimes.spark.stage import Stage
-from sash.runtimes.spark.stateful_step import answers_of, counted, emitted_by
+from sash.runtimes.spark.streaming.processor import WindowProcessor
+from sash.runtimes.spark.streaming.stage import Stage
+from sash.runtimes.spark.streaming.stateful_step import answers_of, counted, emitted_by
 
 REPORTS = "reports"
 BEFORE = [count for count in COUNTS if count != REPORTS]

@@ -1,0 +1,71 @@
+"""Kinds that look at all held events of the keys at hand, as a layout: where no kernel has a closed form.
+
+Their cost grows with what those keys hold, and with nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sash.operators.columns.layout import Layout
+from sash.operators.windows.kinds.kind import Held, Ints, Memory, Moment, RangeKind
+from sash.operators.windows.kinds.progress import Progress
+from sash.operators.windows.ranges import NEVER, Ranges
+from sash.semantics.window import Window
+
+OWN = "own head"
+"""The first element that a window of this kind needs: windows that share a lane need different ones."""
+
+
+class LayoutKind(RangeKind[Any]):
+    """A `Progress` over the held events; its memory is that of the progress."""
+
+    def __init__(self, window: Window, schema: pa.Schema, progress: Progress[Any]) -> None:
+        super().__init__(window, schema)
+        self._progress = progress
+        self.memory = {**progress.memory, OWN: 0}  # type: ignore[misc]
+
+    def ranges(self, held: Held, memory: Memory, moment: Moment) -> Ranges:
+        layout, head = self._ready(held, memory)
+        return to_ordinals(self._progress.ranges(layout, moment), layout, head)
+
+    def advance(self, held: Held, memory: Memory, settled: int) -> Ints:
+        layout, head = self._ready(held, memory)
+        memory[OWN][:] = head + self._progress.move_on(layout, settled)
+        for name, column in self._progress.remembered.items():
+            memory[name][:] = column
+        needed: Ints = memory[OWN].copy()
+        return needed
+
+    def next_close(self, held: Held, memory: Memory, now: int) -> Ints:
+        found = self.ranges(held, memory, Moment(now, now, empty=False))
+        later = np.flatnonzero((found.closes_at > now) & found.waits_for_nothing)
+        closes = np.full(len(held), NEVER)
+        np.minimum.at(closes, found.slot[later], found.closes_at[later])
+        return closes
+
+    def wakes(self, times: Ints) -> Ints:
+        return times
+
+    def _ready(self, held: Held, memory: Memory) -> tuple[Layout, Ints]:
+        """The events from the first that this window needs on: others may need older ones."""
+        names = [name for name in memory if name != OWN]
+        self._progress.remembered = {name: memory[name].copy() for name in names}
+        assert held.gather is not None
+        layout, head = held.gather(), np.maximum(memory[OWN], held.head)
+        skipped = head - held.head
+        if skipped.any():
+            slot = layout.slot_of_position()
+            local = np.arange(len(layout.times)) - layout.offsets[:-1][slot]
+            layout = layout.where(local >= skipped[slot])
+        return layout, head
+
+
+def to_ordinals(ranges: Ranges, layout: Layout, head: Ints) -> Ranges:
+    """Ranges of positions in a layout of what is held, as ranges of ordinals."""
+    moved = head[ranges.slot] - layout.offsets[ranges.slot]
+    return replace(ranges, lo=ranges.lo + moved, hi=ranges.hi + moved)

@@ -1,0 +1,31 @@
+"""Sessions: maximal chains of events whose neighbours are at most `gap` apart."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from sash.operators.windows.kinds.kind import GrowingKind, Ints, Runs
+from sash.operators.windows.ranges import Ranges
+from sash.semantics.windows import SessionWindow
+
+
+class SessionKind(GrowingKind[SessionWindow]):
+    """Sessions are known by their first event, so nothing is remembered of those that are over."""
+
+    forgets: ClassVar[bool] = True
+    numbered: ClassVar[bool] = False
+    closes_by_time: ClassVar[bool] = True
+
+    def runs(self, runs: Runs) -> Ranges:
+        begins = runs.begins
+        begins[1:] |= runs.first[1:] - runs.last[:-1] > self.window.gap
+        lo = np.flatnonzero(begins)
+        hi = np.append(lo[1:], len(begins))
+        start, end = runs.first[lo], runs.last[hi - 1] + self.window.gap
+        return Ranges(runs.key_of(lo), start, lo, hi, start, end, closes_at=end + 1)
+
+    def wakes(self, times: Ints) -> Ints:
+        after: Ints = times + self.window.gap + 1
+        return after

@@ -1,0 +1,81 @@
+"""Windows of time that slide by events: at event r = (w + 1)·S − 1, { τ_r − W < τ ≤ τ_r }."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from sash.operators.windows.clock_windows import numbered
+from sash.operators.windows.kinds.kind import Held, Ints, Memory, Moment, RangeKind
+from sash.operators.windows.ranges import NEVER, Ranges
+from sash.semantics.windows import SlideByTupleWindow
+
+NEAR = 64
+"""The last elements of a key, among which the one that has just become final is looked for first."""
+
+
+class SlideByTupleKind(RangeKind[SlideByTupleWindow]):
+    """`next_id` is the first window whose trigger may still be joined by an event of its own time; `lo` is
+    where the windows to come begin at the earliest."""
+
+    memory: ClassVar[dict[str, int | float]] = {"next_id": 0, "lo": 0}
+
+    def ranges(self, held: Held, memory: Memory, moment: Moment) -> Ranges:
+        next_id = memory["next_id"]
+        slot, number = numbered(np.maximum(held.count // self.window.slide - next_id, 0))
+        w = next_id[slot] + number
+        ordinals = (w + 1) * self.window.slide - 1
+        trigger = held.time_at(slot, ordinals)
+        lo = self._lo(held, memory, slot, trigger)
+        hi = held.cut(slot, trigger + 1, since=ordinals)
+        start, end = held.bounds(slot, lo, hi)
+        return Ranges(slot, w, lo, hi, start, end, closes_at=trigger + 1)
+
+    def _lo(self, held: Held, memory: Memory, slot: Ints, trigger: Ints) -> Ints:
+        return held.cut(slot, trigger - self.window.size + 1, since=memory["lo"][slot])
+
+    @staticmethod
+    def of_all(
+        kinds: Sequence[SlideByTupleKind],
+        memories: Sequence[Memory],
+        held: Held,
+        slot: Ints,
+        ordinals: Ints,
+    ) -> Ranges:
+        """The windows of several kinds that these elements trigger, those of one element together: they
+        share most of what their folds read."""
+        trigger = held.time_at(slot, ordinals)
+        hi = held.cut(slot, trigger + 1, since=ordinals)
+        pairs = zip(kinds, memories, strict=True)
+        lo = [kind._lo(held, memory, slot, trigger) for kind, memory in pairs]
+        slot, ordinals, hi, trigger = (np.repeat(a, len(kinds)) for a in (slot, ordinals, hi, trigger))
+        return Ranges(slot, ordinals, np.stack(lo, axis=1).ravel(), hi, trigger, trigger, trigger + 1)
+
+    def advance(self, held: Held, memory: Memory, settled: int) -> Ints:
+        tail = np.maximum(held.head, held.count - NEAR)
+        near = held.head == held.count
+        some = np.flatnonzero(~near)
+        near[some] = held.time_at(some, tail[some]) < settled
+        passed = held.before(settled, since=np.where(near, tail, held.head))
+        memory["next_id"][:] = passed // self.window.slide
+        # The next trigger lies at `settled` or later, so it looks back no further than this.
+        memory["lo"][:] = held.before(settled - self.window.size + 1, since=memory["lo"])
+        needed: Ints = memory["lo"].copy()
+        return needed
+
+    def next_close(self, held: Held, memory: Memory, now: int) -> Ints:
+        """A trigger whose own time has just been reached closes with the next instant."""
+        closes = np.full(len(held), NEVER)
+        trigger = (memory["next_id"] + 1) * self.window.slide - 1
+        waiting = np.flatnonzero(trigger < held.count)
+        closes[waiting] = held.time_at(waiting, trigger[waiting]) + 1
+        return closes
+
+    def wakes(self, times: Ints) -> Ints:
+        return times + 1
+
+    def expires(self, newest: Ints) -> Ints:
+        expiry: Ints = newest + self.window.size
+        return expiry

@@ -1,0 +1,32 @@
+"""Threshold windows: maximal runs of events that satisfy the predicate. The event after a run closes it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from sash.operators.windows.kinds.kind import GrowingKind, Ints, Runs
+from sash.operators.windows.kinds.numbering import numbered_by_key
+from sash.operators.windows.ranges import NEVER, Ranges
+from sash.semantics.windows import ThresholdWindow
+
+
+class ThresholdKind(GrowingKind[ThresholdWindow]):
+    """`next_id` is the number of the windows that are over."""
+
+    memory: ClassVar[dict[str, int | float]] = {"next_id": 0}
+
+    def runs(self, runs: Runs) -> Ranges:
+        inside = runs.marks | runs.carried
+        first = runs.begins
+        last = np.append(first[1:], True)
+        lo = np.flatnonzero(inside & (first | ~np.append(False, inside[:-1])))
+        hi = np.flatnonzero(inside & (last | ~np.append(inside[1:], False))) + 1
+        key, w = numbered_by_key(runs, lo)
+        after = np.append(runs.first, NEVER)[hi]
+        closes_at = np.where(hi < runs.offsets[key + 1], after, NEVER)
+        return Ranges(key, w, lo, hi, runs.first[lo], runs.last[hi - 1], closes_at)
+
+    def wakes(self, times: Ints) -> Ints:
+        return times
