@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sash.aggregation.algorithms.column_kinds import Mask
 from sash.aggregation.choice import machine_of
 from sash.aggregation.monoid import Kind, Monoid
+from sash.arrays import Array, Mask
 
 KERNELS = {
     "TwoStacks": "two_stacks",
@@ -25,7 +24,7 @@ KERNELS = {
 
 def slide_compiled(
     name: str, monoid: Monoid, columns: list[Any], window: int, times: Any | None, kinds: tuple[Kind, ...]
-) -> NDArray[Any] | None:
+) -> Array | None:
     """out[i] = the value of the last `window` events up to i; of the latest ones when there are times.
 
     None where there is no kernel for it: the caller then inserts, evicts and queries.
@@ -61,7 +60,7 @@ def slide_compiled(
     return as_objects([value if there else None for value, there in pairs])
 
 
-def as_objects(values: list[Any]) -> NDArray[Any]:
+def as_objects(values: list[Any]) -> Array:
     """One by one: numpy would take a list of lists for a matrix."""
     objects = np.empty(len(values), object)
     for i, value in enumerate(values):

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sash.arrays import Ints
 from sash.operators.bound import (
     LATE_REASON,
     LATE_WINDOW,
@@ -23,8 +23,6 @@ from sash.operators.columns.times import from_integers
 from sash.operators.folding.values import Evaluator, Values, evaluated
 from sash.operators.windows.ranges import Ranges, RepeatedRanges
 from sash.semantics.window import Window
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

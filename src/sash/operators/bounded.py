@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from sash.arrays import Ints
 from sash.operators.answer import Answer, features, late_rows, reports
 from sash.operators.bound import BoundQuery, BoundRolling
 from sash.operators.columns.heap import keep_freed_memory
@@ -24,8 +24,6 @@ from sash.operators.windows.ranges import Ranges
 from sash.operators.windows.windowers import misfits_of, window_ranges
 from sash.semantics.event import Order
 from sash.semantics.window import Window
-
-Ints = NDArray[np.int64]
 
 
 def answer(

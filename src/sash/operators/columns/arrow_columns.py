@@ -6,15 +6,11 @@ on integers and comes out as what it was.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sash.aggregation.monoid import Kind
-
-Mask = NDArray[np.bool_]
+from sash.arrays import Array, Mask
 
 
 def kind_of(type_: pa.DataType) -> Kind:
@@ -28,7 +24,7 @@ def kind_of(type_: pa.DataType) -> Kind:
     return "object"
 
 
-def to_numpy(column: pa.ChunkedArray) -> tuple[NDArray[Any], Mask | None]:
+def to_numpy(column: pa.ChunkedArray) -> tuple[Array, Mask | None]:
     """The values, and where they are not null (None: everywhere). Where they are null the value is 0."""
     valid = None
     if column.null_count:
@@ -39,9 +35,7 @@ def to_numpy(column: pa.ChunkedArray) -> tuple[NDArray[Any], Mask | None]:
     return column.to_numpy(), valid
 
 
-def from_numpy(
-    values: NDArray[Any] | tuple[NDArray[Any], ...], valid: Mask, type_: pa.DataType
-) -> pa.Array:
+def from_numpy(values: Array | tuple[Array, ...], valid: Mask, type_: pa.DataType) -> pa.Array:
     """Results as a column of their type; a tuple of results is a struct by position, or a list."""
     if isinstance(values, tuple) and pa.types.is_list(type_):
         flat = from_numpy(np.column_stack(values).reshape(-1), np.ones(1, np.bool_), type_.value_type)

@@ -12,13 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from sash.aggregation.kernels.rows.csr import rows_by_key
 from sash.aggregation.kernels.windows.cuts import cut
+from sash.arrays import Ints, Mask
 from sash.semantics.event import Event, Order
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class Layout:
         """The positions of the first events of all slots that have one."""
         return self.offsets[:-1][self.sizes > 0]
 
-    def where(self, chosen: NDArray[np.bool_]) -> Layout:
+    def where(self, chosen: Mask) -> Layout:
         """The layout of the chosen positions only; slots that lose all their events stay, empty."""
         offsets = np.concatenate(([0], np.cumsum(chosen)))[self.offsets]
         return Layout(self.rows.filter(pa.array(chosen)), self.times[chosen], offsets, self.order)

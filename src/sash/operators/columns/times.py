@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sash.arrays import Ints
 from sash.errors import DataError
 from sash.operators.windows.ranges import MISSING
-
-Ints = NDArray[np.int64]
 
 FARTHEST = 2**61
 """Times beyond ± this are refused: window arithmetic on them could leave 64 bits. As microseconds it is

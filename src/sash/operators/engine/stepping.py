@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from sash.aggregation.monoid import Monoid
 from sash.aggregation.monoids import encoding
+from sash.arrays import Mask
 from sash.errors import PredicateError, Unsupported
-from sash.operators.columns.arrow_columns import Mask
 from sash.operators.folding.elements import Elements
 from sash.operators.folding.whole_windows import Fold, result_table
 from sash.semantics.event import Row

@@ -14,17 +14,14 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sash.aggregation.kernels.rows.cells import pane_cells
+from sash.arrays import Ints
 from sash.operators.bound import BoundQuery
 from sash.operators.columns.layout import key_codes
 from sash.operators.columns.times import from_integers
 from sash.operators.folding.panes import Panes, group_by
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sash.aggregation.interpreted import Array, Columns
-from sash.operators.columns.arrow_columns import Mask
+from sash.aggregation.interpreted import Columns
+from sash.arrays import Array, Mask
 
 
 @dataclass(frozen=True)

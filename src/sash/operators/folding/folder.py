@@ -16,18 +16,16 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sash.aggregation.interpreted import Interpreted, is_scalar
 from sash.aggregation.kernels.compiler.compiled import Compiled, compiled
 from sash.aggregation.kernels.folds.range_fold import present, range_fold
 from sash.aggregation.monoid import Kind, Monoid
-from sash.operators.columns.arrow_columns import Mask, from_numpy, kind_of, to_numpy
+from sash.arrays import Array, Ints, Mask
+from sash.operators.columns.arrow_columns import from_numpy, kind_of, to_numpy
 from sash.operators.folding.elements import Elements
 from sash.operators.folding.lifting import known_rows
 from sash.operators.windows.ranges import Ranges
-
-Ints = NDArray[np.int64]
 
 
 class Folder(Protocol):
@@ -158,7 +156,7 @@ def _kinds(monoid: Monoid, schema: pa.Schema) -> tuple[Kind, ...]:
     return tuple(kind_of(schema.field(column).type) for column in monoid.columns)
 
 
-def _magnitude(inputs: list[NDArray[Any]]) -> int:
+def _magnitude(inputs: list[Array]) -> int:
     return max(
         (abs(int(end)) for values in inputs if len(values) for end in (values.min(), values.max())),
         default=0,

@@ -9,14 +9,13 @@ for which it is not true is masked like one with a null.
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sash.aggregation.monoid import Monoid
-from sash.operators.columns.arrow_columns import Mask, to_numpy
+from sash.arrays import Array, Mask
+from sash.operators.columns.arrow_columns import to_numpy
 from sash.operators.predicates.row_predicates import condition_truths
 
 
@@ -28,6 +27,6 @@ def known_rows(monoid: Monoid, rows: pa.Table) -> Mask | None:
     return reduce(np.logical_and, masks) if masks else None
 
 
-def inputs_of(monoid: Monoid, rows: pa.Table) -> tuple[list[NDArray[Any]], Mask | None]:
+def inputs_of(monoid: Monoid, rows: pa.Table) -> tuple[list[Array], Mask | None]:
     """The input columns as kernels want them, and which rows count (None: all)."""
     return [to_numpy(rows[column])[0] for column in monoid.columns], known_rows(monoid, rows)

@@ -20,20 +20,18 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sash.aggregation.kernels.compiler.compiled import Compiled, compiled
 from sash.aggregation.kernels.folds.group_fold import group_fold
 from sash.aggregation.monoid import Kind, Monoid
+from sash.arrays import Array, Ints, Mask
 from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
 from sash.operators.columns.arrow_columns import kind_of, to_numpy
 from sash.operators.folding.lifting import inputs_of
 from sash.semantics.event import Order
 from sash.semantics.windows import CumulateWindow, TimeWindow
 
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
-Elements = tuple[tuple[NDArray[Any], ...], Mask | None]
+Elements = tuple[tuple[Array, ...], Mask | None]
 """Of one aggregate: a column a field, and which rows hold any element (None: all)."""
 
 ClockWindow = TimeWindow | CumulateWindow

@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sash.arrays import Ints
 from sash.operators.bound import BoundQuery, BoundWhole
 from sash.operators.columns.layout import Layout
 from sash.operators.folding.folder import fold_ranges
@@ -21,8 +21,6 @@ from sash.operators.folding.whole_windows import whole_windows
 from sash.operators.steps import counted
 from sash.operators.windows.ranges import Ranges
 from sash.semantics.window import Window
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

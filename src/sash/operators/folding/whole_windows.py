@@ -17,14 +17,12 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sash.arrays import Ints
 from sash.errors import PredicateError
 from sash.operators.steps import counted
 from sash.operators.windows.ranges import Ranges
 from sash.semantics.event import Row
-
-Ints = NDArray[np.int64]
 
 
 class WholeWindow(Protocol):

@@ -7,16 +7,14 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from sash.arrays import Ints
 from sash.operators.bound import LATE_REASON
 from sash.operators.columns.times import to_integers
 from sash.operators.joins.archive import Rows
 from sash.operators.joins.bound import BoundJoin, BoundSide
 from sash.operators.joins.store import Store, answer
 from sash.semantics.expression import Side
-
-Ints = NDArray[np.int64]
 
 
 def pairs(

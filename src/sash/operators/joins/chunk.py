@@ -16,17 +16,15 @@ from threading import Lock
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sash.aggregation.kernels.compiler.vocabulary import Columns
 from sash.aggregation.kernels.joins.pairs import Ranges, candidates
+from sash.arrays import Ints
 from sash.operators.joins.archive import Rows
 from sash.operators.joins.bound import BoundJoin
 from sash.operators.joins.keyring import Keyring
 from sash.operators.joins.strategy import CELLS
 from sash.semantics.expression import Side
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,13 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from sash.aggregation.kernels.compiler.function_source import NoSource
 from sash.aggregation.kernels.compiler.machine import Kernel, NumbaError, short_reason
 from sash.aggregation.kernels.compiler.vocabulary import Columns
 from sash.aggregation.kernels.joins.pairs import Ranges, matches
 from sash.aggregation.kernels.joins.predicates import columns_in_text, compiled_function, compiled_tree
+from sash.arrays import Ints, Mask
 from sash.errors import SashWarning
 from sash.operators.joins.archive import Archive, Rows
 from sash.operators.joins.bound import BoundJoin
@@ -38,8 +38,6 @@ from sash.operators.predicates.predicate_kinds import (
 from sash.semantics.expression import TRUE, Column, Side, columns_of
 from sash.semantics.join import AskedRow, holds
 
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 Found = tuple[Ints, Ints]
 
 _FUNCTION_LIMIT = 2**31

@@ -20,9 +20,9 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from sash.aggregation.stores.values import seal, unseal
+from sash.arrays import Ints, Mask
 from sash.errors import CorruptValue
 from sash.operators.columns.times import to_integers
 from sash.operators.joins.archive import Rows
@@ -33,8 +33,6 @@ from sash.operators.protocol import Saved
 from sash.operators.windows.ranges import NEVER
 from sash.semantics.expression import Side
 from sash.semantics.watermark import Lateness
-
-Ints = NDArray[np.int64]
 
 HEADER = b"header of a join"
 LAYOUT = 1
@@ -65,9 +63,7 @@ class JoinOperator:
         self._gone: frozenset[int] = frozenset()
         self._newest = -NEVER
 
-    def insert(
-        self, side: Side, rows: pa.Table, ordinals: Ints, *, told: NDArray[np.bool_] | None = None
-    ) -> pa.Table:
+    def insert(self, side: Side, rows: pa.Table, ordinals: Ints, *, told: Mask | None = None) -> pa.Table:
         """Take rows of a side (`ordinals` say in which order they arrived); give back those that are late,
         with the reason. A row of which `told` is false is a copy: its original is told of elsewhere."""
         own, order = self.bound.of(side), np.argsort(ordinals, kind="stable")

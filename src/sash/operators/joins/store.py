@@ -22,9 +22,9 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sash.aggregation.kernels.joins.pair_order import pair_order
+from sash.arrays import Ints
 from sash.operators.columns.times import from_integers
 from sash.operators.joins.archive import Archive, Rows
 from sash.operators.joins.bound import BoundJoin
@@ -33,7 +33,6 @@ from sash.operators.joins.matcher import Matcher
 from sash.operators.windows.ranges import NEVER
 from sash.semantics.expression import Side
 
-Ints = NDArray[np.int64]
 Pairs = tuple[Ints, Ints]
 """The places of left and of right rows that match."""
 

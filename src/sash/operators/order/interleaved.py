@@ -23,11 +23,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sash.arrays import Ints
 from sash.errors import ArgumentError, DataError, OutOfOrder, UnknownColumn, Unsupported
 from sash.operators.columns.times import to_integers
 from sash.semantics.durations import Unit
-
-Ints = NDArray[np.int64]
 
 END_OF_TIME = 2**62
 """A watermark that closes every window: beyond all times, and window arithmetic on it stays in 64 bits."""

@@ -10,15 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sash.operators.folding.values import Values
 from sash.operators.patterns.folding import Folding
 from sash.operators.windows.ranges import Ranges
 
-Ints = NDArray[np.int64]
 Chunk = Any
 """Rows, as a home keeps them."""
 

@@ -17,8 +17,8 @@ from functools import partial
 from math import gcd
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sash.arrays import Ints
 from sash.operators.folding.values import Values
 from sash.operators.patterns.crew import Job, Stages
 from sash.operators.patterns.exchange import Needed, in_two_steps
@@ -26,8 +26,6 @@ from sash.operators.patterns.folding import Folding, Folds, joined
 from sash.operators.patterns.share import Share, blocks
 from sash.semantics.window import Window
 from sash.semantics.windows import CountWindow, CumulateWindow, TimeWindow
-
-Ints = NDArray[np.int64]
 
 
 def pane_length(window: Window, *, every: int = 1) -> int:

@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 
 import cloudpickle
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sash.arrays import Ints
 from sash.operators.folding.whole_windows import WholeWindow, whole_windows
 from sash.operators.windows.ranges import Ranges
 
@@ -65,7 +64,7 @@ class Worker:
         sys.path[:] = [*tell.path, *(entry for entry in sys.path if entry not in tell.path)]
         return cls(cloudpickle.loads(tell.computation), tell.schema)
 
-    def answer(self, ask: Ask) -> tuple[NDArray[np.int64], pa.Table]:
+    def answer(self, ask: Ask) -> tuple[Ints, pa.Table]:
         # A file that is not asked for again is let go, so that its memory is free once it is unlinked.
         kept = self.mapped
         self.mapped = {name: kept[name] if name in kept else _mapped(name) for name in ask.files}

@@ -11,14 +11,12 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sash.arrays import Ints, Mask
 from sash.operators.bound import BoundQuery
 from sash.operators.columns.layout import Layout
 from sash.operators.windows.ranges import Ranges
 from sash.semantics.window import Window
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ class Share:
         )
         return replace(self, layout=layout, ranges=ranges, windows=self.windows[first:last])
 
-    def where(self, chosen: NDArray[np.bool_], *, every: int) -> Share:
+    def where(self, chosen: Mask, *, every: int) -> Share:
         """The chosen windows, which are every n-th of each key; all events stay."""
         return replace(
             self,

@@ -11,13 +11,11 @@ In process h(k) is the slot of the key. Sessions have their start for an identif
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sash.arrays import Ints
 from sash.operators.patterns.share import Share
 from sash.operators.windows.ranges import Ranges
 from sash.semantics.window import ContextFreeWindow, Window
-
-Ints = NDArray[np.int64]
 
 
 def by_windows(share: Share, replicas: int) -> list[Share]:

@@ -21,6 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sash.aggregation.kernels.joins.predicates import largest
+from sash.arrays import Mask
 from sash.operators.columns.arrow_columns import to_numpy
 from sash.semantics.expression import COMPARISONS, Column, Constant, Node, Operation, Side, parts_of
 
@@ -111,9 +112,9 @@ def _exact(part: Node, limit: int, schemas: Schemas) -> bool:
     return kind_of(part, schemas) == "float" or largest(part, limit) < 2**63
 
 
-def within(values: NDArray[np.generic], limit: int) -> NDArray[np.bool_]:
+def within(values: NDArray[np.generic], limit: int) -> Mask:
     """Which of the whole numbers are at most `limit` in magnitude."""
-    inside: NDArray[np.bool_] = (values >= -limit) & (values <= limit)  # type: ignore[operator]
+    inside: Mask = (values >= -limit) & (values <= limit)  # type: ignore[operator]
     return inside
 
 

@@ -28,8 +28,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from sash.arrays import Array, Ints, Mask
 from sash.errors import SashError
 from sash.operators.predicates.predicate_kinds import (
     Schemas,
@@ -55,19 +55,17 @@ from sash.semantics.expression import (
 from sash.semantics.predicate import Predicate, holds
 from sash.semantics.windows import PunctuatedWindow, ThresholdWindow
 
-Mask = NDArray[np.bool_]
-
 
 def on_columns(predicate: Predicate, schema: pa.Schema) -> bool:
     """Whether the predicate has a tree that numpy can compute over such columns."""
     return _tree_of(predicate, schema) is not None
 
 
-def truths(window: ThresholdWindow | PunctuatedWindow, rows: pa.Table, times: NDArray[np.int64]) -> Mask:
+def truths(window: ThresholdWindow | PunctuatedWindow, rows: pa.Table, times: Ints) -> Mask:
     """Whether the predicate holds, for each event; null is false."""
     tree = _tree_of(window.predicate, rows.schema)
 
-    def ask(asked: NDArray[np.int64], values: list[dict[str, Any]]) -> list[bool]:
+    def ask(asked: Ints, values: list[dict[str, Any]]) -> list[bool]:
         return [
             holds(window.predicate, Event(int(times[at]), values=row), asked_by=str(window))
             for at, row in zip(asked, values, strict=True)
@@ -87,7 +85,7 @@ def condition_truths(condition: Condition, rows: pa.Table) -> Mask:
     return _answered(tree, rows, clean, lambda _, asked: [condition.holds(row) for row in asked])
 
 
-Ask: TypeAlias = Callable[[NDArray[np.int64], list[dict[str, Any]]], list[bool]]
+Ask: TypeAlias = Callable[[Ints, list[dict[str, Any]]], list[bool]]
 
 
 def _answered(tree: _Tree | None, rows: pa.Table, clean: Mask | None, ask: Ask) -> Mask:
@@ -246,7 +244,7 @@ _COMPUTED = {
 _ARITHMETIC = ("+", "-", "*", "/", "//", "%")
 
 
-def _computed(tree: Node, columns: Mapping[Column, tuple[NDArray[Any], Known]]) -> tuple[Any, Known]:
+def _computed(tree: Node, columns: Mapping[Column, tuple[Array, Known]]) -> tuple[Any, Known]:
     """The values of a tree, and which of them are known."""
     match tree:
         case Column():

@@ -22,12 +22,10 @@ from functools import cached_property, reduce
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from sash.arrays import Ints
 from sash.operators.columns.times import to_integers
 from sash.operators.order.interleaved import Input, Part
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

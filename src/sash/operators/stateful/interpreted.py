@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sash.arrays import Ints
 from sash.errors import PredicateError, SashError
 from sash.operators.columns.times import from_integers
 from sash.operators.order.interleaved import Interleaved
@@ -23,7 +23,6 @@ from sash.operators.stateful.running import Running
 from sash.operators.stateful.windows import Arrival, WindowSet
 from sash.semantics.event import Row
 
-Ints = NDArray[np.int64]
 Said: TypeAlias = "tuple[int, Mapping[str, Any]]"
 """A row and its time."""
 

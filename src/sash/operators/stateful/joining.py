@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sash.arrays import Ints
 from sash.operators.joins.archive import Rows
 from sash.operators.joins.store import Arrival, Share, Store, answer
 from sash.operators.order.interleaved import Interleaved
@@ -22,7 +21,6 @@ from sash.semantics.expression import Side
 if TYPE_CHECKING:
     from sash.operators.stateful.join import Join
 
-Ints = NDArray[np.int64]
 TICK = 1
 """δ: a pair's time is that long after the later of its tuples."""
 

@@ -24,9 +24,9 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from sash.aggregation.stores.values import seal, unseal
+from sash.arrays import Ints, Mask
 from sash.errors import Unsupported
 from sash.operators.answer import Answer
 from sash.operators.bound import LATE_REASON
@@ -38,7 +38,6 @@ from sash.operators.stateful.declaration import Stateful
 from sash.semantics.durations import Duration
 from sash.semantics.watermark import Lateness
 
-Ints = NDArray[np.int64]
 HEADER = b"header of tuples"
 
 
@@ -87,7 +86,7 @@ class Tuples:
         joined = (np.concatenate(both) for both in ((self.time, other.time), (self.chunk, other.chunk)))
         return Tuples(rows, *joined)
 
-    def where(self, chosen: NDArray[np.bool_]) -> Tuples:
+    def where(self, chosen: Mask) -> Tuples:
         return Tuples(self.rows.filter(pa.array(chosen)), self.time[chosen], self.chunk[chosen])
 
 

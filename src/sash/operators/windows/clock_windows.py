@@ -7,14 +7,12 @@ E(w) = [start, end)          the times that window w holds, which never decrease
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sash.aggregation.kernels.windows.cuts import cut
+from sash.arrays import Ints
 from sash.operators.columns.layout import Layout
 from sash.operators.windows.ranges import Ranges
 from sash.semantics.windows import CumulateWindow, TimeWindow
-
-Ints = NDArray[np.int64]
 
 
 def numbered(counts: Ints) -> tuple[Ints, Ints]:

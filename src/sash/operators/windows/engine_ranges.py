@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sash.arrays import Ints, Mask
 from sash.operators.columns.layout import Layout
 from sash.operators.windows.clock_windows import clock_ranges, numbered, windows_in
 from sash.operators.windows.ranges import MISSING, NEVER, Ranges, RepeatedRanges, event_bounds
@@ -24,9 +24,6 @@ from sash.semantics.secret.course import Course, refuse_too_many
 from sash.semantics.secret.parameters import Pick, Report, Tick
 from sash.semantics.secret.scope import ORIGINS, Kind
 from sash.semantics.windows import TimeWindow
-
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sash.arrays import Ints
 from sash.operators.windows.ranges import Ranges
-
-Ints = NDArray[np.int64]
 
 
 class Own(Protocol):

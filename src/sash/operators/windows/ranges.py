@@ -6,11 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sash.arrays import Ints, Mask
 from sash.semantics.window import Extent
-
-Ints = NDArray[np.int64]
 
 NEVER = np.iinfo(np.int64).max
 """A closing time that no watermark reaches: the window waits for an event that has not arrived."""
@@ -35,9 +33,9 @@ class Ranges:
         return len(self.id)
 
     @property
-    def waits_for_nothing(self) -> NDArray[np.bool_]:
+    def waits_for_nothing(self) -> Mask:
         """Whether the event that closes the window has arrived."""
-        known: NDArray[np.bool_] = self.closes_at != NEVER
+        known: Mask = self.closes_at != NEVER
         return known
 
     @property
@@ -64,7 +62,7 @@ class Ranges:
         """The same windows, of slots that are numbered otherwise."""
         return replace(self, slot=slot)
 
-    def where(self, chosen: NDArray[np.bool_]) -> Ranges:
+    def where(self, chosen: Mask) -> Ranges:
         return self.take(np.flatnonzero(chosen))
 
     def take(self, indexes: Ints) -> Ranges:

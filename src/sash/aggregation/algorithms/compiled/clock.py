@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from sash.aggregation.algorithms.protocol import Time, is_numeric
-from sash.aggregation.kernels.compiler.vocabulary import Ints
+from sash.arrays import Ints
 from sash.errors import ArgumentError
 
 _LEAST, _GREATEST = -(2**63), 2**63 - 1

@@ -20,7 +20,7 @@ from sash.aggregation.kernels.aggregators.fiba_tree import (
     MAX_LEVELS,
 )
 from sash.aggregation.kernels.aggregators.fiba_window import EVER, SUMS_SIZE
-from sash.aggregation.kernels.compiler.vocabulary import Array, Ints
+from sash.arrays import Array, Ints
 
 SMALLEST = 256
 """Elements that the smallest tree has room for."""

@@ -9,21 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from sash.aggregation.algorithms.column_kinds import (
-    Mask,
-    as_array,
-    kind_of_column,
-    numbers,
-    require_kind,
-)
+from sash.aggregation.algorithms.column_kinds import as_array, kind_of_column, numbers, require_kind
 from sash.aggregation.algorithms.elements import ABSENT, Element
 from sash.aggregation.algorithms.protocol import Algorithm, as_list, is_numeric
 from sash.aggregation.interpreted import shaped
 from sash.aggregation.kernels.compiler.casts import as_bool, as_float, as_int
 from sash.aggregation.kernels.compiler.compiled import Compiled
 from sash.aggregation.kernels.compiler.shape import kind_of
-from sash.aggregation.kernels.compiler.vocabulary import Array, Columns
+from sash.aggregation.kernels.compiler.vocabulary import Columns
 from sash.aggregation.monoid import Kind
+from sash.arrays import Array, Mask
 from sash.errors import ArgumentError
 
 _CASTS: dict[Kind, Callable[[Any], Any]] = {"bool": as_bool, "int": as_int, "float": as_float}

@@ -12,7 +12,8 @@ from sash.aggregation.algorithms.compiled.inlet import Batch, CompiledAlgorithm,
 from sash.aggregation.algorithms.elements import ABSENT, Element
 from sash.aggregation.algorithms.protocol import Time
 from sash.aggregation.algorithms.recalculate import Recalculate
-from sash.aggregation.kernels.compiler.vocabulary import Array, Columns
+from sash.aggregation.kernels.compiler.vocabulary import Columns
+from sash.arrays import Array
 
 SMALLEST = 16
 

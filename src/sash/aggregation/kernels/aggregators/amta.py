@@ -34,13 +34,13 @@ from sash.aggregation.kernels.aggregators.ring import END, HEAD
 from sash.aggregation.kernels.compiler.vocabulary import (
     Columns,
     Element,
-    Ints,
     combine,
     identity,
     load,
     scratch,
     store,
 )
+from sash.arrays import Ints
 
 MAX_BLOCKS = 128
 """Twice the bits of a position: no stack is deeper."""

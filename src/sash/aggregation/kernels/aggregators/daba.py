@@ -24,13 +24,13 @@ from sash.aggregation.kernels.aggregators.ring import END, HEAD
 from sash.aggregation.kernels.compiler.vocabulary import (
     Columns,
     Element,
-    Ints,
     combine,
     identity,
     load,
     scratch,
     store,
 )
+from sash.arrays import Ints
 
 Borders: TypeAlias = tuple[int, int, int, int, Element, Element]
 """L, R, A, B, middle, back."""

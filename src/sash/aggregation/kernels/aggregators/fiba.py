@@ -46,13 +46,13 @@ from sash.aggregation.kernels.aggregators.fiba_tree import (
 from sash.aggregation.kernels.compiler.vocabulary import (
     Columns,
     Element,
-    Ints,
     combine,
     identity,
     load,
     scratch,
     store,
 )
+from sash.arrays import Ints
 
 
 def _suffixes(leaves: Columns, suffixes: Columns, leaf: int, begin: int, end: int) -> None:

@@ -33,13 +33,13 @@ from sash.aggregation.kernels.aggregators.fiba_tree import (
 from sash.aggregation.kernels.compiler.vocabulary import (
     Columns,
     Element,
-    Ints,
     combine,
     commutes,
     identity,
     load,
     store,
 )
+from sash.arrays import Ints
 
 
 def grow_right(

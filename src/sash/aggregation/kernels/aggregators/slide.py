@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from sash.aggregation.kernels.compiler.compiled import Compiled
-from sash.aggregation.kernels.compiler.vocabulary import Array, Columns
+from sash.aggregation.kernels.compiler.vocabulary import Columns
+from sash.arrays import Array, Ints
 from sash.errors import ArgumentError
 
 Algorithm = Literal["two_stacks", "daba", "amta", "log_mta", "fiba", "subtract_on_evict", "recalculate"]
@@ -45,9 +45,7 @@ def slide(
     return out
 
 
-def slide_by_time(
-    compiled: Compiled, columns: Sequence[Array], times: npt.NDArray[np.int64], window: int
-) -> Columns:
+def slide_by_time(compiled: Compiled, columns: Sequence[Array], times: Ints, window: int) -> Columns:
     """The fold, in time order, of the `window` latest elements after each arrival; times in any order."""
     ready = compiled.columns(columns)
     view = np.ascontiguousarray(times, np.int64).view()

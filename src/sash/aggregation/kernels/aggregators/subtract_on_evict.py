@@ -12,13 +12,13 @@ from sash.aggregation.kernels.aggregators.ring import END, HEAD
 from sash.aggregation.kernels.compiler.vocabulary import (
     Columns,
     Element,
-    Ints,
     combine,
     identity,
     inverse,
     load,
     store,
 )
+from sash.arrays import Ints
 
 EDGE_SIZE, HEADER_SIZE = 1, 2
 

@@ -18,13 +18,13 @@ from sash.aggregation.kernels.aggregators.ring import END, HEAD
 from sash.aggregation.kernels.compiler.vocabulary import (
     Columns,
     Element,
-    Ints,
     combine,
     identity,
     load,
     scratch,
     store,
 )
+from sash.arrays import Ints
 
 BOUNDARY = 2
 EDGE_SIZE, HEADER_SIZE = 1, 3

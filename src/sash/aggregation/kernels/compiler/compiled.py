@@ -24,7 +24,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sash.aggregation.kernels.aggregators import (
     amta,
@@ -39,7 +38,7 @@ from sash.aggregation.kernels.compiler.function_source import remember
 from sash.aggregation.kernels.compiler.machine import Kernel, Mode
 from sash.aggregation.kernels.compiler.shape import shape_of
 from sash.aggregation.kernels.compiler.specialise import Speaker
-from sash.aggregation.kernels.compiler.vocabulary import Array, Columns, Element
+from sash.aggregation.kernels.compiler.vocabulary import Columns, Element
 from sash.aggregation.kernels.folds import elementwise, group_fold, keyed_panes, range_fold
 from sash.aggregation.kernels.folds.lowering import (
     Lowered,
@@ -49,6 +48,7 @@ from sash.aggregation.kernels.folds.lowering import (
 )
 from sash.aggregation.kernels.state import ring_tree
 from sash.aggregation.monoid import Kind, Monoid
+from sash.arrays import Array, Mask
 from sash.errors import ArgumentError, IntegerOverflow, SashWarning, Unsupported
 
 TEMPLATES: dict[str, Callable[..., Any]] = {
@@ -154,9 +154,7 @@ class Compiled:
             raise ArgumentError("columns", [len(column) for column in ready], "all of the same length")
         return ready
 
-    def lift(
-        self, inputs: Sequence[Array], *, valid: npt.NDArray[np.bool_] | None = None, n: int | None = None
-    ) -> Columns:
+    def lift(self, inputs: Sequence[Array], *, valid: Mask | None = None, n: int | None = None) -> Columns:
         """The elements of n events; where `valid` is False an input was null, and the element is identity.
 
         n is only needed by a monoid without input columns (a count of all events).
@@ -182,7 +180,7 @@ class Compiled:
             raise ArgumentError("range", f"[{lo}, {hi})", f"inside the {len(ready[0])} elements")
         return self.kernel("fold")(ready, lo, hi)
 
-    def lower(self, columns: Sequence[Array], *, present: npt.NDArray[np.bool_] | None = None) -> Lowered:
+    def lower(self, columns: Sequence[Array], *, present: Mask | None = None) -> Lowered:
         """The results, and which of them are not null. Where `present` is False there was no element at all
         and the result is the monoid's `nothing`."""
         ready = self.columns(columns)

@@ -16,11 +16,8 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
+from sash.arrays import Array
 
-Array: TypeAlias = npt.NDArray[Any]
-Ints: TypeAlias = npt.NDArray[np.int64]
 Columns: TypeAlias = tuple[Array, ...]
 Element: TypeAlias = Any
 """A scalar, or a flat tuple of scalars: one value per column."""

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from sash.aggregation.kernels.compiler.vocabulary import (
     Columns,
     Element,
@@ -18,9 +15,10 @@ from sash.aggregation.kernels.compiler.vocabulary import (
     put_result,
     store,
 )
+from sash.arrays import Mask
 
 
-def lift_all(inputs: Columns, valid: npt.NDArray[np.bool_], out: Columns) -> None:
+def lift_all(inputs: Columns, valid: Mask, out: Columns) -> None:
     """out[i] = lift(inputs[i]); a null lifts to the identity. An empty `valid` means: no nulls."""
     if len(valid) == 0:
         for i in range(len(out[0])):
@@ -53,7 +51,7 @@ def lower_one(columns: Columns, i: int) -> Any:
     return lower(load(columns, i))
 
 
-def lower_all(columns: Columns, results: Columns, valid: npt.NDArray[np.bool_]) -> None:
+def lower_all(columns: Columns, results: Columns, valid: Mask) -> None:
     """results[i] = lower(columns[i]) where valid[i]; a result of None makes it invalid."""
     for i in range(len(valid)):
         if valid[i]:

@@ -10,18 +10,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from sash.aggregation.kernels.compiler.vocabulary import Columns, combine, identity, load, store
+from sash.arrays import Ints
 from sash.errors import ArgumentError
 
 if TYPE_CHECKING:
     from sash.aggregation.kernels.compiler.compiled import Compiled
 
-Codes = npt.NDArray[np.int64]
 
-
-def group_folds(columns: Columns, codes: Codes, out: Columns) -> int:
+def group_folds(columns: Columns, codes: Ints, out: Columns) -> int:
     """Fold into out; answers the first element with a bad code, or −1."""
     groups = len(out[0])
     for group in range(groups):
@@ -34,7 +32,7 @@ def group_folds(columns: Columns, codes: Codes, out: Columns) -> int:
     return -1
 
 
-def group_fold(compiled: Compiled, columns: Columns, codes: Codes, *, groups: int) -> Columns:
+def group_fold(compiled: Compiled, columns: Columns, codes: Ints, *, groups: int) -> Columns:
     """The folds of all groups, as columns of elements."""
     columns = compiled.columns(columns)
     ready = np.ascontiguousarray(codes, np.int64).view()

@@ -26,9 +26,8 @@ import numpy.typing as npt
 
 from sash.aggregation.kernels.compiler.machine import Kernel, build
 from sash.aggregation.kernels.compiler.vocabulary import Columns, combine, identity, load, store
+from sash.arrays import Ints, Mask
 
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 Index = npt.NDArray[np.int32]
 
 DONE, FULL, GROW = 0, 1, 2
@@ -59,7 +58,7 @@ def place(index: Index, book: Ints, stride: int, key: int) -> int:
 
 def keyed_panes(
     elements: Columns,
-    valid: Flags,
+    valid: Mask,
     times: Ints,
     event: Ints,
     key: Ints,
@@ -71,7 +70,7 @@ def keyed_panes(
     until: int,
     ends: Ints,
     owners: Ints,
-    known: Flags,
+    known: Mask,
     out: Columns,
 ) -> int:
     """Take in the pairs (event, key) in the order of time and fold the windows that end by `until`.

@@ -12,16 +12,15 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from numba import types
 from numba.np.numpy_support import as_dtype
 
 from sash.aggregation.kernels.compiler.machine import Kernel, NumbaError
 from sash.aggregation.kernels.compiler.shape import DTYPES, kind_of
-from sash.aggregation.kernels.compiler.vocabulary import Array, Columns
+from sash.aggregation.kernels.compiler.vocabulary import Columns
 from sash.aggregation.monoid import Kind
+from sash.arrays import Array, Mask
 
-Mask: TypeAlias = npt.NDArray[np.bool_]
 Lowered: TypeAlias = tuple[Array | Columns, Mask]
 
 

@@ -15,19 +15,17 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from sash.aggregation.kernels.compiler.vocabulary import Columns, combine, identity, load, scratch, store
+from sash.arrays import Ints, Mask
 from sash.errors import ArgumentError
 
 if TYPE_CHECKING:
     from sash.aggregation.kernels.compiler.compiled import Compiled
 
-Positions = npt.NDArray[np.int64]
-
 
 def _fold_group(
-    columns: Columns, lo: Positions, hi: Positions, begin: int, until: int, suffixes: Columns, out: Columns
+    columns: Columns, lo: Ints, hi: Ints, begin: int, until: int, suffixes: Columns, out: Columns
 ) -> int:
     """Fold the ranges [begin, until) of one group; answers the first bad one, or −1.
 
@@ -72,7 +70,7 @@ def _fold_group(
 
 
 def range_folds(
-    columns: Columns, groups: Positions, lo: Positions, hi: Positions, first: int, last: int, out: Columns
+    columns: Columns, groups: Ints, lo: Ints, hi: Ints, first: int, last: int, out: Columns
 ) -> int:
     """Fold the ranges of groups [first, last) into out; answers the first bad range, or −1."""
     # No range is longer than its group's span, and memory that is never touched costs nothing.
@@ -91,10 +89,10 @@ def range_folds(
 def range_fold(
     compiled: Compiled,
     columns: Columns,
-    lo: Positions,
-    hi: Positions,
+    lo: Ints,
+    hi: Ints,
     *,
-    groups: Positions,
+    groups: Ints,
     threads: int = 1,
 ) -> Columns:
     """The folds of all ranges [lo, hi) (absolute positions in `columns`), as columns of elements.
@@ -116,16 +114,16 @@ def range_fold(
     return out
 
 
-def present(valid: npt.NDArray[np.bool_] | None, lo: Positions, hi: Positions) -> npt.NDArray[np.bool_]:
+def present(valid: Mask | None, lo: Ints, hi: Ints) -> Mask:
     """Which ranges hold at least one element that is not null: those that have a value at all."""
     if valid is None:
         return hi > lo
     counts = np.concatenate(([0], np.cumsum(valid)))
-    occupied: npt.NDArray[np.bool_] = counts[hi] > counts[lo]
+    occupied: Mask = counts[hi] > counts[lo]
     return occupied
 
 
-def _checked(lo: Positions, hi: Positions, groups: Positions) -> tuple[Positions, Positions, Positions]:
+def _checked(lo: Ints, hi: Ints, groups: Ints) -> tuple[Ints, Ints, Ints]:
     lo, hi, groups = (_positions(name, a) for name, a in (("lo", lo), ("hi", hi), ("groups", groups)))
     if len(lo) != len(hi):
         raise ArgumentError("hi", f"{len(hi)} ends", f"as long as lo, which has {len(lo)}")
@@ -134,7 +132,7 @@ def _checked(lo: Positions, hi: Positions, groups: Positions) -> tuple[Positions
     return lo, hi, groups
 
 
-def _refuse(size: int, lo: Positions, hi: Positions, groups: Positions) -> None:
+def _refuse(size: int, lo: Ints, hi: Ints, groups: Ints) -> None:
     inner = np.ones(len(lo), np.bool_)
     inner[groups[:-1][groups[:-1] < len(lo)]] = False
     back = inner & ((np.diff(lo, prepend=0) < 0) | (np.diff(hi, prepend=0) < 0))
@@ -143,18 +141,18 @@ def _refuse(size: int, lo: Positions, hi: Positions, groups: Positions) -> None:
     raise ArgumentError("ranges", f"[{lo[r]}, {hi[r]}) at {r}", expected)
 
 
-def _positions(name: str, array: Positions) -> Positions:
+def _positions(name: str, array: Ints) -> Ints:
     array = np.ascontiguousarray(array)
     if array.dtype.kind not in "iu" or array.ndim != 1:
         raise ArgumentError(
             name, f"{array.dtype} in {array.ndim} dimensions", "a one-dimensional int array"
         )
-    view: Positions = array.astype(np.int64, copy=False).view()
+    view: Ints = array.astype(np.int64, copy=False).view()
     view.flags.writeable = False
     return view
 
 
-def _shares(groups: Positions, threads: int) -> list[tuple[int, int]]:
+def _shares(groups: Ints, threads: int) -> list[tuple[int, int]]:
     count = len(groups) - 1
     targets = np.linspace(0, groups[-1], min(threads, max(count, 1)) + 1)[1:-1]
     cuts = [0, *np.searchsorted(groups, targets).tolist(), count]

@@ -12,12 +12,10 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
 from sash.aggregation.kernels.compiler.machine import Kernel, build
 from sash.aggregation.kernels.rows.csr import rows_by_key
-
-Ints = npt.NDArray[np.int64]
+from sash.arrays import Ints
 
 _SPARSE = 4
 """Times are counted one by one unless there are this many times more of them than pairs."""

@@ -22,12 +22,10 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from sash.aggregation.kernels.compiler.machine import Kernel, build
 from sash.aggregation.kernels.compiler.vocabulary import Columns
-
-Ints = npt.NDArray[np.int64]
+from sash.arrays import Array, Ints
 
 
 class Ranges(NamedTuple):
@@ -152,7 +150,7 @@ def matcher(holds: Callable[..., Any]) -> Callable[..., Any]:
     return match_ranges
 
 
-def read_only(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def read_only(column: Array) -> Array:
     """A column as kernels take it: Numba would compile a second version for one that can be written to."""
     if column.flags.c_contiguous and not column.flags.writeable:
         return column

@@ -15,11 +15,9 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
 from sash.aggregation.kernels.compiler.machine import Kernel, build
-
-Ints = npt.NDArray[np.int64]
+from sash.arrays import Ints
 
 SPARSE = 4
 """Cells a row, of which most would then be empty: too many to have a table of them."""

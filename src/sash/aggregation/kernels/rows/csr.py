@@ -16,12 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sash.aggregation.kernels.compiler.machine import Kernel, build
+from sash.arrays import Ints
 from sash.errors import ArgumentError
 
-Positions = npt.NDArray[np.int64]
 
-
-def rows_by_key(codes: npt.NDArray[np.integer], keys: int) -> tuple[Positions, Positions]:
+def rows_by_key(codes: npt.NDArray[np.integer], keys: int) -> tuple[Ints, Ints]:
     """Offsets and order of rows whose keys are coded 0 … keys − 1."""
     view = np.ascontiguousarray(codes, np.int32 if codes.dtype.itemsize <= 4 else np.int64).view()
     view.flags.writeable = False
@@ -32,7 +31,7 @@ def rows_by_key(codes: npt.NDArray[np.integer], keys: int) -> tuple[Positions, P
     return offsets, order
 
 
-def counting_sort(codes: npt.NDArray[np.integer], offsets: Positions, order: Positions) -> int:
+def counting_sort(codes: npt.NDArray[np.integer], offsets: Ints, order: Ints) -> int:
     """Fill offsets (zeros on entry) and order; answers the first row with a bad code, or −1."""
     keys = len(offsets) - 1
     for row in range(len(codes)):

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from sash.arrays import Ints
 
 QUADRATIC = 64
 """Rows up to this length are searched, longer ones are sorted: a set of hashtags is mostly short."""

@@ -13,8 +13,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from sash.arrays import Bytes, Mask
+
 State = NDArray[np.uint32]
-Mask = NDArray[np.bool_]
 
 SEED = 42
 NO_NULLS: Mask = np.empty(0, np.bool_)
@@ -44,7 +45,7 @@ def hash_longs(values: NDArray[np.uint64], valid: Mask, state: State) -> None:
     _hash_longs(values, valid, state)
 
 
-def hash_strings(offsets: NDArray[np.int32], data: NDArray[np.uint8], valid: Mask, state: State) -> None:
+def hash_strings(offsets: NDArray[np.int32], data: Bytes, valid: Mask, state: State) -> None:
     """state[i] ← hash of the bytes data[offsets[i] : offsets[i + 1]]."""
     _hash_strings(offsets, data, valid, state)
 
@@ -81,7 +82,7 @@ def _longs(values: NDArray[np.uint64], valid: Mask, state: State) -> None:
             state[i] = _finished(_mixed(_mixed(_U(state[i]), low), high), _8)
 
 
-def _strings(offsets: NDArray[np.int32], data: NDArray[np.uint8], valid: Mask, state: State) -> None:
+def _strings(offsets: NDArray[np.int32], data: Bytes, valid: Mask, state: State) -> None:
     for i in range(len(state)):
         if len(valid) == 0 or valid[i]:
             mixed, begin, end = _U(state[i]), offsets[i], offsets[i + 1]

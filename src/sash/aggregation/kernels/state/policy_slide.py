@@ -18,7 +18,6 @@ the newest event leaves: many policies divide by what is left.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from sash.aggregation.kernels.compiler.vocabulary import (
     Columns,
@@ -35,8 +34,7 @@ from sash.aggregation.kernels.compiler.vocabulary import (
     store,
 )
 from sash.aggregation.kernels.state.rings import LEAF, LEAF_BITS, node
-
-Ints = npt.NDArray[np.int64]
+from sash.arrays import Ints
 
 DEEP = 80
 """More than there are blocks in the front of a window."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Numbers: TypeAlias = NDArray[np.int64] | NDArray[np.float64]
+from sash.arrays import Ints, Numbers
+
 """Times, or what else grows: whole numbers or fractions."""
 
 

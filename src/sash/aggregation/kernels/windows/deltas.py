@@ -9,15 +9,11 @@ that differences stay within them.
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sash.aggregation.kernels.windows.cuts import Ints, Numbers
-
-Mask: TypeAlias = NDArray[np.bool_]
+from sash.arrays import Ints, Mask, Numbers
 
 NOT_A_NUMBER, DECREASED = 1, 2
 

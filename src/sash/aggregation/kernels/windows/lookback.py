@@ -16,15 +16,13 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
 from sash.aggregation.kernels.compiler.machine import Kernel, build
+from sash.arrays import Ints
 from sash.errors import ArgumentError, OutOfOrder
 
-Positions = npt.NDArray[np.int64]
 
-
-def lookback(offsets: Positions, times: Positions, width: int) -> tuple[Positions, Positions]:
+def lookback(offsets: Ints, times: Ints, width: int) -> tuple[Ints, Ints]:
     """The ranges (lo, hi) of each event, as positions in `times`.
 
     `offsets` is CSR: key k owns times[offsets[k] : offsets[k + 1]]. All keys together must span less than
@@ -48,7 +46,7 @@ def lookback(offsets: Positions, times: Positions, width: int) -> tuple[Position
     return lo, hi
 
 
-def lookback_ranges(offsets: Positions, times: Positions, width: int, lo: Positions, hi: Positions) -> int:
+def lookback_ranges(offsets: Ints, times: Ints, width: int, lo: Ints, hi: Ints) -> int:
     """Fill lo and hi; answers the first event that is older than the one before it, or −1."""
     for key in range(len(offsets) - 1):
         head, end = offsets[key], offsets[key + 1]

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sash.arrays import Ints
 from sash.operators.columns.layout import Layout
-from sash.operators.windows.kinds.kind import Held, Ints, Memory, Moment, RangeKind
+from sash.operators.windows.kinds.kind import Held, Memory, Moment, RangeKind
 from sash.operators.windows.kinds.progress import Progress
 from sash.operators.windows.ranges import NEVER, Ranges
 from sash.semantics.window import Window

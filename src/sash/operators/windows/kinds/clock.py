@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sash.aggregation.kernels.windows import clock
+from sash.arrays import Ints, Mask
 from sash.operators.windows.clock_windows import clock_mapping
-from sash.operators.windows.kinds.kind import Held, Ints, Memory, Moment, RangeKind
+from sash.operators.windows.kinds.kind import Held, Memory, Moment, RangeKind
 from sash.operators.windows.ranges import MISSING, NEVER, Ranges
 from sash.semantics.windows import CumulateWindow, TimeWindow
 
@@ -61,7 +61,7 @@ class ClockKind(RangeKind[TimeWindow | CumulateWindow]):
         start = window.origin + w // window.steps * window.size
         return start, start + (w % window.steps + 1) * window.step
 
-    def _mapping_of_ends(self, held: Held, some: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    def _mapping_of_ends(self, held: Held, some: Mask) -> tuple[Ints, Ints]:
         """The first window of the oldest element of each key, and the last window of the newest."""
         oldest, newest = np.zeros(len(held), np.int64), np.full(len(held), -1)
         keys = np.flatnonzero(some)

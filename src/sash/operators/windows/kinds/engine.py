@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sash.aggregation.kernels.windows.cuts import cut
+from sash.arrays import Ints
 from sash.operators.columns.layout import Layout
 from sash.operators.windows.engine_ranges import (
     Memory,
@@ -37,8 +37,6 @@ from sash.operators.windows.ranges import MISSING, Ranges
 from sash.semantics.run_as import EngineWindow
 from sash.semantics.secret.course import Course
 from sash.semantics.secret.scope import Kind
-
-Ints = NDArray[np.int64]
 
 
 def engine_kind(window: EngineWindow, schema: pa.Schema) -> LayoutKind:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from sash.arrays import Ints
 from sash.operators.windows.clock_windows import numbered
-from sash.operators.windows.kinds.kind import Ints, Runs
+from sash.operators.windows.kinds.kind import Runs
 
 
 def numbered_by_key(runs: Runs, lo: Ints) -> tuple[Ints, Ints]:

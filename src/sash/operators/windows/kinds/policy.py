@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.operators.windows.kinds.kind import Held, Ints, Memory, Moment, RangeKind
+from sash.arrays import Ints
+from sash.operators.windows.kinds.kind import Held, Memory, Moment, RangeKind
 from sash.operators.windows.ranges import Ranges
 from sash.semantics.windows import PolicyWindow
 

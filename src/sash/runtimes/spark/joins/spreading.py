@@ -19,14 +19,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sash.arrays import Ints, Mask
 from sash.operators.joins.strategy import Band, Strategy
 from sash.runtimes.spark.packing.bucket_ids import BUCKETS_PER_PARTITION
 from sash.runtimes.spark.packing.key_hash import hashes
 from sash.semantics.expression import Side
-
-Ints = NDArray[np.int64]
 
 RANGE = 8
 """How many bands a range is wide: one right row in four touches two."""
@@ -42,7 +40,7 @@ class Sent(NamedTuple):
 
     row: Ints
     bucket: Ints
-    original: NDArray[np.bool_]
+    original: Mask
 
 
 @dataclass(frozen=True)

@@ -15,17 +15,15 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from pyspark import TaskContext
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType, TimestampType
 
 from sash.aggregation.stores.values import seal, unseal
+from sash.arrays import Ints
 from sash.operators.columns.times import to_integers
 from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL
 from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.worker import settle
-
-Ints = NDArray[np.int64]
 
 ROWS = 2**17
 BYTES = 2**25

@@ -15,10 +15,10 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from sash.arrays import Ints
 from sash.operators.bound import BoundQuery
 from sash.operators.bounded import answer
 from sash.operators.columns.layout import Layout, key_codes
@@ -34,8 +34,6 @@ from sash.runtimes.spark.packing.columns import HASH, HORIZON, ORDINAL
 from sash.runtimes.spark.patterns.plan import Plan
 from sash.runtimes.spark.patterns.route import Route
 from sash.semantics.window import Window
-
-Ints = NDArray[np.int64]
 
 WORKER = "__sash_worker"
 

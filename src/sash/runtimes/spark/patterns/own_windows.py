@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sash.arrays import Ints
 from sash.operators.bound import BoundQuery
 from sash.operators.columns.times import to_integers
 from sash.operators.folding.panes import clock_windows
@@ -21,8 +21,6 @@ from sash.runtimes.spark.patterns.route import Route
 from sash.runtimes.spark.state.operators_in_state import Bucket
 from sash.runtimes.spark.streaming.processor import Heard, WindowProcessor
 from sash.runtimes.spark.streaming.stage import Stage
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sash.arrays import Ints
 from sash.operators.bound import BoundQuery
 from sash.operators.columns.layout import Layout
 from sash.operators.engine import WindowOperator
@@ -24,8 +24,6 @@ from sash.runtimes.spark.patterns.agnostic import BATCH, dealt
 from sash.runtimes.spark.state.operators_in_state import Bucket
 from sash.runtimes.spark.streaming.processor import WindowProcessor
 from sash.runtimes.spark.streaming.stage import Stage
-
-Ints = NDArray[np.int64]
 
 
 class OwnerOperator(WindowOperator):

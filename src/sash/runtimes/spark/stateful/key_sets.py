@@ -18,9 +18,9 @@ from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sash.aggregation.kernels.rows.key_sets import distinct
+from sash.arrays import Ints
 from sash.errors import DataError
 from sash.operators.stateful.common_rows import CommonRows
 from sash.operators.stateful.declaration import Stateful
@@ -29,8 +29,6 @@ from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.blocks import Packer
 from sash.runtimes.spark.packing.columns import BUCKET
 from sash.runtimes.spark.packing.key_hash import hashes
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

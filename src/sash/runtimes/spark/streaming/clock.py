@@ -15,13 +15,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from sash.arrays import Ints
 from sash.errors import DataError
 from sash.operators.columns.times import FARTHEST
-
-Ints = NDArray[np.int64]
 
 TICKS_SHIFT = 2**52
 """Of integer times: the farthest that fits, twice, into the microseconds of a Spark timestamp."""
