@@ -22,7 +22,7 @@ from sash.operators.patterns.agnostic import handed_out
 from sash.operators.patterns.folding import Folding
 from sash.operators.patterns.homes import Here, Home
 from sash.operators.patterns.processes import Elsewhere
-from sash.operators.patterns.share import Share
+from sash.operators.patterns.share import WindowShare
 from sash.operators.windows.ranges import Ranges
 from sash.semantics.window import Window
 
@@ -56,12 +56,12 @@ def _panel(title: str, query: WindowQuery, exponents: range, rounds: int) -> Pan
 
 
 def _evaluate(chunk: int, bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges) -> Values:
-    share = Share.whole(bound, window, layout, ranges)
+    share = WindowShare.whole(bound, window, layout, ranges)
     with _home(share) as home:
         return handed_out(share, home, workers=WORKERS, chunk=chunk)
 
 
-def _home(share: Share) -> AbstractContextManager[Home]:
+def _home(share: WindowShare) -> AbstractContextManager[Home]:
     bound, rows = share.bound, share.layout.rows
     if isinstance(bound, BoundWhole):
         return Elsewhere.of(bound.computation, rows.schema, workers=WORKERS)

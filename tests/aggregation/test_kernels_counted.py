@@ -14,7 +14,7 @@ from sash.aggregation.kernels.aggregators import amta, fiba_tree
 from sash.aggregation.kernels.compiler import machine
 from sash.aggregation.kernels.compiler.compiled import TEMPLATES
 from sash.aggregation.kernels.compiler.shape import shape_of
-from sash.aggregation.kernels.compiler.specialise import Speaker
+from sash.aggregation.kernels.compiler.specialise import MonoidSource
 
 from .kernel_monoids import TOTAL
 
@@ -32,11 +32,11 @@ class Counter:
             return a + b
 
         monoid = replace(TOTAL, combine=add, commutative=commutative)
-        self.speaker = Speaker(monoid, shape_of(monoid, None))
+        self.source = MonoidSource(monoid, shape_of(monoid, None))
         self.combines = 0
 
     def kernel(self, name: str) -> Callable[..., Any]:
-        return machine.interpreted(TEMPLATES[name], self.speaker)
+        return machine.interpreted(TEMPLATES[name], self.source)
 
 
 class Noting(np.ndarray):

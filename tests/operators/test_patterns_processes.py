@@ -20,7 +20,7 @@ from sash.operators.folding.whole_windows import Apply
 from sash.operators.patterns import processes
 from sash.operators.patterns.agnostic import SharedBuffer
 from sash.operators.patterns.processes import Elsewhere
-from sash.operators.patterns.share import Share
+from sash.operators.patterns.share import WindowShare
 from sash.operators.windows.ranges import Ranges
 from sash.operators.windows.windowers import window_ranges
 from sash.semantics.event import Order
@@ -108,7 +108,7 @@ def test_the_agnostic_buffer_in_shared_memory_stays_small() -> None:
     assert isinstance(bound, BoundWhole)
     (window,) = bound.query.windows
     layout = arrange(table, [], np.arange(2000), np.arange(2000), Order.EVENT_TIME)
-    share = Share.whole(bound, window, layout, window_ranges(window, layout, horizon=1999))
+    share = WindowShare.whole(bound, window, layout, window_ranges(window, layout, horizon=1999))
     with Elsewhere.of(bound.computation, table.schema, workers=2) as home, ThreadPoolExecutor(2) as crew:
         buffer = SharedBuffer(share, home, workers=2)
         busy = [crew.submit(buffer.work) for _ in range(2)]

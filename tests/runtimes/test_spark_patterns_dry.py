@@ -19,8 +19,8 @@ from sash.runtimes.spark.batch.bucket_query import BucketQuery
 from sash.runtimes.spark.packing.columns import BUCKET, HASH, HORIZON, ORDINAL, places
 from sash.runtimes.spark.patterns.active import WORKER, Router, WindowWorker
 from sash.runtimes.spark.patterns.agnostic import BatchWorker, triggered
-from sash.runtimes.spark.patterns.plan import plan_of
 from sash.runtimes.spark.patterns.route import Route
+from sash.runtimes.spark.patterns.static_plan import plan_of
 from sash.semantics.query import Query
 from sash.semantics.reference import Arrival, Batch, evaluate
 from sash.semantics.window import Window

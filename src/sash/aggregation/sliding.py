@@ -32,8 +32,8 @@ def slide_compiled(
     machine = machine_of(monoid, kinds)
     if machine is None:
         return None
-    from sash.aggregation.algorithms.compiled.clock import clock_of
     from sash.aggregation.algorithms.compiled.inlet import Inlet
+    from sash.aggregation.algorithms.compiled.time_codecs import time_codec
     from sash.aggregation.kernels.aggregators.slide import slide, slide_by_time
     from sash.aggregation.kernels.folds.range_fold import present
 
@@ -45,7 +45,7 @@ def slide_compiled(
             ends = np.arange(1, len(batch) + 1)
             known = present(batch.known, np.maximum(ends - window, 0), ends)
     else:
-        clock = clock_of(times[0]) if len(times) else None
+        clock = time_codec(times[0]) if len(times) else None
         # Which of the latest events are nulls is not known from their positions.
         if clock is None or batch.known is not None or name != "FiBA":
             return None

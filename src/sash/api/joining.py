@@ -17,8 +17,8 @@ from sash.errors import ArgumentError, Unsupported
 from sash.operators.joins.bound import BoundJoin, BoundSide
 from sash.planner.explanation import VERSION
 from sash.planner.rendering import numbered, printed, require_form, sections
-from sash.runtimes.local.joining import LocalJoin
-from sash.runtimes.local.source import LocalSource
+from sash.runtimes.local.local_join import LocalJoin
+from sash.runtimes.local.local_source import LocalSource
 from sash.semantics import durations, tables
 from sash.semantics.durations import Duration, DurationLike, whole_number
 from sash.semantics.event import Order

@@ -10,7 +10,7 @@ from sash.errors import ArgumentError
 from sash.operators.bound import BoundQuery
 from sash.planner.asked import Asked
 from sash.planner.plan import Plan
-from sash.runtimes.local.source import LocalSource
+from sash.runtimes.local.local_source import LocalSource
 from sash.semantics.durations import Duration
 
 

@@ -1,4 +1,4 @@
-"""What a query says: reports in the form of its output, and the events that are in no window."""
+"""What a query answers with: reports in the form of its output, and the events that are in no window."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def reports(
     """One row a window (or as many as a function over whole windows answers with); `keys` has the key of
     each slot, `evaluate` is who computes the values."""
     values = evaluate(bound, window, layout, ranges)
-    return told(bound, window, ranges, values, keys=keys, revisions=revisions)
+    return report_table(bound, window, ranges, values, keys=keys, revisions=revisions)
 
 
-def told(
+def report_table(
     bound: BoundQuery,
     window: Window,
     ranges: Ranges,

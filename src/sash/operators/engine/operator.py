@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sash.operators.answer import Answer, features, late_rows, told
+from sash.operators.answer import Answer, features, late_rows, report_table
 from sash.operators.arena import Arena
 from sash.operators.bound import BoundQuery, BoundRolling
 from sash.operators.columns.times import to_integers
@@ -233,7 +233,9 @@ class WindowOperator(OperatorState):
         keys = self.slots.keys_of(turn.slots[used])
         values = windows.values(ranges)
         by_key = ranges.with_slots(slot.reshape(-1))
-        self._reports.append(told(self.bound, track.window, by_key, values, keys=keys, revisions=revisions))
+        self._reports.append(
+            report_table(self.bound, track.window, by_key, values, keys=keys, revisions=revisions)
+        )
 
     def displaced(self, turn: Turn, track: Track, events: Events, reasons: dict[int, str]) -> None:
         positions = np.array(sorted(reasons), np.int64)

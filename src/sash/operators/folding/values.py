@@ -18,7 +18,7 @@ from sash.operators.bound import BoundQuery, BoundWhole
 from sash.operators.columns.layout import Layout
 from sash.operators.folding.folder import fold_ranges
 from sash.operators.folding.whole_windows import whole_windows
-from sash.operators.steps import counted
+from sash.operators.step_counter import counted
 from sash.operators.windows.ranges import Ranges
 from sash.semantics.window import Window
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from sash.arrays import Ints
 from sash.errors import PredicateError
-from sash.operators.steps import counted
+from sash.operators.step_counter import counted
 from sash.operators.windows.ranges import Ranges
 from sash.semantics.event import Row
 

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from sash.aggregation.kernels.compiler.function_source import NoSource
 from sash.aggregation.kernels.compiler.machine import Kernel, NumbaError, short_reason
 from sash.aggregation.kernels.compiler.vocabulary import Columns
-from sash.aggregation.kernels.joins.pairs import Ranges, matches
+from sash.aggregation.kernels.joins.pairs import CandidateRanges, matches
 from sash.aggregation.kernels.joins.predicates import columns_in_text, compiled_function, compiled_tree
 from sash.arrays import Ints, Mask
 from sash.errors import SashWarning
@@ -132,7 +132,7 @@ class Matcher:
         read = (to_kernel(rows.table[column.name]) for column in self._columns[side])
         return (*read, rows.time)
 
-    def matches(self, probe: Chunk, side: Side, stored: Chunk, ranges: Ranges) -> Found:
+    def matches(self, probe: Chunk, side: Side, stored: Chunk, ranges: CandidateRanges) -> Found:
         """The pairs of positions (in `probe`, in `stored`) that match; `side` is the probe's."""
         if not (probe.clean and stored.clean and self._kernels):
             return self._asked(probe, side, stored, ranges)
@@ -146,7 +146,7 @@ class Matcher:
             # Python meets the same error, and can say for which rows.
             return self._asked(probe, side, stored, ranges)
 
-    def _asked(self, probe: Chunk, side: Side, stored: Chunk, ranges: Ranges) -> Found:
+    def _asked(self, probe: Chunk, side: Side, stored: Chunk, ranges: CandidateRanges) -> Found:
         """Ask Python about every candidate; about none that is too old to be in the archives any more."""
         lengths = ranges.hi - ranges.lo
         i = np.repeat(ranges.probe, lengths)

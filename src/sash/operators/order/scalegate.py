@@ -40,7 +40,7 @@ from typing import Any
 
 from sash.errors import ArgumentError
 from sash.operators.order.interleaved import END_OF_TIME, Batch, Input, Interleaved, Part, weave
-from sash.operators.order.scalegate_source import Source
+from sash.operators.order.scalegate_source import GateSource
 from sash.operators.windows.ranges import NEVER
 
 CAPACITY = 1 << 20
@@ -55,7 +55,7 @@ class Control:
 
 
 @dataclass
-class _Reader:
+class _GateReader:
     at: int
     """The number of the next item of the log."""
     read: int
@@ -80,9 +80,9 @@ class ScaleGate:
         # Two conditions of one lock: a reader that makes room does not wake the other readers.
         self._lock = RLock()
         self._news, self._room = Condition(self._lock), Condition(self._lock)
-        self._sources: dict[str, Source] = {}
-        self._leaving: list[Source] = []
-        self._readers: dict[str, _Reader] = {}
+        self._sources: dict[str, GateSource] = {}
+        self._leaving: list[GateSource] = []
+        self._readers: dict[str, _GateReader] = {}
         self._log: deque[Interleaved | Control] = deque()
         self._base = 0
         self._ready = 0
@@ -144,7 +144,7 @@ class ScaleGate:
             added = 0
             for name, number in chosen:
                 if name not in self._sources:
-                    self._sources[name] = Source(name, self._numbers, number, begin)
+                    self._sources[name] = GateSource(name, self._numbers, number, begin)
                     self._numbers += 1
                     added += 1
             return added == len(chosen)
@@ -163,7 +163,7 @@ class ScaleGate:
         with self._lock:
             return self._source(source).latest
 
-    def _source(self, name: str) -> Source:
+    def _source(self, name: str) -> GateSource:
         if name not in self._sources:
             raise ArgumentError("source", name, f"one of {sorted(self._sources)}")
         return self._sources[name]
@@ -191,10 +191,10 @@ class ScaleGate:
 
         Adds those that are not there yet; True if that is all of them."""
         with self._lock:
-            like = _Reader(self._end, self._ready) if at is None else self._reader(at)
+            like = _GateReader(self._end, self._ready) if at is None else self._reader(at)
             chosen, before = list(readers), len(self._readers)
             for name in chosen:
-                self._readers.setdefault(name, _Reader(like.at, like.read))
+                self._readers.setdefault(name, _GateReader(like.at, like.read))
             return len(self._readers) - before == len(chosen)
 
     def remove_readers(self, readers: Iterable[str]) -> bool:
@@ -212,7 +212,7 @@ class ScaleGate:
         with self._lock:
             return self._reader(reader).read
 
-    def _reader(self, name: str) -> _Reader:
+    def _reader(self, name: str) -> _GateReader:
         if name not in self._readers:
             raise ArgumentError("reader", name, f"one of {sorted(self._readers)}")
         return self._readers[name]
@@ -291,11 +291,11 @@ class ScaleGate:
         # Without a wait there is no switch to another thread: the common case costs a comparison.
         return true() or condition.wait_for(true, timeout)
 
-    def _has_room(self, source: Source) -> bool:
+    def _has_room(self, source: GateSource) -> bool:
         full = source.held >= self.capacity or self.unread() >= self.capacity
         return not full or source.gone or self._closed
 
-    def _has_news(self, name: str, reader: _Reader) -> bool:
+    def _has_news(self, name: str, reader: _GateReader) -> bool:
         return reader.at < self._end or self._closed or self._readers.get(name) is not reader
 
     def _release(self, at_least: int = -NEVER) -> None:

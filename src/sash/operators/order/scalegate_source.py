@@ -18,7 +18,7 @@ from sash.operators.order.interleaved import Part
 
 
 @dataclass
-class Source:
+class GateSource:
     """Its number orders tuples of one time; `latest` is how far it has come."""
 
     name: str

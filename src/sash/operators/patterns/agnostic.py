@@ -21,7 +21,7 @@ from sash.operators.bound import BoundWhole
 from sash.operators.folding.values import Values, in_order
 from sash.operators.patterns.homes import Home
 from sash.operators.patterns.owner import Descriptor, Owner
-from sash.operators.patterns.share import Share
+from sash.operators.patterns.share import WindowShare
 
 CHUNK = 2**16
 """Events in a chunk."""
@@ -34,7 +34,7 @@ OVERLAP = 8
 within a descriptor, and do it again in the next."""
 
 
-def handed_out(share: Share, home: Home, *, workers: int, chunk: int = CHUNK) -> Values:
+def handed_out(share: WindowShare, home: Home, *, workers: int, chunk: int = CHUNK) -> Values:
     """The values of all windows of the share, in order."""
     buffer = SharedBuffer(share, home, workers=workers)
     with ThreadPoolExecutor(workers, thread_name_prefix="sash") as crew:
@@ -46,7 +46,7 @@ def handed_out(share: Share, home: Home, *, workers: int, chunk: int = CHUNK) ->
 class SharedBuffer:
     """An owner, its lock, and what both sides do with it."""
 
-    def __init__(self, share: Share, home: Home, *, workers: int) -> None:
+    def __init__(self, share: WindowShare, home: Home, *, workers: int) -> None:
         self.share, self.home, self.workers = share, home, workers
         self.owner = Owner(share.ranges)
         self.most = max(1, len(share) // _descriptors(share, workers))
@@ -122,7 +122,7 @@ class SharedBuffer:
         return self.home.values(descriptor.chunks, ranges).owned_by(self.share.windows[windows])
 
 
-def _descriptors(share: Share, workers: int) -> int:
+def _descriptors(share: WindowShare, workers: int) -> int:
     """Into how many descriptors the windows are cut."""
     if isinstance(share.bound, BoundWhole):
         return workers * TURNS

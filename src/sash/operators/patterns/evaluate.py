@@ -27,7 +27,7 @@ from sash.operators.patterns.homes import Here, Home, at_once
 from sash.operators.patterns.key_farm import by_keys
 from sash.operators.patterns.pane_farm import pane_farm
 from sash.operators.patterns.processes import Elsewhere
-from sash.operators.patterns.share import Share
+from sash.operators.patterns.share import WindowShare
 from sash.operators.patterns.win_farm import by_windows
 from sash.operators.patterns.win_mapreduce import win_mapreduce
 from sash.operators.windows.ranges import Ranges
@@ -43,7 +43,7 @@ def evaluate(pattern: Pattern, bound: BoundQuery, window: Window, layout: Layout
     """What `evaluated` answers with, computed by the workers of a pattern."""
     if isinstance(pattern, WinSeq) or not len(ranges):
         return evaluated(bound, window, layout, ranges)
-    share = Share.whole(bound, window, layout, ranges)
+    share = WindowShare.whole(bound, window, layout, ranges)
     with _home(share, pattern.workers) as home:
         if isinstance(pattern, WinFarm) and pattern.model == "agnostic":
             return handed_out(share, home, workers=pattern.workers)
@@ -53,7 +53,7 @@ def evaluate(pattern: Pattern, bound: BoundQuery, window: Window, layout: Layout
 
 
 @contextmanager
-def _home(share: Share, workers: int) -> Iterator[Home]:
+def _home(share: WindowShare, workers: int) -> Iterator[Home]:
     bound, rows = share.bound, share.layout.rows
     if isinstance(bound, BoundWhole):
         with Elsewhere.of(bound.computation, rows.schema, workers=workers) as home:
@@ -62,7 +62,7 @@ def _home(share: Share, workers: int) -> Iterator[Home]:
         yield Here(Folding.of(bound, rows, share.ranges), rows.schema)
 
 
-def _shares(pattern: Pattern, share: Share) -> tuple[Inner, list[Share]]:
+def _shares(pattern: Pattern, share: WindowShare) -> tuple[Inner, list[WindowShare]]:
     match pattern:
         case KeyFarm():
             return pattern.held, by_keys(share, pattern.degree)
@@ -72,7 +72,7 @@ def _shares(pattern: Pattern, share: Share) -> tuple[Inner, list[Share]]:
             return pattern, [share]
 
 
-def _stages(pattern: Inner, share: Share, home: Home, *, level: int) -> Stages:
+def _stages(pattern: Inner, share: WindowShare, home: Home, *, level: int) -> Stages:
     if isinstance(pattern, WinSeq):
         return crew.one_stage(partial(_alone, home, share))
     assert isinstance(home, Here)  # what has no combine is refused for the other two
@@ -97,5 +97,5 @@ def workers_of(pattern: Pattern | None, bound: BoundQuery) -> list[str]:
     return [f"{what} in {pattern.workers} threads over shared columns, without the GIL{turns}"]
 
 
-def _alone(home: Home, share: Share) -> Values:
+def _alone(home: Home, share: WindowShare) -> Values:
     return at_once(home, share.layout.rows, share.ranges).owned_by(share.windows)

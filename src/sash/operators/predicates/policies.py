@@ -57,11 +57,11 @@ def types_of(window: PolicyWindow, schema: pa.Schema) -> dict[str, pa.DataType |
 def on_columns(window: PolicyWindow, schema: pa.Schema) -> bool:
     """Whether the policy is machine code over such columns."""
     numbers = all(compiles(m, schema) for m in window.track.values() if isinstance(m, Monoid))
-    return numbers and Condition.of(window, types_of(window, schema)) is not None
+    return numbers and PolicyCondition.of(window, types_of(window, schema)) is not None
 
 
 @dataclass(frozen=True)
-class Condition:
+class PolicyCondition:
     """The body of `leaves` (see `kernels.compiler.vocabulary`), and what comes with each call of it."""
 
     body: str
@@ -71,7 +71,7 @@ class Condition:
     """Of the results."""
 
     @classmethod
-    def of(cls, window: PolicyWindow, types: Types) -> Condition | None:
+    def of(cls, window: PolicyWindow, types: Types) -> PolicyCondition | None:
         kinds = {name: None if type_ is None else _kind(type_) for name, type_ in types.items()}
         if None in kinds.values():
             return None

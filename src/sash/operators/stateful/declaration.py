@@ -144,9 +144,9 @@ class Stateful:
 
     def start(self) -> Running:
         """The running half: state, cut into shares of the keys."""
-        from sash.operators.stateful.interpreted import Interpreted
+        from sash.operators.stateful.interpreted_shares import InterpretedShares
 
-        return Interpreted(self)
+        return InterpretedShares(self)
 
     def over(self, *batches: Batch) -> pa.Table:
         """The whole output over bounded inputs, one batch for each, in the order of time."""

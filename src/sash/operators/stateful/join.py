@@ -104,6 +104,6 @@ class Join(Stateful):
         return {prefix + name: value for prefix, row in rows for name, value in row.items()}
 
     def start(self) -> Running:
-        from sash.operators.stateful.joining import Joining
+        from sash.operators.stateful.join_shares import JoinShares
 
-        return Joining(self)
+        return JoinShares(self)

@@ -122,20 +122,20 @@ class OperatorOnStream:
         return rows.append_column(LATE_REASON, pa.array([reason] * rows.num_rows, pa.string()))
 
     def advance(self, watermark: int, *, flush: bool = False) -> Answer:
-        said = self.bound.output.empty_table()
+        rows = self.bound.output.empty_table()
         if self.watermark is None or watermark > self.watermark:
             self.watermark = watermark
             ready = self.waiting.time < watermark
             if len(self.held.time) or ready.any():
                 arrived = self.waiting.where(ready)
-                said = self._tell(arrived)
+                rows = self._process(arrived)
                 held = self.held.plus(arrived)
                 self.held = held.where(held.time > watermark - self.bound.operator.clock.size)
                 self.waiting = self.waiting.where(~ready)
-        return Answer(said, self.bound.late_output.empty_table())
+        return Answer(rows, self.bound.late_output.empty_table())
 
-    def _tell(self, tuples: Tuples) -> pa.Table:
-        """What the operator says to these tuples and to the watermark."""
+    def _process(self, tuples: Tuples) -> pa.Table:
+        """What the operator emits for these tuples and the watermark."""
         assert self.watermark is not None
         parts = self.bound.rows.parts(tuples.rows, tuples.time)
         return self.running.process(
@@ -183,16 +183,16 @@ class OperatorOnStream:
             rows = table_of(unseal(chunk_name(number), chunks[number])).cast(bound.schema)
             own = np.full(rows.num_rows, number)
             operator.waiting = operator.waiting.plus(Tuples(rows, bound.rows.times(rows), own))
-        operator._tell_again()
+        operator._process_again()
         return operator
 
-    def _tell_again(self) -> None:
+    def _process_again(self) -> None:
         if self.watermark is None:
             return
         before = self.waiting.time < self.watermark
         self.held, self.waiting = self.waiting.where(before), self.waiting.where(~before)
         if before.any():
-            self._tell(self.held)
+            self._process(self.held)
 
 
 def in_stream(bound: BoundOperator, operator: Stateful) -> BoundOperator:

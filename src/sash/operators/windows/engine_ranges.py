@@ -4,8 +4,8 @@
     any other      the model itself, event by event, one key after the other
 
 On columns a time window n is [n·β, n·β + ω) of x = τ − t0 − 1: Sash's own time window, on a clock that each
-key starts. For count windows the clock is the number of the event. A `Memory` says what a stream knows of
-the events that are gone; a bounded input knows nothing.
+key starts. For count windows the clock is the number of the event. An `EngineMemory` holds what a stream
+remembers of the events that are gone; a bounded input has nothing to remember.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sash.semantics.windows import TimeWindow
 
 
 @dataclass(frozen=True)
-class Memory:
+class EngineMemory:
     """Of each slot, what its next reports depend on besides the events that are held."""
 
     base: Ints
@@ -43,7 +43,7 @@ class Memory:
     """What was reported last, as numbers of the key's events."""
 
     @classmethod
-    def blank(cls, slots: int) -> Memory:
+    def blank(cls, slots: int) -> EngineMemory:
         none, missing = np.zeros(slots, np.int64), np.full(slots, MISSING)
         return cls(none, missing, missing, missing, none, none)
 
@@ -61,10 +61,10 @@ def engine_ranges(window: EngineWindow, layout: Layout) -> Ranges:
     """All reports over a bounded input."""
     if not on_columns(window):
         return by_model(window, layout, [Course() for _ in range(layout.slots)])
-    return closed_ranges(window, layout, Memory.blank(layout.slots))
+    return closed_ranges(window, layout, EngineMemory.blank(layout.slots))
 
 
-def closed_ranges(window: EngineWindow, layout: Layout, memory: Memory) -> Ranges:
+def closed_ranges(window: EngineWindow, layout: Layout, memory: EngineMemory) -> Ranges:
     """The reports of a profile with window-close that are not made yet, over the events that are held."""
     by_kind = _closed_times if window.kind is Kind.TIME else _closed_counts
     return by_kind(window, layout, memory)
@@ -84,7 +84,7 @@ def by_model(window: EngineWindow, layout: Layout, courses: Iterable[Course]) ->
     return RepeatedRanges.with_revisions(ranges, revisions)
 
 
-def starts(window: EngineWindow, layout: Layout, memory: Memory) -> Ints:
+def starts(window: EngineWindow, layout: Layout, memory: EngineMemory) -> Ints:
     """t0 of each slot, as the engine sees time: remembered, or fixed by the first event; else MISSING."""
     size, slide, origin = window.asked.size, window.asked.slide, window.profile.scope.time
     assert origin is not None
@@ -111,7 +111,7 @@ def own_clock(window: EngineWindow, layout: Layout, start: Ints) -> tuple[Layout
     return replace(layout, times=layout.times - moved[layout.slot_of_position()]), moved
 
 
-def _closed_times(window: EngineWindow, layout: Layout, memory: Memory) -> Ranges:
+def _closed_times(window: EngineWindow, layout: Layout, memory: EngineMemory) -> Ranges:
     report, asked = window.profile.report, window.asked
     assert isinstance(asked, TimeWindow)
     plain = replace(asked, origin=0)
@@ -164,18 +164,18 @@ def _changes(window: TimeWindow, own: Layout, first: Ints) -> tuple[Ints, Ints]:
     return slot[differs], w[differs]
 
 
-def _changed(found: Ranges, layout: Layout, memory: Memory) -> Ranges:
+def _changed(found: Ranges, layout: Layout, memory: EngineMemory) -> Ranges:
     """Without those that show what the slot's report before them shows; all empty contents are one."""
     moved = layout.offsets[:-1] - memory.base
     lo, hi = np.roll(found.lo, 1), np.roll(found.hi, 1)
     begins = np.flatnonzero(np.diff(found.slot, prepend=-1))
-    told = found.slot[begins]
-    lo[begins], hi[begins] = memory.lo[told] + moved[told], memory.hi[told] + moved[told]
+    slots = found.slot[begins]
+    lo[begins], hi[begins] = memory.lo[slots] + moved[slots], memory.hi[slots] + moved[slots]
     same = (found.lo == lo) & (found.hi == hi) | (found.lo == found.hi) & (lo == hi)
     return found.where(~same)
 
 
-def ticks(window: EngineWindow, layout: Layout, memory: Memory) -> Mask:
+def ticks(window: EngineWindow, layout: Layout, memory: EngineMemory) -> Mask:
     """Which of the held events tick: all, or those with another time than the one before."""
     ticking = np.ones(len(layout.times), np.bool_)
     if window.profile.tick_of(window.kind) is Tick.TIME:
@@ -196,7 +196,7 @@ def first_end(window: EngineWindow, since: Ints) -> Ints:
     return end + ahead * slide
 
 
-def _closed_counts(window: EngineWindow, layout: Layout, memory: Memory) -> Ranges:
+def _closed_counts(window: EngineWindow, layout: Layout, memory: EngineMemory) -> Ranges:
     size, slide = window.asked.size, window.asked.slide
     first = first_end(window, memory.since)
     arrived = memory.base + layout.sizes
@@ -229,7 +229,9 @@ def _picked(pick: Pick, slot: Ints, tick: Ints) -> Mask:
             return np.ones(len(slot), np.bool_)
 
 
-def _number_seen(window: EngineWindow, layout: Layout, memory: Memory, slot: Ints, tick: Ints) -> Ints:
+def _number_seen(
+    window: EngineWindow, layout: Layout, memory: EngineMemory, slot: Ints, tick: Ints
+) -> Ints:
     """The number of the event whose content the conditions on contents are about: the one that Pick takes
     of those that a tick passes, from the number of the previous tick to the one before its own."""
     own = memory.base[slot] + tick - layout.offsets[slot] + 1
@@ -240,7 +242,7 @@ def _number_seen(window: EngineWindow, layout: Layout, memory: Memory, slot: Int
     return np.where(before >= layout.offsets[slot], own - (tick - before), memory.since[slot])
 
 
-def _is_news(window: EngineWindow, memory: Memory, slot: Ints, seen: Ints) -> Mask:
+def _is_news(window: EngineWindow, memory: EngineMemory, slot: Ints, seen: Ints) -> Mask:
     """Whether the content at the number that is seen satisfies non-empty and content-change.
 
     Outside of gaps it holds that event, so it is neither empty nor what was reported before. In a gap it is

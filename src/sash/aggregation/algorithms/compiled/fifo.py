@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sash.aggregation.algorithms.aligned_blocks import Block, start, stop
-from sash.aggregation.algorithms.compiled.inlet import Batch, CompiledAlgorithm, Inlet
+from sash.aggregation.algorithms.compiled.inlet import CompiledAlgorithm, ElementBatch, Inlet
 from sash.aggregation.algorithms.compiled.nulls import Nulls
 from sash.aggregation.algorithms.descent import Descent
 from sash.aggregation.algorithms.elements import ABSENT, Element
@@ -71,7 +71,7 @@ class CompiledFifo(CompiledAlgorithm, Fifo):
         if element is ABSENT:
             self._nulls.append(self._hi)
 
-    def _insert_batch(self, elements: Batch, times: Sequence[Time]) -> None:
+    def _insert_batch(self, elements: ElementBatch, times: Sequence[Time]) -> None:
         self._take_times(times)
         self._make_room(len(elements))
         self._insert_kernel(elements.columns, self._ring, self._edge, self._header)

@@ -26,7 +26,7 @@ _TYPES: dict[Kind, type] = {"bool": bool, "int": int, "float": float}
 
 
 @dataclass(frozen=True)
-class Batch:
+class ElementBatch:
     """Elements in columns; those that are not `known` are nulls, and the identity."""
 
     columns: Columns
@@ -80,7 +80,7 @@ class Inlet:
             column[:] = value[0]
         return columns
 
-    def lifted(self, columns: Sequence[Any], count: int) -> Batch:
+    def lifted(self, columns: Sequence[Any], count: int) -> ElementBatch:
         """The elements of `count` events."""
         names = self.machine.monoid.columns
         if len(columns) != len(names):
@@ -90,12 +90,12 @@ class Inlet:
         masks = [mask for _, mask in read if mask is not None]
         known = reduce(np.logical_and, masks) if masks else None
         lifted = self.machine.lift([values for values, _ in read], valid=known, n=count)
-        return Batch(self.machine.columns(lifted), known)
+        return ElementBatch(self.machine.columns(lifted), known)
 
-    def batch(self, elements: Any) -> Batch:
+    def batch(self, elements: Any) -> ElementBatch:
         """Elements that are lifted already."""
         if self._scalar and is_numeric(elements):
-            return Batch(self.machine.columns((elements,)), None)
+            return ElementBatch(self.machine.columns((elements,)), None)
         listed = as_list(elements)
         known = np.array([element is not ABSENT for element in listed], np.bool_)
         rows = [self._identity if element is ABSENT else element for element in listed]
@@ -104,7 +104,7 @@ class Inlet:
             fields = (row,) if self._scalar else row
             for column, cast, value in zip(columns, self._casts, fields, strict=True):
                 column[i] = cast(value)
-        return Batch(self.machine.columns(columns), None if known.all() else known)
+        return ElementBatch(self.machine.columns(columns), None if known.all() else known)
 
     def element(self, fold: Any) -> Element:
         """What a kernel returned, in the form of the monoid's own elements."""
@@ -139,13 +139,13 @@ class CompiledAlgorithm(Algorithm):
             return super()._lift(values)
         return self.monoid.lift(*self._inlet.values(values))
 
-    def _lift_batch(self, columns: Sequence[Any], count: int) -> Batch:
+    def _lift_batch(self, columns: Sequence[Any], count: int) -> ElementBatch:
         return self._inlet.lifted(columns, count)
 
     def _as_column(self, column: Any) -> Any:
         return numbers(column)
 
-    def _as_elements(self, elements: Any) -> Batch:
+    def _as_elements(self, elements: Any) -> ElementBatch:
         return self._inlet.batch(elements)
 
     def _as_times(self, times: Any) -> Any:

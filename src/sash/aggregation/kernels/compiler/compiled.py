@@ -37,7 +37,7 @@ from sash.aggregation.kernels.compiler import machine
 from sash.aggregation.kernels.compiler.function_source import remember
 from sash.aggregation.kernels.compiler.machine import Kernel, Mode
 from sash.aggregation.kernels.compiler.shape import shape_of
-from sash.aggregation.kernels.compiler.specialise import Speaker
+from sash.aggregation.kernels.compiler.specialise import MonoidSource
 from sash.aggregation.kernels.compiler.vocabulary import Columns, Element
 from sash.aggregation.kernels.folds import elementwise, group_fold, keyed_panes, range_fold
 from sash.aggregation.kernels.folds.lowering import (
@@ -99,7 +99,7 @@ class Compiled:
     def __init__(self, monoid: Monoid, kinds: tuple[Kind, ...] | None) -> None:
         self.monoid, self.kinds = remember(monoid), kinds
         self.shape = shape_of(monoid, kinds)
-        self.speaker = Speaker(monoid, self.shape)
+        self.source = MonoidSource(monoid, self.shape)
         """What the words of templates mean for it."""
         self._kernels: dict[str, Kernel] = {}
         self._warned = False
@@ -197,8 +197,8 @@ class Compiled:
 
     def _built(self, name: str) -> Kernel:
         if self._interpreted:
-            return machine.interpreted(TEMPLATES[name], self.speaker)
-        kernel = machine.build(TEMPLATES[name], self.speaker)
+            return machine.interpreted(TEMPLATES[name], self.source)
+        kernel = machine.build(TEMPLATES[name], self.source)
         what = "lift" if name == "lift_all" else "combine"
         what = "inverse" if name.startswith("subtract_on_evict") else what
         kernel.fallback = lambda error: self._give_up(what, error)(name)
@@ -220,7 +220,7 @@ class Compiled:
 
     def _give_up(self, what: str, error: BaseException) -> Callable[[str], Kernel]:
         self._warn(what, machine.short_reason(error))
-        return lambda name: machine.interpreted(TEMPLATES[name], self.speaker, why=str(error))
+        return lambda name: machine.interpreted(TEMPLATES[name], self.source, why=str(error))
 
     def _warn(self, what: str, reason: str) -> None:
         if not self._warned:

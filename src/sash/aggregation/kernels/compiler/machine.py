@@ -22,7 +22,7 @@ from numba.core.errors import NumbaError
 from sash import errors
 from sash.aggregation.kernels.compiler import casts, module_cache
 from sash.aggregation.kernels.compiler.function_source import NoSource
-from sash.aggregation.kernels.compiler.specialise import ENTRY, AnySpeaker, specialise
+from sash.aggregation.kernels.compiler.specialise import ENTRY, KernelSource, specialise
 
 Mode = Literal["cached", "in memory", "interpreted"]
 
@@ -96,42 +96,40 @@ class Kernel:
         return len(dispatcher.overloads) - int(sum(dispatcher.stats.cache_hits.values()))
 
 
-def build(template: Callable[..., Any], speaker: AnySpeaker | None = None) -> Kernel:
+def build(template: Callable[..., Any], source: KernelSource | None = None) -> Kernel:
     """The fastest way to run a template that can be had here. Numba compiles at the first call."""
     if jit_disabled():
-        return interpreted(template, speaker)
+        return interpreted(template, source)
     try:
-        text = _header() + specialise(template, speaker)
+        text = _header() + specialise(template, source)
         return Kernel(getattr(module_cache.module(text), ENTRY), "cached")
     except (NoSource, OSError) as error:
-        return in_memory(template, speaker, why=str(error))
+        return in_memory(template, source, why=str(error))
 
 
-def in_memory(template: Callable[..., Any], speaker: AnySpeaker | None, *, why: str) -> Kernel:
+def in_memory(template: Callable[..., Any], source: KernelSource | None, *, why: str) -> Kernel:
     """Machine code that this process keeps for itself: for functions whose text is not to be had."""
     decorators = {name: numba.njit(**options) for name, options in OPTIONS.items()}
     outside: dict[str, Any] = {}
-    if speaker is not None:
-        speaker = speaker.as_(plain=False, embedded=False)
-        functions = {name: f for name, f in speaker.outside().items() if inspect.isfunction(f)}
+    if source is not None:
+        source = source.as_(plain=False, embedded=False)
+        functions = {name: f for name, f in source.outside().items() if inspect.isfunction(f)}
         outside = {name: decorators["user"](f) for name, f in functions.items()}
         # Numba's own functions, and those of Python that it knows, such as `max`, are called as they are.
         outside |= {
-            name: f
-            for name, f in speaker.outside().items()
-            if hasattr(f, "py_func") or inspect.isbuiltin(f)
+            name: f for name, f in source.outside().items() if hasattr(f, "py_func") or inspect.isbuiltin(f)
         }
-    return Kernel(_executed(specialise(template, speaker), decorators | outside), "in memory", why=why)
+    return Kernel(_executed(specialise(template, source), decorators | outside), "in memory", why=why)
 
 
-def interpreted(template: Callable[..., Any], speaker: AnySpeaker | None, *, why: str = "") -> Kernel:
+def interpreted(template: Callable[..., Any], source: KernelSource | None, *, why: str = "") -> Kernel:
     """The same loop, run by Python."""
     outside: dict[str, Any] = {}
-    if speaker is not None:
-        speaker = speaker.as_(plain=True, embedded=False)
-        outside = speaker.outside()
+    if source is not None:
+        source = source.as_(plain=True, embedded=False)
+        outside = source.outside()
     decorators: dict[str, Any] = dict.fromkeys(OPTIONS, lambda function: function)
-    return Kernel(_executed(specialise(template, speaker), decorators | outside), "interpreted", why=why)
+    return Kernel(_executed(specialise(template, source), decorators | outside), "interpreted", why=why)
 
 
 def short_reason(error: BaseException) -> str:

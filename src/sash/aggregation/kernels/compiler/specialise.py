@@ -53,20 +53,20 @@ ENTRY = "kernel"
 """The name of the specialised template in the text; all other names end in a number or are words."""
 
 
-class AnySpeaker(Protocol):
-    """Gives the words of the vocabulary their meaning: `Speaker`, or `Chorus` for several monoids."""
+class KernelSource(Protocol):
+    """Gives the words of the vocabulary their meaning, for one monoid or (`MonoidsSource`) for several."""
 
     def outside(self) -> dict[str, Callable[..., Any] | None]: ...
     def functions(self, word: str) -> dict[str, Callable[..., Any]]: ...
     def definitions(self, word: str) -> list[str]: ...
-    def as_(self, *, plain: bool, embedded: bool) -> AnySpeaker: ...
+    def as_(self, *, plain: bool, embedded: bool) -> KernelSource: ...
 
 
 @dataclass(frozen=True)
-class Speaker:
+class MonoidSource:
     """Gives the words of the vocabulary their meaning for one monoid.
 
-    A `plain` speaker is for the interpreter: elements are Python scalars, checked when they are stored
+    A `plain` source is for the interpreter: elements are Python scalars, checked when they are stored
     (Numba checks types when it compiles). With `embedded` the monoid's functions are written into the text,
     otherwise the text expects them under the names of `outside`.
     """
@@ -76,7 +76,7 @@ class Speaker:
     plain: bool = False
     embedded: bool = True
 
-    def as_(self, *, plain: bool, embedded: bool) -> Speaker:
+    def as_(self, *, plain: bool, embedded: bool) -> MonoidSource:
         return replace(self, plain=plain, embedded=embedded)
 
     def outside(self) -> dict[str, Callable[..., Any] | None]:
@@ -156,17 +156,17 @@ class Speaker:
         return f"    element = {call}\n    return {self._element(parts)}"
 
 
-def specialise(template: Callable[..., Any], speaker: AnySpeaker | None) -> str:
+def specialise(template: Callable[..., Any], source: KernelSource | None) -> str:
     """The definitions that `template` needs, ending with itself, each decorated with its role:
     `@entry`, `@part` (a template's helper), `@word`, `@maker` (the word that allocates), `@user`."""
-    writer = _Writer(speaker)
+    writer = _Writer(source)
     writer.function(template, "entry", symbol=ENTRY)
     return "\n\n\n".join(writer.blocks) + "\n"
 
 
 class _Writer:
-    def __init__(self, speaker: AnySpeaker | None) -> None:
-        self.speaker = speaker
+    def __init__(self, source: KernelSource | None) -> None:
+        self.source = source
         self.blocks: list[str] = []
         self._symbols: dict[int, str] = {}
         self._words = {id(getattr(vocabulary, word)): word for word in WORDS}
@@ -210,12 +210,12 @@ class _Writer:
     def _word(self, word: str) -> str:
         if word == "put_result" or word in self._symbols.values():
             return word
-        assert self.speaker is not None, "a template without a monoid has no words"
-        for symbol, user in self.speaker.functions(word).items():
+        assert self.source is not None, "a template without a monoid has no words"
+        for symbol, user in self.source.functions(word).items():
             self.function(user, "user", symbol=symbol)
         self._note(getattr(vocabulary, word), word)
         decorator = "maker" if word == "scratch" else "word"
-        self.blocks += [f"@{decorator}\n{text}" for text in self.speaker.definitions(word)]
+        self.blocks += [f"@{decorator}\n{text}" for text in self.source.definitions(word)]
         return word
 
     def _constant(self, name: str, literal: str) -> str:

@@ -28,7 +28,7 @@ from sash.aggregation.kernels.compiler.vocabulary import Columns
 from sash.arrays import Array, Ints
 
 
-class Ranges(NamedTuple):
+class CandidateRanges(NamedTuple):
     """Stored rows lo[k] ≤ j < hi[k] are candidates of probe[k]."""
 
     probe: Ints
@@ -43,7 +43,7 @@ class Ranges(NamedTuple):
 def candidates(
     probe_codes: Ints, probe_times: Ints, codes: Ints, times: Ints, reach: int, within: int,
     span: tuple[int, int] | None = None,
-) -> Ranges:  # fmt: skip
+) -> CandidateRanges:  # fmt: skip
     """The ranges of all probes that have a candidate. Times and `within` must stay below 2⁶²; `span` is the
     least and the greatest of `times`, where they are known."""
     most = len(probe_codes) * (2 * reach + 1)
@@ -54,7 +54,7 @@ def candidates(
         most = _candidates()(*inputs, reach, within, least, greatest, *out)
     else:
         most = 0
-    return Ranges(*(column[:most] for column in out))
+    return CandidateRanges(*(column[:most] for column in out))
 
 
 def candidate_ranges(
@@ -105,7 +105,9 @@ def first_at_least(ordered: Ints, value: int, lo: int, hi: int) -> int:
     return lo
 
 
-def matches(kernel: Kernel, probe_columns: Columns, columns: Columns, ranges: Ranges) -> tuple[Ints, Ints]:
+def matches(
+    kernel: Kernel, probe_columns: Columns, columns: Columns, ranges: CandidateRanges
+) -> tuple[Ints, Ints]:
     """The pairs (i, j) that hold, in the order of the ranges; `kernel` is built from a `matcher`."""
     inputs = (
         tuple(map(read_only, probe_columns)), tuple(map(read_only, columns)), *map(read_only, ranges)

@@ -32,7 +32,7 @@ from sash.runtimes.spark.packing.bucket_ids import BUCKETS_PER_PARTITION
 from sash.runtimes.spark.packing.columns import BUCKET, HASH, HORIZON, ORDINAL, arrow_schema, quoted
 from sash.runtimes.spark.patterns.active import sent_to_workers
 from sash.runtimes.spark.patterns.agnostic import handed_to_workers
-from sash.runtimes.spark.patterns.plan import (
+from sash.runtimes.spark.patterns.static_plan import (
     impossible,
     is_agnostic,
     plan_of,

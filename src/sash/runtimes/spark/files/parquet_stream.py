@@ -30,7 +30,7 @@ from sash.runtimes.spark.packing.hashed_packer import HashedPacker
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 
 if TYPE_CHECKING:
-    from sash.runtimes.spark.streaming.stage import Stage
+    from sash.runtimes.spark.streaming.window_stage import WindowStage
 
 FORMAT, FILE_SCHEMA = "binaryFile", "path string, modificationTime timestamp, length long, content binary"
 """Spark's source of files as they are. Their content is not read unless it is asked for."""
@@ -73,7 +73,7 @@ class FileSource(StreamingSource):
     def stages(self, bound: BoundQuery, plan: Plan) -> list[str]:
         return ["read the files of each batch with pyarrow", *super().stages(bound, plan)]
 
-    def packed(self, stage: Stage) -> DataFrame:
+    def packed(self, stage: WindowStage) -> DataFrame:
         reader = ParquetReader(
             pa.schema([self.schema.field(name) for name in stage.columns]), self.files.zone
         )

@@ -4,7 +4,7 @@
     together:   union → groupBy(bucket) → join, in a state store → unpack
 
 Spark's watermark is the lesser of the two sides', each with its own delay. The processor is that of
-windows; what differs is that a block says which side it is of.
+windows; what differs is that a block has the side that it is of.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from sash.runtimes.spark.requirements import require_streaming, shuffle_partitio
 from sash.runtimes.spark.state.fingerprint import describe_join
 from sash.runtimes.spark.state.operators_in_state import Bucket
 from sash.runtimes.spark.streaming.clock import Clock
-from sash.runtimes.spark.streaming.processor import Heard, WindowProcessor
-from sash.runtimes.spark.streaming.stage import Stage
+from sash.runtimes.spark.streaming.processor import BucketCall, WindowProcessor
 from sash.runtimes.spark.streaming.stateful_step import answers_of
 from sash.runtimes.spark.streaming.upstream import NEWEST, NEWEST_TICK, Upstream
-from sash.runtimes.spark.streaming.worker import settle
+from sash.runtimes.spark.streaming.window_stage import WindowStage
+from sash.runtimes.spark.streaming.worker_gc import freeze_gc
 from sash.semantics.expression import Side
 
 IS_RIGHT, ORIGINAL = "right", "__sash_original"
@@ -55,7 +55,7 @@ PACKED_SIDE = StructType([*PACKED.fields, StructField(IS_RIGHT, BooleanType(), n
 
 @dataclass(frozen=True)
 class JoinStage:
-    """One stateful step and the two that pack and unpack around it, with the face of a window's `Stage`."""
+    """One stateful step and the two that pack and unpack around it, with the face of a `WindowStage`."""
 
     bound: BoundJoin
     output: str
@@ -97,7 +97,7 @@ class JoinPacker:
     spread: Spread
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        settle()
+        freeze_gc()
         task = TaskContext.get()
         arrived = 0 if task is None else task.partitionId() << 40
         for table in gathered(batches):
@@ -134,8 +134,8 @@ def _name(bucket: int, side: Side) -> bytes:
     return b"%s of bucket %d" % (side.value.encode(), bucket)
 
 
-class JoinHeard(Heard):
-    """What the operator of a bucket says in the course of one call."""
+class JoinBucketCall(BucketCall):
+    """One call of the join operator of a bucket."""
 
     def advance(self, watermark: int) -> None:
         self._take("reports", self._operator.advance(watermark))
@@ -145,7 +145,7 @@ class JoinHeard(Heard):
             original = table[ORIGINAL].to_numpy()
             self._counts["events"] += int(original.sum())
             arrived, ordinals = table.drop_columns([ORDINAL, ORIGINAL]), table[ORDINAL].to_numpy()
-            late = self._operator.insert(side, arrived, ordinals, told=original)
+            late = self._operator.insert(side, arrived, ordinals, originals=original)
             self._counts["late"] += late.num_rows
             if self._stage.output == f"late {side.value}":
                 self._parts.append(late)
@@ -160,10 +160,10 @@ class JoinProcessor(WindowProcessor):
 
     def __init__(self, stage: JoinStage) -> None:
         self._blocks = stage.blocks
-        super().__init__(cast(Stage, stage))  # it has the same face
+        super().__init__(cast(WindowStage, stage))  # it has the same face
 
-    def _heard(self, bucket: Bucket) -> Heard:
-        return JoinHeard(self.stage, bucket)
+    def _call(self, bucket: Bucket) -> BucketCall:
+        return JoinBucketCall(self.stage, bucket)
 
     def _arrived(self, bucket: Bucket, rows: Iterator[Any]) -> Any:
         parts: dict[Side, list[pa.RecordBatch]] = {side: [] for side in Side}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import SparkSession
 
 from sash.errors import ArgumentError
-from sash.runtimes.progress import Reading, shown
+from sash.runtimes.progress_bar import ProgressReading, shown
 from sash.runtimes.spark.compat import is_connect
 from sash.runtimes.spark.packing.blocks import COUNTS
 
@@ -30,14 +30,14 @@ NOT_YET = 0.99
 def jobs_shown(spark: SparkSession, *, console: Console | None = None) -> Iterator[None]:
     """A bar over the tasks of what Spark is asked for in the block."""
     if is_connect(spark):
-        tasks = _TasksTold()
-        hear: Any = tasks.hear
-        spark.registerProgressHandler(hear)
+        tasks = _TasksOfConnect()
+        handler: Any = tasks.handle
+        spark.registerProgressHandler(handler)
         try:
             with shown("windows", tasks.read, console=console):
                 yield
         finally:
-            spark.removeProgressHandler(hear)
+            spark.removeProgressHandler(handler)
     elif spark.sparkContext.getConf().get(OWN_BAR) == "true":
         yield
     else:
@@ -51,9 +51,9 @@ class _Tasks:
     def __init__(self) -> None:
         self._most = 0.0
 
-    def reading(self, done: int, known: int) -> Reading:
+    def reading(self, done: int, known: int) -> ProgressReading:
         self._most = max(self._most, done / known if known else 0.0)
-        return Reading(self._most, f"{done} of {known} tasks")
+        return ProgressReading(self._most, f"{done} of {known} tasks")
 
 
 class _TasksOfJobs(_Tasks):
@@ -65,7 +65,7 @@ class _TasksOfJobs(_Tasks):
         self._group = group or spark.sparkContext.getLocalProperty("spark.jobGroup.id")
         self._before = set(self._tracker.getJobIdsForGroup(self._group))
 
-    def read(self) -> Reading:
+    def read(self) -> ProgressReading:
         begun = set(self._tracker.getJobIdsForGroup(self._group)) - self._before
         jobs = [job for number in sorted(begun) if (job := self._tracker.getJobInfo(number))]
         numbers = {number for job in jobs for number in job.stageIds}
@@ -75,21 +75,21 @@ class _TasksOfJobs(_Tasks):
         )
 
 
-class _TasksTold(_Tasks):
-    """As the server of Spark Connect tells them to a progress handler."""
+class _TasksOfConnect(_Tasks):
+    """As the server of Spark Connect sends them to a progress handler."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._last = Reading(None)
+        self._last = ProgressReading(None)
 
-    def hear(self, stages: Any, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
+    def handle(self, stages: Any, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
         """The names of the arguments are Spark's."""
         if stages:
             self._last = self.reading(
                 sum(stage.num_completed_tasks for stage in stages), sum(stage.num_tasks for stage in stages)
             )
 
-    def read(self) -> Reading:
+    def read(self) -> ProgressReading:
         return self._last
 
 
@@ -108,7 +108,7 @@ def progress(query: StreamingQuery, *, console: Console | None = None) -> None:
 
 
 class BatchesSeen:
-    """What the micro-batches of a query say, added up."""
+    """The progress reports of a query, added up."""
 
     def __init__(self, query: StreamingQuery) -> None:
         self._query = query
@@ -118,18 +118,18 @@ class BatchesSeen:
         self.rows = 0
         self.counts: dict[str, int] = {}
 
-    def read(self) -> Reading:
-        for told in self._new():
-            self._batch = told.batchId
+    def read(self) -> ProgressReading:
+        for report in self._new():
+            self._batch = report.batchId
             self.batches += 1
-            self.seconds += told.batchDuration / 1000
-            self.rows += told.numInputRows
-            self._watermark = told.eventTime.get("watermark", "")
-            for name, row in told.observedMetrics.items():
+            self.seconds += report.batchDuration / 1000
+            self.rows += report.numInputRows
+            self._watermark = report.eventTime.get("watermark", "")
+            for name, row in report.observedMetrics.items():
                 if name.startswith("sash "):
                     for count, value in _named(row).items():
                         self.counts[count] = self.counts.get(count, 0) + value
-        return Reading(None, self._words())
+        return ProgressReading(None, self._words())
 
     def _new(self) -> list[Any]:
         last = self._query.lastProgress
@@ -138,7 +138,7 @@ class BatchesSeen:
         if last.batchId == self._batch + 1:
             return [last]
         # Only now: a hundred reports are much to ask for ten times a second.
-        return [told for told in self._query.recentProgress if told.batchId > self._batch]
+        return [report for report in self._query.recentProgress if report.batchId > self._batch]
 
     def _words(self) -> str:
         events = self.counts.get("events", self.rows)
@@ -155,7 +155,7 @@ class BatchesSeen:
 
 
 class TasksOfBatch:
-    """For a stream that ends by itself: what its batches say, and a bar over the tasks of the latest."""
+    """For a stream that ends by itself: its progress reports, and a bar over the tasks of a batch."""
 
     def __init__(self, spark: SparkSession, query: StreamingQuery, seen: BatchesSeen) -> None:
         self._spark, self._seen = spark, seen
@@ -165,12 +165,12 @@ class TasksOfBatch:
     def _begin(self) -> None:
         self._batches, self._tasks = self._seen.batches, _TasksOfJobs(self._spark, self._group)
 
-    def read(self) -> Reading:
-        told = self._seen.read()
+    def read(self) -> ProgressReading:
+        reading = self._seen.read()
         if self._seen.batches > self._batches:
             self._begin()
         # A batch is done when Spark has noted it, and not with its last task.
-        return Reading(min(self._tasks.read().share or 0.0, NOT_YET), told.words)
+        return ProgressReading(min(self._tasks.read().share or 0.0, NOT_YET), reading.words)
 
 
 def _named(row: Any) -> Mapping[str, int]:

@@ -1,9 +1,9 @@
-"""What Spark tells about the streaming queries of a session, as plain data.
+"""Events of the streaming queries of a session, as plain data.
 
     started(name)      progress(name, report)      ended(name, error)
 
-A listener of Spark is called for every query of its session, in threads of Spark's own; whoever listens
-here should hand the news on and return.
+A listener of Spark is called for every query of its session, in threads of Spark's own; an observer
+should hand the event on and return.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from pyspark.sql.streaming.listener import (
 )
 
 
-class Hearer(Protocol):
-    """Who is told."""
+class QueryObserver(Protocol):
+    """Is called for every event."""
 
     def started(self, name: str, run: str) -> None: ...
     def progress(self, name: str, report: Mapping[str, Any]) -> None: ...
     def ended(self, name: str, error: str | None) -> None: ...
 
 
-def listen(spark: SparkSession, hearer: Hearer) -> Callable[[], None]:
-    """Tell `hearer` about the streaming queries of this session; the answer ends that."""
-    listener = _Listener(hearer)
+def listen(spark: SparkSession, observer: QueryObserver) -> Callable[[], None]:
+    """Call `observer` for the streaming queries of this session; the returned function ends that."""
+    listener = _Listener(observer)
     spark.streams.addListener(listener)
     return lambda: spark.streams.removeListener(listener)
 
@@ -43,21 +43,21 @@ def name_of(query: Any) -> str:
 
 
 class _Listener(StreamingQueryListener):
-    def __init__(self, hearer: Hearer) -> None:
-        self._hearer = hearer
+    def __init__(self, observer: QueryObserver) -> None:
+        self._observer = observer
         self._names: dict[Any, str] = {}
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
         self._names[event.id] = name_of(event)
-        self._hearer.started(self._names[event.id], str(event.runId))
+        self._observer.started(self._names[event.id], str(event.runId))
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
         name = self._names[event.progress.id] = name_of(event.progress)
-        self._hearer.progress(name, json.loads(event.progress.json))
+        self._observer.progress(name, json.loads(event.progress.json))
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
-        """Nothing to tell: time has not moved."""
+        """Nothing happened: time has not moved."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         name = self._names.pop(event.id, str(event.id)[:8])
-        self._hearer.ended(name, event.exception)
+        self._observer.ended(name, event.exception)

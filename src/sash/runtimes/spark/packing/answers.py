@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Counts = dict[str, int]
-TELLS = "counts"
+COUNTS_COLUMN = "counts"
 
 
 class Answers(Protocol):
@@ -50,7 +50,7 @@ class Answers(Protocol):
         """The rows that Spark hands to the step, each with its columns as attributes."""
         ...
 
-    def told(self, answer: pa.Table, counts: Counts) -> Iterator[Any]:
+    def outgoing(self, answer: pa.Table, counts: Counts) -> Iterator[Any]:
         """What the step emits for an answer."""
         ...
 
@@ -70,11 +70,11 @@ class Answers(Protocol):
 
 def answers_with(schema: pa.Schema) -> Answers:
     """The cheapest that keeps the values of such an answer."""
-    return Plain(schema) if all(_is_plain(field.type) for field in schema) else InBlocks(schema)
+    return PlainAnswers(schema) if all(_is_plain(field.type) for field in schema) else PackedAnswers(schema)
 
 
 @dataclass(frozen=True)
-class InBlocks:
+class PackedAnswers:
     """Any answer."""
 
     schema: pa.Schema
@@ -86,7 +86,7 @@ class InBlocks:
     def arrived(self, rows: Iterator[Row]) -> Iterator[Row]:
         return rows
 
-    def told(self, answer: pa.Table, counts: Counts) -> Iterator[Row]:
+    def outgoing(self, answer: pa.Table, counts: Counts) -> Iterator[Row]:
         for block in blocks_of(answer):
             yield Row(**{PAYLOAD: block, **counts})
             counts = dict.fromkeys(COUNTS, 0)
@@ -99,7 +99,7 @@ class InBlocks:
 
 
 @dataclass(frozen=True)
-class Plain:
+class PlainAnswers:
     """An answer without lists and maps."""
 
     schema: pa.Schema
@@ -111,7 +111,7 @@ class Plain:
     def emitted(self) -> pa.Schema:
         types = [leaf for field in self.schema for leaf in _leaf_types(field.type)]
         leaves = [pa.field(f"c{place}", type_) for place, type_ in enumerate(types)]
-        return pa.schema([*leaves, pa.field(TELLS, pa.string())])
+        return pa.schema([*leaves, pa.field(COUNTS_COLUMN, pa.string())])
 
     @cached_property
     def struct(self) -> StructType:
@@ -120,25 +120,25 @@ class Plain:
     def arrived(self, rows: Iterator[pd.DataFrame]) -> Iterator[Any]:
         return (row for frame in rows for row in frame.itertuples(index=False))
 
-    def told(self, answer: pa.Table, counts: Counts) -> Iterator[pd.DataFrame]:
+    def outgoing(self, answer: pa.Table, counts: Counts) -> Iterator[pd.DataFrame]:
         import pandas as pd
 
-        told = pa.table({TELLS: [",".join(str(counts[name]) for name in COUNTS)]})
+        counts_row = pa.table({COUNTS_COLUMN: [",".join(str(counts[name]) for name in COUNTS)]})
         for rows in cut_answer(answer):
             leaves = [leaf for column in rows for leaf in _leaves(column.combine_chunks())]
             table = pa.table([*leaves, pa.nulls(rows.num_rows, pa.string())], schema=self.emitted)
-            if told.num_rows:
-                table = pa.concat_tables([table, told], promote_options="default")
-                told = told.slice(1)
+            if counts_row.num_rows:
+                table = pa.concat_tables([table, counts_row], promote_options="default")
+                counts_row = counts_row.slice(1)
             yield table.combine_chunks().to_pandas(types_mapper=pd.ArrowDtype)
 
     def total(self, count: str) -> Column:
-        return F.sum(F.split(TELLS, ",")[COUNTS.index(count)].cast("long"))
+        return F.sum(F.split(COUNTS_COLUMN, ",")[COUNTS.index(count)].cast("long"))
 
     def opened(self, emitted: DataFrame) -> DataFrame:
         places = itertools.count()
         columns = [_rebuilt(field.type, places).alias(field.name) for field in self.schema]
-        return emitted.filter(F.col(TELLS).isNull()).select(*columns)
+        return emitted.filter(F.col(COUNTS_COLUMN).isNull()).select(*columns)
 
 
 def _is_plain(type_: pa.DataType) -> bool:

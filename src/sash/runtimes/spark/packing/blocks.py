@@ -23,7 +23,7 @@ from sash.arrays import Ints
 from sash.operators.columns.times import to_integers
 from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL
 from sash.runtimes.spark.streaming.clock import Clock
-from sash.runtimes.spark.streaming.worker import settle
+from sash.runtimes.spark.streaming.worker_gc import freeze_gc
 
 ROWS = 2**17
 BYTES = 2**25
@@ -76,7 +76,7 @@ class Packer:
     spread: Spread | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        settle()
+        freeze_gc()
         task = TaskContext.get()
         arrived = 0 if task is None else task.partitionId() << 40
         for table in gathered(batches):
@@ -117,7 +117,7 @@ class Unpacker:
     schema: pa.Schema
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        settle()
+        freeze_gc()
         for batch in batches:
             for payload in batch.column(PAYLOAD):
                 rows = opened(ANSWER, payload.as_buffer(), self.schema)

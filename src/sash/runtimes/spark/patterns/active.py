@@ -3,7 +3,7 @@
     rows ──[deal]──▶ mapInArrow: [fold panes], route ──shuffle──▶ mapInArrow: windows of this worker
 
 A worker is a partition. It answers for its own windows only, and has all their events; of other windows it
-may have some, and says nothing.
+may have some, and emits nothing.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from sash.runtimes.spark.compat import struct_of
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.blocks import gathered
 from sash.runtimes.spark.packing.columns import HASH, HORIZON, ORDINAL
-from sash.runtimes.spark.patterns.plan import Plan
 from sash.runtimes.spark.patterns.route import Route
+from sash.runtimes.spark.patterns.static_plan import StaticPlan
 from sash.semantics.window import Window
 
 WORKER = "__sash_worker"
 
 
-def sent_to_workers(rows: DataFrame, query: BucketQuery, plan: Plan) -> DataFrame:
+def sent_to_workers(rows: DataFrame, query: BucketQuery, plan: StaticPlan) -> DataFrame:
     """The reports over rows, which have the query's columns by position, an ordinal and a hash."""
     panes = Panes.of(query.bound) if plan.folds else None
     router = Router(query, plan.route, panes, HORIZON in rows.columns)
@@ -122,14 +122,14 @@ class WindowWorker:
     def reports(self, table: pa.Table) -> pa.Table:
         columns = self.router.columns
         rows = table.select(by_position.places(columns)).rename_columns(columns)
-        said = answer(
+        answered = answer(
             self.router.sends,
             rows.append_column(HASH, table[HASH]),
             ordinals=table[ORDINAL].to_numpy(),
             horizon=horizon_of(table),
             evaluate=OnlyMine(self.router.route, table[WORKER][0].as_py(), columns),
         )
-        return said.reports.cast(self.router.query.bound.output)
+        return answered.reports.cast(self.router.query.bound.output)
 
 
 @dataclass(frozen=True)

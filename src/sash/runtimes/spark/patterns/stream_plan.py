@@ -26,9 +26,9 @@ from sash.operators.patterns.declared import Farm, PaneFarm, Pattern, WinMapRedu
 from sash.runtimes.spark.packing.blocks import Spread
 from sash.runtimes.spark.packing.bucket_ids import bucket_ids
 from sash.runtimes.spark.packing.key_hash import require_hashable
-from sash.runtimes.spark.patterns.plan import is_agnostic, plan_of, require_possible
 from sash.runtimes.spark.patterns.route import Route
 from sash.runtimes.spark.patterns.spread import ByWindows, RoundRobin
+from sash.runtimes.spark.patterns.static_plan import is_agnostic, plan_of, require_possible
 
 
 @dataclass(frozen=True)

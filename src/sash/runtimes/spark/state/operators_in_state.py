@@ -76,7 +76,7 @@ class Bucket:
 
 
 @dataclass
-class Workshop:
+class OperatorCache:
     """The operators that this process has at hand, the most recently used last."""
 
     limit: int = 64
@@ -97,7 +97,7 @@ class Workshop:
         self._held.clear()
 
 
-WORKSHOP = Workshop()
+OPERATORS = OperatorCache()
 
 
 class StateOfBuckets:
@@ -122,7 +122,7 @@ class StateOfBuckets:
         header = bytes(payload[_TOKEN.size :])
         if query != self._fingerprint:
             self._require_same_query(number)
-        operator = WORKSHOP.take(name, writing)
+        operator = OPERATORS.take(name, writing)
         if operator is not None:
             operator.resume(header, chunks)
         else:
@@ -144,7 +144,7 @@ class StateOfBuckets:
         timer = _NO_TIMER if bucket.timer is None else bucket.timer
         token = _TOKEN.pack(self._fingerprint, bucket.name, writing, timer)
         self._put(TOKEN, seal(sealed_as(bucket.number), token + saved.header))
-        WORKSHOP.keep(bucket.name, writing, bucket.operator)
+        OPERATORS.keep(bucket.name, writing, bucket.operator)
 
     def _put(self, number: int, data: bytes) -> None:
         self._state.updateValue((number,), (data,))

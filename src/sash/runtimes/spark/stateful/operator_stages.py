@@ -37,8 +37,8 @@ from sash.runtimes.spark.requirements import require_workers, shuffle_partitions
 from sash.runtimes.spark.state.fingerprint import describe_operator
 from sash.runtimes.spark.stateful.key_sets import KeySetPacker, in_bucket
 from sash.runtimes.spark.streaming.clock import Clock
-from sash.runtimes.spark.streaming.stage import Output, Stage
 from sash.runtimes.spark.streaming.start import start_elastic
+from sash.runtimes.spark.streaming.window_stage import Output, WindowStage
 from sash.semantics.durations import DurationLike
 
 
@@ -69,7 +69,7 @@ def require_fitting(operator: Stateful, frames: tuple[DataFrame, ...]) -> None:
 
 @dataclass(frozen=True)
 class OperatorStage:
-    """What the elastic runtime knows of an operator, with the face of a window's `Stage`."""
+    """What the elastic runtime knows of an operator, with the face of a window's `WindowStage`."""
 
     bound: BoundOperator
     buckets: tuple[int, ...]
@@ -166,7 +166,7 @@ class StreamingOperator:
         stage = OperatorStage(self.bound, tuple(range(elastic.buckets)), clock)
         packed = sent_to_buckets(self.frames, operator, buckets=elastic.buckets, clock=clock)
         return start_elastic(
-            packed, cast(Stage, stage), sink,  # it has the same face
+            packed, cast(WindowStage, stage), sink,  # it has the same face
             delay=self.bound.delay, checkpoint=fspath(checkpoint), elastic=elastic, trigger=trigger,
             name=name, inputs=len(self.frames),
         )  # fmt: skip

@@ -13,11 +13,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sash.runtimes.spark.packing.blocks import NEWEST_AT, PACKED_BUCKET, PAYLOAD, block_of
-from sash.runtimes.spark.streaming.stage import Stage
+from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.semantics.durations import Duration
 
 
-def heartbeats(spark: SparkSession, stage: Stage, idle: Duration) -> DataFrame:
+def heartbeats(spark: SparkSession, stage: WindowStage, idle: Duration) -> DataFrame:
     """A stream of blocks without rows, for one of the buckets: a watermark is for all of them."""
     bucket = stage.buckets[0]
     nothing = block_of(bucket, stage.block.empty_table())

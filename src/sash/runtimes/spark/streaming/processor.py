@@ -7,7 +7,7 @@ Spark knows the watermark of a batch only when the next one begins, so what a ba
 watermark of the batches before it, and what that closes is reported first. The second advance reports what
 the rows themselves settle at m: corrections, early reports, and windows that close in order of arrival.
 Rows that another stateful step emitted because the watermark has moved to m are as old as that move: the
-first advance is left out, so that they are judged by the last watermark that their bucket was told.
+first advance is left out, so that they are judged by the last watermark of their bucket.
 
 There is one timer a bucket, at the next watermark that has something to close.
 """
@@ -28,28 +28,28 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
-from sash.runtimes.spark.packing.answers import Answers, InBlocks
+from sash.runtimes.spark.packing.answers import Answers, PackedAnswers
 from sash.runtimes.spark.packing.blocks import COUNTS, PAYLOAD, rows_of
 from sash.runtimes.spark.packing.columns import ORDINAL
 from sash.runtimes.spark.state.operators_in_state import Bucket, StateOfBuckets
 from sash.runtimes.spark.streaming.light_processor import state_of
-from sash.runtimes.spark.streaming.stage import Stage
-from sash.runtimes.spark.streaming.worker import settle
+from sash.runtimes.spark.streaming.window_stage import WindowStage
+from sash.runtimes.spark.streaming.worker_gc import freeze_gc
 
 
-class Heard:
-    """What the operator of a bucket says in the course of one call."""
+class BucketCall:
+    """What the operator of a bucket emits in the course of one call."""
 
-    def __init__(self, stage: Stage, bucket: Bucket) -> None:
+    def __init__(self, stage: WindowStage, bucket: Bucket) -> None:
         self._stage, self._bucket = stage, bucket
         self._parts: list[pa.Table] = []
         self._counts = dict.fromkeys(COUNTS, 0)
 
     def advance(self, watermark: int) -> None:
-        said = self._bucket.operator.advance(watermark)
-        self._take("reports", said.reports)
-        self._take("late", said.late)
-        self._counts["forgotten"] += said.forgotten
+        answer = self._bucket.operator.advance(watermark)
+        self._take("reports", answer.reports)
+        self._take("late", answer.late)
+        self._counts["forgotten"] += answer.forgotten
 
     def insert(self, rows: pa.Table) -> None:
         arrived = rows.drop_columns(ORDINAL).rename_columns(self._stage.columns)
@@ -67,22 +67,22 @@ class Heard:
             schema = self._stage.schema
             self._parts.append(part.select(schema.names).cast(schema))
 
-    def told(self, answers: Answers) -> Iterator[Any]:
-        """The answer and its counts, unless there is nothing to say."""
+    def outgoing(self, answers: Answers) -> Iterator[Any]:
+        """The answer and its counts, unless both are empty."""
         bucket = self._bucket
         state = {"restored": int(bucket.restored), "read": bucket.chunks.read, "written": bucket.written}
         counts = self._counts | state
         if any(counts.values()):
             answer = pa.concat_tables(self._parts) if self._parts else self._stage.schema.empty_table()
-            yield from answers.told(answer, counts)
+            yield from answers.outgoing(answer, counts)
 
 
 class WindowProcessor(StatefulProcessor):
     """What a `LightProcessor` carries. The names of the handlers' arguments are Spark's."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: WindowStage) -> None:
         self.stage = stage
-        self.answers: Answers = InBlocks(stage.schema)
+        self.answers: Answers = PackedAnswers(stage.schema)
 
     def answering(self, answers: Answers) -> Self:
         """The same, with answers that leave it in another way."""
@@ -95,7 +95,7 @@ class WindowProcessor(StatefulProcessor):
 
     def begin(self, handle: StatefulProcessorHandle, state: MapState) -> None:
         """With the state variable that is declared already."""
-        settle()
+        freeze_gc()
         stage = self.stage
         self._handle = handle
         self._state = StateOfBuckets(
@@ -106,15 +106,15 @@ class WindowProcessor(StatefulProcessor):
         bucket = self._loaded(int(key[0]))
         arrived = self._arrived(bucket, self.answers.arrived(rows))
         now = timerValues.getCurrentWatermarkInMs()
-        watermark, heard = self.stage.clock.watermark(now), self._heard(bucket)
+        watermark, call = self.stage.clock.watermark(now), self._call(bucket)
         if not self.stage.derived:
-            heard.advance(watermark)
-        heard.insert(arrived)
-        heard.advance(watermark)
+            call.advance(watermark)
+        call.insert(arrived)
+        call.advance(watermark)
         self._set_timer(bucket, now)
         # Before the first row goes out: whoever reads the answer may stop at any row.
         self._state.save(bucket)
-        yield from heard.told(self.answers)
+        yield from call.outgoing(self.answers)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
@@ -123,20 +123,20 @@ class WindowProcessor(StatefulProcessor):
         if bucket.timer == expiredTimerInfo.getExpiryTimeInMs():
             bucket.timer = None  # Spark removes a timer that has expired by itself
         now = timerValues.getCurrentWatermarkInMs()
-        heard = self._heard(bucket)
-        heard.advance(self.stage.clock.watermark(now))
+        call = self._call(bucket)
+        call.advance(self.stage.clock.watermark(now))
         self._set_timer(bucket, now)
         self._state.save(bucket)
-        yield from heard.told(self.answers)
+        yield from call.outgoing(self.answers)
 
     def _loaded(self, number: int) -> Bucket:
         return self._state.load(number)
 
-    def _heard(self, bucket: Bucket) -> Heard:
-        return Heard(self.stage, bucket)
+    def _call(self, bucket: Bucket) -> BucketCall:
+        return BucketCall(self.stage, bucket)
 
     def _arrived(self, bucket: Bucket, rows: Iterator[Any]) -> Any:
-        """What `Heard.insert` takes."""
+        """What `BucketCall.insert` takes."""
         return rows_of(bucket.number, map(attrgetter(PAYLOAD), rows), self.stage.block)
 
     def _set_timer(self, bucket: Bucket, now: int) -> None:

@@ -18,14 +18,14 @@ from sash.operators.bound import BoundQuery
 from sash.operators.elastic.declaration import Elastic
 from sash.planner.asked import Auto
 from sash.runtimes.spark.compat import is_connect
-from sash.runtimes.spark.elastic.home import require_reachable
 from sash.runtimes.spark.elastic.run import ElasticQuery, ElasticRun
 from sash.runtimes.spark.elastic.sinks import Sink, sink_for
+from sash.runtimes.spark.elastic.state_location import require_reachable
 from sash.runtimes.spark.state.arenas import remove_when_ended
 from sash.runtimes.spark.streaming.clock import Clock
-from sash.runtimes.spark.streaming.stage import Output, Stage
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 from sash.runtimes.spark.streaming.upstream import Upstream
+from sash.runtimes.spark.streaming.window_stage import Output, WindowStage
 from sash.semantics import durations
 from sash.semantics.durations import Duration, DurationLike, Unit
 
@@ -58,7 +58,7 @@ def start(
             hint="A pattern fixes how many workers there are; an elastic query chooses that anew for every "
             "micro-batch.",
         )  # fmt: skip
-    stage = Stage.of(
+    stage = WindowStage.of(
         bound,
         output,
         buckets=tuple(range(elastic.buckets)) if bound.keys else (0,),
@@ -93,7 +93,7 @@ def start_writing(
 
 def start_elastic(
     packed: DataFrame,
-    stage: Stage,
+    stage: WindowStage,
     sink: Sink,
     *,
     delay: Duration,

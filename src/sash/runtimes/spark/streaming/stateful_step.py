@@ -15,18 +15,18 @@ from sash.runtimes.spark.streaming.processor import WindowProcessor
 
 
 def answers_of(
-    packed: DataFrame, processor: WindowProcessor, *, tells: Collection[str] = COUNTS
+    packed: DataFrame, processor: WindowProcessor, *, counts: Collection[str] = COUNTS
 ) -> DataFrame:
-    """What the processor says to the packed blocks of a stream. A query of several stages has each of its
-    counts told by one of them."""
+    """What the processor answers to the packed blocks of a stream. In a query of several stages each count
+    comes from one of them: `counts`."""
     answers = answers_with(processor.stage.schema)
-    return answers.opened(emitted_by(packed, processor.answering(answers), tells=tells))
+    return answers.opened(emitted_by(packed, processor.answering(answers), counts=counts))
 
 
 def emitted_by(
-    packed: DataFrame, processor: WindowProcessor, *, tells: Collection[str] = COUNTS
+    packed: DataFrame, processor: WindowProcessor, *, counts: Collection[str] = COUNTS
 ) -> DataFrame:
-    """The same as it leaves the processor: in blocks, for another stage of Python, unless it was told to
+    """The same as it leaves the processor: in blocks, for another stage of Python, unless it is to
     answer otherwise."""
     grouped, answers = packed.groupBy(PACKED_BUCKET), processor.answers
     step = grouped.transformWithStateInPandas if answers.frames else grouped.transformWithState
@@ -36,14 +36,14 @@ def emitted_by(
         outputMode="append",
         timeMode="eventTime",
     )
-    return counted(emitted, processor.stage.output, {count: answers.total(count) for count in tells})
+    return counted(emitted, processor.stage.output, {count: answers.total(count) for count in counts})
 
 
-def counted(df: DataFrame, output: str, tells: dict[str, Column]) -> DataFrame:
-    """The rows as they are, with their counts in Spark's progress reports; 0 for counts not told here."""
+def counted(df: DataFrame, output: str, totals: dict[str, Column]) -> DataFrame:
+    """The rows as they are, with their counts in Spark's progress reports; the other counts are 0."""
     nothing = F.sum(F.lit(0))
     # Two queries may meet in one plan, where these names have to differ.
     return df.observe(
         f"sash {output} {uuid4().hex[:8]}",
-        *(F.coalesce(tells.get(count, nothing), F.lit(0)).alias(count) for count in COUNTS),
+        *(F.coalesce(totals.get(count, nothing), F.lit(0)).alias(count) for count in COUNTS),
     )

@@ -3,8 +3,8 @@
     select → pack → watermark → groupBy(bucket) → window, in a state store → answer
 
 Between pack and window one binary block for a bucket moves instead of rows. Spark drops no row on this way,
-so that what is late is decided by the query and told in its late output. The counts of events, late events
-and reports are in each progress report of the running query, under `observedMetrics`.
+so that what is late is decided by the query and written to its late output. The counts of events, late
+events and reports are in each progress report of the running query, under `observedMetrics`.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from sash.runtimes.spark.requirements import require_streaming, shuffle_partitio
 from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.heartbeat import heartbeats
 from sash.runtimes.spark.streaming.processor import WindowProcessor
-from sash.runtimes.spark.streaming.stage import Output, Stage
 from sash.runtimes.spark.streaming.stateful_step import answers_of
 from sash.runtimes.spark.streaming.upstream import NEWEST, NEWEST_TICK, Upstream
+from sash.runtimes.spark.streaming.window_stage import Output, WindowStage
 from sash.semantics.durations import Duration
 
 
@@ -125,11 +125,11 @@ class StreamingSource:
         upstream.require_about(self.df, bound.time, ticks=ticks)
         if self.idle is not None:
             self._require_clock(self.idle, upstream, ticks=ticks)
-        # Late events are few, and each is told by its key's bucket, whoever computes the windows.
+        # Late events are few, and each is emitted by its key's bucket, whoever computes the windows.
         pattern = self.plan(bound).pattern if output == "reports" else None
         require_streaming(self.df.sparkSession, chained=upstream.derived or is_chained(pattern))
         delay, partitions = bound.query.delay.length, shuffle_partitions(self.df.sparkSession)
-        stage = Stage.of(
+        stage = WindowStage.of(
             bound,
             output,
             buckets=_buckets(bound, partitions),
@@ -138,7 +138,7 @@ class StreamingSource:
             operator=self.operator,
         )
 
-        def packed(stage: Stage) -> DataFrame:
+        def packed(stage: WindowStage) -> DataFrame:
             blocks = self.packed(stage)
             if self.idle is not None:
                 blocks = blocks.unionAll(heartbeats(self.df.sparkSession, stage, self.idle))
@@ -163,7 +163,7 @@ class StreamingSource:
                 hint="Say how late events may come with sash.stream(…, delay=…) instead of withWatermark.",
             )  # fmt: skip
 
-    def packed(self, stage: Stage) -> DataFrame:
+    def packed(self, stage: WindowStage) -> DataFrame:
         """The rows of the stream, a block for each bucket."""
         bucket = by_position.bucket(stage.bound, len(stage.buckets)).alias(BUCKET)
         return self.df.select(*by_position.placed(stage.columns), bucket).mapInArrow(stage.packer, PACKED)

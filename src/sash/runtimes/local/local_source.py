@@ -14,14 +14,14 @@ from sash.operators.folding.early_panes import Early
 from sash.operators.folding.values import Evaluator
 from sash.operators.patterns.declared import WinMapReduce
 from sash.operators.patterns.evaluate import evaluator, workers_of
-from sash.operators.steps import watched
+from sash.operators.step_counter import watched
 from sash.planner.asked import AUTO, Asked, Auto, available_cores
 from sash.planner.constants import costs
 from sash.planner.facts import Facts
 from sash.planner.plan import Plan, make_plan
 from sash.planner.sampling import counted
 from sash.planner.trial import TRIAL, TriedFirst
-from sash.runtimes.progress import Reading, shown
+from sash.runtimes.progress_bar import ProgressReading, shown
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class LocalSource:
         return self._answer(bound, self.table.column_names).late
 
     def _answer(self, bound: BoundQuery, columns: list[str]) -> Answer:
-        with watched() as steps, shown("windows", lambda: Reading(steps.share)):
+        with watched() as steps, shown("windows", lambda: ProgressReading(steps.share)):
             return answer(
                 bound, self.table.select(columns), evaluate=self._evaluator(bound), early=self._early
             )

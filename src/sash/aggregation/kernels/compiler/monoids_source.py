@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sash.aggregation.kernels.compiler.specialise import Renamed, Speaker
+from sash.aggregation.kernels.compiler.specialise import MonoidSource, Renamed
 
 _PARAMETERS = {
     "identity": "", "combine": "a, b", "lift": "inputs, i", "lower": "element", "load": "columns, i",
@@ -28,29 +28,29 @@ _LISTS = {"scratch": "return [None] * n", "push": "columns[i] = element", "peek"
 
 
 @dataclass(frozen=True)
-class Chorus:
-    """The speakers of some monoids, and the body of `leaves`. See `specialise.AnySpeaker`."""
+class MonoidsSource:
+    """The sources of some monoids, and the body of `leaves`. See `specialise.KernelSource`."""
 
-    speakers: tuple[Speaker, ...]
+    sources: tuple[MonoidSource, ...]
     leaves: str = ""
     plain: bool = False
 
-    def as_(self, *, plain: bool, embedded: bool) -> Chorus:
-        speakers = tuple(speaker.as_(plain=plain, embedded=embedded) for speaker in self.speakers)
-        return replace(self, speakers=speakers, plain=plain)
+    def as_(self, *, plain: bool, embedded: bool) -> MonoidsSource:
+        sources = tuple(source.as_(plain=plain, embedded=embedded) for source in self.sources)
+        return replace(self, sources=sources, plain=plain)
 
     def outside(self) -> dict[str, Callable[..., Any] | None]:
         return {
             _own(name, k): function
-            for k, speaker in enumerate(self.speakers)
-            for name, function in speaker.outside().items()
+            for k, source in enumerate(self.sources)
+            for name, function in source.outside().items()
         }
 
     def functions(self, word: str) -> dict[str, Callable[..., Any]]:
         return {
             _own(name, k): function
-            for k, speaker in enumerate(self.speakers)
-            for name, function in speaker.functions(word).items()
+            for k, source in enumerate(self.sources)
+            for name, function in source.functions(word).items()
         }
 
     def definitions(self, word: str) -> list[str]:
@@ -59,10 +59,10 @@ class Chorus:
             return [f"def leaves(total, old, policy):\n{body}"]
         if self.plain and word in _LISTS:
             return [f"def {word}({_PARAMETERS[word]}):\n    {_LISTS[word]}"]
-        own = [self._own_definition(word, k) for k in range(len(self.speakers))]
+        own = [self._own_definition(word, k) for k in range(len(self.sources))]
         names = [name for name in _PARAMETERS[word].split(", ") if name]
         calls = []
-        for k in range(len(self.speakers)):
+        for k in range(len(self.sources)):
             given = ", ".join(name if name in _WHOLE else f"{name}[{k}]" for name in names)
             calls.append(f"{_own(word, k)}({given})")
         if word in ("store", "push"):
@@ -72,12 +72,10 @@ class Chorus:
         return [*own, f"def {word}({_PARAMETERS[word]}):\n{body}"]
 
     def _own_definition(self, word: str, k: int) -> str:
-        node = ast.parse(self.speakers[k].definition(_SAME.get(word, word))).body[0]
+        node = ast.parse(self.sources[k].definition(_SAME.get(word, word))).body[0]
         assert isinstance(node, ast.FunctionDef)
         node.name = _own(word, k)
-        return ast.unparse(
-            Renamed({name: _own(name, k) for name in self.speakers[k].outside()}).visit(node)
-        )
+        return ast.unparse(Renamed({name: _own(name, k) for name in self.sources[k].outside()}).visit(node))
 
 
 def _own(name: str, k: int) -> str:

@@ -25,7 +25,7 @@ from sash.runtimes.spark.state.fingerprint import canonical, require_same
 QUERY, NEWEST = b"query", b"newest"
 
 
-class Journal:
+class EpochJournal:
     """The journal while one batch is executed."""
 
     def __init__(

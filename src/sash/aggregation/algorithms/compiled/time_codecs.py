@@ -24,7 +24,7 @@ from sash.errors import ArgumentError
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
 
 
-class Clock(ABC):
+class TimeCodec(ABC):
     """From the times of one type to their codes. Codes of events lie above the least integer."""
 
     @abstractmethod
@@ -38,7 +38,7 @@ class Clock(ABC):
         return max(self.code(until) - 1, _LEAST)
 
 
-class IntegerClock(Clock):
+class IntegerTimes(TimeCodec):
     def code(self, time: Time) -> int:
         if isinstance(time, float | np.floating) and float(time).is_integer():
             time = int(time)
@@ -60,7 +60,7 @@ class IntegerClock(Clock):
         return min(max(last, _LEAST), _GREATEST)
 
 
-class FloatClock(Clock):
+class FloatTimes(TimeCodec):
     def code(self, time: Time) -> int:
         if not isinstance(time, float | int | np.floating | np.integer):
             raise ArgumentError("time", time, "a float, as the times before")
@@ -75,7 +75,7 @@ class FloatClock(Clock):
         return bits ^ ((bits >> 63) & np.int64(_GREATEST))
 
 
-class DatetimeClock(Clock):
+class DatetimeTimes(TimeCodec):
     def __init__(self, *, zoned: bool) -> None:
         self._epoch = datetime(1970, 1, 1, tzinfo=UTC if zoned else None)
 
@@ -87,12 +87,12 @@ class DatetimeClock(Clock):
         return microseconds
 
 
-def clock_of(time: Any) -> Clock | None:
+def time_codec(time: Any) -> TimeCodec | None:
     """The clock for times such as this; None: they have no codes."""
     if isinstance(time, int | np.integer) and _LEAST <= time <= _GREATEST:
-        return IntegerClock()
+        return IntegerTimes()
     if isinstance(time, float | np.floating):
-        return FloatClock()
+        return FloatTimes()
     if type(time) is datetime:
-        return DatetimeClock(zoned=time.tzinfo is not None)
+        return DatetimeTimes(zoned=time.tzinfo is not None)
     return None

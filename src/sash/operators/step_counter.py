@@ -16,7 +16,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-class Steps:
+class StepCounter:
     """The levels of a computation that are under way.
 
     >>> with watched() as steps:
@@ -37,13 +37,13 @@ class Steps:
         return inner
 
 
-_watched: ContextVar[Steps | None] = ContextVar("steps", default=None)
+_watched: ContextVar[StepCounter | None] = ContextVar("steps", default=None)
 
 
 @contextmanager
-def watched() -> Iterator[Steps]:
+def watched() -> Iterator[StepCounter]:
     """Count the steps of what runs in the block."""
-    steps = Steps()
+    steps = StepCounter()
     before = _watched.set(steps)
     try:
         yield steps

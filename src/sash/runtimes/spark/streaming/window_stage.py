@@ -22,7 +22,7 @@ Output = Literal["reports", "late"]
 
 @dataclass(frozen=True)
 class BoundToAllColumns(BoundQuery):
-    """A query that reads every column of its input: a late event is told as it came."""
+    """A query that reads every column of its input: a late event is emitted as it came."""
 
     @property
     def columns(self) -> list[str]:
@@ -30,7 +30,7 @@ class BoundToAllColumns(BoundQuery):
 
 
 @dataclass(frozen=True)
-class Stage:
+class WindowStage:
     """One stateful step, and what packs rows for it; `answers` says how its answer leaves it."""
 
     bound: BoundQuery
@@ -51,7 +51,7 @@ class Stage:
     def of(
         cls, bound: BoundQuery, output: Output, *, buckets: tuple[int, ...], clock: Clock, derived: bool,
         operator: type[StreamOperator] | None = None,
-    ) -> Stage:  # fmt: skip
+    ) -> WindowStage:  # fmt: skip
         if output == "late" and bound.columns != bound.schema.names:
             bound = BoundToAllColumns(bound.query, bound.schema, bound.time, bound.keys)
         return cls(bound, output, buckets, clock, derived, operator or WindowOperator)

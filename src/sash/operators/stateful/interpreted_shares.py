@@ -23,26 +23,26 @@ from sash.operators.stateful.running import Running
 from sash.operators.stateful.windows import Arrival, WindowSet
 from sash.semantics.event import Row
 
-Said: TypeAlias = "tuple[int, Mapping[str, Any]]"
+TimedRow: TypeAlias = "tuple[int, Mapping[str, Any]]"
 """A row and its time."""
 
 
-class Share(ABC):
+class KeyShare(ABC):
     """The windows of some keys."""
 
     def __init__(self, operator: Stateful) -> None:
         self.operator = operator
-        self.waiting: list[Said] = []
+        self.waiting: list[TimedRow] = []
 
-    def step(self, pairs: Iterable[tuple[Arrival, Hashable]], watermark: int) -> list[Said]:
+    def step(self, pairs: Iterable[tuple[Arrival, Hashable]], watermark: int) -> list[TimedRow]:
         for arrival, key in pairs:
             self.expire(arrival.time)
             self.meet(arrival, key)
         self.expire(watermark)
         # Nothing that is still to come has an earlier time than the end of the next window to expire.
         until = self.operator.next_end(watermark)
-        due = [said for said in self.waiting if said[0] <= until]
-        self.waiting = [said for said in self.waiting if said[0] > until]
+        due = [row for row in self.waiting if row[0] <= until]
+        self.waiting = [row for row in self.waiting if row[0] > until]
         return due
 
     @abstractmethod
@@ -53,34 +53,34 @@ class Share(ABC):
     def meet(self, arrival: Arrival, key: Hashable) -> None:
         """A tuple meets the windows of one of its keys."""
 
-    def say(self, time: int, ask: Callable[[], Answer], asked: str, about: object) -> None:
+    def emit(self, time: int, function: Callable[[], Answer], name: str, given: object) -> None:
         try:
-            answer = ask()
+            answer = function()
             rows = [answer] if isinstance(answer, Mapping) else list(answer or ())
         except SashError:
             raise
         except Exception as error:
             raise PredicateError(
-                f"{asked} raised {type(error).__name__}: {error}; asked about {about}"
+                f"{name} raised {type(error).__name__}: {error}; asked about {given}"
             ) from error
         for row in rows:
             if not isinstance(row, Mapping) or set(row) != set(self.operator.payload.names):
                 expected = f"rows with the columns {self.operator.payload.names}"
-                raise PredicateError(f"{asked} must answer with {expected}; got {row!r}")
+                raise PredicateError(f"{name} must answer with {expected}; got {row!r}")
             self.waiting.append((time, row))
 
     def update(self, windows: WindowSet, arrival: Arrival) -> None:
-        self.say(windows.end, lambda: self.operator.update(windows, arrival), "update", arrival.row)
+        self.emit(windows.end, lambda: self.operator.update(windows, arrival), "update", arrival.row)
 
     def output(self, windows: WindowSet) -> None:
-        self.say(windows.end, lambda: self.operator.output(windows), "output", windows)
+        self.emit(windows.end, lambda: self.operator.output(windows), "output", windows)
 
     def windows(self, key: Hashable, start: int) -> WindowSet:
         states = [self.operator.state() for _ in self.operator.inputs]
         return WindowSet(key, start, start + self.operator.clock.size, states)
 
 
-class MultiShare(Share):
+class MultiShare(KeyShare):
     def __init__(self, operator: Stateful) -> None:
         super().__init__(operator)
         self.open: dict[int, dict[Hashable, WindowSet]] = {}
@@ -101,7 +101,7 @@ class MultiShare(Share):
                     self.output(windows)
 
 
-class SingleShare(Share):
+class SingleShare(KeyShare):
     def __init__(self, operator: Stateful) -> None:
         super().__init__(operator)
         self.start = 0
@@ -134,20 +134,20 @@ class SingleShare(Share):
         self.keys = {key: windows for key, windows in self.keys.items() if not windows.empty}
 
 
-class Interpreted(Running):
+class InterpretedShares(Running):
     """An operator whose functions are plain Python."""
 
     def __init__(self, operator: Stateful) -> None:
         super().__init__(operator)
         kind = MultiShare if operator.window_type == "multi" else SingleShare
-        self._shares: list[Share] = [kind(operator) for _ in range(operator.shares)]
+        self._shares: list[KeyShare] = [kind(operator) for _ in range(operator.shares)]
 
     def _share(self, number: int) -> Any:
         return self._shares[number]
 
     def _answer(self, run: Interleaved, prepared: Prepared, mine: Ints) -> pa.Table:
         arrivals = prepared.once("arrivals", lambda: _arrivals(run))
-        said: list[Said] = []
+        emitted: list[TimedRow] = []
         pieces = prepared.pieces()
         for number in mine.tolist():
             events, numbers = map(
@@ -156,12 +156,12 @@ class Interpreted(Running):
             keys = self.names.keys(numbers)
             met = zip(map(arrivals.__getitem__, events.tolist()), keys, strict=True)
             with self.share(number) as share:
-                said += share.step(met, run.watermark)
-        said.sort(key=lambda one: one[0])
+                emitted += share.step(met, run.watermark)
+        emitted.sort(key=lambda one: one[0])
         times = from_integers(
-            np.array([time for time, _ in said], np.int64), self.operator.schema.field(0).type
+            np.array([time for time, _ in emitted], np.int64), self.operator.schema.field(0).type
         )
-        rows = pa.Table.from_pylist([dict(row) for _, row in said], schema=self.operator.payload)
+        rows = pa.Table.from_pylist([dict(row) for _, row in emitted], schema=self.operator.payload)
         return pa.Table.from_arrays([times, *rows.columns], schema=self.operator.schema)
 
     def buffers(self) -> list[tuple[int, int]]:

@@ -24,7 +24,7 @@ EVERY = 0.1
 
 
 @dataclass(frozen=True)
-class Reading:
+class ProgressReading:
     """How far a run has come: the share of it that is done (None: not known), and in words."""
 
     share: float | None
@@ -33,7 +33,7 @@ class Reading:
 
 @contextmanager
 def shown(
-    title: str, read: Callable[[], Reading], *, after: float = BEGIN_AFTER, keep: bool = False,
+    title: str, read: Callable[[], ProgressReading], *, after: float = BEGIN_AFTER, keep: bool = False,
     console: Console | None = None,
 ) -> Iterator[None]:  # fmt: skip
     """Show what `read` says as long as the block runs; `keep` leaves the last reading where it is."""
@@ -54,7 +54,12 @@ def shown(
 
 
 def _watch(
-    title: str, read: Callable[[], Reading], finished: Event, after: float, keep: bool, console: Console
+    title: str,
+    read: Callable[[], ProgressReading],
+    finished: Event,
+    after: float,
+    keep: bool,
+    console: Console,
 ) -> None:
     if finished.wait(after) and not keep:
         return

@@ -48,6 +48,6 @@ class StageSeen:
 
     @property
     def watermark(self) -> int | None:
-        """How far the bucket that has come farthest has come: others are told when they have work."""
-        told = [bucket.inventory.watermark for bucket in self.buckets]
-        return max((watermark for watermark in told if watermark is not None), default=None)
+        """How far the bucket that has come farthest has come: others learn of it when they have work."""
+        watermarks = [bucket.inventory.watermark for bucket in self.buckets]
+        return max((watermark for watermark in watermarks if watermark is not None), default=None)

@@ -17,7 +17,7 @@ _modules = 0
 _unsettled = 0
 
 
-def settle() -> None:
+def freeze_gc() -> None:
     """Tell the collector that what was imported will stay. Called at the beginning of a task."""
     global _modules, _unsettled
     if len(sys.modules) != _modules:

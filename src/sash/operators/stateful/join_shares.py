@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sash.arrays import Ints
 from sash.operators.joins.archive import Rows
-from sash.operators.joins.store import Arrival, Share, Store, answer
+from sash.operators.joins.store import JoinShare, JoinStore, NewRows, pair_table
 from sash.operators.order.interleaved import Interleaved
 from sash.operators.stateful.prepared import Prepared
 from sash.operators.stateful.running import Running
@@ -25,22 +25,22 @@ TICK = 1
 """δ: a pair's time is that long after the later of its tuples."""
 
 
-class Joining(Running):
+class JoinShares(Running):
     """A window join in shares."""
 
     def __init__(self, operator: Join) -> None:
         super().__init__(operator)
         self._within = operator.asked.within.length
-        self.store = Store(operator.bound, shares=operator.shares)
+        self.store = JoinStore(operator.bound, shares=operator.shares)
 
-    def _share(self, number: int) -> Share:
+    def _share(self, number: int) -> JoinShare:
         return self.store.shares[number]
 
     def _begin(self, run: Interleaved, *, pieces: int) -> Prepared:
         """Every tuple has every key: there is nothing to read."""
         return Prepared()
 
-    def _arrange(self, run: Interleaved) -> Arrival:
+    def _arrange(self, run: Interleaved) -> NewRows:
         inputs = len(run.tables)
         return self.store.arrange(
             {side: self._rows(run, number % inputs) for number, side in enumerate(Side)}
@@ -57,7 +57,7 @@ class Joining(Running):
             for number in mine.tolist():
                 with self.share(number):
                     found += self.store.meet_in(number, arrival)
-        pairs = answer(self.store, found, after=TICK)
+        pairs = pair_table(self.store, found, after=TICK)
         for number in mine.tolist():
             with self.share(number):
                 self.store.expire(run.watermark - self._within, number=number)

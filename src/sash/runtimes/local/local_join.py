@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from sash.operators.joins.bound import BoundJoin
 from sash.operators.joins.bounded import pairs, untimed
-from sash.runtimes.local.source import LocalSource
+from sash.runtimes.local.local_source import LocalSource
 from sash.semantics.expression import Side
 
 

@@ -34,7 +34,7 @@ from sash.semantics.event import Order
 
 
 @dataclass(frozen=True)
-class Plan:
+class StaticPlan:
     """What happens to rows on their way to active workers."""
 
     route: Route
@@ -48,7 +48,7 @@ def is_agnostic(pattern: Pattern) -> bool:
     return isinstance(pattern, WinFarm) and pattern.model == "agnostic"
 
 
-def plan_of(pattern: Pattern) -> Plan:
+def plan_of(pattern: Pattern) -> StaticPlan:
     """The plan of a pattern with active workers.
 
     >>> plan_of(WinFarm(PaneFarm(2, 3), replicas=2))
@@ -59,11 +59,11 @@ def plan_of(pattern: Pattern) -> Plan:
     route = Route(copies if isinstance(pattern, KeyFarm) else 1, window_workers(pattern))
     match inner:
         case PaneFarm():
-            return Plan(route, folds=True)
+            return StaticPlan(route, folds=True)
         case WinMapReduce():
-            return Plan(route, folds=True, dealt=copies * inner.map)
+            return StaticPlan(route, folds=True, dealt=copies * inner.map)
         case _:
-            return Plan(route)
+            return StaticPlan(route)
 
 
 def stages_of(pattern: Pattern, keys: str) -> list[str]:

@@ -25,7 +25,7 @@ FOLDER = "sash"
 
 
 @dataclass(frozen=True)
-class Home:
+class StateLocation:
     """The stores of one query. Travels to executors."""
 
     place: str
@@ -34,7 +34,7 @@ class Home:
     """What tells apart the queries of one server."""
 
     @classmethod
-    def of(cls, store: str, *, checkpoint: str, query: str) -> Home:
+    def of(cls, store: str, *, checkpoint: str, query: str) -> StateLocation:
         """For a query with this identifier, which Spark keeps in the checkpoint."""
         if store == "lmdb":
             # Absolute, because a worker may find another working directory.
@@ -59,9 +59,9 @@ class OpenStores:
     """Handles that a worker keeps from one task to the next, for the queries that it served last."""
 
     limit: int = 4
-    _homes: OrderedDict[Home, dict[int, EpochStore]] = field(default_factory=OrderedDict)
+    _homes: OrderedDict[StateLocation, dict[int, EpochStore]] = field(default_factory=OrderedDict)
 
-    def store(self, home: Home, bucket: int) -> EpochStore:
+    def store(self, home: StateLocation, bucket: int) -> EpochStore:
         mine = self._homes.setdefault(home, {})
         self._homes.move_to_end(home)
         if bucket not in mine:

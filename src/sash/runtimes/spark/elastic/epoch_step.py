@@ -28,8 +28,8 @@ from pyspark.sql.types import DoubleType, IntegerType, StructField, StructType
 
 from sash.aggregation.stores.epochs import EpochStore
 from sash.runtimes.spark.elastic.held import HeldBucket
-from sash.runtimes.spark.elastic.home import Home
-from sash.runtimes.spark.packing.answers import InBlocks
+from sash.runtimes.spark.elastic.state_location import StateLocation
+from sash.runtimes.spark.packing.answers import PackedAnswers
 from sash.runtimes.spark.packing.blocks import (
     ANSWER,
     ANSWERED,
@@ -39,9 +39,9 @@ from sash.runtimes.spark.packing.blocks import (
     block,
     rows_of,
 )
-from sash.runtimes.spark.streaming.processor import Heard
-from sash.runtimes.spark.streaming.stage import Stage
-from sash.runtimes.spark.streaming.worker import settle
+from sash.runtimes.spark.streaming.processor import BucketCall
+from sash.runtimes.spark.streaming.window_stage import WindowStage
+from sash.runtimes.spark.streaming.worker_gc import freeze_gc
 
 TASK, BEGAN, ENDED, BUSY = "task", "began", "ended", "busy"
 NO_TASK = -1
@@ -52,7 +52,7 @@ STEPPED = StructType(
         *(StructField(name, DoubleType(), nullable=False) for name in (BEGAN, ENDED, BUSY)),
     ]
 )
-"""A row for each block of an answer, and a last one for each task, which says how long it took."""
+"""A row for each block of an answer, and a last one for each task, with how long it took."""
 
 _ARROW = pa.schema(
     [
@@ -64,15 +64,15 @@ _ARROW = pa.schema(
 )
 
 REMEMBERED = 16
-_STAGES: OrderedDict[str, Stage] = OrderedDict()
+_STAGES: OrderedDict[str, WindowStage] = OrderedDict()
 
 
 @dataclass(frozen=True)
-class Step:
+class EpochStep:
     """The function of `mapInArrow` between the shuffle and the sink: blocks of rows → blocks of answers."""
 
-    stage: Stage
-    home: Home
+    stage: WindowStage
+    home: StateLocation
     epoch: int
     tasks: int
     before: int
@@ -83,7 +83,7 @@ class Step:
     """Names the run of the query: its stage is the same in all epochs, but comes anew with each."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        settle()
+        freeze_gc()
         task = TaskContext.get()
         return self.of_task(0 if task is None else task.partitionId(), batches)
 
@@ -96,9 +96,9 @@ class Step:
             since = time.perf_counter()
             # Not before its rows are here: a task whose driver has died learns of it by missing rows.
             stores[bucket].rollback(self.epoch - 1)
-            said = list(self._serve(stage, bucket, payloads, stores[bucket]))
+            rows = list(self._serve(stage, bucket, payloads, stores[bucket]))
             busy += time.perf_counter() - since
-            yield from said
+            yield from rows
         since = time.perf_counter()
         if stores:
             type(stores[numbers[0]]).commit_together(list(stores.values()), self.epoch)
@@ -106,7 +106,7 @@ class Step:
         nothing = block(ANSWER, stage.schema.empty_table())
         yield _row(nothing, dict.fromkeys(COUNTS, 0), (task, began, time.time(), busy))
 
-    def _stage(self) -> Stage:
+    def _stage(self) -> WindowStage:
         """The stage as this process got it first: its monoids are compiled already."""
         stage = _STAGES.setdefault(self.run, self.stage)
         while len(_STAGES) > REMEMBERED:
@@ -114,25 +114,25 @@ class Step:
         return stage
 
     def _serve(
-        self, stage: Stage, bucket: int, payloads: list[pa.Buffer], store: EpochStore
+        self, stage: WindowStage, bucket: int, payloads: list[pa.Buffer], store: EpochStore
     ) -> Iterator[pa.RecordBatch]:
         held = HeldBucket(stage, bucket, store)
         if not payloads and held.sleeps(self.after):
             return
         loaded = held.load()
-        heard = Heard(stage, loaded)
+        call = BucketCall(stage, loaded)
         if payloads:
-            heard.advance(self.before)
-            heard.insert(rows_of(bucket, payloads, stage.block))
-            heard.advance(self.before)
-        heard.advance(self.after)
+            call.advance(self.before)
+            call.insert(rows_of(bucket, payloads, stage.block))
+            call.advance(self.before)
+        call.advance(self.after)
         held.save(loaded)
-        for row in heard.told(InBlocks(stage.schema)):
+        for row in call.outgoing(PackedAnswers(stage.schema)):
             yield _row(row[PAYLOAD], row.asDict(), (NO_TASK, 0.0, 0.0, 0.0))
 
 
-def _row(payload: bytes, counts: dict[str, int], told: tuple[int, float, float, float]) -> pa.RecordBatch:
-    values: list[Any] = [payload, *(counts[count] for count in COUNTS), *told]
+def _row(payload: bytes, counts: dict[str, int], timing: tuple[int, float, float, float]) -> pa.RecordBatch:
+    values: list[Any] = [payload, *(counts[count] for count in COUNTS), *timing]
     return pa.record_batch(
         [pa.array([value], f.type) for value, f in zip(values, _ARROW, strict=True)], schema=_ARROW
     )
