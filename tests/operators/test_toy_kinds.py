@@ -22,7 +22,7 @@ import sash
 from sash.operators.bound import BoundQuery
 from sash.operators.windows.kinds import KINDS
 from sash.operators.windows.kinds.kind import GrowingKind, Held, Ints, Memory, Moment, RangeKind, Runs
-from sash.operators.windows.kinds.numbering import numbered_by_key
+from sash.operators.windows.numbering import numbered_by_key
 from sash.operators.windows.ranges import NEVER, Ranges
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Event, Order

@@ -18,7 +18,7 @@ from sash.aggregation import monoids
 from sash.errors import DataError
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator
-from sash.operators.windows.engine_ranges import on_columns
+from sash.operators.windows.kinds.engine_ranges import on_columns
 from sash.semantics.query import Query
 from sash.semantics.secret import Origin, Profile, Scope, profile
 from tests.runtimes.operator_runtime import elements_of

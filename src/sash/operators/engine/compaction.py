@@ -20,7 +20,7 @@ from sash.operators.engine.rings import RingLane
 from sash.operators.engine.running import RunningLane
 from sash.operators.engine.slots import HEAP, KEYS, Slots
 from sash.operators.engine.words import packed
-from sash.operators.windows.clock_windows import numbered
+from sash.operators.windows.numbering import numbered
 
 if TYPE_CHECKING:
     from sash.operators.engine.state import OperatorState

@@ -32,8 +32,8 @@ from sash.operators.engine.form import Aggregate, Form
 from sash.operators.engine.rings import RingLane, columns_as
 from sash.operators.engine.slots import FIRST, SLOTS, Slots
 from sash.operators.predicates.policies import Asked, PolicyCondition, are_numbers, types_of
-from sash.operators.windows.clock_windows import numbered
 from sash.operators.windows.kinds.kind import Held
+from sash.operators.windows.numbering import numbered
 from sash.operators.windows.ranges import Ranges
 from sash.semantics.windows import PolicyWindow
 

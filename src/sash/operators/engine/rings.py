@@ -27,8 +27,8 @@ from sash.operators.engine.form import KNOWN, TIME, Aggregate, Form
 from sash.operators.engine.slots import Slots
 from sash.operators.folding.elements import Elements
 from sash.operators.folding.folder import groups_of
-from sash.operators.windows.clock_windows import numbered
 from sash.operators.windows.kinds.kind import Held
+from sash.operators.windows.numbering import numbered
 from sash.operators.windows.ranges import Ranges
 from sash.semantics.event import Order
 

@@ -22,8 +22,8 @@ from sash.operators.engine.turn import Emitter, Turn
 from sash.operators.folding.elements import Elements
 from sash.operators.folding.folder import groups_of
 from sash.operators.folding.values import Values, one_each
-from sash.operators.windows.clock_windows import numbered
 from sash.operators.windows.kinds.kind import GrowingKind, Held, Runs
+from sash.operators.windows.numbering import numbered
 from sash.operators.windows.ranges import NEVER, Ranges
 
 Ints = NDArray[np.int64]

@@ -24,7 +24,7 @@ from sash.operators.engine.rings import RingLane
 from sash.operators.engine.running import RunningLane
 from sash.operators.engine.slots import CLOSES, EXPIRES, KEYS
 from sash.operators.engine.words import packed
-from sash.operators.windows.clock_windows import numbered
+from sash.operators.windows.numbering import numbered
 from sash.operators.windows.ranges import NEVER
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ import pyarrow as pa
 from sash.operators.columns.layout import Layout
 from sash.operators.engine.policy import bounded_slides
 from sash.operators.predicates import policies, row_predicates
-from sash.operators.windows.engine_ranges import on_columns
 from sash.operators.windows.kinds import delta as deltas
 from sash.operators.windows.kinds import kind_of
+from sash.operators.windows.kinds.engine_ranges import on_columns
 from sash.operators.windows.kinds.kind import GrowingKind, Held, Kind, Memory, Moment, Runs
 from sash.operators.windows.ranges import NEVER, Ranges
 from sash.semantics.run_as import EngineWindow

@@ -7,8 +7,6 @@ from numba import njit
 
 from sash.arrays import Ints, Numbers
 
-"""Times, or what else grows: whole numbers or fractions."""
-
 
 def cut(numbers: Numbers, offsets: Ints, slots: Ints, bounds: Numbers, *, after: bool = False) -> Ints:
     """For each bound b of slot s: the first position p of the slot with numbers[p] ≥ b (`after`: > b), or

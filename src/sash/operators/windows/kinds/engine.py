@@ -19,7 +19,8 @@ import pyarrow as pa
 from sash.aggregation.kernels.windows.cuts import cut
 from sash.arrays import Ints
 from sash.operators.columns.layout import Layout
-from sash.operators.windows.engine_ranges import (
+from sash.operators.windows.kinds.by_layout import LayoutKind
+from sash.operators.windows.kinds.engine_ranges import (
     EngineMemory,
     by_model,
     closed_ranges,
@@ -30,7 +31,6 @@ from sash.operators.windows.engine_ranges import (
     starts,
     ticks,
 )
-from sash.operators.windows.kinds.by_layout import LayoutKind
 from sash.operators.windows.kinds.kind import Moment
 from sash.operators.windows.kinds.progress import Progress
 from sash.operators.windows.ranges import MISSING, Ranges

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from sash.arrays import Ints
-from sash.operators.windows.clock_windows import numbered
 from sash.operators.windows.kinds.kind import Held, Memory, Moment, RangeKind
+from sash.operators.windows.numbering import numbered
 from sash.operators.windows.ranges import NEVER, Ranges
 from sash.semantics.windows import SlideByTupleWindow
 

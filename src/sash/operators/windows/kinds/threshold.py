@@ -8,7 +8,7 @@ import numpy as np
 
 from sash.arrays import Ints
 from sash.operators.windows.kinds.kind import GrowingKind, Runs
-from sash.operators.windows.kinds.numbering import numbered_by_key
+from sash.operators.windows.numbering import numbered_by_key
 from sash.operators.windows.ranges import NEVER, Ranges
 from sash.semantics.windows import ThresholdWindow
 

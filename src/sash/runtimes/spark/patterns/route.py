@@ -22,7 +22,7 @@ import numpy as np
 
 from sash.arrays import Ints, Mask
 from sash.operators.folding.panes import ClockWindow
-from sash.operators.windows.clock_windows import clock_mapping
+from sash.operators.windows.kinds.clock import clock_mapping
 
 
 @dataclass(frozen=True)

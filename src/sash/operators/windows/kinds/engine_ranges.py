@@ -17,7 +17,9 @@ import numpy as np
 
 from sash.arrays import Ints, Mask
 from sash.operators.columns.layout import Layout
-from sash.operators.windows.clock_windows import clock_ranges, numbered, windows_in
+from sash.operators.windows.kinds.clock import ClockKind
+from sash.operators.windows.kinds.kind import Held
+from sash.operators.windows.numbering import numbered
 from sash.operators.windows.ranges import MISSING, NEVER, Ranges, RepeatedRanges, event_bounds
 from sash.semantics.run_as import EngineWindow
 from sash.semantics.secret.course import Course, refuse_too_many
@@ -118,16 +120,17 @@ def _closed_times(window: EngineWindow, layout: Layout, memory: EngineMemory) ->
     own, moved = own_clock(window, layout, starts(window, layout, memory))
     since = np.where(memory.since == MISSING, MISSING, memory.since - moved)
     first = first_unreported(window, since)
+    clock, held = ClockKind(plain, own.rows.schema), Held.all_of(own)
     if Report.CONTENT_CHANGE in report:
-        slot, w = _changes(plain, own, first)
-    elif Report.NON_EMPTY in report:
-        slot, w = windows_in(plain, own, horizon=0, empty=False)
-        unreported = w >= first[slot]
-        slot, w = slot[unreported], w[unreported]
+        found = clock.extents(held, *_changes(plain, own, first))
     else:
-        slot, w = _all_closed(plain, own, first)
-    found = clock_ranges(plain, own, slot, w)
-    found = found.where(found.hi < layout.offsets[slot + 1])
+        last, empty = _last_closed(plain, own, first), Report.NON_EMPTY not in report
+        if empty:
+            refuse_too_many(int(np.maximum(last - first + 1, 0).sum()))
+        found = clock.listed(held, first, last, empty=empty)
+    base = own.offsets[found.slot]
+    found = replace(found, lo=found.lo + base, hi=found.hi + base)
+    found = found.where(found.hi < own.offsets[found.slot + 1])
     found = replace(
         found,
         id=(found.start + moved[found.slot] - window.shift) // asked.slide,
@@ -140,15 +143,12 @@ def _closed_times(window: EngineWindow, layout: Layout, memory: EngineMemory) ->
     return _changed(found, layout, memory) if Report.CONTENT_CHANGE in report else found
 
 
-def _all_closed(window: TimeWindow, own: Layout, first: Ints) -> tuple[Ints, Ints]:
-    """The windows from `first` on that an event of the slot lies behind."""
-    held = np.flatnonzero(own.sizes > 0)
+def _last_closed(window: TimeWindow, own: Layout, first: Ints) -> Ints:
+    """The last window that an event of the slot lies behind; that before `first` where there is none."""
+    last, held = first - 1, np.flatnonzero(own.sizes > 0)
     newest = own.times[own.offsets[held + 1] - 1]
-    counts = np.zeros(own.slots, np.int64)
-    counts[held] = np.maximum((newest - window.size) // window.slide + 1 - first[held], 0)
-    refuse_too_many(int(counts.sum()))
-    slot, number = numbered(counts)
-    return slot, first[slot] + number
+    last[held] = (newest - window.size) // window.slide
+    return last
 
 
 def _changes(window: TimeWindow, own: Layout, first: Ints) -> tuple[Ints, Ints]:
