@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sash.aggregation.kernels.aggregators.ring import END, HEAD
+from sash.aggregation.kernels.aggregators.ring import END, HEAD, capacity_for
 from sash.aggregation.kernels.compiler.vocabulary import (
     Columns,
     Element,
@@ -128,9 +128,7 @@ def _cover(nodes: Columns, mask: int, edge: Columns, head: int, end: int) -> Ele
 
 def amta(columns: Columns, window: int, out: Columns) -> None:
     """out[i] = the fold of the last `window` elements up to i."""
-    capacity = 1
-    while capacity <= window + 1:
-        capacity *= 2
+    capacity = capacity_for(window)
     mask = capacity - 1
     nodes = scratch(capacity)
     edge = scratch(EDGE_SIZE)
@@ -162,9 +160,7 @@ def amta(columns: Columns, window: int, out: Columns) -> None:
 
 def log_mta(columns: Columns, window: int, out: Columns) -> None:
     """out[i] = the fold of the last `window` elements up to i."""
-    capacity = 1
-    while capacity <= window + 1:
-        capacity *= 2
+    capacity = capacity_for(window)
     mask = capacity - 1
     nodes = scratch(capacity)
     edge = scratch(EDGE_SIZE)

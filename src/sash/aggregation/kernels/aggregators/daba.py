@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from sash.aggregation.kernels.aggregators.ring import END, HEAD
+from sash.aggregation.kernels.aggregators.ring import END, HEAD, capacity_for
 from sash.aggregation.kernels.compiler.vocabulary import (
     Columns,
     Element,
@@ -54,9 +54,7 @@ def _step(ring: Columns, mask: int, F: int, E: int, borders: Borders) -> Borders
 
 def daba(columns: Columns, window: int, out: Columns) -> None:
     """out[i] = the fold of the last `window` elements up to i."""
-    capacity = 1
-    while capacity <= window + 1:
-        capacity *= 2
+    capacity = capacity_for(window)
     mask = capacity - 1
     ring = scratch(capacity)
     F = 0

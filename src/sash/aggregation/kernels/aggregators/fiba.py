@@ -43,6 +43,7 @@ from sash.aggregation.kernels.aggregators.fiba_tree import (
     refresh_left,
     refresh_right,
 )
+from sash.aggregation.kernels.aggregators.ring import suffix_folds
 from sash.aggregation.kernels.compiler.vocabulary import (
     Columns,
     Element,
@@ -55,30 +56,16 @@ from sash.aggregation.kernels.compiler.vocabulary import (
 from sash.arrays import Ints
 
 
-def _suffixes(leaves: Columns, suffixes: Columns, leaf: int, begin: int, end: int) -> None:
-    """suffixes[slot] = the fold of the leaf's slots from there on."""
-    total = identity()
-    for slot in range(end - 1, begin - 1, -1):
-        total = combine(load(leaves, leaf + slot), total)
-        store(suffixes, slot, total)
-
-
 def settle(
-    edges: Ints,
-    times: Ints,
-    leaves: Columns,
-    children: Ints,
-    folds: Columns,
-    lefts: Columns,
-    rights: Columns,
-    suffixes: Columns,
-) -> tuple[Element, Element]:
+    edges: Ints, times: Ints, leaves: Columns, children: Ints, folds: Columns, lefts: Columns,
+    rights: Columns, suffixes: Columns,
+) -> tuple[Element, Element]:  # fmt: skip
     """Compute all folds along the edges again: (between the leaves, of the right leaf)."""
     refresh_left(edges, children, folds, lefts, edges[TOP])
     refresh_right(edges, children, folds, rights, edges[TOP])
     leaf, last = edges[LEFT], edges[RIGHT]
     edges[BOUNDARY] = times[leaf + LEAF]
-    _suffixes(leaves, suffixes, leaf, edges[HEADS], times[leaf + LEAF])
+    suffix_folds(leaves, leaf + edges[HEADS], leaf + times[leaf + LEAF], identity(), suffixes, leaf)
     if edges[TOP] == 0:
         return identity(), identity()
     return combine(load(lefts, 1), load(rights, 1)), fold_between(leaves, last, last + times[last + LEAF])
@@ -107,19 +94,9 @@ def _append(edges: Ints, times: Ints, leaves: Columns, t: int, newest: Element) 
 
 
 def insert(
-    edges: Ints,
-    times: Ints,
-    leaves: Columns,
-    children: Ints,
-    firsts: Ints,
-    folds: Columns,
-    lefts: Columns,
-    rights: Columns,
-    t: int,
-    newest: Element,
-    middle: Element,
-    back: Element,
-) -> tuple[Element, Element, bool]:
+    edges: Ints, times: Ints, leaves: Columns, children: Ints, firsts: Ints, folds: Columns,
+    lefts: Columns, rights: Columns, t: int, newest: Element, middle: Element, back: Element,
+) -> tuple[Element, Element, bool]:  # fmt: skip
     """What `appends` refuses: the new folds of the middle and of the right leaf; True: all are stale."""
     stale = False
     in_order = t >= edges[LATEST]
@@ -169,17 +146,9 @@ def steps(edges: Ints, times: Ints) -> bool:
 
 
 def drop(
-    edges: Ints,
-    times: Ints,
-    leaves: Columns,
-    children: Ints,
-    folds: Columns,
-    lefts: Columns,
-    rights: Columns,
-    suffixes: Columns,
-    middle: Element,
-    stale: bool,
-) -> tuple[Element, bool]:
+    edges: Ints, times: Ints, leaves: Columns, children: Ints, folds: Columns, lefts: Columns,
+    rights: Columns, suffixes: Columns, middle: Element, stale: bool,
+) -> tuple[Element, bool]:  # fmt: skip
     """What `steps` leaves to be done: the new fold of the middle; True: all folds are stale."""
     if edges[TOP] == 0:
         return middle, True
@@ -189,7 +158,7 @@ def drop(
     leaf = edges[LEFT]
     edges[BOUNDARY] = times[leaf + LEAF]
     refresh_left(edges, children, folds, lefts, level)
-    _suffixes(leaves, suffixes, leaf, 0, edges[BOUNDARY])
+    suffix_folds(leaves, leaf, leaf + edges[BOUNDARY], identity(), suffixes, leaf)
     return combine(load(lefts, 1), load(rights, 1)), False
 
 

@@ -166,15 +166,9 @@ def add_child(
 
 
 def insert_late(
-    edges: Ints,
-    times: Ints,
-    leaves: Columns,
-    children: Ints,
-    firsts: Ints,
-    folds: Columns,
-    t: int,
+    edges: Ints, times: Ints, leaves: Columns, children: Ints, firsts: Ints, folds: Columns, t: int,
     newest: Element,
-) -> tuple[int, bool]:
+) -> tuple[int, bool]:  # fmt: skip
     """Insert an event that is earlier than all of the right leaf; the bool: whether folds were refolded."""
     level = find_leaf(edges, children, firsts, t)
     leaf = children[edges[PATH + 1]]

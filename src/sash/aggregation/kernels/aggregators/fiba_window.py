@@ -25,19 +25,9 @@ def fiba_clear(edges: Ints, times: Ints, sums: Columns) -> None:
 
 
 def fiba_insert(
-    columns: Columns,
-    event_times: Ints,
-    edges: Ints,
-    times: Ints,
-    leaves: Columns,
-    children: Ints,
-    firsts: Ints,
-    folds: Columns,
-    lefts: Columns,
-    rights: Columns,
-    suffixes: Columns,
-    sums: Columns,
-) -> None:
+    columns: Columns, event_times: Ints, edges: Ints, times: Ints, leaves: Columns, children: Ints,
+    firsts: Ints, folds: Columns, lefts: Columns, rights: Columns, suffixes: Columns, sums: Columns,
+) -> None:  # fmt: skip
     """Insert all of `columns`, one after the other; equal times keep that order."""
     middle, back = load(sums, MIDDLE), load(sums, BACK)
     for i in range(len(columns[0])):
@@ -55,19 +45,9 @@ def fiba_insert(
 
 
 def fiba_evict(
-    k: int,
-    last: int,
-    edges: Ints,
-    times: Ints,
-    leaves: Columns,
-    children: Ints,
-    firsts: Ints,
-    folds: Columns,
-    lefts: Columns,
-    rights: Columns,
-    suffixes: Columns,
-    sums: Columns,
-) -> int:
+    k: int, last: int, edges: Ints, times: Ints, leaves: Columns, children: Ints, firsts: Ints,
+    folds: Columns, lefts: Columns, rights: Columns, suffixes: Columns, sums: Columns,
+) -> int:  # fmt: skip
     """Evict the oldest with time ≤ `last`, at most k of them; at least one must stay. How many left.
 
     Leaves that leave whole are given back unread: k / 16 steps at most, and O(log n) combines.
@@ -101,16 +81,9 @@ def fiba_evict(
 
 
 def _resettle(
-    edges: Ints,
-    times: Ints,
-    leaves: Columns,
-    children: Ints,
-    folds: Columns,
-    lefts: Columns,
-    rights: Columns,
-    suffixes: Columns,
-    sums: Columns,
-) -> None:
+    edges: Ints, times: Ints, leaves: Columns, children: Ints, folds: Columns, lefts: Columns,
+    rights: Columns, suffixes: Columns, sums: Columns,
+) -> None:  # fmt: skip
     middle, back = settle(edges, times, leaves, children, folds, lefts, rights, suffixes)
     store(sums, MIDDLE, middle)
     store(sums, BACK, back)

@@ -8,7 +8,7 @@ on keeps its elements in a ring, the total in `edge`, and head and end in its he
 
 from __future__ import annotations
 
-from sash.aggregation.kernels.aggregators.ring import END, HEAD
+from sash.aggregation.kernels.aggregators.ring import END, HEAD, append
 from sash.aggregation.kernels.compiler.vocabulary import (
     Columns,
     Element,
@@ -35,15 +35,7 @@ def subtract_on_evict(columns: Columns, window: int, out: Columns) -> None:
 
 def subtract_on_evict_insert(columns: Columns, ring: Columns, edge: Columns, header: Ints) -> None:
     """Insert all of `columns`; the ring has room for them."""
-    mask = len(ring[0]) - 1
-    end = header[END]
-    total = load(edge, 0)
-    for i in range(len(columns[0])):
-        newest = load(columns, i)
-        store(ring, (end + i) & mask, newest)
-        total = combine(total, newest)
-    store(edge, 0, total)
-    header[END] = end + len(columns[0])
+    append(columns, ring, edge, header)
 
 
 def subtract_on_evict_evict(ring: Columns, edge: Columns, header: Ints, k: int) -> None:

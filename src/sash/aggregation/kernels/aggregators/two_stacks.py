@@ -14,7 +14,7 @@ its header.
 
 from __future__ import annotations
 
-from sash.aggregation.kernels.aggregators.ring import END, HEAD
+from sash.aggregation.kernels.aggregators.ring import END, HEAD, append, suffix_folds
 from sash.aggregation.kernels.compiler.vocabulary import (
     Columns,
     Element,
@@ -30,14 +30,6 @@ BOUNDARY = 2
 EDGE_SIZE, HEADER_SIZE = 1, 3
 
 
-def _flip(source: Columns, lo: int, hi: int, total: Element, suffixes: Columns, base: int) -> Element:
-    """suffixes[i − base] = source[i] ⊕ … ⊕ source[hi − 1] ⊕ total, for lo ≤ i < hi; the last of them."""
-    for i in range(hi - 1, lo - 1, -1):
-        total = combine(load(source, i), total)
-        store(suffixes, i - base, total)
-    return total
-
-
 def two_stacks(columns: Columns, window: int, out: Columns) -> None:
     """out[i] = the fold of the last `window` elements up to i."""
     suffixes = scratch(window)
@@ -51,7 +43,7 @@ def two_stacks(columns: Columns, window: int, out: Columns) -> None:
         if i - head == window:
             if head == boundary:
                 base = head + 1
-                _flip(columns, base, i + 1, identity(), suffixes, base)
+                suffix_folds(columns, base, i + 1, identity(), suffixes, base)
                 boundary = i + 1
                 back = identity()
             head += 1
@@ -63,15 +55,7 @@ def two_stacks(columns: Columns, window: int, out: Columns) -> None:
 
 def two_stacks_insert(columns: Columns, ring: Columns, edge: Columns, header: Ints) -> None:
     """Insert all of `columns`; the ring has room for them."""
-    mask = len(ring[0]) - 1
-    end = header[END]
-    back = load(edge, 0)
-    for i in range(len(columns[0])):
-        newest = load(columns, i)
-        store(ring, (end + i) & mask, newest)
-        back = combine(back, newest)
-    store(edge, 0, back)
-    header[END] = end + len(columns[0])
+    append(columns, ring, edge, header)
 
 
 def two_stacks_evict(ring: Columns, edge: Columns, header: Ints, k: int) -> None:
@@ -84,8 +68,8 @@ def two_stacks_evict(ring: Columns, edge: Columns, header: Ints, k: int) -> None
         size, mask = header[END] - head, len(ring[0]) - 1
         first, total = head & mask, identity()
         # A ring that wraps around is two stretches, the newer one first.
-        total = _flip(ring, 0, first + size - mask - 1, total, ring, 0)
-        _flip(ring, first, min(first + size, mask + 1), total, ring, 0)
+        total = suffix_folds(ring, 0, first + size - mask - 1, total, ring, 0)
+        suffix_folds(ring, first, min(first + size, mask + 1), total, ring, 0)
         header[BOUNDARY] = header[END]
         store(edge, 0, identity())
 
