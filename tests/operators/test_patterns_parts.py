@@ -17,13 +17,13 @@ from sash.operators.bound import BoundQuery
 from sash.operators.columns.layout import Layout, arrange
 from sash.operators.patterns.agnostic import SharedBuffer
 from sash.operators.patterns.folding import Folding
-from sash.operators.patterns.homes import Here
 from sash.operators.patterns.key_farm import by_keys
 from sash.operators.patterns.owner import Descriptor, Owner
 from sash.operators.patterns.pane_farm import PaneRanges, pane_length
 from sash.operators.patterns.share import WindowShare
 from sash.operators.patterns.stages import drawn, fused, graph, levels_of
 from sash.operators.patterns.win_farm import by_windows
+from sash.operators.patterns.worker_pool import ThreadWorkers
 from sash.operators.windows.ranges import Ranges
 from sash.operators.windows.windowers import window_ranges
 from sash.semantics.event import Order
@@ -177,8 +177,8 @@ def test_an_owner_frees_a_chunk_when_no_window_needs_it_whatever_the_order_of_fe
 def test_an_owner_keeps_few_chunks_alive_on_a_long_stream() -> None:
     layout = layout_of(["a"] * 10_000, list(range(10_000)))
     share = share_of(sash.count(100, 50), layout)
-    home = Here(Folding.of(share.bound, layout.rows, share.ranges), layout.rows.schema)
-    buffer = SharedBuffer(share, home, workers=1)
+    pool = ThreadWorkers(Folding.of(share.bound, layout.rows, share.ranges), layout.rows.schema)
+    buffer = SharedBuffer(share, pool, workers=1)
     worker = Thread(target=buffer.work)
     worker.start()
     buffer.fill(100)

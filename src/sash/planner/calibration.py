@@ -26,7 +26,7 @@ from sash.operators.folding.early_panes import folded_block
 from sash.operators.folding.folder import folder_of, groups_of
 from sash.operators.folding.panes import Panes
 from sash.operators.folding.values import Values, values_over
-from sash.operators.patterns import crew
+from sash.operators.patterns import thread_pool
 from sash.operators.patterns.pane_farm import PaneRanges
 from sash.operators.patterns.share import WindowShare
 from sash.operators.windows.ranges import Ranges
@@ -175,7 +175,9 @@ def _job() -> float:
     times = []
     for _ in range(4 * ROUNDS):
         begin = time.perf_counter_ns()
-        crew.run([crew.one_stage(lambda: nothing), crew.one_stage(lambda: nothing)], workers=2)
+        thread_pool.run(
+            [thread_pool.one_stage(lambda: nothing), thread_pool.one_stage(lambda: nothing)], workers=2
+        )
         times.append(time.perf_counter_ns() - begin)
     return min(times) / 2
 

@@ -31,7 +31,7 @@ from sash.errors import PredicateError, Unsupported
 from sash.operators.folding.values import Values
 from sash.operators.folding.whole_windows import WholeWindow
 from sash.operators.patterns import process_worker
-from sash.operators.patterns.process_worker import Ask, Failed, Tell
+from sash.operators.patterns.process_worker import WindowRequest, WorkerFailure, WorkerSetup
 from sash.operators.windows.ranges import Ranges
 
 IN_MEMORY = Path("/dev/shm")
@@ -48,7 +48,7 @@ class Process:
             self._child = subprocess.Popen(command, pass_fds=[its.fileno()], stdin=subprocess.DEVNULL)
         self._connection = Connection(mine.detach())
 
-    def ask(self, message: Tell | Ask) -> Any:
+    def request(self, message: WorkerSetup | WindowRequest) -> Any:
         """The answer; PredicateError when the computation raised, or when the process died of it."""
         try:
             self._connection.send(message)
@@ -58,7 +58,7 @@ class Process:
                 f"a worker process ended with exit code {self.end()} while it computed windows; the "
                 "function over whole windows may have used too much memory, or ended the process"
             ) from None
-        if isinstance(answer, Failed):
+        if isinstance(answer, WorkerFailure):
             error = PredicateError(answer.message)
             error.add_note(f"In the worker process:\n{answer.trace}")
             raise error
@@ -112,8 +112,8 @@ def lent(number: int) -> Iterator[list[Process]]:
 
 
 @dataclass
-class Elsewhere:
-    """A home in shared memory, with worker processes. A chunk is the name of a file."""
+class ProcessWorkers:
+    """A pool in shared memory, with worker processes. A chunk is the name of a file."""
 
     directory: Path
     processes: Sequence[Process]
@@ -122,21 +122,21 @@ class Elsewhere:
 
     @classmethod
     @contextmanager
-    def of(cls, computation: WholeWindow, schema: pa.Schema, *, workers: int) -> Iterator[Elsewhere]:
-        """A home for the windows of one computation."""
-        tell = Tell(_pickled(computation), schema, _path())
+    def of(cls, computation: WholeWindow, schema: pa.Schema, *, workers: int) -> Iterator[ProcessWorkers]:
+        """A pool for the windows of one computation."""
+        setup = WorkerSetup(_pickled(computation), schema, _path())
         with (
             tempfile.TemporaryDirectory(prefix=f"sash-{os.getpid()}-", dir=_fastest()) as directory,
             lent(workers) as processes,
         ):
-            home = cls(Path(directory), processes)
+            pool = cls(Path(directory), processes)
             for process in processes:
-                process.ask(tell)
-                home._free.put(process)
-            yield home
+                process.request(setup)
+                pool._free.put(process)
+            yield pool
 
     def put(self, rows: pa.Table) -> str:
-        # The numbers of `count` are handed out whole, whichever thread asks.
+        # The numbers of `count` are handed out whole, whichever thread calls.
         name = str(self.directory / str(next(self._numbers)))
         with pa.OSFile(name, "wb") as sink, pa.ipc.new_file(sink, rows.schema) as writer:
             writer.write_table(rows)
@@ -148,7 +148,7 @@ class Elsewhere:
     def values(self, chunks: Sequence[str], ranges: Ranges) -> Values:
         process = self._free.get()
         try:
-            return Values(*process.ask(Ask(tuple(chunks), ranges)))
+            return Values(*process.request(WindowRequest(tuple(chunks), ranges)))
         finally:
             self._free.put(process)
 
@@ -156,7 +156,7 @@ class Elsewhere:
 def _pickled(computation: WholeWindow) -> bytes:
     try:
         pickled: bytes = cloudpickle.dumps(computation)
-    except Exception as error:  # whatever a captured object raises when it is asked to be pickled
+    except Exception as error:  # whatever a captured object raises when it is pickled
         raise Unsupported(
             "fn", computation, "a function that can be sent to a worker process",
             hint=f"It refers to something that cannot be pickled ({error}). Make that inside the function, "

@@ -1,7 +1,7 @@
-"""Where windows are computed: in this process by threads, or in others (`processes.py`).
+"""Where windows are computed: in this process by threads, or in others (`process_workers.py`).
 
-A home keeps chunks of rows where its workers can read them. Aggregates are computed here, by kernels that
-release the GIL. A user's function over whole windows holds it, so its windows go elsewhere.
+A pool keeps chunks of rows where its workers can read them. Aggregates are computed by threads, in kernels
+that release the GIL. A user's function over whole windows holds it, so its windows go to processes.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from sash.operators.patterns.folding import Folding
 from sash.operators.windows.ranges import Ranges
 
 Chunk = Any
-"""Rows, as a home keeps them."""
+"""Rows, as a pool keeps them."""
 
 
-class Home(Protocol):
+class WorkerPool(Protocol):
     """A place for chunks, and workers that compute windows over them. Called by many threads at once."""
 
     def put(self, rows: pa.Table) -> Chunk: ...
@@ -31,8 +31,8 @@ class Home(Protocol):
 
 
 @dataclass(frozen=True)
-class Here:
-    """This process: a chunk is the table itself, and whichever thread asks does the work."""
+class ThreadWorkers:
+    """This process: a chunk is the table itself, and the thread that calls does the work."""
 
     folding: Folding
     schema: pa.Schema
@@ -58,10 +58,10 @@ def trimmed(rows: pa.Table, ranges: Ranges) -> tuple[pa.Table, Ranges]:
     return rows.slice(lo, hi - lo), replace(ranges, lo=ranges.lo - lo, hi=ranges.hi - lo)
 
 
-def at_once(home: Home, rows: pa.Table, ranges: Ranges) -> Values:
+def at_once(pool: WorkerPool, rows: pa.Table, ranges: Ranges) -> Values:
     """The values of ranges over rows that no other worker needs."""
-    chunk = home.put(rows)
+    chunk = pool.put(rows)
     try:
-        return home.values([chunk], ranges)
+        return pool.values([chunk], ranges)
     finally:
-        home.free(chunk)
+        pool.free(chunk)
