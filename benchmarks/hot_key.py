@@ -20,7 +20,7 @@ from benchmarks.harness import Table, finish, options, race
 from sash.api.query import WindowQuery
 from sash.operators.bound import BoundQuery
 from sash.planner.plan import Plan
-from sash.runtimes.spark.source import SparkSource
+from sash.runtimes.spark.batch.static_source import SparkSource
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

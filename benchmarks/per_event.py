@@ -20,10 +20,10 @@ import numpy as np
 
 from benchmarks.harness import Table, finish, options, race
 from sash.aggregation import monoids
-from sash.aggregation.kernels.compiled import Compiled, compiled
-from sash.aggregation.kernels.lookback import lookback
-from sash.aggregation.kernels.range_fold import range_fold
-from sash.aggregation.kernels.slide import Algorithm, slide, slide_by_time
+from sash.aggregation.kernels.aggregators.slide import Algorithm, slide, slide_by_time
+from sash.aggregation.kernels.compiler.compiled import Compiled, compiled
+from sash.aggregation.kernels.folds.range_fold import range_fold
+from sash.aggregation.kernels.windows.cuts import cut
 from sash.aggregation.monoid import Monoid
 
 FIFO: dict[Algorithm, float] = {"two_stacks": 3.5, "daba": 5.0, "amta": 7.0}
@@ -69,7 +69,8 @@ def main() -> int:
     values = random.integers(-1000, 1000, n)
     in_order, late = np.arange(n), late_times(n, random)
     offsets = np.arange(0, n + 1, n // keys)
-    ranges = lookback(offsets, np.tile(np.arange(n // keys), keys), 1000)
+    times, slots = np.tile(np.arange(n // keys), keys), np.repeat(np.arange(keys), n // keys)
+    ranges = cut(times, offsets, slots, times - 999), cut(times, offsets, slots, times, after=True)
     threads = min(2, os.cpu_count() or 1)
     tables = []
 

@@ -22,10 +22,10 @@ import pyarrow.compute as pc
 
 from benchmarks.harness import Table, finish, options, race
 from sash.aggregation import monoids
-from sash.aggregation.kernels.compiled import compiled
-from sash.aggregation.kernels.csr import rows_by_key
-from sash.aggregation.kernels.lookback import lookback
-from sash.aggregation.kernels.range_fold import range_fold
+from sash.aggregation.kernels.compiler.compiled import compiled
+from sash.aggregation.kernels.folds.range_fold import range_fold
+from sash.aggregation.kernels.rows.csr import rows_by_key
+from sash.aggregation.kernels.windows.cuts import cut
 from sash.aggregation.monoid import Monoid
 
 HOUR = 3_600_000_000
@@ -60,7 +60,8 @@ def by_sash(events: pa.Table) -> pa.Table:
     offsets, order = rows_by_key(key.indices.to_numpy(), len(key.dictionary))
     times = events["ts"].combine_chunks().view(pa.int64()).to_numpy()
     values = events["v"].combine_chunks().to_numpy()[order]
-    lo, hi = lookback(offsets, times[order], HOUR)
+    times, slots = times[order], np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    lo, hi = cut(times, offsets, slots, times - HOUR + 1), cut(times, offsets, slots, times, after=True)
 
     def rolling(monoid: Monoid) -> pa.Array:
         fast = compiled(monoid)

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from benchmarks.harness import Table, finish, options, race
 from sash.operators import Input, ScaleGate
-from sash.operators.interleaved import Interleaved
+from sash.operators.order.interleaved import Interleaved
 
 TUPLES = Input(pa.schema([("t", pa.int64()), ("x", pa.int64())]), time="t")
 DEGREES = (1, 2, 4)

@@ -35,9 +35,9 @@ from benchmarks.amta_paper.measuring import (
 from sash.aggregation import monoids
 from sash.aggregation.algorithms import AMTA, MemoryNodes
 from sash.aggregation.algorithms.aligned_blocks import Block
-from sash.aggregation.kernels import amta as forest
-from sash.aggregation.kernels import daba as ring_of_daba
-from sash.aggregation.kernels.compiled import Compiled
+from sash.aggregation.kernels.aggregators import amta as forest
+from sash.aggregation.kernels.aggregators import daba as ring_of_daba
+from sash.aggregation.kernels.compiler.compiled import Compiled
 
 REPEATED = 1000
 """Evictions in one go, at most: a single one can be shorter than the call of a kernel."""

@@ -14,8 +14,8 @@ from typing import Any
 
 from benchmarks.amta_paper.chart import Chart, Panel, Series
 from benchmarks.amta_paper.measuring import Progress, readings, sliding_nanoseconds, sweeps
-from sash.aggregation.kernels.compiled import compiled
-from sash.aggregation.kernels.source import CARRIED
+from sash.aggregation.kernels.compiler.compiled import compiled
+from sash.aggregation.kernels.compiler.function_source import CARRIED
 from sash.aggregation.monoid import Monoid
 
 KERNELS = {"two stacks": "two_stacks", "DABA lite": "daba", "AMTA": "amta"}

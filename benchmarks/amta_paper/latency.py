@@ -27,7 +27,7 @@ from benchmarks.amta_paper.measuring import (
     sweeps,
 )
 from sash.aggregation.algorithms import AMTA, Algorithm, DABALite, FiBA, LogMTA, Recalculate, TwoStacks
-from sash.aggregation.kernels.vocabulary import Columns
+from sash.aggregation.kernels.compiler.vocabulary import Columns
 
 Slide: TypeAlias = Callable[[Columns, int, Columns], Any]
 

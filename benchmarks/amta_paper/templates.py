@@ -6,9 +6,17 @@ Python.
 
 from __future__ import annotations
 
-from sash.aggregation.kernels.amta import amta_evict, amta_query
-from sash.aggregation.kernels.daba import daba_evict, daba_query
-from sash.aggregation.kernels.vocabulary import Columns, Element, Ints, combine, identity, load, store
+from sash.aggregation.kernels.aggregators.amta import amta_evict, amta_query
+from sash.aggregation.kernels.aggregators.daba import daba_evict, daba_query
+from sash.aggregation.kernels.compiler.vocabulary import (
+    Columns,
+    Element,
+    Ints,
+    combine,
+    identity,
+    load,
+    store,
+)
 
 
 def two_stacks_bulk_evict(columns: Columns, suffixes: Columns, k: int, times: int) -> Element:

@@ -16,14 +16,14 @@ from benchmarks.patterns import fits, sums
 from sash.api.query import WindowQuery
 from sash.operators.bound import BoundQuery, BoundWhole
 from sash.operators.bounded import answer
-from sash.operators.layout import Layout
+from sash.operators.columns.layout import Layout
+from sash.operators.folding.values import Values
 from sash.operators.patterns.agnostic import handed_out
 from sash.operators.patterns.folding import Folding
-from sash.operators.patterns.homes import Here, Home
-from sash.operators.patterns.processes import Elsewhere
-from sash.operators.patterns.share import Share
-from sash.operators.ranges import Ranges
-from sash.operators.values import Values
+from sash.operators.patterns.process_workers import ProcessWorkers
+from sash.operators.patterns.share import WindowShare
+from sash.operators.patterns.worker_pool import ThreadWorkers, WorkerPool
+from sash.operators.windows.ranges import Ranges
 from sash.semantics.window import Window
 
 WORKERS = 2
@@ -56,13 +56,13 @@ def _panel(title: str, query: WindowQuery, exponents: range, rounds: int) -> Pan
 
 
 def _evaluate(chunk: int, bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges) -> Values:
-    share = Share.whole(bound, window, layout, ranges)
+    share = WindowShare.whole(bound, window, layout, ranges)
     with _home(share) as home:
         return handed_out(share, home, workers=WORKERS, chunk=chunk)
 
 
-def _home(share: Share) -> AbstractContextManager[Home]:
+def _home(share: WindowShare) -> AbstractContextManager[WorkerPool]:
     bound, rows = share.bound, share.layout.rows
     if isinstance(bound, BoundWhole):
-        return Elsewhere.of(bound.computation, rows.schema, workers=WORKERS)
-    return nullcontext(Here(Folding.of(bound, rows, share.ranges), rows.schema))
+        return ProcessWorkers.of(bound.computation, rows.schema, workers=WORKERS)
+    return nullcontext(ThreadWorkers(Folding.of(bound, rows, share.ranges), rows.schema))

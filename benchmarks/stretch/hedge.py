@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from benchmarks.harness import Table
 from sash.operators import Input, Join, Sample, predictive, setup
-from sash.operators.stateful.joining import Joining
+from sash.operators.stateful.join_shares import JoinShares
 
 TRADES = Input(pa.schema([("t", pa.int64()), ("symbol", pa.int64()), ("move", pa.float64())]), time="t")
 WINDOW = 30.0
@@ -104,7 +104,7 @@ def replay(*, seconds: float, seed: int = 5) -> Replay:
         found.backlog = elastic.entry.unread()
         elastic.stop()
         reader.join()
-        assert isinstance(elastic.running, Joining)
+        assert isinstance(elastic.running, JoinShares)
         found.comparisons = int(elastic.running.store.comparisons)
     found.pairs = len(found.latencies)
     return found

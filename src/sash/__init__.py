@@ -134,6 +134,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
     from sash.api.overloads import session as session
     from sash.api.stream import stream as stream
     from sash.operators.elastic.declaration import Elastic as Elastic
+    from sash.operators.order.scalegate import ScaleGate as ScaleGate
     from sash.operators.patterns.declared import (
         KeyFarm as KeyFarm,
     )
@@ -149,10 +150,9 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
     from sash.operators.patterns.declared import (
         WinSeq as WinSeq,
     )
-    from sash.operators.scalegate import ScaleGate as ScaleGate
     from sash.planner.asked import Auto as Auto
-    from sash.runtimes.spark.parquet_stream import read_stream_parquet as read_stream_parquet
-    from sash.runtimes.spark.progress import progress as progress
+    from sash.runtimes.spark.files.parquet_stream import read_stream_parquet as read_stream_parquet
+    from sash.runtimes.spark.monitoring.job_progress import progress as progress
     from sash.semantics.windows import (
         cumulate as cumulate,
     )
@@ -203,13 +203,13 @@ _HOMES = {
     "Auto": "sash.planner.asked",
     "Elastic": "sash.operators.elastic.declaration",
     "Monoid": "sash.aggregation.monoid",
-    "ScaleGate": "sash.operators.scalegate",
+    "ScaleGate": "sash.operators.order.scalegate",
     "count": "sash.api.overloads",
     "might_contain": "sash.aggregation.monoids.membership",
     "monoid": "sash.aggregation.define",
     "operate": "sash.api.operating",
-    "progress": "sash.runtimes.spark.progress",
-    "read_stream_parquet": "sash.runtimes.spark.parquet_stream",
+    "progress": "sash.runtimes.spark.monitoring.job_progress",
+    "read_stream_parquet": "sash.runtimes.spark.files.parquet_stream",
     "session": "sash.api.overloads",
     "stream": "sash.api.stream",
     **dict.fromkeys(_AGGREGATES, "sash.aggregation.monoids"),

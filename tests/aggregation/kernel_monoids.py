@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from sash.aggregation.kernels.compiled import Compiled, compiled
-from sash.aggregation.kernels.machine import jit_disabled
+from sash.aggregation.kernels.compiler.compiled import Compiled, compiled
+from sash.aggregation.kernels.compiler.machine import jit_disabled
 from sash.aggregation.monoid import Monoid
 
 PRIME = 1_000_003

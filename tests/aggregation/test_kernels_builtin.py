@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sash.aggregation.kernels.compiled import Compiled, compiled
+from sash.aggregation.kernels.compiler.compiled import Compiled, compiled
 from sash.aggregation.monoid import Kind, Monoid
 
 from .every_monoid import BOUND

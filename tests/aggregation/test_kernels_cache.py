@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from sash.aggregation.kernels import module_cache
+from sash.aggregation.kernels.compiler import module_cache
 
 USER_PROGRAM = """
 import json, math, sys
 import numpy as np
 from pyspark import cloudpickle
 from sash.aggregation import monoids
-from sash.aggregation.kernels.compiled import compiled
-from sash.aggregation.kernels.slide import slide
-from sash.aggregation.kernels.source import remember
+from sash.aggregation.kernels.compiler.compiled import compiled
+from sash.aggregation.kernels.aggregators.slide import slide
+from sash.aggregation.kernels.compiler.function_source import remember
 from sash.aggregation.monoid import Monoid
 
 SCALE = 0.5
@@ -53,8 +53,8 @@ WORKER_PROGRAM = """
 import json, sys
 import numpy as np
 from pyspark import cloudpickle
-from sash.aggregation.kernels.compiled import compiled
-from sash.aggregation.kernels.slide import slide
+from sash.aggregation.kernels.compiler.compiled import compiled
+from sash.aggregation.kernels.aggregators.slide import slide
 
 with open(sys.argv[1], "rb") as file:
     mine = cloudpickle.load(file)
@@ -68,7 +68,7 @@ print(json.dumps([fast.mode, values.tolist(), valid.tolist(), kernels]))
 BRIEF_PROGRAM = """
 import json
 import numpy as np
-from sash.aggregation.kernels.compiled import compiled
+from sash.aggregation.kernels.compiler.compiled import compiled
 from sash.aggregation.monoid import Monoid
 
 fast = compiled(Monoid("brief", ("x",), lambda: 0, lambda x: x, lambda a, b: a + 2 * b, lambda s: s))

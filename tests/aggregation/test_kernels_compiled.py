@@ -14,8 +14,8 @@ import pytest
 from pyspark import cloudpickle
 
 from sash.aggregation import monoids
-from sash.aggregation.kernels.compiled import TEMPLATES, compiled
-from sash.aggregation.kernels.slide import slide
+from sash.aggregation.kernels.aggregators.slide import slide
+from sash.aggregation.kernels.compiler.compiled import TEMPLATES, compiled
 from sash.aggregation.monoid import Monoid
 from sash.errors import ArgumentError, IntegerOverflow, SashWarning, Unsupported
 
@@ -218,7 +218,7 @@ def test_a_cache_that_cannot_be_written_costs_only_the_cache(
 
 
 def test_a_relative_cache_directory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sash.aggregation.kernels import module_cache
+    from sash.aggregation.kernels.compiler import module_cache
 
     monkeypatch.setenv("SASH_CACHE_DIR", "cache")
     with pytest.raises(ArgumentError, match="SASH_CACHE_DIR must be an absolute path"):

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sash.aggregation.kernels import amta, fiba_tree, machine
-from sash.aggregation.kernels.compiled import TEMPLATES
-from sash.aggregation.kernels.shape import shape_of
-from sash.aggregation.kernels.specialise import Speaker
+from sash.aggregation.kernels.aggregators import amta, fiba_tree
+from sash.aggregation.kernels.compiler import machine
+from sash.aggregation.kernels.compiler.compiled import TEMPLATES
+from sash.aggregation.kernels.compiler.shape import shape_of
+from sash.aggregation.kernels.compiler.specialise import MonoidSource
 
 from .kernel_monoids import TOTAL
 
@@ -31,11 +32,11 @@ class Counter:
             return a + b
 
         monoid = replace(TOTAL, combine=add, commutative=commutative)
-        self.speaker = Speaker(monoid, shape_of(monoid, None))
+        self.source = MonoidSource(monoid, shape_of(monoid, None))
         self.combines = 0
 
     def kernel(self, name: str) -> Callable[..., Any]:
-        return machine.interpreted(TEMPLATES[name], self.speaker)
+        return machine.interpreted(TEMPLATES[name], self.source)
 
 
 class Noting(np.ndarray):

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sash.aggregation.kernels.compiled import compiled
-from sash.aggregation.kernels.slide import slide, slide_by_time
+from sash.aggregation.kernels.aggregators.slide import slide, slide_by_time
+from sash.aggregation.kernels.compiler.compiled import compiled
 from sash.aggregation.monoid import Monoid
 from sash.errors import ArgumentError
 

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sash.aggregation.algorithms import Recalculate
-from sash.aggregation.kernels.compiled import compiled
-from sash.aggregation.kernels.csr import rows_by_key
-from sash.aggregation.kernels.lookback import lookback
-from sash.aggregation.kernels.range_fold import present, range_fold
-from sash.errors import ArgumentError, OutOfOrder
+from sash.aggregation.kernels.compiler.compiled import compiled
+from sash.aggregation.kernels.folds.range_fold import present, range_fold
+from sash.aggregation.kernels.rows.csr import rows_by_key
+from sash.aggregation.kernels.windows.cuts import cut
+from sash.errors import ArgumentError
 
 from .kernel_monoids import AFFINE, TOTAL, elements, lifted, recomputed
 
@@ -121,43 +121,6 @@ def test_a_range_has_a_value_only_if_it_holds_an_element_that_is_not_null() -> N
     assert present(None, lo, hi).tolist() == [True, True, False, True]
 
 
-# Look-back ranges: for each event the last `width` units of time of its key, ties included
-
-
-@given(
-    keys=st.lists(st.lists(st.integers(-30, 30), max_size=20), max_size=4),
-    width=st.integers(1, 70),
-)
-@settings(max_examples=150, deadline=None)
-def test_oracle_lookback_is_its_definition(keys: list[list[int]], width: int) -> None:
-    keys = [sorted(times) for times in keys]
-    offsets = np.cumsum([0, *map(len, keys)])
-    lo, hi = lookback(offsets, np.array([t for times in keys for t in times], np.int64), width)
-    ranges = []
-    for base, times in zip(offsets.tolist(), keys, strict=False):
-        for now in times:
-            extent = [i for i, t in enumerate(times) if now - width < t <= now]
-            ranges.append((base + extent[0], base + extent[-1] + 1))
-    assert list(zip(lo.tolist(), hi.tolist(), strict=True)) == ranges
-
-
-def test_lookback_takes_times_at_the_ends_of_64_bits() -> None:
-    earliest = -(2**63)
-    lo, hi = lookback(np.array([0, 2]), np.array([earliest, earliest + 5]), 6)
-    assert (lo.tolist(), hi.tolist()) == ([0, 0], [1, 2])
-
-
-def test_lookback_refuses_times_that_decrease_inside_a_key() -> None:
-    assert len(lookback(np.array([0, 1, 2]), np.array([5, 4]), 1)[0]) == 2
-    with pytest.raises(OutOfOrder, match="4 at 1 follows 5"):
-        lookback(np.array([0, 2]), np.array([5, 4]), 1)
-
-
-def test_lookback_refuses_a_width_of_zero() -> None:
-    with pytest.raises(ArgumentError, match="width must be a positive length of time; got 0"):
-        lookback(np.array([0, 1]), np.array([5]), 0)
-
-
 # Rows by key
 
 
@@ -180,7 +143,8 @@ def test_the_whole_rolling_path_equals_its_definition() -> None:
     codes, times = random.integers(0, 3, 200), np.sort(random.integers(0, 400, 200))
     values = random.integers(0, 100, 200)
     offsets, order = rows_by_key(codes, 3)
-    lo, hi = lookback(offsets, times[order], 25)
+    own, slots = times[order], codes[order]
+    lo, hi = cut(own, offsets, slots, own - 24), cut(own, offsets, slots, own, after=True)
     fast = compiled(TOTAL)
     sums = np.empty(200, np.int64)
     sums[order] = range_fold(fast, fast.lift((values[order],)), lo, hi, groups=offsets)[0]

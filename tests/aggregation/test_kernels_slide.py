@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sash.aggregation.algorithms import DABALite
-from sash.aggregation.kernels.compiled import compiled
-from sash.aggregation.kernels.slide import Algorithm, slide
+from sash.aggregation.kernels.aggregators.slide import Algorithm, slide
+from sash.aggregation.kernels.compiler.compiled import compiled
 from sash.errors import ArgumentError, NotInvertible
 
 from .kernel_monoids import AFFINE, BEST, TOTAL, elements, lifted, recomputed

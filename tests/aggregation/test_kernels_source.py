@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from pyspark import cloudpickle
 
-from sash.aggregation.kernels.source import CARRIED, NoSource, remember, source_of
-from sash.aggregation.kernels.specialise import specialise
+from sash.aggregation.kernels.compiler.function_source import CARRIED, NoSource, remember, source_of
+from sash.aggregation.kernels.compiler.specialise import specialise
 from sash.aggregation.monoid import Monoid
 
 from .kernel_monoids import TOTAL, add, same, zero

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from sash.aggregation import monoids
-from sash.aggregation.kernels.compiled import compiled
-from sash.aggregation.kernels.slide import Algorithm, slide
+from sash.aggregation.kernels.aggregators.slide import Algorithm, slide
+from sash.aggregation.kernels.compiler.compiled import compiled
 from sash.aggregation.monoid import Monoid
 from sash.errors import NotInvertible
 

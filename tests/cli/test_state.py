@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 import sash
 from sash.cli.main import app
-from sash.runtimes.spark.fingerprint import fingerprint
+from sash.runtimes.spark.state.fingerprint import fingerprint
 from tests.runtimes.micro_batches import Ran, stream_batches
 from tests.runtimes.test_spark_streaming import DELAY, cut, trades
 

@@ -11,7 +11,7 @@ import pytest
 from sash.api.query import WindowQuery
 from sash.operators.engine import WindowOperator
 from sash.operators.protocol import StreamOperator
-from sash.runtimes.spark.streaming import StreamingSource
+from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 from tests.conformance import stanza as stanza_module
 from tests.conformance.stanza import Stanza, with_a_few_quick
 from tests.conformance.streamed import (

@@ -12,7 +12,7 @@ import pytest
 
 import sash
 from sash.errors import ArgumentError, PredicateError, SashWarning, UnitError, UnknownColumn, Unsupported
-from sash.operators.joins.store import Store
+from sash.operators.joins.store import JoinStore
 from sash.semantics.expression import Column, Constant, Operation, Side, Untraceable, trace
 from tests.joins.streams import FUNCTIONS, INTERPRETED, TRACED, bound
 
@@ -98,13 +98,13 @@ def test_the_strategy_follows_from_keys_and_predicate(name: str, keys: bool, how
 @pytest.mark.parametrize("name", [*TRACED, *FUNCTIONS])
 def test_predicates_over_numbers_run_as_machine_code(name: str) -> None:
     where = (TRACED | FUNCTIONS)[name]
-    assert Store(bound(where, within=5, keys=False)).why_interpreted == ""
+    assert JoinStore(bound(where, within=5, keys=False)).why_interpreted == ""
 
 
 @pytest.mark.parametrize("name", INTERPRETED)
 def test_what_cannot_be_compiled_is_interpreted_and_said_so(name: str) -> None:
     with pytest.warns(SashWarning, match="predicate of the join cannot be compiled and is interpreted"):
-        Store(bound(INTERPRETED[name], within=5, keys=False))
+        JoinStore(bound(INTERPRETED[name], within=5, keys=False))
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sash.aggregation.kernels.pair_order import pair_order
-from sash.aggregation.kernels.pairs import candidates, first_at_least
+from sash.aggregation.kernels.joins.pair_order import pair_order
+from sash.aggregation.kernels.joins.pairs import candidates, first_at_least
 from sash.operators.joins.strategy import Band, choose
-from sash.runtimes.spark.join_spreading import Sent, Spread, grid
+from sash.runtimes.spark.joins.spreading import Sent, Spread, grid
 from sash.semantics.expression import Side, conjuncts, trace
 
 numbers = st.integers(-5, 12)

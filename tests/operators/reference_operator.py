@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sash.operators.interleaved import Interleaved
+from sash.operators.order.interleaved import Interleaved
 from sash.operators.stateful.declaration import Stateful
 from sash.operators.stateful.windows import Arrival, WindowSet
 from sash.semantics.event import Row

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import sash
 from sash.aggregation import monoids
-from sash.aggregation.kernels.cells import pane_cells
+from sash.aggregation.kernels.rows.cells import pane_cells
 from sash.aggregation.monoid import Monoid
 from sash.operators.bounded import answer
-from sash.operators.early import Early
+from sash.operators.folding.early_panes import Early
 from sash.semantics import windows
 from sash.semantics.reference import Batch, evaluate
 from sash.semantics.window import Window

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 from sash.aggregation import monoids
-from sash.operators.applied import Apply
 from sash.operators.arena import ArenaHome
 from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
 from sash.operators.engine import WindowOperator
 from sash.operators.engine.rings import RingLane
+from sash.operators.folding.whole_windows import Apply
 from sash.semantics import windows
 from sash.semantics.query import Query
 from sash.semantics.window import Window

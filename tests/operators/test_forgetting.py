@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import sash
 from sash.aggregation import monoids
 from sash.errors import ArgumentError
-from sash.operators.applied import Fold
 from sash.operators.bound import BoundQuery, BoundWhole
 from sash.operators.engine import StatePlan, WindowOperator
+from sash.operators.folding.whole_windows import Fold
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Order

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 import sash
-from sash.operators.patterns import crew
+from sash.operators.folding.values import Values
+from sash.operators.patterns import thread_pool
 from sash.operators.patterns.declared import Farm, Inner, PaneFarm, Pattern, WinMapReduce, level_of
 from sash.operators.patterns.stages import fused, graph
-from sash.operators.values import Values
 
 RANDOM = np.random.default_rng(7)
 TABLE = pa.table({"t": np.arange(600), "k": RANDOM.integers(0, 5, 600), "x": RANDOM.integers(0, 100, 600)})
@@ -36,9 +36,9 @@ def at(level: int) -> list[Pattern]:
 @pytest.fixture
 def jobs(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     """How many jobs each stage of each farm had."""
-    run, seen = crew.run, []
+    run, seen = thread_pool.run, []
 
-    def watched(stages: crew.Stages, counts: list[int]) -> crew.Stages:
+    def watched(stages: thread_pool.Stages, counts: list[int]) -> thread_pool.Stages:
         results: Any = None
         while True:
             try:
@@ -48,13 +48,13 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
             counts.append(len(wanted))
             results = yield wanted
 
-    def watching(farms: list[crew.Stages], *, workers: int) -> list[Values]:
+    def watching(farms: list[thread_pool.Stages], *, workers: int) -> list[Values]:
         counts: list[list[int]] = [[] for _ in farms]
         found = run([watched(*pair) for pair in zip(farms, counts, strict=True)], workers=workers)
         seen.extend(counts)
         return found
 
-    monkeypatch.setattr(crew, "run", watching)
+    monkeypatch.setattr(thread_pool, "run", watching)
     return seen
 
 

@@ -14,18 +14,18 @@ from hypothesis import strategies as st
 
 import sash
 from sash.operators.bound import BoundQuery
-from sash.operators.layout import Layout, arrange
+from sash.operators.columns.layout import Layout, arrange
 from sash.operators.patterns.agnostic import SharedBuffer
 from sash.operators.patterns.folding import Folding
-from sash.operators.patterns.homes import Here
 from sash.operators.patterns.key_farm import by_keys
 from sash.operators.patterns.owner import Descriptor, Owner
-from sash.operators.patterns.pane_farm import Panes, pane_length
-from sash.operators.patterns.share import Share
+from sash.operators.patterns.pane_farm import PaneRanges, pane_length
+from sash.operators.patterns.share import WindowShare
 from sash.operators.patterns.stages import drawn, fused, graph, levels_of
 from sash.operators.patterns.win_farm import by_windows
-from sash.operators.ranges import Ranges
-from sash.operators.windowers import window_ranges
+from sash.operators.patterns.worker_pool import ThreadWorkers
+from sash.operators.windows.ranges import Ranges
+from sash.operators.windows.windowers import window_ranges
 from sash.semantics.event import Order
 from sash.semantics.query import Query
 from sash.semantics.window import Window
@@ -39,10 +39,10 @@ def layout_of(keys: list[str], times: list[int]) -> Layout:
     return arrange(rows, ["k"], np.array(times, np.int64), np.arange(len(keys)), Order.EVENT_TIME)
 
 
-def share_of(window: Window, layout: Layout) -> Share:
+def share_of(window: Window, layout: Layout) -> WindowShare:
     bound = BoundQuery(Query((window,), {"s": sash.sum("e")}), layout.rows.schema, "t", ("k",))
     ranges = window_ranges(window, layout, horizon=int(layout.times.max()))
-    return Share.whole(bound, window, layout, ranges)
+    return WindowShare.whole(bound, window, layout, ranges)
 
 
 streams = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 50)), min_size=1, max_size=50).map(
@@ -55,7 +55,7 @@ tiled = st.one_of(
 )
 
 
-def held(share: Share) -> dict[int, list[int]]:
+def held(share: WindowShare) -> dict[int, list[int]]:
     """Which events each window of a share holds, by the number of the window in the whole."""
     events = share.layout.rows["e"].to_pylist()
     ends = zip(share.windows.tolist(), share.ranges.lo.tolist(), share.ranges.hi.tolist(), strict=True)
@@ -103,7 +103,7 @@ def test_windows_of_a_private_buffer_are_the_private_slide_apart(size, slide, n,
 def test_panes_tile_every_window_of_a_share(layout, window, n) -> None:
     whole = share_of(window, layout)
     for share in (whole.privately(), *by_windows(whole, n)):
-        panes = Panes.of(share)
+        panes = PaneRanges.of(share)
         for lo, hi, first, last in zip(
             share.ranges.lo, share.ranges.hi, panes.first, panes.last, strict=True
         ):
@@ -121,7 +121,7 @@ def test_panes_are_as_long_as_the_greatest_common_divisor(size, slide) -> None:
 def test_a_pane_is_folded_once_however_many_windows_share_it() -> None:
     # 3 keys · 40 panes, each in up to 8 windows.
     layout = layout_of(["a", "b", "c"] * 160, [event // 3 for event in range(480)])
-    assert len(Panes.of(share_of(sash.sliding(32, every=4), layout).privately())) == 3 * 40
+    assert len(PaneRanges.of(share_of(sash.sliding(32, every=4), layout).privately())) == 3 * 40
 
 
 # The owner of a buffer.
@@ -177,8 +177,8 @@ def test_an_owner_frees_a_chunk_when_no_window_needs_it_whatever_the_order_of_fe
 def test_an_owner_keeps_few_chunks_alive_on_a_long_stream() -> None:
     layout = layout_of(["a"] * 10_000, list(range(10_000)))
     share = share_of(sash.count(100, 50), layout)
-    home = Here(Folding.of(share.bound, layout.rows, share.ranges), layout.rows.schema)
-    buffer = SharedBuffer(share, home, workers=1)
+    pool = ThreadWorkers(Folding.of(share.bound, layout.rows, share.ranges), layout.rows.schema)
+    buffer = SharedBuffer(share, pool, workers=1)
     worker = Thread(target=buffer.work)
     worker.start()
     buffer.fill(100)

@@ -14,15 +14,15 @@ import pytest
 
 import sash
 from sash.errors import PredicateError, Unsupported
-from sash.operators.applied import Apply
 from sash.operators.bound import BoundWhole
-from sash.operators.layout import arrange
-from sash.operators.patterns import processes
+from sash.operators.columns.layout import arrange
+from sash.operators.folding.whole_windows import Apply
+from sash.operators.patterns import process_workers
 from sash.operators.patterns.agnostic import SharedBuffer
-from sash.operators.patterns.processes import Elsewhere
-from sash.operators.patterns.share import Share
-from sash.operators.ranges import Ranges
-from sash.operators.windowers import window_ranges
+from sash.operators.patterns.process_workers import ProcessWorkers
+from sash.operators.patterns.share import WindowShare
+from sash.operators.windows.ranges import Ranges
+from sash.operators.windows.windowers import window_ranges
 from sash.semantics.event import Order
 
 TABLE = pa.table({"t": range(40), "x": range(40)})
@@ -33,7 +33,7 @@ FARMS = [sash.WinFarm(2), sash.WinFarm(2, model="agnostic")]
 def _nothing_left_in_shared_memory() -> Iterator[None]:
     """Of this process, by the number in the name: other queries on the machine have their own."""
     yield
-    assert not list(processes.IN_MEMORY.glob(f"sash-{os.getpid()}-*"))
+    assert not list(process_workers.IN_MEMORY.glob(f"sash-{os.getpid()}-*"))
 
 
 def query(fn, *, schema: str = "n bigint"):
@@ -79,7 +79,7 @@ def test_functions_may_refer_to_what_is_around_them() -> None:
 def test_a_worker_that_went_away_while_it_was_idle_is_replaced() -> None:
     own_pid = query(lambda events: {"n": os.getpid()}).parallel(sash.WinFarm(1))
     first = set(own_pid.collect()["n"].to_pylist())
-    for process in processes._idle:
+    for process in process_workers._idle:
         process._child.kill()
         process._child.wait()
     assert set(own_pid.collect()["n"].to_pylist()).isdisjoint(first)
@@ -91,13 +91,13 @@ def test_chunks_are_files_in_shared_memory_until_they_are_freed() -> None:
     computation = Apply(
         lambda events: {"xs": events["x"].to_pylist()}, pa.schema([("xs", pa.list_(pa.int64()))])
     )
-    with Elsewhere.of(computation, TABLE.schema, workers=1) as home:
-        assert list(processes.IN_MEMORY.glob(f"sash-{os.getpid()}-*")) == [home.directory]
-        chunks = [home.put(TABLE.slice(start, 20)) for start in (0, 20)]
+    with ProcessWorkers.of(computation, TABLE.schema, workers=1) as pool:
+        assert list(process_workers.IN_MEMORY.glob(f"sash-{os.getpid()}-*")) == [pool.directory]
+        chunks = [pool.put(TABLE.slice(start, 20)) for start in (0, 20)]
         assert all(Path(chunk).is_file() for chunk in chunks)
-        values = home.values(chunks, ranges)
+        values = pool.values(chunks, ranges)
         assert values.columns["xs"].to_pylist() == [list(range(15, 25))]
-        home.free(chunks[0])
+        pool.free(chunks[0])
         assert not Path(chunks[0]).exists()
 
 
@@ -108,13 +108,16 @@ def test_the_agnostic_buffer_in_shared_memory_stays_small() -> None:
     assert isinstance(bound, BoundWhole)
     (window,) = bound.query.windows
     layout = arrange(table, [], np.arange(2000), np.arange(2000), Order.EVENT_TIME)
-    share = Share.whole(bound, window, layout, window_ranges(window, layout, horizon=1999))
-    with Elsewhere.of(bound.computation, table.schema, workers=2) as home, ThreadPoolExecutor(2) as crew:
-        buffer = SharedBuffer(share, home, workers=2)
-        busy = [crew.submit(buffer.work) for _ in range(2)]
+    share = WindowShare.whole(bound, window, layout, window_ranges(window, layout, horizon=1999))
+    with (
+        ProcessWorkers.of(bound.computation, table.schema, workers=2) as pool,
+        ThreadPoolExecutor(2) as executor,
+    ):
+        buffer = SharedBuffer(share, pool, workers=2)
+        busy = [executor.submit(buffer.work) for _ in range(2)]
         buffer.fill(10)
         assert sum(len(values.owners) for worker in busy for values in worker.result()) == 200
-        assert not list(home.directory.iterdir())
+        assert not list(pool.directory.iterdir())
     # 200 chunks passed through. A descriptor has 6 windows in 7 chunks, and two workers have one each; one
     # that is slow holds back what the other has finished.
     assert buffer.highest < 100

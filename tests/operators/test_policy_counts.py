@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sash.aggregation import monoids
-from sash.aggregation.kernels.machine import jit_disabled
+from sash.aggregation.kernels.compiler.machine import jit_disabled
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator
 from sash.operators.engine.range_group import RangeGroup

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 import sash
 from sash.aggregation import monoids
-from sash.aggregation.kernels.machine import jit_disabled
+from sash.aggregation.kernels.compiler.machine import jit_disabled
 from sash.errors import IntegerOverflow, PredicateError
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator
 from sash.operators.engine import policy as engine
-from sash.operators.policies import Condition, types_of
-from sash.operators.windowers import vectorised
+from sash.operators.predicates.policies import PolicyCondition, types_of
+from sash.operators.windows.windowers import vectorised
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Order
@@ -219,13 +219,15 @@ def test_oracle_a_bounded_input_is_answered_as_the_reference_answers_one_batch(
 # What has a tree
 
 
-def condition(policy: Callable[[Any, Any], Any], **track: Any) -> Condition | None:
+def condition(policy: Callable[[Any, Any], Any], **track: Any) -> PolicyCondition | None:
     window = windows.policy(policy, track=track)
-    return Condition.of(window, types_of(window, SCHEMA))
+    return PolicyCondition.of(window, types_of(window, SCHEMA))
 
 
 def test_policies_that_differ_in_a_constant_share_their_text() -> None:
-    one, other = (Condition.of(at_most(limit), types_of(at_most(limit), SCHEMA)) for limit in (10, 20))
+    one, other = (
+        PolicyCondition.of(at_most(limit), types_of(at_most(limit), SCHEMA)) for limit in (10, 20)
+    )
     assert one is not None
     assert other is not None
     assert one.body == other.body

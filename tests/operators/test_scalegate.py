@@ -16,8 +16,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 import sash
 from sash.errors import ArgumentError, DataError, OutOfOrder, UnknownColumn
-from sash.operators.interleaved import END_OF_TIME, Input, Interleaved
-from sash.operators.scalegate import Control, ScaleGate
+from sash.operators.order.interleaved import END_OF_TIME, Input, Interleaved
+from sash.operators.order.scalegate import Control, ScaleGate
 
 SIMPLE = Input(pa.schema([("t", pa.int64()), ("who", pa.int64())]), time="t")
 QUOTES = Input(pa.schema([("at", pa.int64()), ("bid", pa.float64())]), time="at")

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sash.aggregation.stores.values import unseal
-from sash.operators.arrow_streams import table_of
+from sash.operators.columns.table_bytes import table_of
 from sash.operators.stateful.common_rows import CommonRows
 from sash.operators.stateful.streaming import BoundOperator, OperatorOnStream, chunk_name
 from sash.semantics.durations import Duration, Unit

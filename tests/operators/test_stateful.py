@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import sash
 from sash.errors import ArgumentError, OutOfOrder, PredicateError, UnitError, UnknownColumn
-from sash.operators.interleaved import END_OF_TIME, Input, Interleaved, interleave
+from sash.operators.order.interleaved import END_OF_TIME, Input, Interleaved, interleave
 from sash.operators.stateful.aggregate import Aggregate
 from sash.operators.stateful.declaration import Stateful
-from sash.operators.stateful.interpreted import Interpreted
+from sash.operators.stateful.interpreted_shares import InterpretedShares
 from sash.operators.stateful.keys import ByRow, InBulk
 from sash.operators.stateful.panes import CompiledAggregate
 from sash.operators.stateful.windows import Arrival, WindowSet
@@ -118,7 +118,7 @@ def test_differential_monoids_in_hash_tables_of_panes_and_as_plain_functions_agr
     assert isinstance(fast, CompiledAggregate)
     expected = comparable(reference(operator, run, tags_of))
     assert comparable(told(fast.process(run).to_pylist())) == expected
-    assert comparable(told(Interpreted(operator).process(run).to_pylist())) == expected
+    assert comparable(told(InterpretedShares(operator).process(run).to_pylist())) == expected
 
 
 @settings(deadline=None, max_examples=25)
@@ -143,7 +143,7 @@ def test_oracle_a_table_of_panes_grows_and_forgets_without_losing_a_key(
 def test_by_default_tuples_are_stored_nothing_is_said_and_stale_tuples_are_purged() -> None:
     operator = Stateful(advance=1, size=10, inputs=POSTS, keys="tags", window="single", shares=1)
     running = operator.start()
-    assert isinstance(running, Interpreted)
+    assert isinstance(running, InterpretedShares)
     rows = {"t": [0, 4, 12], "tags": [["red"], ["red"], ["red"]], "n": [1, 2, 3]}
     assert running.process(interleave([POSTS], [(0, rows)])).num_rows == 0
     with running.share(0) as share:
@@ -206,7 +206,7 @@ def test_aggregates_over_objects_are_interpreted_with_the_same_windows() -> None
     operator = Aggregate(
         advance=5, size=10, inputs=POSTS, keys="tags", all=sash.collect("tags"), n=sash.count()
     )
-    assert isinstance(operator.start(), Interpreted)
+    assert isinstance(operator.start(), InterpretedShares)
     rows = {"t": [1, 7], "tags": [["a"], ["a"]], "n": [0, 0]}
     assert [len(row["all"]) for row in operator.over(rows).to_pylist()] == [1, 2, 1]
 

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sash
-from sash.aggregation.kernels.key_sets import by_share
+from sash.aggregation.kernels.rows.key_sets import by_share
 from sash.errors import PredicateError
 from sash.operators import Aggregate, InBulk, Input, setup
-from sash.operators.interleaved import interleave
+from sash.operators.order.interleaved import interleave
 from sash.operators.stateful import prepared
 from sash.operators.stateful.panes import CompiledAggregate
 from sash.operators.stateful.prepared import Piece, Prepared, cuts

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import sash
 from sash.errors import CorruptValue, Unsupported
 from sash.operators import Aggregate, Input, Stateful
-from sash.operators.interleaved import interleave
+from sash.operators.order.interleaved import interleave
 from sash.operators.stateful.streaming import BoundOperator, OperatorOnStream
 from sash.semantics.durations import Duration, Unit
 

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 import sash
 from benchmarks.stretch.tweets import DISTANCES, pair_keys
 from sash.operators import Aggregate, Arrival, InBulk, Input, Join, Stateful, WindowSet
-from sash.operators.interleaved import END_OF_TIME, interleave
-from sash.operators.stateful.interpreted import Interpreted
-from sash.operators.stateful.joining import Joining
+from sash.operators.order.interleaved import END_OF_TIME, interleave
+from sash.operators.stateful.interpreted_shares import InterpretedShares
+from sash.operators.stateful.join_shares import JoinShares
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.join import Join as Definition
 from sash.semantics.join import JoinBatch, evaluate
@@ -205,7 +205,7 @@ def test_oracle_scalejoin_pairs_every_two_tuples_of_a_window_once(
     assert found == defined(operator, *batches)
     retold = comparable(reference(operator, run, lambda row, number: range(shares)))
     assert comparable(told(found)) == retold
-    assert comparable(told(Interpreted(operator).process(run).to_pylist())) == retold
+    assert comparable(told(InterpretedShares(operator).process(run).to_pylist())) == retold
 
 
 def test_tuples_exactly_the_window_apart_meet_as_in_the_operator_of_the_paper() -> None:
@@ -256,14 +256,14 @@ def test_oracle_a_self_join_has_the_pairs_of_the_definition_however_the_input_is
     expected = defined(operator, batch)
     assert sorted(found, key=repr) == sorted(expected, key=repr)
     assert [row["time"] for row in found] == sorted(row["time"] for row in found)
-    retold = told(Interpreted(operator).process(interleave([LEFT], [(0, batch)])).to_pylist())
+    retold = told(InterpretedShares(operator).process(interleave([LEFT], [(0, batch)])).to_pylist())
     assert comparable(retold) == comparable(told(found))
 
 
 def test_a_join_keeps_no_more_than_its_window() -> None:
     operator = scale_join(9, 2)
     running = operator.start()
-    assert isinstance(running, Joining)
+    assert isinstance(running, JoinShares)
     for t in range(0, 2000, 5):
         running.process(interleave(operator.inputs, enumerate(sides([(t, 1, 1)], [(t, 1, 1)]))))
     assert running.store.stored <= 8
@@ -273,7 +273,7 @@ def test_a_join_keeps_no_more_than_its_window() -> None:
 def test_groups_without_rows_are_forgotten_while_shares_stand_at_different_runs() -> None:
     operator = Join(within=5, inputs=LEFT, shares=2, where=lambda l, r: l.x == r.x)  # noqa: E741
     running, first, found = operator.start(), 0, []
-    assert isinstance(running, Joining)
+    assert isinstance(running, JoinShares)
     runs = []
     for t in range(0, 600, 3):
         own = interleave(

@@ -17,7 +17,7 @@ import pytest
 import sash
 from sash.pipeline import read
 from sash.pipeline.binding import bound
-from sash.runtimes.spark.fingerprint import describe
+from sash.runtimes.spark.state.fingerprint import describe
 from tests.pipeline.pipeline_files import told
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from sash.planner.candidates import candidates, named, never
 from sash.planner.constants import DEFAULTS, Costs, ProcessCosts
 from sash.planner.facts import Events, Facts, cut_of
 from sash.planner.plan import TIE, Plan, cheapest, make_plan
-from sash.runtimes.spark.patterns.plan import impossible
+from sash.runtimes.spark.patterns.static_plan import impossible
 from sash.runtimes.spark.patterns.stream_plan import impossible_on_streams
 from tests.runtimes.strategies import any_window
 

@@ -11,12 +11,11 @@ import pyarrow.compute as pc
 
 from sash.operators.bound import BoundQuery
 from sash.operators.patterns.declared import Pattern
-from sash.runtimes.spark.clock import Clock
-from sash.runtimes.spark.hashed_packing import HashedPacker
-from sash.runtimes.spark.packing import COUNTS, NEWEST_AT, PACKED_BUCKET, PAYLOAD, Unpacker
+from sash.runtimes.spark.packing.blocks import COUNTS, NEWEST_AT, PACKED_BUCKET, PAYLOAD, Unpacker
+from sash.runtimes.spark.packing.hashed_packer import HashedPacker
 from sash.runtimes.spark.patterns.agnostic import WORKER, BatchWorker
 from sash.runtimes.spark.patterns.owner import OwnerProcessor
-from sash.runtimes.spark.patterns.plan import is_agnostic
+from sash.runtimes.spark.patterns.static_plan import is_agnostic
 from sash.runtimes.spark.patterns.stream_plan import stream_plan_of, worker_buckets
 from sash.runtimes.spark.patterns.streamed import (
     AFTER,
@@ -27,9 +26,10 @@ from sash.runtimes.spark.patterns.streamed import (
     window_processor,
     window_stage,
 )
-from sash.runtimes.spark.processor import WindowProcessor
-from sash.runtimes.spark.stage import Stage
-from sash.runtimes.spark.state import WORKSHOP
+from sash.runtimes.spark.state.operators_in_state import OPERATORS
+from sash.runtimes.spark.streaming.clock import Clock
+from sash.runtimes.spark.streaming.processor import WindowProcessor
+from sash.runtimes.spark.streaming.window_stage import WindowStage
 from tests.runtimes.micro_batches import MicroBatches
 
 PARTITIONS = 2
@@ -67,7 +67,7 @@ class DryFarm:
     def __init__(self, bound: BoundQuery, pattern: Pattern, *, forgetful: bool = True) -> None:
         clock = Clock.of(ticks=pa.types.is_integer(bound.time_type))
         keys = worker_buckets(3, partitions=PARTITIONS) if bound.keys else (0,)
-        stage = Stage.of(bound, "reports", buckets=keys, clock=clock, derived=False)
+        stage = WindowStage.of(bound, "reports", buckets=keys, clock=clock, derived=False)
         stage = replace(stage, pattern=str(pattern))
         self.workers: BatchWorker | None = None
         self.used: set[int] = set()
@@ -98,7 +98,7 @@ class DryFarm:
     def batch(self, table: pa.Table | None) -> list[dict[str, Any]]:
         """The rows that come out of one micro-batch."""
         if self.forgetful:
-            WORKSHOP.clear()
+            OPERATORS.clear()
         self.watermark = max(self.watermark, self.newest - self.delay)
         first = self.steps[0]
         given = [] if table is None else table.select(first.stage.columns).combine_chunks().to_batches()

@@ -20,21 +20,21 @@ from sash.operators.bound import BoundQuery
 from sash.operators.elastic.declaration import Elastic
 from sash.operators.protocol import StreamOperator
 from sash.operators.stateful.streaming import BoundOperator
-from sash.runtimes.spark.clock import Clock
-from sash.runtimes.spark.columns import places
-from sash.runtimes.spark.elastic.home import Home
-from sash.runtimes.spark.elastic.journal import Journal
+from sash.runtimes.spark.elastic.epoch_journal import EpochJournal
+from sash.runtimes.spark.elastic.epoch_step import EpochStep
 from sash.runtimes.spark.elastic.run import ElasticRun
-from sash.runtimes.spark.elastic.step import Step
-from sash.runtimes.spark.operating import OperatorStage, packer_of_input
-from sash.runtimes.spark.packing import INPUT, NEWEST_AT, PACKED_BUCKET, PAYLOAD, Unpacker
-from sash.runtimes.spark.stage import Output, Stage
-from sash.runtimes.spark.state import WORKSHOP
+from sash.runtimes.spark.elastic.state_location import StateLocation
+from sash.runtimes.spark.packing.blocks import INPUT, NEWEST_AT, PACKED_BUCKET, PAYLOAD, Unpacker
+from sash.runtimes.spark.packing.columns import places
+from sash.runtimes.spark.state.operators_in_state import OPERATORS
+from sash.runtimes.spark.stateful.operator_stages import OperatorStage, packer_of_input
+from sash.runtimes.spark.streaming.clock import Clock
+from sash.runtimes.spark.streaming.window_stage import Output, WindowStage
 from tests.runtimes.micro_batches import placed
 
 
 @dataclass(frozen=True)
-class QuickHome(Home):
+class QuickHome(StateLocation):
     """Leaves it to the operating system when the disk is written."""
 
     def open(self, namespace: str) -> EpochStore:
@@ -62,7 +62,7 @@ class DryElastic:
         output: Output = "reports",
         forgetful: bool = False,
     ) -> None:
-        stage = Stage.of(
+        stage = WindowStage.of(
             bound,
             output,
             buckets=tuple(range(self.BUCKETS)) if bound.keys else (0,),
@@ -89,14 +89,14 @@ class DryElastic:
     ) -> list[dict[str, Any]]:
         """The rows of one execution; of one that fails after `only` tasks, which therefore says nothing."""
         if self.forgetful:
-            WORKSHOP.clear()
+            OPERATORS.clear()
         blocks = self.packed(batch)
         answers = []
         with self.home.journal() as store:
-            journal = Journal(store, self.run_.description, epoch=epoch, inputs=self.run_.inputs)
+            journal = EpochJournal(store, self.run_.description, epoch=epoch, inputs=self.run_.inputs)
             newest = journal.newest_with(blocks)
             before, after = (self.run_._watermark(time) for time in (journal.newest, newest))
-            step = Step(self.stage, self.home, epoch, tasks, before, after, self.run_.name)
+            step = EpochStep(self.stage, self.home, epoch, tasks, before, after, self.run_.name)
             for task in range(tasks if only is None else min(only, tasks)):
                 mine = pc.equal(_modulo(blocks[PACKED_BUCKET], tasks), task)
                 sorted_blocks = blocks.filter(mine).sort_by(PACKED_BUCKET)

@@ -22,13 +22,13 @@ from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValu
 
 from sash.operators.bound import BoundQuery
 from sash.operators.protocol import StreamOperator
-from sash.runtimes.spark.clock import Clock
-from sash.runtimes.spark.columns import BUCKET, places
 from sash.runtimes.spark.compat import struct_of
-from sash.runtimes.spark.packing import COUNTS, NEWEST_AT, PACKED_BUCKET, PAYLOAD, Unpacker
-from sash.runtimes.spark.processor import WindowProcessor
-from sash.runtimes.spark.stage import Output, Stage
-from sash.runtimes.spark.state import WORKSHOP
+from sash.runtimes.spark.packing.blocks import COUNTS, NEWEST_AT, PACKED_BUCKET, PAYLOAD, Unpacker
+from sash.runtimes.spark.packing.columns import BUCKET, places
+from sash.runtimes.spark.state.operators_in_state import OPERATORS
+from sash.runtimes.spark.streaming.clock import Clock
+from sash.runtimes.spark.streaming.processor import WindowProcessor
+from sash.runtimes.spark.streaming.window_stage import Output, WindowStage
 from tests.runtimes import naive_operator, strategies
 
 if TYPE_CHECKING:
@@ -116,7 +116,9 @@ class DryStream:
     ) -> None:  # fmt: skip
         clock = Clock.of(ticks=pa.types.is_integer(bound.time_type))
         buckets = self.BUCKETS if bound.keys else self.BUCKETS[:1]
-        self.stage = Stage.of(bound, output, buckets=buckets, clock=clock, derived=False, operator=operator)
+        self.stage = WindowStage.of(
+            bound, output, buckets=buckets, clock=clock, derived=False, operator=operator
+        )
         self.delay = int(clock.spark_delay(bound.query.delay.length).split()[0])
         self.engine = MicroBatches(WindowProcessor(self.stage))
         self.forgetful = forgetful
@@ -130,7 +132,7 @@ class DryStream:
     def batch(self, table: pa.Table | None) -> list[dict[str, Any]]:
         """The rows that come out of one micro-batch."""
         if self.forgetful:
-            WORKSHOP.clear()
+            OPERATORS.clear()
         self.watermark = max(self.watermark, self.newest - self.delay)
         payloads: dict[int, list[bytes]] = {}
         for packed in [] if table is None else self.stage.packer(placed(self.stage, table).to_batches()):
@@ -146,7 +148,7 @@ class DryStream:
         ]
 
 
-def placed(stage: Stage, table: pa.Table) -> pa.Table:
+def placed(stage: WindowStage, table: pa.Table) -> pa.Table:
     """Rows as Spark hands them to the packer: by position, each with its share."""
     columns, keys = stage.columns, list(stage.bound.keys)
     words = [repr(list(row.values())).encode() for row in table.select(keys).to_pylist()] if keys else []

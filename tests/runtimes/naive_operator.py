@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from sash.operators.answer import Answer
 from sash.operators.bound import LATE_REASON, LATE_WINDOW, REVISION, WINDOW, BoundQuery
+from sash.operators.columns.times import from_integers
 from sash.operators.protocol import Saved
-from sash.operators.ranges import MISSING
-from sash.operators.times import from_integers
+from sash.operators.windows.ranges import MISSING
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Event, Order, arrange
 from sash.semantics.query import Query, When

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import sash
 from sash.aggregation import monoids
 from sash.errors import PredicateError, UnknownColumn, Unsupported
-from sash.operators import row_predicates
-from sash.operators.interleaved import Input
+from sash.operators.order.interleaved import Input
+from sash.operators.predicates import row_predicates
 from sash.operators.stateful.aggregate import Aggregate
 from sash.semantics.condition import Condition, condition
 from sash.semantics.expression import Column, Constant, Node, Operation, Side, columns_of

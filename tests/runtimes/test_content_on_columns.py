@@ -13,17 +13,17 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sash.operators.kinds.delta import DeltaKind
+from sash.operators.kinds.delta_by_definition import ExactDeltaKind
 
 import sash
 from sash.aggregation import monoids
 from sash.errors import PredicateError, SashError
-from sash.operators import row_predicates
 from sash.operators.bound import BoundQuery
+from sash.operators.columns.layout import Layout, arrange
 from sash.operators.kinds import KINDS, kind_of
-from sash.operators.kinds.delta import DeltaKind
-from sash.operators.kinds.delta_by_definition import ExactDeltaKind
-from sash.operators.layout import Layout, arrange
-from sash.operators.windowers import vectorised
+from sash.operators.predicates import row_predicates
+from sash.operators.windows.windowers import vectorised
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Event, Order

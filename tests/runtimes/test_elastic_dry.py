@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sash.errors import DifferentQuery, EpochError
 from sash.operators.engine import WindowOperator
 from sash.operators.protocol import StreamOperator
-from sash.runtimes.spark.elastic.home import OPEN
+from sash.runtimes.spark.elastic.state_location import OPEN
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.query import Query

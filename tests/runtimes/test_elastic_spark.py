@@ -12,9 +12,9 @@ import pytest
 import sash
 from sash.errors import ArgumentError, SettingError, Unsupported
 from sash.operators.elastic.metrics import Sample
-from sash.runtimes.spark.elastic.home import require_reachable
-from sash.runtimes.spark.elastic.metering import BatchMetrics, Meter, behind
+from sash.runtimes.spark.elastic.metering import BatchMeter, BatchMetrics, behind
 from sash.runtimes.spark.elastic.sinks import ParquetSink
+from sash.runtimes.spark.elastic.state_location import require_reachable
 from tests.aggregation.conftest import RedisServer
 from tests.runtimes.micro_batches import read_batches, stream_batches, write_batches
 from tests.runtimes.test_spark_streaming import (
@@ -232,7 +232,7 @@ def batch(number: int, *, began: float, busy: float) -> BatchMetrics:
 def test_utilisation_counts_the_time_that_instances_have_and_not_that_of_the_driver() -> None:
     # batch 0 [ pack | step 1 s | sink ] books [ pack | step 1 s | sink ] books … waits 4 s … [ … ]
     #         0                      3  3.1                         6.1  6.2            10.2
-    meter = Meter()
+    meter = BatchMeter()
     meter.add(batch(0, began=0.0, busy=1.9), pending=0, bookkeeping=0.0)
     meter.add(batch(1, began=3.1, busy=1.9), pending=0, bookkeeping=0.1)
     meter.add(batch(2, began=10.2, busy=1.0), pending=7, bookkeeping=0.1)

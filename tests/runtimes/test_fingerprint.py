@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from sash.errors import DifferentQuery
-from sash.runtimes.spark.fingerprint import canonical, require_same
+from sash.runtimes.spark.state.fingerprint import canonical, require_same
 
 DESCRIBE = """
 import sys
 import pyarrow as pa, sash
 from sash.operators.bound import BoundQuery
-from sash.runtimes.spark.fingerprint import canonical, describe
+from sash.runtimes.spark.state.fingerprint import canonical, describe
 from sash.semantics.query import Query
 import {module} as user
 schema = pa.schema([("t", pa.int64()), ("kind", pa.string()), ("x", pa.int64())])

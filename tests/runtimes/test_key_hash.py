@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sash.errors import Unsupported
-from sash.runtimes.spark.key_hash import buckets, hashes
+from sash.runtimes.spark.packing.key_hash import buckets, hashes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,11 +14,11 @@ import pytest
 import sash
 from sash.errors import ArgumentError, DataError, Unsupported
 from sash.operators import Aggregate, ByRow, InBulk, Input, Join, Stateful
-from sash.runtimes.spark.clock import Clock
-from sash.runtimes.spark.columns import places
-from sash.runtimes.spark.key_sets import OfBucket, buckets_of
-from sash.runtimes.spark.operating import block_schema, packer_of_input
-from sash.runtimes.spark.packing import PACKED_BUCKET, PAYLOAD, rows_of
+from sash.runtimes.spark.packing.blocks import PACKED_BUCKET, PAYLOAD, rows_of
+from sash.runtimes.spark.packing.columns import places
+from sash.runtimes.spark.stateful.key_sets import OfBucket, buckets_of
+from sash.runtimes.spark.stateful.operator_stages import block_schema, packer_of_input
+from sash.runtimes.spark.streaming.clock import Clock
 from tests.runtimes.micro_batches import stream_batches
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sash.errors import BadFile, Unsupported
-from sash.runtimes.spark.files import located, open_file, partition_values
-from sash.runtimes.spark.packing import ROWS
-from sash.runtimes.spark.parquet_files import ParquetReader, first_schema
+from sash.runtimes.spark.files.open_files import located, open_file, partition_values
+from sash.runtimes.spark.files.parquet_files import ParquetReader, first_schema
+from sash.runtimes.spark.packing.blocks import ROWS
 
 pytestmark = pytest.mark.spark
 

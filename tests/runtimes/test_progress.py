@@ -18,9 +18,9 @@ from rich.console import Console
 
 import sash
 from sash.errors import ArgumentError
-from sash.operators.steps import counted, watched
-from sash.runtimes.progress import Reading, shown
-from sash.runtimes.spark.progress import OWN_BAR, BatchesSeen, jobs_shown
+from sash.operators.step_counter import counted, watched
+from sash.runtimes.progress_bar import ProgressReading, shown
+from sash.runtimes.spark.monitoring.job_progress import OWN_BAR, BatchesSeen, jobs_shown
 from tests.runtimes.micro_batches import stream_batches
 
 if TYPE_CHECKING:
@@ -69,26 +69,28 @@ def test_a_run_that_stops_halfway_leaves_no_steps_behind() -> None:
 
 
 def test_a_run_that_takes_long_has_a_bar(terminal: Console) -> None:
-    with shown("windows", lambda: Reading(0.5, "5 of 10 tasks"), after=0.0, console=terminal):
+    with shown("windows", lambda: ProgressReading(0.5, "5 of 10 tasks"), after=0.0, console=terminal):
         time.sleep(0.3)
     assert "windows" in screen(terminal)
     assert "5 of 10 tasks" in screen(terminal)
 
 
 def test_a_run_that_is_done_at_once_has_none(terminal: Console) -> None:
-    with shown("windows", lambda: Reading(0.5), console=terminal):
+    with shown("windows", lambda: ProgressReading(0.5), console=terminal):
         pass
     assert screen(terminal) == ""
 
 
 def test_the_last_reading_stays_when_it_is_to_be_kept(terminal: Console) -> None:
-    with shown("stream", lambda: Reading(None, "3 batches"), after=60.0, keep=True, console=terminal):
+    with shown(
+        "stream", lambda: ProgressReading(None, "3 batches"), after=60.0, keep=True, console=terminal
+    ):
         pass
     assert "3 batches" in screen(terminal)
 
 
 def test_a_bar_that_cannot_be_read_does_not_disturb_the_run(terminal: Console) -> None:
-    def broken() -> Reading:
+    def broken() -> ProgressReading:
         raise RuntimeError("the tracker is gone")
 
     with shown("windows", broken, after=0.0, console=terminal):
@@ -96,7 +98,10 @@ def test_a_bar_that_cannot_be_read_does_not_disturb_the_run(terminal: Console) -
 
 
 def test_an_error_of_the_run_passes_through(terminal: Console) -> None:
-    with pytest.raises(KeyError, match="own"), shown("windows", lambda: Reading(None), console=terminal):
+    with (
+        pytest.raises(KeyError, match="own"),
+        shown("windows", lambda: ProgressReading(None), console=terminal),
+    ):
         raise KeyError("the run's own")
 
 

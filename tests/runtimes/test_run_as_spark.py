@@ -11,7 +11,7 @@ import pytest
 
 import sash
 from sash.operators.engine import WindowOperator
-from sash.runtimes.spark.fingerprint import describe, differences
+from sash.runtimes.spark.state.fingerprint import describe, differences
 from tests.runtimes.micro_batches import DryStream, Ran, stream_batches
 from tests.runtimes.run_as_cases import (
     ENGINES,
@@ -41,7 +41,7 @@ def test_there_are_two_hundred_cases_of_every_engine_and_kind() -> None:
 
 
 def test_oracle_two_hundred_random_cases_are_reported_as_the_simulator_says(spark: SparkSession) -> None:
-    from sash.runtimes.spark.source import SparkSource
+    from sash.runtimes.spark.batch.static_source import SparkSource
 
     source = SparkSource(spark.createDataFrame(ON_SPARK[0].table))
     said = answers(source.collect(one_query(ON_SPARK)).to_pylist(), ON_SPARK)
@@ -50,7 +50,7 @@ def test_oracle_two_hundred_random_cases_are_reported_as_the_simulator_says(spar
 
 
 def test_oracle_a_sample_of_them_on_a_stream_is_reported_as_the_simulator_says(spark: SparkSession) -> None:
-    from sash.runtimes.spark.streaming import StreamingSource
+    from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 
     # Closed forms of both kinds, the model, and Sash's own windows.
     sample = [question for question in ON_SPARK if question.engine in STREAMED]

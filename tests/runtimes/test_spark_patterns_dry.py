@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 import sash
 from sash.aggregation import monoids
 from sash.operators.bound import BoundQuery
-from sash.operators.panes import Panes
+from sash.operators.folding.panes import Panes
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce, WinSeq
-from sash.runtimes.spark.bucket import BucketQuery
-from sash.runtimes.spark.columns import BUCKET, HASH, HORIZON, ORDINAL, places
+from sash.runtimes.spark.batch.bucket_query import BucketQuery
+from sash.runtimes.spark.packing.columns import BUCKET, HASH, HORIZON, ORDINAL, places
 from sash.runtimes.spark.patterns.active import WORKER, Router, WindowWorker
 from sash.runtimes.spark.patterns.agnostic import BatchWorker, triggered
-from sash.runtimes.spark.patterns.plan import plan_of
 from sash.runtimes.spark.patterns.route import Route
+from sash.runtimes.spark.patterns.static_plan import plan_of
 from sash.semantics.query import Query
 from sash.semantics.reference import Arrival, Batch, evaluate
 from sash.semantics.window import Window

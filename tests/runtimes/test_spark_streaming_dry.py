@@ -16,9 +16,9 @@ from sash.errors import CorruptValue, DifferentQuery
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator, keeps_panes
 from sash.operators.protocol import StreamOperator
-from sash.runtimes.spark.light_processor import VARIABLE
-from sash.runtimes.spark.stage import Output
-from sash.runtimes.spark.state import TOKEN
+from sash.runtimes.spark.state.operators_in_state import TOKEN
+from sash.runtimes.spark.streaming.light_processor import VARIABLE
+from sash.runtimes.spark.streaming.window_stage import Output
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Order

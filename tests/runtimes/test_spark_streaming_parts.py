@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from sash.aggregation import monoids
 from sash.errors import CorruptValue, DataError, DifferentQuery
 from sash.operators.bound import BoundQuery
-from sash.runtimes.spark import packing
-from sash.runtimes.spark.buckets import bucket_ids, partition_of
-from sash.runtimes.spark.clock import TICKS_SHIFT, UNKNOWN, Clock
-from sash.runtimes.spark.columns import BUCKET, ORDINAL
-from sash.runtimes.spark.fingerprint import canonical, describe, fingerprint, require_same
-from sash.runtimes.spark.state import Workshop
-from sash.runtimes.spark.upstream import Upstream
+from sash.runtimes.spark.packing import blocks as packing
+from sash.runtimes.spark.packing.bucket_ids import bucket_ids, partition_of
+from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL
+from sash.runtimes.spark.state.fingerprint import canonical, describe, fingerprint, require_same
+from sash.runtimes.spark.state.operators_in_state import OperatorCache
+from sash.runtimes.spark.streaming.clock import TICKS_SHIFT, UNKNOWN, Clock
+from sash.runtimes.spark.streaming.upstream import Upstream
 from sash.semantics import windows
 from sash.semantics.query import Query
 from sash.semantics.window import Window
@@ -244,15 +244,15 @@ def test_a_function_that_closes_over_itself_can_be_described() -> None:
 
 
 def test_the_operators_at_hand_are_bounded_in_number() -> None:
-    workshop = Workshop(limit=2)
+    cache = OperatorCache(limit=2)
     for name in (b"a", b"b", b"c"):
-        workshop.keep(name, b"writing", object())
-    assert workshop.take(b"a", b"writing") is None
-    assert workshop.take(b"c", b"writing") is not None
+        cache.keep(name, b"writing", object())
+    assert cache.take(b"a", b"writing") is None
+    assert cache.take(b"c", b"writing") is not None
 
 
 def test_an_operator_that_was_taken_is_not_at_hand_any_more() -> None:
-    workshop = Workshop()
-    workshop.keep(b"a", b"writing", object())
-    assert workshop.take(b"a", b"writing") is not None
-    assert workshop.take(b"a", b"writing") is None
+    cache = OperatorCache()
+    cache.keep(b"a", b"writing", object())
+    assert cache.take(b"a", b"writing") is not None
+    assert cache.take(b"a", b"writing") is None

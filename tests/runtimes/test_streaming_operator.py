@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sash.aggregation import monoids
-from sash.aggregation.kernels import rings
+from sash.aggregation.kernels.state import rings
 from sash.errors import CorruptValue
-from sash.operators.applied import Apply
 from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
 from sash.operators.engine import WindowOperator, journal
 from sash.operators.engine.rings import RingLane
+from sash.operators.folding.whole_windows import Apply
 from sash.operators.kinds import KINDS
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import sash
 from sash.aggregation import monoids
 from sash.errors import UnitError, UnknownColumn, Unsupported
-from sash.operators.panes import Panes
+from sash.operators.folding.panes import Panes
 from sash.semantics.reference import Batch, evaluate
 from tests.aggregation.kernel_monoids import MACHINE_CODE
 from tests.runtimes.strategies import any_window, arrivals, lifetimes

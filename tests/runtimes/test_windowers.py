@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
-from sash.operators.layout import arrange
-from sash.operators.ranges import MISSING, NEVER
-from sash.operators.windowers import vectorised, window_ranges
+from sash.operators.columns.layout import arrange
+from sash.operators.windows.ranges import MISSING, NEVER
+from sash.operators.windows.windowers import vectorised, window_ranges
 from sash.semantics import windows
 from sash.semantics.event import Event, Order
 from sash.semantics.window import Window

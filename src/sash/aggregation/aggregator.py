@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from numpy.typing import NDArray
-
 from sash.aggregation.algorithms.column_kinds import kinds_of, numbers
 from sash.aggregation.algorithms.elements import ABSENT, Element
 from sash.aggregation.algorithms.protocol import Algorithm, Time, as_list
@@ -22,6 +20,7 @@ from sash.aggregation.choice import Mode, compiled_algorithm
 from sash.aggregation.monoid import Kind, Monoid
 from sash.aggregation.sliding import as_objects, slide_compiled
 from sash.aggregation.stores.protocol import Store
+from sash.arrays import Array
 from sash.errors import ArgumentError
 
 
@@ -131,7 +130,7 @@ class Aggregator:
         window: int,
         times: Any | None = None,
         kinds: Sequence[Kind] | None = None,
-    ) -> NDArray[Any]:
+    ) -> Array:
         """The value of the last `window` events after each of them: insert, evict, query in one loop.
 
         Classes that take any order also take `times`; the window is then of the latest events so far. The
@@ -156,7 +155,7 @@ class Aggregator:
                 return values
         return made._slid(ready, window, stamps)
 
-    def _slid(self, columns: list[Any], window: int, times: Any | None) -> NDArray[Any]:
+    def _slid(self, columns: list[Any], window: int, times: Any | None) -> Array:
         stamps = [None] * len(columns[0]) if times is None else as_list(times)
         values = []
         for row, time in zip(zip(*map(as_list, columns), strict=True), stamps, strict=True):

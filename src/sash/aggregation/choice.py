@@ -14,7 +14,7 @@ from sash.aggregation.algorithms.tracked import Tracked
 from sash.aggregation.monoid import Kind, Monoid
 
 if TYPE_CHECKING:
-    from sash.aggregation.kernels.compiled import Compiled
+    from sash.aggregation.kernels.compiler.compiled import Compiled
 
 Mode = Literal["compiled", "interpreted", "undecided"]
 
@@ -25,9 +25,9 @@ def machine_of(monoid: Monoid, kinds: tuple[Kind, ...] | None) -> Compiled | Non
     if isinstance(monoid, Tracked) or "object" in (kinds or ()):
         return None
     # Here and not above, so that importing the data structures does not load Numba.
-    from sash.aggregation.kernels.compiled import compiled
-    from sash.aggregation.kernels.machine import jit_disabled
-    from sash.aggregation.kernels.shape import shape_of
+    from sash.aggregation.kernels.compiler.compiled import compiled
+    from sash.aggregation.kernels.compiler.machine import jit_disabled
+    from sash.aggregation.kernels.compiler.shape import shape_of
 
     # A monoid that is bound already stays as its user bound it.
     bound = monoid if kinds is None or monoid.kinds is not None else monoid.bind(kinds)

@@ -31,7 +31,7 @@ from typing import Any, overload
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregation.kernels.source import remember
+from sash.aggregation.kernels.compiler.function_source import remember
 from sash.aggregation.monoid import Monoid, ResultType
 from sash.aggregation.samples import inferred_result
 from sash.errors import ArgumentError

@@ -11,13 +11,11 @@ from functools import reduce
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sash.aggregation.monoid import Monoid
+from sash.arrays import Array, Ints
 from sash.errors import ArgumentError, IntegerOverflow
 
-Array: TypeAlias = NDArray[Any]
-Ints: TypeAlias = NDArray[np.int64]
 Columns: TypeAlias = tuple[Array, ...]
 Element: TypeAlias = Any
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sash.aggregation.algorithms.column_kinds import Mask
 from sash.aggregation.choice import machine_of
 from sash.aggregation.monoid import Kind, Monoid
+from sash.arrays import Array, Mask
 
 KERNELS = {
     "TwoStacks": "two_stacks",
@@ -25,7 +24,7 @@ KERNELS = {
 
 def slide_compiled(
     name: str, monoid: Monoid, columns: list[Any], window: int, times: Any | None, kinds: tuple[Kind, ...]
-) -> NDArray[Any] | None:
+) -> Array | None:
     """out[i] = the value of the last `window` events up to i; of the latest ones when there are times.
 
     None where there is no kernel for it: the caller then inserts, evicts and queries.
@@ -33,10 +32,10 @@ def slide_compiled(
     machine = machine_of(monoid, kinds)
     if machine is None:
         return None
-    from sash.aggregation.algorithms.compiled.clock import clock_of
     from sash.aggregation.algorithms.compiled.inlet import Inlet
-    from sash.aggregation.kernels.range_fold import present
-    from sash.aggregation.kernels.slide import slide, slide_by_time
+    from sash.aggregation.algorithms.compiled.time_codecs import time_codec
+    from sash.aggregation.kernels.aggregators.slide import slide, slide_by_time
+    from sash.aggregation.kernels.folds.range_fold import present
 
     batch = Inlet(machine, kinds).lifted(columns, len(columns[0]))
     known: Mask | None = None
@@ -46,7 +45,7 @@ def slide_compiled(
             ends = np.arange(1, len(batch) + 1)
             known = present(batch.known, np.maximum(ends - window, 0), ends)
     else:
-        clock = clock_of(times[0]) if len(times) else None
+        clock = time_codec(times[0]) if len(times) else None
         # Which of the latest events are nulls is not known from their positions.
         if clock is None or batch.known is not None or name != "FiBA":
             return None
@@ -61,7 +60,7 @@ def slide_compiled(
     return as_objects([value if there else None for value, there in pairs])
 
 
-def as_objects(values: list[Any]) -> NDArray[Any]:
+def as_objects(values: list[Any]) -> Array:
     """One by one: numpy would take a list of lists for a matrix."""
     objects = np.empty(len(values), object)
     for i, value in enumerate(values):

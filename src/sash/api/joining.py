@@ -17,8 +17,8 @@ from sash.errors import ArgumentError, Unsupported
 from sash.operators.joins.bound import BoundJoin, BoundSide
 from sash.planner.explanation import VERSION
 from sash.planner.rendering import numbered, printed, require_form, sections
-from sash.runtimes.local.joining import LocalJoin
-from sash.runtimes.local.source import LocalSource
+from sash.runtimes.local.local_join import LocalJoin
+from sash.runtimes.local.local_source import LocalSource
 from sash.semantics import durations, tables
 from sash.semantics.durations import Duration, DurationLike, whole_number
 from sash.semantics.event import Order
@@ -88,7 +88,7 @@ def runtime_of(left: Source, right: Source) -> JoinRuntime:
     if isinstance(left, LocalSource) and isinstance(right, LocalSource):
         return LocalJoin(left, right)
     if left.bounded == right.bounded and not isinstance(left, LocalSource) | isinstance(right, LocalSource):
-        from sash.runtimes.spark.joining import joined
+        from sash.runtimes.spark.joins.choose import joined
 
         return joined(left, right)
     raise Unsupported(

@@ -28,7 +28,7 @@ def operate(operator: Stateful, *data: Any, delay: DurationLike = 0) -> Any:
     if not all(on_spark):
         raise ArgumentError("data", [type(each).__name__ for each in data], "all DataFrames, or all tables")
     from sash.operators.stateful.streaming import BoundOperator
-    from sash.runtimes.spark import operating
+    from sash.runtimes.spark.stateful import operator_stages as operating
 
     frames = tuple(map(operating.frame_of, data))
     operating.require_fitting(operator, frames)

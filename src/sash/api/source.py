@@ -10,7 +10,7 @@ from sash.errors import ArgumentError
 from sash.operators.bound import BoundQuery
 from sash.planner.asked import Asked
 from sash.planner.plan import Plan
-from sash.runtimes.local.source import LocalSource
+from sash.runtimes.local.local_source import LocalSource
 from sash.semantics.durations import Duration
 
 
@@ -42,7 +42,7 @@ def source_of(data: Any) -> Source:
     if local is not None:
         return local
     if type(data).__module__.startswith(("pyspark.", "sash.runtimes.spark.")):
-        from sash.runtimes.spark.source import SparkSource
+        from sash.runtimes.spark.batch.static_source import SparkSource
 
         spark = SparkSource.of(data)
         if spark is not None:

@@ -36,7 +36,8 @@ def start(
 ) -> Any:
     """The reports or the late events of a query over windows."""
     _require_unbounded(source)
-    from sash.runtimes.spark import starting, streaming
+    from sash.runtimes.spark.streaming import start as starting
+    from sash.runtimes.spark.streaming import streaming_source as streaming
 
     assert isinstance(source, streaming.StreamingSource), "only Spark has streams"
     return starting.start(
@@ -55,7 +56,7 @@ def start_join(
 ) -> Any:
     """What a join answers with."""
     _require_unbounded(runtime)
-    from sash.runtimes.spark.starting import start_writing
+    from sash.runtimes.spark.streaming.start import start_writing
 
     return start_writing(answer(), sink, checkpoint=checkpoint, trigger=trigger, name=name)
 

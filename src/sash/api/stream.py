@@ -14,8 +14,8 @@ from sash.api.joining import JoinQuery, joined_streams
 from sash.api.query import WindowQuery
 from sash.api.source import Source, Unbounded, source_of
 from sash.errors import ArgumentError, Unsupported
-from sash.operators.applied import Apply, Fold, WholeWindow
 from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
+from sash.operators.folding.whole_windows import Apply, Fold, WholeWindow
 from sash.operators.patterns.declared import Pattern
 from sash.planner.asked import AUTO, Asked, Auto, require_asked
 from sash.runtimes import ddl

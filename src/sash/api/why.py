@@ -18,7 +18,7 @@ import pyarrow as pa
 from sash.api.source import Source, source_of
 from sash.errors import ArgumentError
 from sash.operators.bound import BoundQuery
-from sash.operators.times import to_integers
+from sash.operators.columns.times import to_integers
 from sash.semantics.durations import whole_number
 from sash.semantics.reference import Arrival, Batch, one_by_one
 from sash.semantics.secret import PROFILES, Profile, profile

@@ -17,7 +17,7 @@ from sash.semantics import tables
 if TYPE_CHECKING:
     from sash.aggregation.stores.looking import Namespace
     from sash.runtimes.spark.inspection.checkpoint import Checkpoint
-    from sash.runtimes.spark.inspection.seen import BucketSeen, StageSeen
+    from sash.runtimes.spark.inspection.found import BucketSeen, StageSeen
 
 
 def run(place: Path, *, as_json: bool) -> None:
@@ -109,9 +109,9 @@ def _tell(
 
 
 def _tell_stage(console: Console, stage: StageSeen) -> None:
-    from sash.runtimes.spark.inspection.description import in_words, tells_ticks
+    from sash.runtimes.spark.inspection.description import has_ticks, in_words
 
-    ticks, count = tells_ticks(stage.description), len(stage.buckets)
+    ticks, count = has_ticks(stage.description), len(stage.buckets)
     keys = "" if stage.keys is None else f", {stage.keys:,} key{'s' * (stage.keys != 1)}"
     held = f"{count} bucket{'s' * (count != 1)}{keys}, {stage.chunks:,} chunks, {stage.bytes:,} bytes"
     told = {"identity": stage.fingerprint[:16], "watermark": _time(stage.watermark, ticks=ticks)}

@@ -51,7 +51,7 @@ class _Known:
 
 def watch(spark: SparkSession, taker: Taker) -> Watching:
     """Tell `taker`, a Feed or a Folder, about every streaming query of the session, until it is stopped."""
-    from sash.runtimes.spark.listening import listen
+    from sash.runtimes.spark.monitoring.listener import listen
 
     watching = Watching(taker)
     watching.listening = listen(spark, watching)
@@ -80,7 +80,7 @@ class Watching:
         query:   the Sash query that it runs, for explain() and for the windows that are open.
         reports: the folder of parquet files that it writes to, for the latest windows of each key.
         """
-        from sash.runtimes.spark.listening import name_of
+        from sash.runtimes.spark.monitoring.listener import name_of
 
         name = name_of(handle)
         known = _Known(handle=handle if hasattr(handle, "degrees") else None)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from sash.operators.elastic.instances import ElasticOperator as ElasticOperator
     from sash.operators.elastic.instances import setup as setup
     from sash.operators.elastic.metrics import Sample as Sample
-    from sash.operators.interleaved import Input as Input
-    from sash.operators.scalegate import ScaleGate as ScaleGate
+    from sash.operators.order.interleaved import Input as Input
+    from sash.operators.order.scalegate import ScaleGate as ScaleGate
     from sash.operators.stateful.aggregate import Aggregate as Aggregate
     from sash.operators.stateful.declaration import Stateful as Stateful
     from sash.operators.stateful.join import Join as Join
@@ -34,10 +34,10 @@ _HOMES = {
     "ByRow": "stateful.keys",
     "ElasticOperator": "elastic.instances",
     "InBulk": "stateful.keys",
-    "Input": "interleaved",
+    "Input": "order.interleaved",
     "Join": "stateful.join",
     "Sample": "elastic.metrics",
-    "ScaleGate": "scalegate",
+    "ScaleGate": "order.scalegate",
     "Stateful": "stateful.declaration",
     "WindowSet": "stateful.windows",
     "predictive": "elastic.controllers",

@@ -1,4 +1,4 @@
-"""What a query says: reports in the form of its output, and the events that are in no window."""
+"""What a query answers with: reports in the form of its output, and the events that are in no window."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sash.arrays import Ints
 from sash.operators.bound import (
     LATE_REASON,
     LATE_WINDOW,
@@ -18,13 +18,11 @@ from sash.operators.bound import (
     BoundQuery,
     BoundRolling,
 )
-from sash.operators.layout import Layout
-from sash.operators.ranges import Ranges, RepeatedRanges
-from sash.operators.times import from_integers
-from sash.operators.values import Evaluator, Values, evaluated
+from sash.operators.columns.layout import Layout
+from sash.operators.columns.times import from_integers
+from sash.operators.folding.values import Evaluator, Values, evaluated
+from sash.operators.windows.ranges import Ranges, RepeatedRanges
 from sash.semantics.window import Window
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -50,10 +48,10 @@ def reports(
     """One row a window (or as many as a function over whole windows answers with); `keys` has the key of
     each slot, `evaluate` is who computes the values."""
     values = evaluate(bound, window, layout, ranges)
-    return told(bound, window, ranges, values, keys=keys, revisions=revisions)
+    return report_table(bound, window, ranges, values, keys=keys, revisions=revisions)
 
 
-def told(
+def report_table(
     bound: BoundQuery,
     window: Window,
     ranges: Ranges,

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from sash.aggregation.monoid import Monoid
 from sash.errors import ArgumentError, UnitError, UnknownColumn, Unsupported
-from sash.operators.applied import WholeWindow
-from sash.operators.inputs import kind_of
+from sash.operators.columns.arrow_columns import kind_of
+from sash.operators.folding.whole_windows import WholeWindow
 from sash.semantics.durations import Unit
 from sash.semantics.query import Query
 from sash.semantics.window import Window

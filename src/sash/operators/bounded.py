@@ -10,22 +10,20 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from sash.arrays import Ints
 from sash.operators.answer import Answer, features, late_rows, reports
 from sash.operators.bound import BoundQuery, BoundRolling
-from sash.operators.early import Early
-from sash.operators.heap import keep_freed_memory
-from sash.operators.layout import Layout, arrange
-from sash.operators.ranges import Ranges
-from sash.operators.steps import counted
-from sash.operators.times import to_integers
-from sash.operators.values import Evaluator, evaluated
-from sash.operators.windowers import misfits_of, window_ranges
+from sash.operators.columns.heap import keep_freed_memory
+from sash.operators.columns.layout import Layout, arrange
+from sash.operators.columns.times import to_integers
+from sash.operators.folding.early_panes import Early
+from sash.operators.folding.values import Evaluator, evaluated
+from sash.operators.step_counter import counted
+from sash.operators.windows.ranges import Ranges
+from sash.operators.windows.windowers import misfits_of, window_ranges
 from sash.semantics.event import Order
 from sash.semantics.window import Window
-
-Ints = NDArray[np.int64]
 
 
 def answer(
@@ -66,14 +64,14 @@ def answer(
         ]
         return Answer(features(bound, layout.rows, lookbacks), late[0])
     keys = layout.rows.select(list(bound.keys)).take(pa.array(layout.firsts))
-    said = []
+    parts = []
     for window in counted(bound.query.windows):
         placed, displaced = _place(bound, window, layout)
         late.append(displaced)
         ranges = window_ranges(window, placed, horizon=horizon, empty=bound.query.empty)
         reported = _reported(bound, ranges, horizon)
-        said.append(reports(bound, window, placed, reported, keys=keys, evaluate=evaluate))
-    return Answer(pa.concat_tables(said), pa.concat_tables(late))
+        parts.append(reports(bound, window, placed, reported, keys=keys, evaluate=evaluate))
+    return Answer(pa.concat_tables(parts), pa.concat_tables(late))
 
 
 def _reported(bound: BoundQuery, ranges: Ranges, newest: int) -> Ranges:

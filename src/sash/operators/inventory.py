@@ -15,12 +15,12 @@ import pyarrow as pa
 
 from sash.aggregation.stores.values import unseal
 from sash.errors import CorruptValue
-from sash.operators.arrow_streams import table_of
+from sash.operators.columns.table_bytes import table_of
+from sash.operators.columns.times import FARTHEST
 from sash.operators.engine import journal
 from sash.operators.engine.snapshot import parts_of
 from sash.operators.joins import operator as join
 from sash.operators.stateful import streaming as tuples
-from sash.operators.times import FARTHEST
 
 Chunk = tuple[int, bytes]
 
@@ -42,7 +42,7 @@ class Inventory:
 
 
 @dataclass(frozen=True)
-class _Form:
+class _Format:
     """How one kind of operator is saved."""
 
     holds: str
@@ -69,9 +69,9 @@ def _batch(payload: memoryview, number: int, facts: dict[str, Any]) -> int:
 
 
 _FORMS = (
-    _Form("rows of the journal", journal.HEADER, journal.chunk_name, _entries),
-    _Form("rows of both sides", join.HEADER, join.chunk_name, _batch),
-    _Form("tuples", tuples.HEADER, tuples.chunk_name, _stream),
+    _Format("rows of the journal", journal.HEADER, journal.chunk_name, _entries),
+    _Format("rows of both sides", join.HEADER, join.chunk_name, _batch),
+    _Format("tuples", tuples.HEADER, tuples.chunk_name, _stream),
 )
 
 
@@ -86,7 +86,7 @@ def inventory(header: bytes, chunks: Iterable[Chunk]) -> Inventory:
     return Inventory(form.holds, _watermark(facts), facts.get("keys"), rows, counted, size)
 
 
-def _opened(header: bytes) -> tuple[_Form, memoryview]:
+def _opened(header: bytes) -> tuple[_Format, memoryview]:
     """A header opens under the name of its own kind only."""
     for form in _FORMS:
         try:

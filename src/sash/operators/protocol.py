@@ -15,14 +15,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, Self
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sash.arrays import Ints
 from sash.operators.answer import Answer
 from sash.operators.bound import BoundQuery
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

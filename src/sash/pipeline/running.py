@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from sash.api.query import WindowQuery
 from sash.pipeline.schema import Pipeline
 from sash.pipeline.sinks import begun, written
-from sash.runtimes.progress import Reading, shown
+from sash.runtimes.progress_bar import ProgressReading, shown
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,7 +44,7 @@ class Outcome:
 def run_batch(pipeline: Pipeline, query: WindowQuery, spark: SparkSession) -> None:
     """Compute all windows of a static source, and write them."""
     from sash.runtimes.spark.failures import in_one_sentence
-    from sash.runtimes.spark.progress import jobs_shown
+    from sash.runtimes.spark.monitoring.job_progress import jobs_shown
 
     with in_one_sentence(), jobs_shown(spark):
         written(pipeline, pipeline.sink, query.dataframe())
@@ -55,7 +55,7 @@ def run_batch(pipeline: Pipeline, query: WindowQuery, spark: SparkSession) -> No
 def run_stream(pipeline: Pipeline, query: WindowQuery, spark: SparkSession, *, stop: Event) -> Outcome:
     """Run until the trigger's end, or until `stop` is set; QueryFailed when the run fails."""
     from sash.runtimes.spark.failures import in_one_sentence
-    from sash.runtimes.spark.progress import BatchesSeen, TasksOfBatch
+    from sash.runtimes.spark.monitoring.job_progress import BatchesSeen, TasksOfBatch
 
     running: list[StreamingQuery] = []
     try:
@@ -83,13 +83,13 @@ def _started(pipeline: Pipeline, query: WindowQuery) -> Iterator[StreamingQuery]
 
 
 def _awaited(
-    running: list[StreamingQuery], read: Callable[[], Reading], *, title: str, stop: Event
+    running: list[StreamingQuery], read: Callable[[], ProgressReading], *, title: str, stop: Event
 ) -> bool:
     """False once all have ended, True when they were told to stop; QueryFailed when one has failed, which
     ends the others too."""
     from sash.runtimes.spark.failures import require_well
 
-    latest = Reading(None)
+    latest = ProgressReading(None)
     with shown(title, lambda: latest, after=0.0, keep=True):
         while any(one.isActive for one in running):
             if stop.wait(POLL):
@@ -97,6 +97,6 @@ def _awaited(
             # Read here and shown there: what is counted has one reader.
             latest = read()
             require_well(running)
-        latest = Reading(1.0, latest.words)
+        latest = ProgressReading(1.0, latest.words)
     require_well(running)
     return False

@@ -51,7 +51,7 @@ def _flat(rows: DataFrame) -> DataFrame:
     from pyspark.sql import functions as F
     from pyspark.sql.types import StructType
 
-    from sash.runtimes.spark.columns import quoted
+    from sash.runtimes.spark.packing.columns import quoted
 
     columns = []
     for one in rows.schema:
@@ -68,7 +68,7 @@ def _flat(rows: DataFrame) -> DataFrame:
 def _messages(rows: DataFrame, keys: tuple[str, ...]) -> DataFrame:
     from pyspark.sql import functions as F
 
-    from sash.runtimes.spark.columns import quoted
+    from sash.runtimes.spark.packing.columns import quoted
 
     value = F.to_json(F.struct(*map(quoted, rows.columns))).alias("value")
     if not keys:

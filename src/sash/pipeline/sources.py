@@ -57,7 +57,7 @@ def require_sinks(pipeline: Pipeline, spark: SparkSession) -> None:
 
 def _rows(source: Source, spark: SparkSession, place: str, *, streaming: bool) -> Any:
     if source.format == "parquet" and streaming:
-        from sash.runtimes.spark.parquet_stream import read_stream_parquet
+        from sash.runtimes.spark.files.parquet_stream import read_stream_parquet
 
         return read_stream_parquet(place, schema=source.schema or None, spark=spark, **source.options)
     options = _READING.get(source.format, {}) | dict(source.options)

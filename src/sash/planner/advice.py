@@ -11,7 +11,7 @@ from math import gcd
 
 from sash.operators.bound import BoundQuery, BoundRolling
 from sash.operators.engine import hands_panes_on
-from sash.operators.panes import Panes, clock_windows
+from sash.operators.folding.panes import Panes, clock_windows
 from sash.planner.facts import Facts
 from sash.planner.plan import Plan
 from sash.semantics.durations import format_length

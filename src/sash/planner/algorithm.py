@@ -15,8 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sash.operators.bound import BoundQuery
-from sash.operators.early import Early
 from sash.operators.engine import StatePlan, keeps_panes
+from sash.operators.folding.early_panes import Early
 from sash.operators.patterns.declared import Farm, PaneFarm, WinFarm, WinMapReduce
 from sash.planner.plan import Plan
 

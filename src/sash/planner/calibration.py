@@ -18,19 +18,19 @@ import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
 from sash.aggregation.monoids import collect, correlation, count
-from sash.operators.answer import told
+from sash.operators.answer import report_table
 from sash.operators.bound import BoundQuery
-from sash.operators.early import folded_block
-from sash.operators.folder import folder_of, groups_of
-from sash.operators.heap import keep_freed_memory
-from sash.operators.layout import Layout, arrange
-from sash.operators.panes import Panes as EarlyPanes
-from sash.operators.patterns import crew
-from sash.operators.patterns.pane_farm import Panes
-from sash.operators.patterns.share import Share
-from sash.operators.ranges import Ranges
-from sash.operators.values import Values, values_over
-from sash.operators.windowers import window_ranges
+from sash.operators.columns.heap import keep_freed_memory
+from sash.operators.columns.layout import Layout, arrange
+from sash.operators.folding.early_panes import folded_block
+from sash.operators.folding.folder import folder_of, groups_of
+from sash.operators.folding.panes import Panes
+from sash.operators.folding.values import Values, values_over
+from sash.operators.patterns import thread_pool
+from sash.operators.patterns.pane_farm import PaneRanges
+from sash.operators.patterns.share import WindowShare
+from sash.operators.windows.ranges import Ranges
+from sash.operators.windows.windowers import window_ranges
 from sash.planner.constants import ProcessCosts
 from sash.semantics.event import Order
 from sash.semantics.query import Query
@@ -84,24 +84,24 @@ class _Windows:
         self.layout, self.window = layout, tumbling(each * KEYS)
         self.bound = _bound(self.window, layout.rows.schema, {"n": count()})
         self.ranges = self.ranges_anew()
-        self.share = Share.whole(self.bound, self.window, layout, self.ranges)
+        self.share = WindowShare.whole(self.bound, self.window, layout, self.ranges)
         self.values: Values = values_over(self.bound, layout.rows, self.ranges)
         self.keys = layout.rows.select(["k"]).take(pa.array(layout.firsts))
 
     def ranges_anew(self) -> Ranges:
         return window_ranges(self.window, self.layout, horizon=EVENTS)
 
-    def panes(self) -> Panes:
-        return Panes.of(self.share)
+    def panes(self) -> PaneRanges:
+        return PaneRanges.of(self.share)
 
     def placed(self, events: pa.Table, times: Any) -> None:
         """Into panes as they stand; the aggregate is a count, which costs next to nothing."""
-        panes = EarlyPanes.of(self.bound)
+        panes = Panes.of(self.bound)
         assert panes is not None
         folded_block(panes, events, times)
 
     def reported(self) -> pa.Table:
-        said = told(self.bound, self.window, self.ranges, self.values, keys=self.keys)
+        said = report_table(self.bound, self.window, self.ranges, self.values, keys=self.keys)
         return self.bound.ordered(said)
 
     def folding(self, monoid: Monoid) -> _Folding:
@@ -175,7 +175,9 @@ def _job() -> float:
     times = []
     for _ in range(4 * ROUNDS):
         begin = time.perf_counter_ns()
-        crew.run([crew.one_stage(lambda: nothing), crew.one_stage(lambda: nothing)], workers=2)
+        thread_pool.run(
+            [thread_pool.one_stage(lambda: nothing), thread_pool.one_stage(lambda: nothing)], workers=2
+        )
         times.append(time.perf_counter_ns() - begin)
     return min(times) / 2
 

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
 
-from sash.aggregation.kernels.module_cache import directory
+from sash.aggregation.kernels.compiler.module_cache import directory
 
 FILE = "costs-1.json"
 """The number goes up when a constant changes its meaning."""

@@ -17,11 +17,11 @@ import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
 from sash.operators.bound import BoundQuery, BoundWhole
-from sash.operators.early import Early
-from sash.operators.folder import compiles
-from sash.operators.inputs import kind_of
-from sash.operators.panes import Panes
-from sash.operators.windowers import vectorised
+from sash.operators.columns.arrow_columns import kind_of
+from sash.operators.folding.early_panes import Early
+from sash.operators.folding.folder import compiles
+from sash.operators.folding.panes import Panes
+from sash.operators.windows.windowers import vectorised
 from sash.semantics.run_as import EngineWindow
 from sash.semantics.window import Context, Window
 from sash.semantics.windows import (
@@ -145,8 +145,8 @@ class Facts:
 
 
 def _early(bound: BoundQuery, events: Events) -> float | None:
-    """As `operators.early` will find it, if events are spread evenly and come in order of time: blocks of
-    rows, of which each folds its own part of the panes."""
+    """As `operators.folding.early_panes` will find it, if events are spread evenly and come in order
+    of time: blocks of rows, of which each folds its own part of the panes."""
     how = Early(1)
     panes = Panes.of(bound) if how.considers(bound, events.rows) else None
     if panes is None or events.span is None:

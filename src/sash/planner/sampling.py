@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.operators.bound import BoundQuery
-from sash.operators.layout import key_codes
-from sash.operators.times import to_integers
+from sash.operators.columns.layout import key_codes
+from sash.operators.columns.times import to_integers
 from sash.planner.asked import Auto
 from sash.planner.facts import Events, Known
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import StatePlan
-from sash.operators.panes import clock_windows
+from sash.operators.folding.panes import clock_windows
 from sash.operators.patterns.declared import WinFarm, window_workers
 from sash.planner.plan import Plan
 from sash.semantics.durations import format_length

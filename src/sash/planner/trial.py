@@ -17,11 +17,11 @@ import numpy as np
 
 from sash.errors import Unsupported
 from sash.operators.bound import BoundQuery
-from sash.operators.layout import Layout
+from sash.operators.columns.layout import Layout
+from sash.operators.folding.values import Values, evaluated, in_order
 from sash.operators.patterns.evaluate import evaluate
-from sash.operators.patterns.processes import idle
-from sash.operators.ranges import Ranges
-from sash.operators.values import Values, evaluated, in_order
+from sash.operators.patterns.process_workers import idle
+from sash.operators.windows.ranges import Ranges
 from sash.planner.asked import AUTO
 from sash.planner.constants import Costs
 from sash.planner.facts import Facts

@@ -12,14 +12,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sash.aggregation.algorithms.protocol import as_list, is_numeric
-from sash.aggregation.kernels.shape import DTYPES
+from sash.aggregation.kernels.compiler.shape import DTYPES
 from sash.aggregation.monoid import Kind
+from sash.arrays import Array, Mask
 from sash.errors import ArgumentError
-
-Mask = NDArray[np.bool_]
 
 _KINDS: tuple[Kind, ...] = ("bool", "int", "float")
 _TYPES: tuple[tuple[type, ...], ...] = ((bool, np.bool_), (int, np.integer), (float, np.floating))
@@ -69,7 +67,7 @@ def kinds_of(columns: Sequence[Any]) -> tuple[Kind, ...] | None:
     return None if None in kinds else tuple(kind for kind in kinds if kind is not None)
 
 
-def as_array(name: str, column: Any, kind: Kind) -> tuple[NDArray[Any], Mask | None]:
+def as_array(name: str, column: Any, kind: Kind) -> tuple[Array, Mask | None]:
     """The column as an array of this kind, and which of its values are not null (None: all)."""
     require_kind(name, kind_of_column(column), kind)
     dtype = np.dtype(DTYPES[kind])

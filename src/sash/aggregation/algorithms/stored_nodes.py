@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sash.aggregation.algorithms.aligned_blocks import Block
 from sash.aggregation.algorithms.column_kinds import as_array, kind_of_column
@@ -28,13 +27,14 @@ from sash.aggregation.interpreted import is_scalar, shaped
 from sash.aggregation.monoid import Monoid
 from sash.aggregation.stores.protocol import Store
 from sash.aggregation.stores.values import pack, unpack
+from sash.arrays import Array
 from sash.errors import StoreError, Unsupported
 
 PAGE = 1024
 _KEY = struct.Struct(">BQ")
 _TAG = b"node"
 
-Arrays = list[NDArray[Any]]
+Arrays = list[Array]
 
 
 class Level:
@@ -136,7 +136,7 @@ class StoredNodes:
         fields = zip(*filled, strict=True) if isinstance(filler, tuple) else [filled]
         return pack(_TAG, [known, *(self._column(list(field), level) for field in fields)])
 
-    def _column(self, values: list[Any], level: int) -> NDArray[Any]:
+    def _column(self, values: list[Any], level: int) -> Array:
         kind = kind_of_column(values)
         if kind is None or kind == "object":
             if level == TIMES:

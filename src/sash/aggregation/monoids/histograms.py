@@ -21,7 +21,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sash.aggregation.kernels.source import defined
+from sash.aggregation.kernels.compiler.function_source import defined
 from sash.aggregation.monoid import Kind, Monoid
 from sash.aggregation.monoids.encoding import decode, encode
 from sash.aggregation.monoids.inputs import (

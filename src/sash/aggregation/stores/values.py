@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sash.aggregation.stores.protocol import Payload
+from sash.arrays import Array
 from sash.errors import ArgumentError, CorruptValue
 
 MAGIC = b"SASH"
@@ -78,7 +78,7 @@ def _checksum(key: bytes, payload: Payload) -> int:
     return zlib.crc32(payload, zlib.crc32(key, len(key)))
 
 
-def pack(tag: bytes, arrays: Sequence[NDArray[Any]]) -> bytes:
+def pack(tag: bytes, arrays: Sequence[Array]) -> bytes:
     """One-dimensional arrays as a payload; `tag` says what they are, for `unpack` to insist on.
 
     >>> [a.tolist() for a in unpack(b"k", b"demo", pack(b"demo", [np.arange(3), np.array([0.5])]))]
@@ -99,7 +99,7 @@ def pack(tag: bytes, arrays: Sequence[NDArray[Any]]) -> bytes:
     return b"".join(parts + buffers)
 
 
-def unpack(key: bytes, tag: bytes, payload: Payload) -> list[NDArray[Any]]:
+def unpack(key: bytes, tag: bytes, payload: Payload) -> list[Array]:
     """The arrays of a payload, as read-only views of it; `key` is for the error message."""
     view = memoryview(payload).toreadonly()
     try:
@@ -113,7 +113,7 @@ def unpack(key: bytes, tag: bytes, payload: Payload) -> list[NDArray[Any]]:
             name = code.rstrip(b"\0").decode("ascii")
             if name not in _DTYPES:
                 raise CorruptValue(f"the value under key {key!r} has an array of unknown type {name!r}")
-            array: NDArray[Any] = np.ndarray(length, name, buffer=view, offset=offset)
+            array: Array = np.ndarray(length, name, buffer=view, offset=offset)
             offset += array.nbytes + -array.nbytes % 8
             arrays.append(array)
     except (struct.error, TypeError, ValueError) as error:

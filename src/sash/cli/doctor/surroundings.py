@@ -46,7 +46,7 @@ def machine_code() -> Finding:
     """Where compiled kernels are kept for the next process. Without it each process compiles anew."""
     name, fix = "machine code", f"export SASH_CACHE_DIR={quote(_temporary())}/sash-cache"
     try:
-        from sash.aggregation.kernels.module_cache import directory
+        from sash.aggregation.kernels.compiler.module_cache import directory
 
         folder = directory()
     except ImportError:

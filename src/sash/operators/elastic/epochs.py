@@ -17,14 +17,12 @@ from dataclasses import dataclass, field
 from threading import Condition, Event
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sash.arrays import Ints
 from sash.errors import ArgumentError
 from sash.operators.elastic.mapping import checked
 from sash.operators.stateful.running import Running
 from sash.semantics.durations import whole_number
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

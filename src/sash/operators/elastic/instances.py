@@ -28,19 +28,16 @@ from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import Self
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sash.arrays import Ints
 from sash.errors import ArgumentError
 from sash.operators.elastic.epochs import Epoch, Epochs, Reconfiguration, chosen_instances, requested
 from sash.operators.elastic.mapping import checked
 from sash.operators.elastic.metrics import Meter, Sample
-from sash.operators.interleaved import Batch, Input, Interleaved
-from sash.operators.scalegate import CAPACITY, Control, ScaleGate
+from sash.operators.order.interleaved import Batch, Input, Interleaved
+from sash.operators.order.scalegate import CAPACITY, Control, ScaleGate
 from sash.operators.stateful.declaration import TIME, Stateful
-
-Ints = NDArray[np.int64]
 
 
 class ElasticOperator:

@@ -15,11 +15,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sash.arrays import Ints
 from sash.errors import ArgumentError
-
-Ints = NDArray[np.int64]
 
 
 class Assignment(Protocol):

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sash.operators.clock_windows import numbered
 from sash.operators.engine.rings import RingLane
 from sash.operators.engine.running import RunningLane
 from sash.operators.engine.slots import HEAP, KEYS, Slots
 from sash.operators.engine.words import packed
+from sash.operators.windows.numbering import numbered
 
 if TYPE_CHECKING:
     from sash.operators.engine.state import OperatorState

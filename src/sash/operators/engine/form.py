@@ -17,14 +17,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sash.aggregation.kernels.compiled import Compiled
+from sash.aggregation.kernels.compiler.compiled import Compiled
 from sash.aggregation.monoid import Monoid
 from sash.errors import IntegerOverflow
-from sash.operators.applied import Fold
+from sash.operators.columns.arrow_columns import from_numpy, kind_of, to_numpy
 from sash.operators.engine.stepping import ACCUMULATOR, Steps
 from sash.operators.engine.words import BITS, Words
-from sash.operators.folder import ColumnFolder, Folder, ObjectFolder, folder_of
-from sash.operators.inputs import from_numpy, kind_of, to_numpy
+from sash.operators.folding.folder import ColumnFolder, Folder, ObjectFolder, folder_of
+from sash.operators.folding.whole_windows import Fold
 
 Ints = NDArray[np.int64]
 TIME, KNOWN = 0, 1

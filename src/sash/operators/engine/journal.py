@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from sash.aggregation.stores.values import seal, unseal
 from sash.errors import CorruptValue
-from sash.operators.arrow_streams import bytes_of, table_of
+from sash.operators.columns.table_bytes import bytes_of, table_of
 from sash.operators.engine import snapshot
 from sash.operators.engine.snapshot import joined, parts_of
 from sash.operators.protocol import Saved

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sash.operators.ranges import Ranges
+from sash.operators.windows.ranges import Ranges
 from sash.semantics.query import When
 
 Ints = NDArray[np.int64]

@@ -18,9 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sash.operators.answer import Answer, features, late_rows, told
+from sash.operators.answer import Answer, features, late_rows, report_table
 from sash.operators.arena import Arena
 from sash.operators.bound import BoundQuery, BoundRolling
+from sash.operators.columns.times import to_integers
 from sash.operators.engine.content import MARK, marks
 from sash.operators.engine.ledger import reckon
 from sash.operators.engine.pending import Events
@@ -29,13 +30,12 @@ from sash.operators.engine.run_group import marks_column
 from sash.operators.engine.state import OperatorState
 from sash.operators.engine.tracks import Track
 from sash.operators.engine.turn import Turn, Windows
+from sash.operators.folding.panes import Panes, group_by
 from sash.operators.kinds.kind import RangeKind
 from sash.operators.kinds.slide_by_tuple import LookBackKind
-from sash.operators.own import Own, only_own
-from sash.operators.panes import Panes, group_by
-from sash.operators.ranges import NEVER, Ranges
-from sash.operators.row_predicates import truths
-from sash.operators.times import to_integers
+from sash.operators.predicates.row_predicates import truths
+from sash.operators.windows.own_windows import Own, only_own
+from sash.operators.windows.ranges import NEVER, Ranges
 from sash.semantics.event import Order
 from sash.semantics.query import When
 from sash.semantics.watermark import Lateness
@@ -228,7 +228,9 @@ class WindowOperator(OperatorState):
         keys = self.slots.keys_of(turn.slots[used])
         values = windows.values(ranges)
         by_key = ranges.with_slots(slot.reshape(-1))
-        self._reports.append(told(self.bound, track.window, by_key, values, keys=keys, revisions=revisions))
+        self._reports.append(
+            report_table(self.bound, track.window, by_key, values, keys=keys, revisions=revisions)
+        )
 
     def displaced(self, turn: Turn, track: Track, events: Events, reasons: dict[int, str]) -> None:
         positions = np.array(sorted(reasons), np.int64)

@@ -14,13 +14,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sash.operators.bound import BoundQuery
+from sash.operators.columns.times import from_integers
 from sash.operators.engine.operator import WindowOperator
 from sash.operators.engine.plan import StatePlan
 from sash.operators.engine.tracks import Track
 from sash.operators.engine.turn import Turn, Windows
-from sash.operators.panes import Panes
-from sash.operators.ranges import Ranges
-from sash.operators.times import from_integers
+from sash.operators.folding.panes import Panes
+from sash.operators.windows.ranges import Ranges
 
 Ints = NDArray[np.int64]
 

@@ -14,8 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sash.aggregation.kernels.rings import LANE
-from sash.operators.applied import Fold
+from sash.aggregation.kernels.state.rings import LANE
 from sash.operators.arena import Arena, TableSpec
 from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
 from sash.operators.engine.content import MARK, hidden, with_content
@@ -29,13 +28,14 @@ from sash.operators.engine.slots import FIRST, Slots
 from sash.operators.engine.stepping import ACCUMULATOR, accumulator, can_be_kept
 from sash.operators.engine.tracks import Track
 from sash.operators.engine.words import Words
+from sash.operators.folding.panes import Panes
+from sash.operators.folding.whole_windows import Fold
 from sash.operators.kinds import Kind, kind_of
 from sash.operators.kinds.delta import DeltaKind
 from sash.operators.kinds.delta_by_definition import ExactDeltaKind
 from sash.operators.kinds.kind import GrowingKind
 from sash.operators.kinds.policy import PolicyKind
 from sash.operators.kinds.slide_by_tuple import LookBackKind
-from sash.operators.panes import Panes
 
 Group = RangeGroup | RunGroup | RowRunGroup
 

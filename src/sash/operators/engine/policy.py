@@ -1,4 +1,4 @@
-"""Slide policies over the tree of a lane: what leaves is found by descent (see `kernels.policy_slide`).
+"""Slide policies over the tree of a lane: what leaves is found by descent (`kernels.state.policy_slide`).
 
     compiled        tracked aggregates and the policy are machine code: one call per batch, for all keys
     interpreted     the same text run by Python: a policy that has no tree, or for which 64 bits are too few
@@ -18,23 +18,23 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sash.aggregation.kernels import machine
-from sash.aggregation.kernels.chorus import Chorus
-from sash.aggregation.kernels.compiled import Compiled
-from sash.aggregation.kernels.machine import Kernel
-from sash.aggregation.kernels.policy_slide import slide_policy
-from sash.aggregation.kernels.rings import LANE
+from sash.aggregation.kernels.compiler import machine
+from sash.aggregation.kernels.compiler.compiled import Compiled
+from sash.aggregation.kernels.compiler.machine import Kernel
+from sash.aggregation.kernels.compiler.monoids_source import MonoidsSource
+from sash.aggregation.kernels.state.policy_slide import slide_policy
+from sash.aggregation.kernels.state.rings import LANE
 from sash.aggregation.monoid import Monoid
 from sash.operators.arena import Arena, TableSpec
-from sash.operators.clock_windows import numbered
+from sash.operators.columns.layout import Layout
 from sash.operators.engine import policy_by_definition
 from sash.operators.engine.form import Aggregate, Form
 from sash.operators.engine.rings import RingLane, columns_as
 from sash.operators.engine.slots import FIRST, SLOTS, Slots
 from sash.operators.kinds.kind import Held
-from sash.operators.layout import Layout
-from sash.operators.policies import Asked, Condition, are_numbers, types_of
-from sash.operators.ranges import Ranges
+from sash.operators.predicates.policies import Asked, PolicyCondition, are_numbers, types_of
+from sash.operators.windows.numbering import numbered
+from sash.operators.windows.ranges import Ranges
 from sash.semantics.windows import PolicyWindow
 
 Ints = NDArray[np.int64]
@@ -86,14 +86,14 @@ class PolicySlides:
         """The kernels that can slide such windows, the fastest first, each with its form of the policy."""
         found: list[tuple[Kernel, Any]] = []
         if self.machines:
-            condition = Condition.of(self.window, self._types)
+            condition = PolicyCondition.of(self.window, self._types)
             if condition is not None and _agree(self.machines, condition):
                 found.append((_compiled(self.machines, condition.body), condition.numbers))
             found.append((_interpreted(self.machines), Asked(self.window, self._types)))
         return found
 
 
-def _agree(machines: tuple[Compiled, ...], condition: Condition) -> bool:
+def _agree(machines: tuple[Compiled, ...], condition: PolicyCondition) -> bool:
     """Whether machine code computes results of the kinds that the condition is made for."""
     return all(
         one.mode != "interpreted" and one.result_kind == (kind if kind in ("bool", "float") else "int")
@@ -103,12 +103,12 @@ def _agree(machines: tuple[Compiled, ...], condition: Condition) -> bool:
 
 @lru_cache(maxsize=256)
 def _compiled(machines: tuple[Compiled, ...], body: str) -> Kernel:
-    return machine.build(slide_policy, Chorus(tuple(one.speaker for one in machines), body))
+    return machine.build(slide_policy, MonoidsSource(tuple(one.source for one in machines), body))
 
 
 @lru_cache(maxsize=256)
 def _interpreted(machines: tuple[Compiled, ...]) -> Kernel:
-    return machine.interpreted(slide_policy, Chorus(tuple(one.speaker for one in machines)))
+    return machine.interpreted(slide_policy, MonoidsSource(tuple(one.source for one in machines)))
 
 
 class Slider:

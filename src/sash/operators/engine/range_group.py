@@ -9,9 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sash.aggregation.kernels.rings import COUNT
+from sash.aggregation.kernels.state.rings import COUNT
 from sash.operators.bound import BoundQuery, BoundWhole
-from sash.operators.elements import Elements
 from sash.operators.engine.content import CONTENT, SIZE
 from sash.operators.engine.form import TIME
 from sash.operators.engine.pending import Events
@@ -19,10 +18,11 @@ from sash.operators.engine.policy import PolicySlides
 from sash.operators.engine.rings import RingLane
 from sash.operators.engine.tracks import Track
 from sash.operators.engine.turn import Emitter, Turn
+from sash.operators.folding.elements import Elements
+from sash.operators.folding.panes import Panes, group_by
+from sash.operators.folding.values import Values, one_each, values_of_whole
 from sash.operators.kinds.kind import Held, RangeKind
-from sash.operators.panes import Panes, group_by
-from sash.operators.ranges import NEVER, Ranges
-from sash.operators.values import Values, one_each, values_of_whole
+from sash.operators.windows.ranges import NEVER, Ranges
 
 Ints = NDArray[np.int64]
 

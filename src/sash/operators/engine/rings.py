@@ -1,4 +1,4 @@
-"""A lane of rings: the elements of every key in order, and the tree of their folds (see `kernels.rings`).
+"""A lane of rings: the elements of every key in order, and the tree of their folds (`kernels.state.rings`).
 
     append     new elements at the end; nodes of the blocks that they complete
     steps      of which elements and nodes the folds of ranges are made, O(log n) each
@@ -19,18 +19,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sash.aggregation.kernels import rings
-from sash.aggregation.kernels.rings import BASE, COUNT, HEAD, LOG
-from sash.aggregation.kernels.vocabulary import Columns
+from sash.aggregation.kernels.compiler.vocabulary import Columns
+from sash.aggregation.kernels.state import rings
+from sash.aggregation.kernels.state.rings import BASE, COUNT, HEAD, LOG
 from sash.operators.arena import Arena, TableSpec
-from sash.operators.clock_windows import numbered
-from sash.operators.elements import Elements
+from sash.operators.columns.layout import Layout
 from sash.operators.engine.form import KNOWN, TIME, Aggregate, Form
 from sash.operators.engine.slots import Slots
-from sash.operators.folder import groups_of
+from sash.operators.folding.elements import Elements
+from sash.operators.folding.folder import groups_of
 from sash.operators.kinds.kind import Held
-from sash.operators.layout import Layout
-from sash.operators.ranges import Ranges
+from sash.operators.windows.numbering import numbered
+from sash.operators.windows.ranges import Ranges
 from sash.semantics.event import Order
 
 Ints = NDArray[np.int64]

@@ -10,8 +10,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sash.operators.bound import BoundQuery, BoundWhole
-from sash.operators.clock_windows import numbered
-from sash.operators.elements import Elements
 from sash.operators.engine.content import CONTENT, SIZE
 from sash.operators.engine.form import Aggregate
 from sash.operators.engine.pending import Events
@@ -21,10 +19,12 @@ from sash.operators.engine.running import RunningLane
 from sash.operators.engine.stepping import ACCUMULATOR, Steps
 from sash.operators.engine.tracks import Track
 from sash.operators.engine.turn import Emitter, Turn
-from sash.operators.folder import groups_of
+from sash.operators.folding.elements import Elements
+from sash.operators.folding.folder import groups_of
+from sash.operators.folding.values import Values, one_each
 from sash.operators.kinds.kind import GrowingKind, Held, Runs
-from sash.operators.ranges import NEVER, Ranges
-from sash.operators.values import Values, one_each
+from sash.operators.windows.numbering import numbered
+from sash.operators.windows.ranges import NEVER, Ranges
 
 Ints = NDArray[np.int64]
 

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from sash.aggregation.monoids import encoding
 from sash.operators.arena import Arena, TableSpec
-from sash.operators.elements import Elements
 from sash.operators.engine.form import Aggregate, Form
 from sash.operators.engine.slots import Slots
 from sash.operators.engine.stepping import Steps
 from sash.operators.engine.words import gathered
-from sash.operators.folder import ColumnFolder, ObjectFolder
+from sash.operators.folding.elements import Elements
+from sash.operators.folding.folder import ColumnFolder, ObjectFolder
 
 Ints = NDArray[np.int64]
 OPEN, FIRST, LAST, KNOWN = range(4)

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sash.aggregation.kernels import key_index, timers
+from sash.aggregation.kernels.state import key_index, timers
 from sash.operators.arena import Arena, TableSpec
+from sash.operators.columns.layout import key_codes
 from sash.operators.engine.words import Words
-from sash.operators.layout import key_codes
-from sash.operators.ranges import MISSING, NEVER
+from sash.operators.windows.ranges import MISSING, NEVER
 
 Ints = NDArray[np.int64]
 

@@ -16,16 +16,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sash.aggregation.kernels.rings import BASE, COUNT, HEAD, LOG
-from sash.operators.arrow_streams import bytes_of, table_of
-from sash.operators.clock_windows import numbered
+from sash.aggregation.kernels.state.rings import BASE, COUNT, HEAD, LOG
+from sash.operators.columns.table_bytes import bytes_of, table_of
 from sash.operators.engine.ledger import Ledger
 from sash.operators.engine.pending import Events
 from sash.operators.engine.rings import RingLane
 from sash.operators.engine.running import RunningLane
 from sash.operators.engine.slots import CLOSES, EXPIRES, KEYS
 from sash.operators.engine.words import packed
-from sash.operators.ranges import NEVER
+from sash.operators.windows.numbering import numbered
+from sash.operators.windows.ranges import NEVER
 
 if TYPE_CHECKING:
     from sash.operators.engine.state import OperatorState

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from sash.operators.answer import Answer
 from sash.operators.arena import Arena, ArenaHome
-from sash.operators.arrow_streams import bytes_of, table_of
 from sash.operators.bound import BoundQuery
+from sash.operators.columns.table_bytes import bytes_of, table_of
 from sash.operators.engine.compaction import compact
 from sash.operators.engine.journal import LAYOUT, Entry, Head, Journal
 from sash.operators.engine.ledger import Ledger
@@ -32,7 +32,7 @@ from sash.operators.engine.plan import StatePlan
 from sash.operators.engine.slots import NEWEST
 from sash.operators.engine.snapshot import joined, parts_of
 from sash.operators.protocol import Saved
-from sash.operators.ranges import NEVER
+from sash.operators.windows.ranges import NEVER
 from sash.semantics.event import Order
 from sash.semantics.watermark import Watermark
 

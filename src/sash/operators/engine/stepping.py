@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from sash.aggregation.monoid import Monoid
 from sash.aggregation.monoids import encoding
+from sash.arrays import Mask
 from sash.errors import PredicateError, Unsupported
-from sash.operators.applied import Fold, result_table
-from sash.operators.elements import Elements
-from sash.operators.inputs import Mask
+from sash.operators.folding.elements import Elements
+from sash.operators.folding.whole_windows import Fold, result_table
 from sash.semantics.event import Row
 
 Ints = NDArray[np.int64]
@@ -48,7 +48,7 @@ def _begun(computation: Fold) -> Any:
 
 @dataclass(frozen=True)
 class Steps:
-    """A folder whose elements are rows to come and accumulators so far: see `operators.folder.Folder`."""
+    """A folder whose elements are rows to come and accumulators so far: see `folding.folder.Folder`."""
 
     computation: Fold
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from sash.operators.engine.pending import Events
 from sash.operators.engine.tracks import Track
+from sash.operators.folding.values import Values
 from sash.operators.kinds.kind import Moment
-from sash.operators.ranges import NEVER, Ranges
-from sash.operators.values import Values
+from sash.operators.windows.ranges import NEVER, Ranges
 
 Ints = NDArray[np.int64]
 

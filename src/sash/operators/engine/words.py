@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sash.aggregation.kernels.key_index import kernel
+from sash.aggregation.kernels.state.key_index import kernel
 from sash.aggregation.monoids.encoding import decode, encode
-from sash.operators.inputs import from_numpy, kind_of, to_numpy
+from sash.operators.columns.arrow_columns import from_numpy, kind_of, to_numpy
 
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]

@@ -23,11 +23,9 @@ from threading import Lock
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sash.arrays import Ints, Mask
 from sash.semantics.join import AskedRow
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ class Rows:
     def take(self, positions: Ints) -> Rows:
         return Rows(self.table.take(pa.array(positions)), self.time[positions], self.sequence[positions])
 
-    def where(self, chosen: NDArray[np.bool_]) -> Rows:
+    def where(self, chosen: Mask) -> Rows:
         return self if chosen.all() else self.take(np.flatnonzero(chosen))
 
 

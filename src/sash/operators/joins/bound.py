@@ -14,11 +14,11 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from sash.aggregation.kernels.source import carry_source
+from sash.aggregation.kernels.compiler.function_source import carry_source
 from sash.errors import ArgumentError, PredicateError, UnitError, UnknownColumn, Unsupported
 from sash.operators.bound import LATE_REASON
 from sash.operators.joins.strategy import Equality, Strategy, choose, equality
-from sash.operators.predicate_kinds import kind_of
+from sash.operators.predicates.predicate_kinds import kind_of
 from sash.semantics.durations import Unit
 from sash.semantics.expression import TRUE, Constant, Node, Side, Untraceable, conjuncts, trace
 from sash.semantics.join import Join

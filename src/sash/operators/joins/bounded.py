@@ -7,16 +7,14 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from sash.arrays import Ints
 from sash.operators.bound import LATE_REASON
+from sash.operators.columns.times import to_integers
 from sash.operators.joins.archive import Rows
 from sash.operators.joins.bound import BoundJoin, BoundSide
-from sash.operators.joins.store import Store, answer
-from sash.operators.times import to_integers
+from sash.operators.joins.store import JoinStore, pair_table
 from sash.semantics.expression import Side
-
-Ints = NDArray[np.int64]
 
 
 def pairs(
@@ -31,8 +29,8 @@ def pairs(
         known = pc.is_valid(table[bound.of(side).time]).to_numpy()
         sequence = np.arange(table.num_rows) if ordinals is None else ordinals[side]
         new[side] = timed(bound.of(side), table.filter(pa.array(known)), sequence[known])
-    store = Store(bound, shares=shares)
-    return answer(store, store.meet(new), places=places)
+    store = JoinStore(bound, shares=shares)
+    return pair_table(store, store.meet(new), places=places)
 
 
 def timed(side: BoundSide, table: pa.Table, sequence: Ints) -> Rows:

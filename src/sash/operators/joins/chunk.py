@@ -16,17 +16,15 @@ from threading import Lock
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from sash.aggregation.kernels.pairs import Ranges, candidates
-from sash.aggregation.kernels.vocabulary import Columns
+from sash.aggregation.kernels.compiler.vocabulary import Columns
+from sash.aggregation.kernels.joins.pairs import CandidateRanges, candidates
+from sash.arrays import Ints
 from sash.operators.joins.archive import Rows
 from sash.operators.joins.bound import BoundJoin
 from sash.operators.joins.keyring import Keyring
 from sash.operators.joins.strategy import CELLS
 from sash.semantics.expression import Side
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -127,7 +125,7 @@ class Index:
         second = bands[1].fine(rows.table, side) if self.compares_time else rows.time
         return code, second
 
-    def candidates(self, probe: Chunk, stored: Chunk) -> Ranges:
+    def candidates(self, probe: Chunk, stored: Chunk) -> CandidateRanges:
         """Which rows of a chunk each row of another could match."""
         reach = len(self._strategy.bands[:1])
         return candidates(

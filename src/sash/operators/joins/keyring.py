@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from sash.operators.layout import key_codes
-
-Ints = NDArray[np.int64]
+from sash.arrays import Ints
+from sash.operators.columns.layout import key_codes
 
 
 class Keyring:

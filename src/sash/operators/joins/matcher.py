@@ -17,23 +17,27 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from sash.aggregation.kernels.machine import Kernel, NumbaError, short_reason
-from sash.aggregation.kernels.pairs import Ranges, matches
-from sash.aggregation.kernels.predicates import columns_in_text, compiled_function, compiled_tree
-from sash.aggregation.kernels.source import NoSource
-from sash.aggregation.kernels.vocabulary import Columns
+from sash.aggregation.kernels.compiler.function_source import NoSource
+from sash.aggregation.kernels.compiler.machine import Kernel, NumbaError, short_reason
+from sash.aggregation.kernels.compiler.vocabulary import Columns
+from sash.aggregation.kernels.joins.pairs import CandidateRanges, matches
+from sash.aggregation.kernels.joins.predicates import columns_in_text, compiled_function, compiled_tree
+from sash.arrays import Ints, Mask
 from sash.errors import SashWarning
 from sash.operators.joins.archive import Archive, Rows
 from sash.operators.joins.bound import BoundJoin
 from sash.operators.joins.chunk import Chunk
-from sash.operators.predicate_kinds import integer_limit, kind_of, kind_of_column, to_kernel, within
+from sash.operators.predicates.predicate_kinds import (
+    integer_limit,
+    kind_of,
+    kind_of_column,
+    to_kernel,
+    within,
+)
 from sash.semantics.expression import TRUE, Column, Side, columns_of
 from sash.semantics.join import AskedRow, holds
 
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 Found = tuple[Ints, Ints]
 
 _FUNCTION_LIMIT = 2**31
@@ -128,7 +132,7 @@ class Matcher:
         read = (to_kernel(rows.table[column.name]) for column in self._columns[side])
         return (*read, rows.time)
 
-    def matches(self, probe: Chunk, side: Side, stored: Chunk, ranges: Ranges) -> Found:
+    def matches(self, probe: Chunk, side: Side, stored: Chunk, ranges: CandidateRanges) -> Found:
         """The pairs of positions (in `probe`, in `stored`) that match; `side` is the probe's."""
         if not (probe.clean and stored.clean and self._kernels):
             return self._asked(probe, side, stored, ranges)
@@ -142,7 +146,7 @@ class Matcher:
             # Python meets the same error, and can say for which rows.
             return self._asked(probe, side, stored, ranges)
 
-    def _asked(self, probe: Chunk, side: Side, stored: Chunk, ranges: Ranges) -> Found:
+    def _asked(self, probe: Chunk, side: Side, stored: Chunk, ranges: CandidateRanges) -> Found:
         """Ask Python about every candidate; about none that is too old to be in the archives any more."""
         lengths = ranges.hi - ranges.lo
         i = np.repeat(ranges.probe, lengths)

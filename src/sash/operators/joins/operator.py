@@ -20,21 +20,19 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from sash.aggregation.stores.values import seal, unseal
+from sash.arrays import Ints, Mask
 from sash.errors import CorruptValue
+from sash.operators.columns.times import to_integers
 from sash.operators.joins.archive import Rows
 from sash.operators.joins.bound import BoundJoin, BoundSide
 from sash.operators.joins.bounded import late, timed, untimed
-from sash.operators.joins.store import Store, answer
+from sash.operators.joins.store import JoinStore, pair_table
 from sash.operators.protocol import Saved
-from sash.operators.ranges import NEVER
-from sash.operators.times import to_integers
+from sash.operators.windows.ranges import NEVER
 from sash.semantics.expression import Side
 from sash.semantics.watermark import Lateness
-
-Ints = NDArray[np.int64]
 
 HEADER = b"header of a join"
 LAYOUT = 1
@@ -56,7 +54,7 @@ class JoinOperator:
     def __init__(self, bound: BoundJoin, *, shares: int = 1) -> None:
         self.bound = bound
         self.watermark: int | None = None
-        self.store = Store(bound, shares=shares)
+        self.store = JoinStore(bound, shares=shares)
         self._waiting = {side: Rows.nothing(bound.of(side).schema) for side in Side}
         self._arrived = dict.fromkeys(Side, 0)
         self._chunks = 0
@@ -66,25 +64,25 @@ class JoinOperator:
         self._newest = -NEVER
 
     def insert(
-        self, side: Side, rows: pa.Table, ordinals: Ints, *, told: NDArray[np.bool_] | None = None
+        self, side: Side, rows: pa.Table, ordinals: Ints, *, originals: Mask | None = None
     ) -> pa.Table:
-        """Take rows of a side (`ordinals` say in which order they arrived); give back those that are late,
-        with the reason. A row of which `told` is false is a copy: its original is told of elsewhere."""
+        """Takes rows of a side, which arrived in the order of `ordinals`; returns those that are late, with
+        the reason. A row that is not one of the `originals` is a copy, reported by another bucket."""
         own, order = self.bound.of(side), np.argsort(ordinals, kind="stable")
         rows = rows.take(pa.array(order))
-        originals = np.ones(rows.num_rows, np.bool_) if told is None else told[order]
+        originals = np.ones(rows.num_rows, np.bool_) if originals is None else originals[order]
         known = pc.is_valid(rows[own.time]).to_numpy()
-        said = [untimed(own, rows.filter(pa.array(originals)))]
+        late_rows = [untimed(own, rows.filter(pa.array(originals)))]
         rows, originals = rows.filter(pa.array(known)), originals[known]
         on_time = to_integers(rows[own.time]) >= (-NEVER if self.watermark is None else self.watermark)
         too_late = rows.filter(pa.array(~on_time & originals))
-        said.append(late(own, too_late, Lateness.TOO_LATE.value))
+        late_rows.append(late(own, too_late, Lateness.TOO_LATE.value))
         rows = rows.filter(pa.array(on_time))
         if rows.num_rows:
             sequence = self._arrived[side] + np.arange(rows.num_rows)
             self._arrived[side] += rows.num_rows
             self._wait(side, timed(own, rows, sequence))
-        return pa.concat_tables(said)
+        return pa.concat_tables(late_rows)
 
     def _wait(self, side: Side, rows: Rows) -> None:
         self._waiting[side] = Rows.together([self._waiting[side], rows])
@@ -96,7 +94,7 @@ class JoinOperator:
         """No row before `watermark` is expected any more: the pairs that this makes final, in order."""
         self.watermark = watermark if self.watermark is None else max(self.watermark, watermark)
         passed = {side: self._passed(side, flush=flush) for side in Side}
-        found = answer(self.store, self.store.meet(passed))
+        found = pair_table(self.store, self.store.meet(passed))
         self._newest = max([self._newest, *(int(rows.time.max()) for rows in passed.values() if len(rows))])
         expired = self.watermark - self.bound.join.within.length
         self.store.expire(expired)

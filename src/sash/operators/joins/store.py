@@ -22,18 +22,17 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from sash.aggregation.kernels.pair_order import pair_order
+from sash.aggregation.kernels.joins.pair_order import pair_order
+from sash.arrays import Ints
+from sash.operators.columns.times import from_integers
 from sash.operators.joins.archive import Archive, Rows
 from sash.operators.joins.bound import BoundJoin
 from sash.operators.joins.chunk import Chunk, Index
 from sash.operators.joins.matcher import Matcher
-from sash.operators.ranges import NEVER
-from sash.operators.times import from_integers
+from sash.operators.windows.ranges import NEVER
 from sash.semantics.expression import Side
 
-Ints = NDArray[np.int64]
 Pairs = tuple[Ints, Ints]
 """The places of left and of right rows that match."""
 
@@ -47,7 +46,7 @@ LEFT_PLACE, RIGHT_PLACE = "__sash_left", "__sash_right"
 
 
 @dataclass(frozen=True)
-class Arrival:
+class NewRows:
     """New rows of both sides as all shares read them, in codes of one index: in the order of time, to be
     stored, and in the order of codes, to probe. Rows that machine code cannot judge are chunks of their
     own."""
@@ -57,7 +56,7 @@ class Arrival:
     probes: Mapping[Side, Sequence[Chunk]]
 
 
-class Share:
+class JoinShare:
     """A part of the stored rows of both sides, in codes of one index."""
 
     def __init__(self, index: Index, most_rows: int, longest: int) -> None:
@@ -112,7 +111,9 @@ class Share:
         return replace(chunk, code=code, second=second).in_order()
 
 
-def answer(store: Store, found: Sequence[Pairs], *, places: bool = False, after: int = 0) -> pa.Table:
+def pair_table(
+    store: JoinStore, found: Sequence[Pairs], *, places: bool = False, after: int = 0
+) -> pa.Table:
     """Pairs in the form of the join's output, in its order, at a time `after` that of their later row; with
     `places`, those of their rows too."""
     bound = store.bound
@@ -139,7 +140,7 @@ def answer(store: Store, found: Sequence[Pairs], *, places: bool = False, after:
     return table
 
 
-class Store:
+class JoinStore:
     """What a join has seen and may still need."""
 
     def __init__(self, bound: BoundJoin, *, shares: int = 1) -> None:
@@ -148,7 +149,7 @@ class Store:
         self._index = Index(bound)
         self._matcher = Matcher(bound, self.archives, compares_time=self._index.compares_time)
         most_rows = SCANNED if bound.strategy.how == "join matrix" else INDEXED
-        self.shares = [Share(self._index, most_rows, self._within // 4) for _ in range(shares)]
+        self.shares = [JoinShare(self._index, most_rows, self._within // 4) for _ in range(shares)]
 
     @property
     def stored(self) -> int:
@@ -176,7 +177,7 @@ class Store:
             for side in Side:
                 self._store(number, side, arrival)
 
-    def arrange(self, new: Mapping[Side, Rows]) -> Arrival:
+    def arrange(self, new: Mapping[Side, Rows]) -> NewRows:
         """Take new rows, which are in the order of time and not before those of earlier arrivals. Each
         arrival is to be met in every share, in the order of the arrivals."""
         if len(self._index.groups) > 1024 + 4 * self.stored:
@@ -184,7 +185,7 @@ class Store:
             self._index = Index(self.bound)
         stored = {side: list(self._chunks(rows, side)) for side, rows in new.items()}
         probes = {side: [chunk.in_order() for chunk in chunks] for side, chunks in stored.items()}
-        return Arrival(self._index, stored, probes)
+        return NewRows(self._index, stored, probes)
 
     def _chunks(self, rows: Rows, side: Side) -> Iterator[Chunk]:
         kept = rows.where(self._matcher.keeps(rows.table, side))
@@ -197,7 +198,7 @@ class Store:
                 part = whole if mask.all() else whole.take(np.flatnonzero(mask))
                 yield replace(part, clean=is_clean)
 
-    def meet_in(self, number: int, arrival: Arrival) -> list[Pairs]:
+    def meet_in(self, number: int, arrival: NewRows) -> list[Pairs]:
         """What one share finds and stores of an arrival."""
         share = self.shares[number]
         if share.index is not arrival.index:
@@ -216,14 +217,14 @@ class Store:
         for archive in self.archives.values():
             archive.expire(min(share.expired for share in self.shares))
 
-    def _store(self, number: int, side: Side, arrival: Arrival) -> None:
+    def _store(self, number: int, side: Side, arrival: NewRows) -> None:
         """Store the rows whose turn is this share's."""
         share = self.shares[number]
         for chunk in arrival.stored[side]:
             turn = np.flatnonzero(chunk.place % len(self.shares) == number)
             share.store(side, chunk if len(turn) == len(chunk) else chunk.take(turn))
 
-    def _probe(self, share: Share, side: Side, probes: Sequence[Chunk]) -> list[Pairs]:
+    def _probe(self, share: JoinShare, side: Side, probes: Sequence[Chunk]) -> list[Pairs]:
         found = []
         for probe in probes:
             for stored in share.chunks[side.other]:

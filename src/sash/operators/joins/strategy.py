@@ -19,10 +19,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sash.operators.predicate_kinds import kind_of_column, to_kernel
+from sash.arrays import Ints
+from sash.operators.predicates.predicate_kinds import kind_of_column, to_kernel
 from sash.semantics.expression import MIRRORED, Column, Constant, Node, Operation, Side
 
-Ints = NDArray[np.int64]
 How: TypeAlias = Literal["hash", "band cells", "join matrix"]
 
 CELLS = 2**30

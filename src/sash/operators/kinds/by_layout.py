@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sash.operators.kinds.kind import Held, Ints, Memory, Moment, RangeKind
+from sash.arrays import Ints
+from sash.operators.columns.layout import Layout
+from sash.operators.kinds.kind import Held, Memory, Moment, RangeKind
 from sash.operators.kinds.progress import Progress
-from sash.operators.layout import Layout
-from sash.operators.ranges import NEVER, Ranges
+from sash.operators.windows.ranges import NEVER, Ranges
 from sash.semantics.window import Window
 
 OWN = "own head"

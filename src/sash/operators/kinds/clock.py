@@ -5,16 +5,24 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sash.aggregation.kernels import clock
-from sash.operators.clock_windows import clock_mapping
-from sash.operators.kinds.kind import Held, Ints, Memory, Moment, RangeKind
-from sash.operators.ranges import MISSING, NEVER, Ranges
+from sash.aggregation.kernels.windows import clock
+from sash.arrays import Ints, Mask
+from sash.operators.kinds.kind import Held, Memory, Moment, RangeKind
+from sash.operators.windows.ranges import MISSING, NEVER, Ranges
 from sash.semantics.windows import CumulateWindow, TimeWindow
 
 FARTHEST = 2**62
 """No window of an event has an identifier beyond: its time is within 2⁶¹."""
+
+
+def clock_mapping(window: TimeWindow | CumulateWindow, times: Ints) -> tuple[Ints, Ints]:
+    """M(τ) = [first … last], the windows that hold an event with time τ: `mapping`, on columns."""
+    offset = times - window.origin
+    if isinstance(window, TimeWindow):
+        return (offset - window.size) // window.slide + 1, offset // window.slide
+    block, offset = np.divmod(offset, window.size)
+    return block * window.steps + offset // window.step, (block + 1) * window.steps - 1
 
 
 class ClockKind(RangeKind[TimeWindow | CumulateWindow]):
@@ -34,9 +42,10 @@ class ClockKind(RangeKind[TimeWindow | CumulateWindow]):
             first, last = np.maximum(oldest, self._first_open(moment.settled)), newest
         if moment.until < FARTHEST:
             last = np.minimum(last, self._first_open(moment.until) - 1)
-        return self._listed(held, first, np.where(some, last, first - 1), empty=moment.empty)
+        return self.listed(held, first, np.where(some, last, first - 1), empty=moment.empty)
 
-    def _listed(self, held: Held, first: Ints, last: Ints, *, empty: bool) -> Ranges:
+    def listed(self, held: Held, first: Ints, last: Ints, *, empty: bool) -> Ranges:
+        """The windows first[k] ≤ w ≤ last[k] of each key that hold an element; with `empty`, all."""
         window = self.window
         slide, step = (window.slide, 0) if isinstance(window, TimeWindow) else (0, window.step)
         room = 4 * len(held) + 64
@@ -53,6 +62,11 @@ class ClockKind(RangeKind[TimeWindow | CumulateWindow]):
         start, end = self._bounds(w)
         return Ranges(slot, w, lo, hi, start, end, closes_at=end)
 
+    def extents(self, held: Held, slot: Ints, w: Ints) -> Ranges:
+        """Window w[i] of key slot[i], whether or not it holds an element."""
+        start, end = self._bounds(w)
+        return Ranges(slot, w, held.cut(slot, start), held.cut(slot, end), start, end, closes_at=end)
+
     def _bounds(self, w: Ints) -> tuple[Ints, Ints]:
         window = self.window
         if isinstance(window, TimeWindow):
@@ -61,7 +75,7 @@ class ClockKind(RangeKind[TimeWindow | CumulateWindow]):
         start = window.origin + w // window.steps * window.size
         return start, start + (w % window.steps + 1) * window.step
 
-    def _mapping_of_ends(self, held: Held, some: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    def _mapping_of_ends(self, held: Held, some: Mask) -> tuple[Ints, Ints]:
         """The first window of the oldest element of each key, and the last window of the newest."""
         oldest, newest = np.zeros(len(held), np.int64), np.full(len(held), -1)
         keys = np.flatnonzero(some)

@@ -21,12 +21,13 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregation.kernels import deltas as kernels
+from sash.aggregation.kernels.windows import deltas as kernels
+from sash.arrays import Ints, Numbers
 from sash.operators.kinds.by_layout import to_ordinals
 from sash.operators.kinds.delta_by_definition import DeltaByDefinition, look_back
-from sash.operators.kinds.kind import Held, Ints, Memory, Moment, Numbers, RangeKind, numbers_of
-from sash.operators.predicate_kinds import EXACT_IN_FLOAT, kind_of_column
-from sash.operators.ranges import MISSING, NEVER, Ranges
+from sash.operators.kinds.kind import Held, Memory, Moment, RangeKind, numbers_of
+from sash.operators.predicates.predicate_kinds import EXACT_IN_FLOAT, kind_of_column
+from sash.operators.windows.ranges import MISSING, NEVER, Ranges
 from sash.semantics.windows import DeltaWindow
 
 FARTHEST = 2**62

@@ -14,20 +14,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sash.arrays import Ints
+from sash.operators.columns.layout import Layout
 from sash.operators.kinds.by_layout import LayoutKind
 from sash.operators.kinds.kind import Held, Memory, Moment
 from sash.operators.kinds.progress import Progress
-from sash.operators.layout import Layout
-from sash.operators.ranges import MISSING, Ranges
+from sash.operators.windows.ranges import MISSING, Ranges
 from sash.semantics.event import Event
 from sash.semantics.window import Extent, spanned
 from sash.semantics.windows import DeltaWindow
 from sash.semantics.windows.delta import is_number, like
-
-Ints = NDArray[np.int64]
-
 
 SLACK = 1e-9
 """How much further back events are held than the arithmetic of floats says, relative to its numbers."""

@@ -15,11 +15,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from sash.aggregation.kernels.cuts import cut
-from sash.operators.engine_ranges import (
-    Memory,
+from sash.aggregation.kernels.windows.cuts import cut
+from sash.arrays import Ints
+from sash.operators.columns.layout import Layout
+from sash.operators.kinds.by_layout import LayoutKind
+from sash.operators.kinds.engine_ranges import (
+    EngineMemory,
     by_model,
     closed_ranges,
     first_end,
@@ -29,16 +31,12 @@ from sash.operators.engine_ranges import (
     starts,
     ticks,
 )
-from sash.operators.kinds.by_layout import LayoutKind
 from sash.operators.kinds.kind import Moment
 from sash.operators.kinds.progress import Progress
-from sash.operators.layout import Layout
-from sash.operators.ranges import MISSING, Ranges
+from sash.operators.windows.ranges import MISSING, Ranges
 from sash.semantics.run_as import EngineWindow
 from sash.semantics.secret.course import Course
 from sash.semantics.secret.scope import Kind
-
-Ints = NDArray[np.int64]
 
 
 def engine_kind(window: EngineWindow, schema: pa.Schema) -> LayoutKind:
@@ -48,15 +46,15 @@ def engine_kind(window: EngineWindow, schema: pa.Schema) -> LayoutKind:
 
 
 class ClosedProgress(Progress[EngineWindow]):
-    """Profiles with window-close: `Memory`, a column each."""
+    """Profiles with window-close: `EngineMemory`, a column each."""
 
     memory: ClassVar[dict[str, int | float]] = {
         "base": 0, "start": MISSING, "since": MISSING, "gone": MISSING, "lo": 0, "hi": 0,
     }  # fmt: skip
 
     @property
-    def _memory(self) -> Memory:
-        return Memory(**{field.name: self.remembered[field.name] for field in fields(Memory)})
+    def _memory(self) -> EngineMemory:
+        return EngineMemory(**{field.name: self.remembered[field.name] for field in fields(EngineMemory)})
 
     def ranges(self, layout: Layout, moment: Moment) -> Ranges:
         return closed_ranges(self.window, layout, self._memory)
@@ -80,7 +78,7 @@ class ClosedProgress(Progress[EngineWindow]):
         self.remembered["lo"][slot] = made.lo[last] + moved
         self.remembered["hi"][slot] = made.hi[last] + moved
 
-    def _settled_times(self, layout: Layout, memory: Memory, final: Ints) -> Ints:
+    def _settled_times(self, layout: Layout, memory: EngineMemory, final: Ints) -> Ints:
         """All ticks of the final events are made: how many events lie before every window to come."""
         some = np.flatnonzero(final)
         start, since = memory.start.copy(), memory.since.copy()
@@ -93,7 +91,7 @@ class ClosedProgress(Progress[EngineWindow]):
         spent: Ints = cut(own.times, own.offsets, slots, first * self.window.asked.slide) - own.offsets[:-1]
         return spent
 
-    def _settled_counts(self, layout: Layout, memory: Memory, final: Ints) -> Ints:
+    def _settled_counts(self, layout: Layout, memory: EngineMemory, final: Ints) -> Ints:
         ticking = np.where(ticks(self.window, layout, memory), np.arange(len(layout.times)), -1)
         latest = np.maximum.accumulate(ticking)
         since, some = memory.since.copy(), np.flatnonzero(final)

@@ -16,22 +16,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from sash.aggregation.kernels import rings
-from sash.operators.inputs import to_numpy
-from sash.operators.layout import Layout
-from sash.operators.ranges import MISSING, NEVER, Ranges
+from sash.aggregation.kernels.state import rings
+from sash.arrays import Array, Ints, Mask, Numbers
+from sash.operators.columns.arrow_columns import to_numpy
+from sash.operators.columns.layout import Layout
+from sash.operators.windows.ranges import MISSING, NEVER, Ranges
 from sash.semantics.event import Order
 from sash.semantics.window import Window
 
-Ints = NDArray[np.int64]
-Numbers = NDArray[np.int64] | NDArray[np.float64]
-Memory = dict[str, NDArray[Any]]
+Memory = dict[str, Array]
 """What a kind remembers, a column for each name, an entry per key."""
 NOWHERE = np.empty(0, np.int64)
 AnyWindow = TypeVar("AnyWindow", bound=Window)
@@ -55,7 +53,7 @@ class Moment:
 class Held:
     """The elements of some keys: of key k, those with the ordinals head[k] ≤ i < count[k].
 
-    Element i of key k stands at `base[k] + (i & mask[k])` of every column: see `kernels.rings`.
+    Element i of key k stands at `base[k] + (i & mask[k])` of every column: see `kernels.state.rings`.
     """
 
     times: Ints
@@ -205,13 +203,13 @@ class Runs:
     """The time of the first event in each element."""
     last: Ints
     """… and of the last."""
-    carried: NDArray[np.bool_]
+    carried: Mask
     """Which elements are open windows."""
-    marks: NDArray[np.bool_]
+    marks: Mask
     """What the window's predicate says of each event."""
 
     @property
-    def begins(self) -> NDArray[np.bool_]:
+    def begins(self) -> Mask:
         """Which elements are the first of their key."""
         begins = np.zeros(len(self.first), np.bool_)
         begins[self.offsets[:-1][np.diff(self.offsets) > 0]] = True

@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.operators.kinds.kind import Held, Ints, Memory, Moment, RangeKind
-from sash.operators.ranges import Ranges
+from sash.arrays import Ints
+from sash.operators.kinds.kind import Held, Memory, Moment, RangeKind
+from sash.operators.windows.ranges import Ranges
 from sash.semantics.windows import PolicyWindow
 
 

@@ -8,17 +8,14 @@ what it would have read off them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from sash.arrays import Array, Ints
+from sash.operators.columns.layout import Layout
 from sash.operators.kinds.kind import Moment
-from sash.operators.layout import Layout
-from sash.operators.ranges import Ranges
+from sash.operators.windows.ranges import Ranges
 from sash.semantics.window import Window
 
-Ints = NDArray[np.int64]
 AnyWindow = TypeVar("AnyWindow", bound=Window)
 
 
@@ -30,7 +27,7 @@ class Progress(ABC, Generic[AnyWindow]):
 
     def __init__(self, window: AnyWindow) -> None:
         self.window = window
-        self.remembered: dict[str, NDArray[Any]] = {}
+        self.remembered: dict[str, Array] = {}
 
     @abstractmethod
     def ranges(self, layout: Layout, moment: Moment) -> Ranges:

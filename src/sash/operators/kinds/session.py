@@ -6,8 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from sash.operators.kinds.kind import GrowingKind, Ints, Runs
-from sash.operators.ranges import Ranges
+from sash.arrays import Ints
+from sash.operators.kinds.kind import GrowingKind, Runs
+from sash.operators.windows.ranges import Ranges
 from sash.semantics.windows import SessionWindow
 
 

@@ -6,9 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from sash.operators.clock_windows import numbered
-from sash.operators.kinds.kind import Held, Ints, Memory, Moment, RangeKind
-from sash.operators.ranges import MISSING, NEVER, Ranges
+from sash.arrays import Ints
+from sash.operators.kinds.kind import Held, Memory, Moment, RangeKind
+from sash.operators.windows.numbering import numbered
+from sash.operators.windows.ranges import MISSING, NEVER, Ranges
 from sash.semantics.windows import SlideByTimeWindow
 
 

@@ -6,9 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from sash.operators.kinds.kind import GrowingKind, Ints, Runs
-from sash.operators.kinds.numbering import numbered_by_key
-from sash.operators.ranges import NEVER, Ranges
+from sash.arrays import Ints
+from sash.operators.kinds.kind import GrowingKind, Runs
+from sash.operators.windows.numbering import numbered_by_key
+from sash.operators.windows.ranges import NEVER, Ranges
 from sash.semantics.windows import ThresholdWindow
 
 

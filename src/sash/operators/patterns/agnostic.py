@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 
 from sash.operators.bound import BoundWhole
-from sash.operators.patterns.homes import Home
+from sash.operators.folding.values import Values, in_order
 from sash.operators.patterns.owner import Descriptor, Owner
-from sash.operators.patterns.share import Share
-from sash.operators.values import Values, in_order
+from sash.operators.patterns.share import WindowShare
+from sash.operators.patterns.worker_pool import WorkerPool
 
 CHUNK = 2**16
 """Events in a chunk."""
@@ -34,11 +34,11 @@ OVERLAP = 8
 within a descriptor, and do it again in the next."""
 
 
-def handed_out(share: Share, home: Home, *, workers: int, chunk: int = CHUNK) -> Values:
+def handed_out(share: WindowShare, pool: WorkerPool, *, workers: int, chunk: int = CHUNK) -> Values:
     """The values of all windows of the share, in order."""
-    buffer = SharedBuffer(share, home, workers=workers)
-    with ThreadPoolExecutor(workers, thread_name_prefix="sash") as crew:
-        busy = [crew.submit(buffer.work) for _ in range(workers)]
+    buffer = SharedBuffer(share, pool, workers=workers)
+    with ThreadPoolExecutor(workers, thread_name_prefix="sash") as executor:
+        busy = [executor.submit(buffer.work) for _ in range(workers)]
         buffer.fill(chunk)
         return in_order(values for worker in busy for values in worker.result())
 
@@ -46,8 +46,8 @@ def handed_out(share: Share, home: Home, *, workers: int, chunk: int = CHUNK) ->
 class SharedBuffer:
     """An owner, its lock, and what both sides do with it."""
 
-    def __init__(self, share: Share, home: Home, *, workers: int) -> None:
-        self.share, self.home, self.workers = share, home, workers
+    def __init__(self, share: WindowShare, pool: WorkerPool, *, workers: int) -> None:
+        self.share, self.pool, self.workers = share, pool, workers
         self.owner = Owner(share.ranges)
         self.most = max(1, len(share) // _descriptors(share, workers))
         self.changed = Condition()
@@ -82,7 +82,7 @@ class SharedBuffer:
                 free = self.owner.done(descriptor)
                 self.changed.notify_all()
             for chunk in free:
-                self.home.free(chunk)
+                self.pool.free(chunk)
         return computed
 
     def _give_up(self) -> None:
@@ -96,7 +96,7 @@ class SharedBuffer:
         return self.failed or not at_work or self.owner.live < self.workers + SPARE
 
     def _append(self, rows: pa.Table) -> None:
-        chunk = self.home.put(rows)
+        chunk = self.pool.put(rows)
         with self.changed:
             self.owner.arrive(chunk, rows.num_rows)
             self.highest = max(self.highest, self.owner.live)
@@ -119,10 +119,10 @@ class SharedBuffer:
         windows = np.arange(descriptor.first, descriptor.last)
         ranges = self.share.ranges.take(windows)
         ranges = replace(ranges, lo=ranges.lo - descriptor.base, hi=ranges.hi - descriptor.base)
-        return self.home.values(descriptor.chunks, ranges).owned_by(self.share.windows[windows])
+        return self.pool.values(descriptor.chunks, ranges).owned_by(self.share.windows[windows])
 
 
-def _descriptors(share: Share, workers: int) -> int:
+def _descriptors(share: WindowShare, workers: int) -> int:
     """Into how many descriptors the windows are cut."""
     if isinstance(share.bound, BoundWhole):
         return workers * TURNS

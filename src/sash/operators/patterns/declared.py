@@ -11,7 +11,7 @@ second window. The patterns are those of WindFlow (Mencagli, Torquati, Griebler,
 'Raising the Parallel Abstraction Level for Streaming Analytics Applications', IEEE Access 2019); the two
 worker models are from Mencagli, Torquati, Lucattini, Cuomo, Aldinucci, 'Harnessing Sliding-Window Execution
 Semantics for Parallel Stream Processing', JPDC 2018. `optimize=0`, `1` or `2` says how far stages that only
-pass things on are fused, as in the first of them; it is the planner's choice when it is not said.
+pass things on are fused, as in the first of them; it is the planner's choice when it is not given.
 
 >>> WinFarm(PaneFarm(plq=2, wlq=3), replicas=2).workers
 10
@@ -126,7 +126,7 @@ class Farm:
         inside = getattr(self.inner, "optimize", None)
         if None not in (inside, self.optimize) and inside != self.optimize:
             raise ArgumentError(
-                "optimize", self.optimize, f"said once, or the {inside} of {self.inner}",
+                "optimize", self.optimize, f"given once, or the {inside} of {self.inner}",
                 hint="The stages of a farm are fused together with those of what it holds.",
             )  # fmt: skip
 
@@ -146,8 +146,8 @@ class Farm:
 
     def __str__(self) -> str:
         alone = isinstance(self.inner, WinSeq)
-        said = [str(self.replicas)] if alone else [str(self.inner), f"replicas={self.replicas}"]
-        return f"{type(self).__name__}({', '.join(said + self._more())}{_level(self.optimize)})"
+        parts = [str(self.replicas)] if alone else [str(self.inner), f"replicas={self.replicas}"]
+        return f"{type(self).__name__}({', '.join(parts + self._more())}{_level(self.optimize)})"
 
     def _more(self) -> list[str]:
         return []
@@ -188,8 +188,8 @@ def level_of(pattern: Pattern) -> Level:
     (0, 2)
     """
     given = [getattr(part, "optimize", None) for part in (pattern, getattr(pattern, "inner", None))]
-    said: list[Level] = [level for level in given if level is not None]
-    return said[0] if said else FUSED
+    levels: list[Level] = [level for level in given if level is not None]
+    return levels[0] if levels else FUSED
 
 
 def require_pattern(given: Any) -> Pattern | None:

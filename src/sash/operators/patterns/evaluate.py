@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from functools import partial
 
 from sash.operators.bound import BoundQuery, BoundWhole
-from sash.operators.folder import compiles
-from sash.operators.layout import Layout
-from sash.operators.patterns import crew
+from sash.operators.columns.layout import Layout
+from sash.operators.folding.folder import compiles
+from sash.operators.folding.values import Evaluator, Values, evaluated, in_order
+from sash.operators.patterns import thread_pool
 from sash.operators.patterns.agnostic import handed_out
-from sash.operators.patterns.crew import Stages
 from sash.operators.patterns.declared import (
     Inner,
     KeyFarm,
@@ -22,20 +22,20 @@ from sash.operators.patterns.declared import (
     level_of,
 )
 from sash.operators.patterns.folding import Folding
-from sash.operators.patterns.homes import Here, Home, at_once
 from sash.operators.patterns.key_farm import by_keys
 from sash.operators.patterns.pane_farm import pane_farm
-from sash.operators.patterns.processes import Elsewhere
-from sash.operators.patterns.share import Share
+from sash.operators.patterns.process_workers import ProcessWorkers
+from sash.operators.patterns.share import WindowShare
+from sash.operators.patterns.thread_pool import Stages
 from sash.operators.patterns.win_farm import by_windows
 from sash.operators.patterns.win_mapreduce import win_mapreduce
-from sash.operators.ranges import Ranges
-from sash.operators.values import Evaluator, Values, evaluated, in_order
+from sash.operators.patterns.worker_pool import ThreadWorkers, WorkerPool, at_once
+from sash.operators.windows.ranges import Ranges
 from sash.semantics.window import Window
 
 
 def evaluator(pattern: Pattern | None) -> Evaluator:
-    """Who computes the values of windows under this pattern; None: whoever asks."""
+    """Who computes the values of windows under this pattern; None: the caller."""
     return evaluated if pattern is None else partial(evaluate, pattern)
 
 
@@ -43,26 +43,26 @@ def evaluate(pattern: Pattern, bound: BoundQuery, window: Window, layout: Layout
     """What `evaluated` answers with, computed by the workers of a pattern."""
     if isinstance(pattern, WinSeq) or not len(ranges):
         return evaluated(bound, window, layout, ranges)
-    share = Share.whole(bound, window, layout, ranges)
-    with _home(share, pattern.workers) as home:
+    share = WindowShare.whole(bound, window, layout, ranges)
+    with _pool(share, pattern.workers) as pool:
         if isinstance(pattern, WinFarm) and pattern.model == "agnostic":
-            return handed_out(share, home, workers=pattern.workers)
+            return handed_out(share, pool, workers=pattern.workers)
         inner, shares = _shares(pattern, share)
-        farms = [_stages(inner, mine, home, level=level_of(pattern)) for mine in shares]
-        return in_order(crew.run(farms, workers=pattern.workers))
+        farms = [_stages(inner, mine, pool, level=level_of(pattern)) for mine in shares]
+        return in_order(thread_pool.run(farms, workers=pattern.workers))
 
 
 @contextmanager
-def _home(share: Share, workers: int) -> Iterator[Home]:
+def _pool(share: WindowShare, workers: int) -> Iterator[WorkerPool]:
     bound, rows = share.bound, share.layout.rows
     if isinstance(bound, BoundWhole):
-        with Elsewhere.of(bound.computation, rows.schema, workers=workers) as home:
-            yield home
+        with ProcessWorkers.of(bound.computation, rows.schema, workers=workers) as pool:
+            yield pool
     else:
-        yield Here(Folding.of(bound, rows, share.ranges), rows.schema)
+        yield ThreadWorkers(Folding.of(bound, rows, share.ranges), rows.schema)
 
 
-def _shares(pattern: Pattern, share: Share) -> tuple[Inner, list[Share]]:
+def _shares(pattern: Pattern, share: WindowShare) -> tuple[Inner, list[WindowShare]]:
     match pattern:
         case KeyFarm():
             return pattern.held, by_keys(share, pattern.degree)
@@ -72,13 +72,13 @@ def _shares(pattern: Pattern, share: Share) -> tuple[Inner, list[Share]]:
             return pattern, [share]
 
 
-def _stages(pattern: Inner, share: Share, home: Home, *, level: int) -> Stages:
+def _stages(pattern: Inner, share: WindowShare, pool: WorkerPool, *, level: int) -> Stages:
     if isinstance(pattern, WinSeq):
-        return crew.one_stage(partial(_alone, home, share))
-    assert isinstance(home, Here)  # what has no combine is refused for the other two
+        return thread_pool.one_stage(partial(_alone, pool, share))
+    assert isinstance(pool, ThreadWorkers)  # what has no combine is refused for the other two
     if isinstance(pattern, PaneFarm):
-        return pane_farm(share, home.folding, plq=pattern.plq, wlq=pattern.wlq, level=level)
-    return win_mapreduce(share, home.folding, map=pattern.map, reduce=pattern.reduce, level=level)
+        return pane_farm(share, pool.folding, plq=pattern.plq, wlq=pattern.wlq, level=level)
+    return win_mapreduce(share, pool.folding, map=pattern.map, reduce=pattern.reduce, level=level)
 
 
 def workers_of(pattern: Pattern | None, bound: BoundQuery) -> list[str]:
@@ -97,5 +97,5 @@ def workers_of(pattern: Pattern | None, bound: BoundQuery) -> list[str]:
     return [f"{what} in {pattern.workers} threads over shared columns, without the GIL{turns}"]
 
 
-def _alone(home: Home, share: Share) -> Values:
-    return at_once(home, share.layout.rows, share.ranges).owned_by(share.windows)
+def _alone(pool: WorkerPool, share: WindowShare) -> Values:
+    return at_once(pool, share.layout.rows, share.ranges).owned_by(share.windows)

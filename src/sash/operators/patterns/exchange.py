@@ -13,15 +13,15 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from sash.operators.patterns.crew import Job, Stages
+from sash.operators.folding.values import Values, in_order
 from sash.operators.patterns.folding import Folds
 from sash.operators.patterns.share import blocks
-from sash.operators.values import Values, in_order
+from sash.operators.patterns.thread_pool import Job, Stages
 
 T = TypeVar("T")
 Span = tuple[int, int]
 Needed = Callable[[], Folds]
-"""What a worker needs, once it asks."""
+"""What a worker needs, computed when it is called."""
 
 
 class TwoSteps(Protocol):
@@ -43,7 +43,7 @@ class TwoSteps(Protocol):
     def gather(self, parts: list[Folds]) -> Folds: ...
     def cut(self, whole: Folds, first: int, last: int) -> Folds: ...
     def take(self, parts: list[Folds], first: int, last: int) -> Folds:
-        """The same as to gather and to cut, without what nobody asked for."""
+        """The same as to gather and to cut, without what nobody needs."""
         ...
 
 

@@ -12,15 +12,14 @@ from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sash.arrays import Ints
 from sash.operators.bound import BoundQuery
-from sash.operators.elements import Elements
-from sash.operators.folder import Folder, folder_of, groups_of
-from sash.operators.ranges import Ranges
-from sash.operators.values import Values, one_each
+from sash.operators.folding.elements import Elements
+from sash.operators.folding.folder import Folder, folder_of, groups_of
+from sash.operators.folding.values import Values, one_each
+from sash.operators.windows.ranges import Ranges
 
-Ints = NDArray[np.int64]
 Folds: TypeAlias = Mapping[str, Elements]
 """For each aggregate its elements: of events, of panes, or of windows."""
 

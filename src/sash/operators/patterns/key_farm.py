@@ -10,10 +10,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from sash.operators.patterns.share import Share
+from sash.operators.patterns.share import WindowShare
 
 
-def by_keys(share: Share, replicas: int) -> list[Share]:
+def by_keys(share: WindowShare, replicas: int) -> list[WindowShare]:
     """At most `replicas` shares, about equal in events, no key in two of them."""
     offsets = share.layout.offsets
     targets = np.linspace(0, offsets[-1], replicas + 1)[1:-1]

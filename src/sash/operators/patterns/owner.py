@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from sash.operators.ranges import Ranges
+from sash.operators.windows.ranges import Ranges
 
 Chunk = Any
 

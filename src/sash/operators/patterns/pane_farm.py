@@ -17,17 +17,15 @@ from functools import partial
 from math import gcd
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sash.operators.patterns.crew import Job, Stages
+from sash.arrays import Ints
+from sash.operators.folding.values import Values
 from sash.operators.patterns.exchange import Needed, in_two_steps
 from sash.operators.patterns.folding import Folding, Folds, joined
-from sash.operators.patterns.share import Share, blocks
-from sash.operators.values import Values
+from sash.operators.patterns.share import WindowShare, blocks
+from sash.operators.patterns.thread_pool import Job, Stages
 from sash.semantics.window import Window
 from sash.semantics.windows import CountWindow, CumulateWindow, TimeWindow
-
-Ints = NDArray[np.int64]
 
 
 def pane_length(window: Window, *, every: int = 1) -> int:
@@ -49,7 +47,7 @@ def pane_length(window: Window, *, every: int = 1) -> int:
 
 
 @dataclass(frozen=True)
-class Panes:
+class PaneRanges:
     """Panes as ranges of events, and windows as ranges of panes."""
 
     slot: Ints
@@ -59,7 +57,7 @@ class Panes:
     last: Ints
 
     @classmethod
-    def of(cls, share: Share) -> Panes:
+    def of(cls, share: WindowShare) -> PaneRanges:
         """The panes of a private share: all of them are needed."""
         layout, ranges = share.layout, share.ranges
         slot = layout.slot_of_position()
@@ -79,14 +77,14 @@ class Panes:
         return len(self.lo)
 
 
-def _axis(share: Share, slot: Ints) -> tuple[Ints, Ints]:
+def _axis(share: WindowShare, slot: Ints) -> tuple[Ints, Ints]:
     """Where each event stands on the axis that windows are cut from, and where each window begins on it."""
     if isinstance(share.window, CountWindow):
         return np.arange(len(slot)), share.ranges.lo
     return share.layout.times, share.ranges.start
 
 
-def pane_farm(share: Share, folding: Folding, *, plq: int, wlq: int, level: int = 2) -> Stages:
+def pane_farm(share: WindowShare, folding: Folding, *, plq: int, wlq: int, level: int = 2) -> Stages:
     """The stages of one pane farm: panes, then windows."""
     return in_two_steps(partial(_Farm.of, share, folding), first=plq, second=wlq, level=level)
 
@@ -95,14 +93,14 @@ def pane_farm(share: Share, folding: Folding, *, plq: int, wlq: int, level: int 
 class _Farm:
     """A private share and its panes, and what workers do with them."""
 
-    share: Share
+    share: WindowShare
     folding: Folding
-    panes: Panes
+    panes: PaneRanges
 
     @classmethod
-    def of(cls, share: Share, folding: Folding) -> _Farm:
+    def of(cls, share: WindowShare, folding: Folding) -> _Farm:
         share = share.privately()
-        return cls(share, folding, Panes.of(share))
+        return cls(share, folding, PaneRanges.of(share))
 
     @property
     def windows(self) -> int:

@@ -1,8 +1,8 @@
 """What a worker process does.
 
-It is told a computation once, then windows over chunks of rows, and answers with their values. Chunks are
+It gets a computation once, then windows over chunks of rows, and returns their values. Chunks are
 Arrow files in shared memory: they are mapped, not read, and a window is a slice of them. It ends when its
-parent closes the connection, or when nobody has asked for anything in a while.
+parent closes the connection, or when nothing was requested in a while.
 
 Only what it needs is imported here, without Numba: a worker starts in the time that Arrow takes to load.
 """
@@ -16,18 +16,17 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 
 import cloudpickle
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from sash.operators.applied import WholeWindow, whole_windows
-from sash.operators.ranges import Ranges
+from sash.arrays import Ints
+from sash.operators.folding.whole_windows import WholeWindow, whole_windows
+from sash.operators.windows.ranges import Ranges
 
 IDLE_SECONDS = 120
 
 
 @dataclass(frozen=True)
-class Tell:
+class WorkerSetup:
     """A computation for all windows that follow, as cloudpickle writes it, and the schema of the rows."""
 
     computation: bytes
@@ -37,7 +36,7 @@ class Tell:
 
 
 @dataclass(frozen=True)
-class Ask:
+class WindowRequest:
     """Windows over the rows of these files, one after the other."""
 
     files: tuple[str, ...]
@@ -45,7 +44,7 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Failed:
+class WorkerFailure:
     """The computation raised."""
 
     message: str
@@ -61,16 +60,16 @@ class Worker:
     mapped: dict[str, pa.Table] = field(default_factory=dict)
 
     @classmethod
-    def told(cls, tell: Tell) -> Worker:
-        sys.path[:] = [*tell.path, *(entry for entry in sys.path if entry not in tell.path)]
-        return cls(cloudpickle.loads(tell.computation), tell.schema)
+    def set_up(cls, setup: WorkerSetup) -> Worker:
+        sys.path[:] = [*setup.path, *(entry for entry in sys.path if entry not in setup.path)]
+        return cls(cloudpickle.loads(setup.computation), setup.schema)
 
-    def answer(self, ask: Ask) -> tuple[NDArray[np.int64], pa.Table]:
-        # A file that is not asked for again is let go, so that its memory is free once it is unlinked.
+    def values(self, request: WindowRequest) -> tuple[Ints, pa.Table]:
+        # A file that is not requested again is let go, so that its memory is free once it is unlinked.
         kept = self.mapped
-        self.mapped = {name: kept[name] if name in kept else _mapped(name) for name in ask.files}
-        rows = pa.concat_tables(self.mapped.values()) if ask.files else self.schema.empty_table()
-        return whole_windows(self.computation, rows, ask.ranges)
+        self.mapped = {name: kept[name] if name in kept else _mapped(name) for name in request.files}
+        rows = pa.concat_tables(self.mapped.values()) if request.files else self.schema.empty_table()
+        return whole_windows(self.computation, rows, request.ranges)
 
 
 def _mapped(name: str) -> pa.Table:
@@ -79,19 +78,19 @@ def _mapped(name: str) -> pa.Table:
 
 
 def serve(connection: Connection) -> None:
-    """Answer until the other side is gone."""
+    """Answer requests until the other side is gone."""
     worker: Worker | None = None
     while connection.poll(IDLE_SECONDS):
-        message: Tell | Ask = connection.recv()
+        message: WorkerSetup | WindowRequest = connection.recv()
         try:
-            if isinstance(message, Tell):
-                worker = Worker.told(message)
+            if isinstance(message, WorkerSetup):
+                worker = Worker.set_up(message)
                 connection.send(None)
             else:
                 assert worker is not None
-                connection.send(worker.answer(message))
+                connection.send(worker.values(message))
         except Exception as error:
-            connection.send(Failed(str(error), traceback.format_exc()))
+            connection.send(WorkerFailure(str(error), traceback.format_exc()))
 
 
 def main(descriptor: int) -> None:

@@ -11,18 +11,16 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sash.arrays import Ints, Mask
 from sash.operators.bound import BoundQuery
-from sash.operators.layout import Layout
-from sash.operators.ranges import Ranges
+from sash.operators.columns.layout import Layout
+from sash.operators.windows.ranges import Ranges
 from sash.semantics.window import Window
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Share:
+class WindowShare:
     """Windows over a layout. Their positions count from this layout's first event."""
 
     bound: BoundQuery
@@ -37,13 +35,13 @@ class Share:
     """Whether the layout has no other events than those of its windows."""
 
     @classmethod
-    def whole(cls, bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges) -> Share:
+    def whole(cls, bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges) -> WindowShare:
         return cls(bound, window, layout, ranges, np.arange(len(ranges)))
 
     def __len__(self) -> int:
         return len(self.windows)
 
-    def neighbours(self, first: int, last: int) -> Share:
+    def neighbours(self, first: int, last: int) -> WindowShare:
         """The windows first ≤ i < last and the events between the ends of these, not copied."""
         lo, hi = (int(self.ranges.lo[first]), int(self.ranges.hi[last - 1])) if first < last else (0, 0)
         ranges = _shifted(self.ranges.take(np.arange(first, last)), -lo)
@@ -55,7 +53,7 @@ class Share:
         )
         return replace(self, layout=layout, ranges=ranges, windows=self.windows[first:last])
 
-    def where(self, chosen: NDArray[np.bool_], *, every: int) -> Share:
+    def where(self, chosen: Mask, *, every: int) -> WindowShare:
         """The chosen windows, which are every n-th of each key; all events stay."""
         return replace(
             self,
@@ -65,7 +63,7 @@ class Share:
             private=False,
         )
 
-    def privately(self) -> Share:
+    def privately(self) -> WindowShare:
         """The same windows, and only the events that they hold."""
         if self.private:
             return self

@@ -41,7 +41,7 @@ Role = Literal["emitter", "worker", "collector", "exchange"]
 
 
 @dataclass(frozen=True)
-class Stage:
+class PatternStage:
     """So many equal stages side by side."""
 
     role: Role
@@ -52,10 +52,10 @@ class Stage:
         return self.name if self.degree == 1 else f"{self.degree} {self.name}s"
 
 
-Graph = tuple[Stage, ...]
+Graph = tuple[PatternStage, ...]
 
-EMITTER, COLLECTOR = Stage("emitter", "emitter"), Stage("collector", "collector")
-OWNER = Stage("emitter", "owner of the buffer")
+EMITTER, COLLECTOR = PatternStage("emitter", "emitter"), PatternStage("collector", "collector")
+OWNER = PatternStage("emitter", "owner of the buffer")
 
 
 def graph(pattern: Pattern) -> Graph:
@@ -70,7 +70,7 @@ def graph(pattern: Pattern) -> Graph:
 def _inner(pattern: Inner) -> Graph:
     match pattern:
         case WinSeq():
-            return (Stage("worker", "window worker"),)
+            return (PatternStage("worker", "window worker"),)
         case PaneFarm():
             return (*_farm("pane worker", pattern.plq), *_farm("window worker", pattern.wlq))
         case WinMapReduce():
@@ -78,7 +78,7 @@ def _inner(pattern: Inner) -> Graph:
 
 
 def _farm(name: str, degree: int) -> Graph:
-    return (EMITTER, Stage("worker", name, degree), COLLECTOR)
+    return (EMITTER, PatternStage("worker", name, degree), COLLECTOR)
 
 
 def fused(stages: Graph, *, level: int) -> Graph:
@@ -92,7 +92,7 @@ def fused(stages: Graph, *, level: int) -> Graph:
 
 def _neighbours_fused(stages: Graph) -> Graph:
     """Runs of stages that only pass things on become one: nothing is gained by a thread for each."""
-    kept: list[Stage] = []
+    kept: list[PatternStage] = []
     for stage in stages:
         if kept and "worker" not in (kept[-1].role, stage.role):
             kept[-1] = _one(kept[-1], stage)
@@ -101,10 +101,10 @@ def _neighbours_fused(stages: Graph) -> Graph:
     return tuple(kept)
 
 
-def _one(before: Stage, after: Stage) -> Stage:
+def _one(before: PatternStage, after: PatternStage) -> PatternStage:
     if before.role == after.role:
         return min(before, after, key=lambda stage: stage.degree)
-    return Stage("exchange", f"{before.name} + {after.name}", max(before.degree, after.degree))
+    return PatternStage("exchange", f"{before.name} + {after.name}", max(before.degree, after.degree))
 
 
 def _lone_workers_fused(stages: Graph) -> Graph:
@@ -113,7 +113,7 @@ def _lone_workers_fused(stages: Graph) -> Graph:
         roles = (before.role, between.role, after.role)
         if roles == ("worker", "exchange", "worker") and before.degree == between.degree == after.degree:
             name = f"{before.name.removesuffix(' worker')} + {after.name}"
-            return (*stages[:at], Stage("worker", name, after.degree), *stages[at + 3 :])
+            return (*stages[:at], PatternStage("worker", name, after.degree), *stages[at + 3 :])
     return stages
 
 

@@ -11,16 +11,14 @@ In process h(k) is the slot of the key. Sessions have their start for an identif
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sash.operators.patterns.share import Share
-from sash.operators.ranges import Ranges
+from sash.arrays import Ints
+from sash.operators.patterns.share import WindowShare
+from sash.operators.windows.ranges import Ranges
 from sash.semantics.window import ContextFreeWindow, Window
 
-Ints = NDArray[np.int64]
 
-
-def by_windows(share: Share, replicas: int) -> list[Share]:
+def by_windows(share: WindowShare, replicas: int) -> list[WindowShare]:
     """One share for each worker that has a window."""
     worker = (share.ranges.slot % replicas + _numbers(share.window, share.ranges)) % replicas
     shares = [share.where(worker == replica, every=replicas) for replica in range(replicas)]

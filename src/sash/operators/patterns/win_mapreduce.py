@@ -16,14 +16,14 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from sash.operators.patterns.crew import Job, Stages
+from sash.operators.folding.values import Values
 from sash.operators.patterns.exchange import Needed, in_two_steps
 from sash.operators.patterns.folding import Folding, Folds, dealt, joined
-from sash.operators.patterns.share import Share
-from sash.operators.values import Values
+from sash.operators.patterns.share import WindowShare
+from sash.operators.patterns.thread_pool import Job, Stages
 
 
-def win_mapreduce(share: Share, folding: Folding, *, map: int, reduce: int, level: int = 2) -> Stages:
+def win_mapreduce(share: WindowShare, folding: Folding, *, map: int, reduce: int, level: int = 2) -> Stages:
     """The stages of one window map-reduce: partials of partitions, then windows."""
     return in_two_steps(partial(_Split, share, folding, map), first=map, second=reduce, level=level)
 
@@ -32,7 +32,7 @@ def win_mapreduce(share: Share, folding: Folding, *, map: int, reduce: int, leve
 class _Split:
     """A share whose events are dealt to partitions, and what workers do with them."""
 
-    share: Share
+    share: WindowShare
     folding: Folding
     partitions: int
 

@@ -29,7 +29,7 @@ from sash.aggregation.monoid import Monoid
 from sash.errors import ArgumentError, UnknownColumn
 from sash.operators.bound import at_time, result_type
 from sash.operators.elastic.mapping import Assignment, balanced
-from sash.operators.interleaved import Input
+from sash.operators.order.interleaved import Input
 from sash.operators.stateful.declaration import SHARES, Answer, Stateful
 from sash.operators.stateful.keys import Keys, key_function
 from sash.operators.stateful.panes import CompiledAggregate, fits_columns

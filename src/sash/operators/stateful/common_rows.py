@@ -22,12 +22,10 @@ from functools import cached_property, reduce
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from sash.operators.interleaved import Input, Part
-from sash.operators.times import to_integers
-
-Ints = NDArray[np.int64]
+from sash.arrays import Ints
+from sash.operators.columns.times import to_integers
+from sash.operators.order.interleaved import Input, Part
 
 
 @dataclass(frozen=True)

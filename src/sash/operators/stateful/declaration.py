@@ -33,7 +33,7 @@ import pyarrow as pa
 
 from sash.errors import ArgumentError, UnitError
 from sash.operators.elastic.mapping import Assignment, balanced
-from sash.operators.interleaved import END_OF_TIME, Batch, Input, interleave
+from sash.operators.order.interleaved import END_OF_TIME, Batch, Input, interleave
 from sash.operators.stateful.keys import Keys, key_function
 from sash.operators.stateful.windows import Arrival, WindowSet, nothing, purge, store
 from sash.semantics import durations
@@ -144,9 +144,9 @@ class Stateful:
 
     def start(self) -> Running:
         """The running half: state, cut into shares of the keys."""
-        from sash.operators.stateful.interpreted import Interpreted
+        from sash.operators.stateful.interpreted_shares import InterpretedShares
 
-        return Interpreted(self)
+        return InterpretedShares(self)
 
     def over(self, *batches: Batch) -> pa.Table:
         """The whole output over bounded inputs, one batch for each, in the order of time."""

@@ -32,8 +32,8 @@ import pyarrow as pa
 
 from sash.errors import ArgumentError
 from sash.operators.elastic.mapping import Assignment, balanced
-from sash.operators.interleaved import Input
 from sash.operators.joins.bound import BoundJoin, BoundSide
+from sash.operators.order.interleaved import Input
 from sash.operators.stateful.declaration import Answer, Stateful
 from sash.operators.stateful.keys import ByRow
 from sash.operators.stateful.running import Running
@@ -104,6 +104,6 @@ class Join(Stateful):
         return {prefix + name: value for prefix, row in rows for name, value in row.items()}
 
     def start(self) -> Running:
-        from sash.operators.stateful.joining import Joining
+        from sash.operators.stateful.join_shares import JoinShares
 
-        return Joining(self)
+        return JoinShares(self)

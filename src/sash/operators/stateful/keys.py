@@ -23,12 +23,11 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sash.arrays import Ints
 from sash.errors import ArgumentError, PredicateError, UnknownColumn
 from sash.semantics.event import Row
 
-Ints = NDArray[np.int64]
 RowKeys: TypeAlias = Callable[[Row], Iterable[Hashable]]
 
 

@@ -13,11 +13,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sash.arrays import Ints
 from sash.errors import DataError
-
-Ints = NDArray[np.int64]
 
 NULL = -(2**63)
 """The name of null among integer keys."""

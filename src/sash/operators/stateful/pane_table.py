@@ -5,17 +5,13 @@ windows say when they expire, in memory that the tables of an instance fill one 
 from __future__ import annotations
 
 from math import gcd
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sash.aggregation.kernels import keyed_panes as kernel
-from sash.aggregation.kernels.compiled import Compiled
-from sash.aggregation.kernels.vocabulary import Columns
-
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from sash.aggregation.kernels.compiler.compiled import Compiled
+from sash.aggregation.kernels.compiler.vocabulary import Columns
+from sash.aggregation.kernels.folds import keyed_panes as kernel
+from sash.arrays import Array, Ints, Mask
 
 SMALLEST = 256
 """Entries of a table that has just begun; a power of two, as always."""
@@ -43,7 +39,7 @@ class Expired:
         for new, before in zip(self._columns, old, strict=True):
             new[: self.rows] = before[: self.rows]
 
-    def in_order(self) -> tuple[Ints, Ints, Flags, Columns]:
+    def in_order(self) -> tuple[Ints, Ints, Mask, Columns]:
         """All rows in the order of ends, for tables come one after the other; else in theirs."""
         ends, *others = (column[: self.rows] for column in self._columns)
         if bool((ends[1:] < ends[:-1]).any()):
@@ -54,7 +50,7 @@ class Expired:
 
 
 class PaneTable:
-    """A hash table of panes: see `kernels.keyed_panes`."""
+    """A hash table of panes: see `kernels.folds.keyed_panes`."""
 
     def __init__(self, machine: Compiled, *, advance: int, size: int) -> None:
         pane = gcd(advance, size)
@@ -79,7 +75,7 @@ class PaneTable:
     def step(
         self,
         elements: Columns,
-        valid: Flags,
+        valid: Mask,
         times: Ints,
         event: Ints,
         key: Ints,
@@ -118,5 +114,5 @@ class PaneTable:
         self.progress[kernel.USED] = used
 
     @property
-    def arrays(self) -> list[NDArray[Any]]:
+    def arrays(self) -> list[Array]:
         return [self.index, self.book, *self.cells, self.progress]

@@ -6,29 +6,26 @@ only by the instance that has the share.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from sash.aggregation.kernels import keyed_panes as kernel
-from sash.aggregation.kernels.compiled import compiled
-from sash.aggregation.kernels.vocabulary import Columns
+from sash.aggregation.kernels.compiler.compiled import compiled
+from sash.aggregation.kernels.compiler.vocabulary import Columns
+from sash.aggregation.kernels.folds import keyed_panes as kernel
 from sash.aggregation.monoid import Monoid
-from sash.operators.inputs import from_numpy, kind_of
-from sash.operators.interleaved import Interleaved
-from sash.operators.lifting import inputs_of
+from sash.arrays import Array, Ints, Mask
+from sash.operators.columns.arrow_columns import from_numpy, kind_of
+from sash.operators.columns.times import from_integers
+from sash.operators.folding.lifting import inputs_of
+from sash.operators.order.interleaved import Interleaved
 from sash.operators.stateful.pane_table import Expired, PaneTable
 from sash.operators.stateful.prepared import Prepared
 from sash.operators.stateful.running import Running
-from sash.operators.times import from_integers
 
 if TYPE_CHECKING:
     from sash.operators.stateful.aggregate import Aggregate
-
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 class CompiledAggregate(Running):
@@ -66,7 +63,7 @@ class CompiledAggregate(Running):
                 self._due[number] = tables[0].idle_until
         return self._reports(found)
 
-    def _lifted(self, run: Interleaved) -> list[tuple[Columns, Flags]]:
+    def _lifted(self, run: Interleaved) -> list[tuple[Columns, Mask]]:
         rows = run.tables[0]
         found = []
         for monoid, machine in zip(self.monoids.values(), self.machines.values(), strict=True):
@@ -110,7 +107,7 @@ def fits_columns(monoid: Monoid, schema: pa.Schema) -> bool:
     return "object" not in kinds and bound_to(monoid, schema).columnar
 
 
-def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+def _frozen(array: Array) -> Array:
     """Read-only: Numba compiles a second version of a kernel for what can be written."""
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False

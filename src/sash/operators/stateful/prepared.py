@@ -16,10 +16,8 @@ from dataclasses import dataclass
 from threading import Condition, Lock
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
+from sash.arrays import Ints
 
-Ints = NDArray[np.int64]
 T = TypeVar("T")
 
 SHORTEST = 1 << 16

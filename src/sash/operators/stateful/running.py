@@ -20,17 +20,15 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from sash.aggregation.kernels.key_sets import by_share, distinct
+from sash.aggregation.kernels.rows.key_sets import by_share, distinct
+from sash.arrays import Ints
 from sash.errors import OutOfOrder
-from sash.operators.interleaved import END_OF_TIME, Interleaved
-from sash.operators.ranges import NEVER
+from sash.operators.order.interleaved import END_OF_TIME, Interleaved
 from sash.operators.stateful.declaration import Stateful
 from sash.operators.stateful.names import Integers, names_for
 from sash.operators.stateful.prepared import Piece, Prepared, cuts
-
-Ints = NDArray[np.int64]
+from sash.operators.windows.ranges import NEVER
 
 
 class Running(ABC):

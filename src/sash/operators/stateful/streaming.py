@@ -24,21 +24,20 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from sash.aggregation.stores.values import seal, unseal
+from sash.arrays import Ints, Mask
 from sash.errors import Unsupported
 from sash.operators.answer import Answer
-from sash.operators.arrow_streams import bytes_of, table_of
 from sash.operators.bound import LATE_REASON
-from sash.operators.interleaved import weave
+from sash.operators.columns.table_bytes import bytes_of, table_of
+from sash.operators.order.interleaved import weave
 from sash.operators.protocol import Saved
 from sash.operators.stateful.common_rows import CommonRows
 from sash.operators.stateful.declaration import Stateful
 from sash.semantics.durations import Duration
 from sash.semantics.watermark import Lateness
 
-Ints = NDArray[np.int64]
 HEADER = b"header of tuples"
 
 
@@ -87,7 +86,7 @@ class Tuples:
         joined = (np.concatenate(both) for both in ((self.time, other.time), (self.chunk, other.chunk)))
         return Tuples(rows, *joined)
 
-    def where(self, chosen: NDArray[np.bool_]) -> Tuples:
+    def where(self, chosen: Mask) -> Tuples:
         return Tuples(self.rows.filter(pa.array(chosen)), self.time[chosen], self.chunk[chosen])
 
 
@@ -123,20 +122,20 @@ class OperatorOnStream:
         return rows.append_column(LATE_REASON, pa.array([reason] * rows.num_rows, pa.string()))
 
     def advance(self, watermark: int, *, flush: bool = False) -> Answer:
-        said = self.bound.output.empty_table()
+        rows = self.bound.output.empty_table()
         if self.watermark is None or watermark > self.watermark:
             self.watermark = watermark
             ready = self.waiting.time < watermark
             if len(self.held.time) or ready.any():
                 arrived = self.waiting.where(ready)
-                said = self._tell(arrived)
+                rows = self._process(arrived)
                 held = self.held.plus(arrived)
                 self.held = held.where(held.time > watermark - self.bound.operator.clock.size)
                 self.waiting = self.waiting.where(~ready)
-        return Answer(said, self.bound.late_output.empty_table())
+        return Answer(rows, self.bound.late_output.empty_table())
 
-    def _tell(self, tuples: Tuples) -> pa.Table:
-        """What the operator says to these tuples and to the watermark."""
+    def _process(self, tuples: Tuples) -> pa.Table:
+        """What the operator emits for these tuples and the watermark."""
         assert self.watermark is not None
         parts = self.bound.rows.parts(tuples.rows, tuples.time)
         return self.running.process(
@@ -184,16 +183,16 @@ class OperatorOnStream:
             rows = table_of(unseal(chunk_name(number), chunks[number])).cast(bound.schema)
             own = np.full(rows.num_rows, number)
             operator.waiting = operator.waiting.plus(Tuples(rows, bound.rows.times(rows), own))
-        operator._tell_again()
+        operator._process_again()
         return operator
 
-    def _tell_again(self) -> None:
+    def _process_again(self) -> None:
         if self.watermark is None:
             return
         before = self.waiting.time < self.watermark
         self.held, self.waiting = self.waiting.where(before), self.waiting.where(~before)
         if before.any():
-            self._tell(self.held)
+            self._process(self.held)
 
 
 def in_stream(bound: BoundOperator, operator: Stateful) -> BoundOperator:

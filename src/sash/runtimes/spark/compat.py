@@ -112,7 +112,7 @@ def state_store_failure() -> str:
     return ""
 
 
-class Folder:
+class HadoopFolder:
     """A folder on a file system that Spark reaches: this machine's, HDFS, an object store."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
@@ -123,7 +123,7 @@ class Folder:
     def exists(self) -> bool:
         return bool(self._files.exists(self._path))
 
-    def rename(self, to: Folder) -> bool:
+    def rename(self, to: HadoopFolder) -> bool:
         return bool(self._files.rename(self._path, to._path))
 
 

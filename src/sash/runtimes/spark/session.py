@@ -83,8 +83,8 @@ def session(*, master: str = "local[*]", app: str = "sash", **settings: str) -> 
 
 def _warn_of_other_settings(spark: SparkSession, given: Mapping[str, str]) -> None:
     # How much is logged changes no answer and no speed.
-    heard = {name: value for name, value in given.items() if name != "spark.log.level"}
-    other = [name for name, value in heard.items() if spark.conf.get(name, None) != value]
+    settings = {name: value for name, value in given.items() if name != "spark.log.level"}
+    other = [name for name, value in settings.items() if spark.conf.get(name, None) != value]
     if other:
         warnings.warn(
             f"there is a Spark session already, which sash.session() does not change: {', '.join(other)} "

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sash.aggregation.algorithms.compiled.clock import clock_of
 from sash.aggregation.algorithms.compiled.fiba import CompiledFiBA
 from sash.aggregation.algorithms.compiled.fifo import compiled_fifo
 from sash.aggregation.algorithms.compiled.inlet import CompiledAlgorithm, Inlet
 from sash.aggregation.algorithms.compiled.recalculate import CompiledRecalculate
-from sash.aggregation.kernels.compiled import Compiled
+from sash.aggregation.algorithms.compiled.time_codecs import time_codec
+from sash.aggregation.kernels.compiler.compiled import Compiled
 from sash.aggregation.monoid import Kind
 
 
@@ -24,5 +24,5 @@ def window(
         machine.monoid.require_inverse(name)
     if name != "FiBA":
         return compiled_fifo(name, inlet)
-    clock = clock_of(time)
+    clock = time_codec(time)
     return None if clock is None else CompiledFiBA(inlet, clock)

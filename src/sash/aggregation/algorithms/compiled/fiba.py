@@ -6,21 +6,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sash.aggregation.algorithms.compiled.clock import Clock
-from sash.aggregation.algorithms.compiled.inlet import Batch, CompiledAlgorithm, Inlet, read_only
+from sash.aggregation.algorithms.compiled.inlet import CompiledAlgorithm, ElementBatch, Inlet, read_only
 from sash.aggregation.algorithms.compiled.nulls import TrailingNulls
+from sash.aggregation.algorithms.compiled.time_codecs import TimeCodec
 from sash.aggregation.algorithms.elements import ABSENT, Element
 from sash.aggregation.algorithms.protocol import Time
-from sash.aggregation.kernels.fiba import most_leaves, most_nodes
-from sash.aggregation.kernels.fiba_tree import (
+from sash.aggregation.kernels.aggregators.fiba import most_leaves, most_nodes
+from sash.aggregation.kernels.aggregators.fiba_tree import (
     EDGES_SIZE,
     FAN_SIZE,
     LATEST,
     LEAF_SIZE,
     MAX_LEVELS,
 )
-from sash.aggregation.kernels.fiba_window import EVER, SUMS_SIZE
-from sash.aggregation.kernels.vocabulary import Array, Ints
+from sash.aggregation.kernels.aggregators.fiba_window import EVER, SUMS_SIZE
+from sash.arrays import Array, Ints
 
 SMALLEST = 256
 """Elements that the smallest tree has room for."""
@@ -29,7 +29,7 @@ SMALLEST = 256
 class CompiledFiBA(CompiledAlgorithm):
     """Any order; in-order insert and evict O(1) amortised, out of order O(log d), query O(1)."""
 
-    def __init__(self, inlet: Inlet, clock: Clock) -> None:
+    def __init__(self, inlet: Inlet, clock: TimeCodec) -> None:
         super().__init__(inlet)
         self._clock, self._nulls, self._size = clock, TrailingNulls(), 0
         machine = inlet.machine
@@ -68,7 +68,7 @@ class CompiledFiBA(CompiledAlgorithm):
         self._nulls.insert(code, element is not ABSENT)
         self._size += 1
 
-    def _insert_batch(self, elements: Batch, times: Sequence[Time]) -> None:
+    def _insert_batch(self, elements: ElementBatch, times: Sequence[Time]) -> None:
         codes = self._clock.codes(times)
         self._make_room(len(elements))
         self._insert_kernel(elements.columns, read_only(codes), *self._tree)

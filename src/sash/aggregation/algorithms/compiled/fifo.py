@@ -1,8 +1,8 @@
 """The first-in-first-out structures in arrays: a ring, a few cells beside it, and a header of integers.
 
-Every operation is one call of machine code that changes the arrays in place (`kernels.ring`). A ring that
-is full, or eight times too large, is exchanged when something is inserted; that copy is paid for by the
-insertions and evictions since the one before it.
+Every operation is one call of machine code that changes the arrays in place (`kernels.aggregators.ring`).
+A ring that is full, or eight times too large, is exchanged when something is inserted; that copy is paid
+for by the insertions and evictions since the one before it.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from sash.aggregation.algorithms.aligned_blocks import Block, start, stop
-from sash.aggregation.algorithms.compiled.inlet import Batch, CompiledAlgorithm, Inlet
+from sash.aggregation.algorithms.compiled.inlet import CompiledAlgorithm, ElementBatch, Inlet
 from sash.aggregation.algorithms.compiled.nulls import Nulls
 from sash.aggregation.algorithms.descent import Descent
 from sash.aggregation.algorithms.elements import ABSENT, Element
 from sash.aggregation.algorithms.fifo import Fifo
 from sash.aggregation.algorithms.protocol import Time
-from sash.aggregation.kernels import amta, daba, subtract_on_evict, two_stacks
+from sash.aggregation.kernels.aggregators import amta, daba, subtract_on_evict, two_stacks
 
 SMALLEST = 16
 """Places in the smallest ring."""
@@ -71,7 +71,7 @@ class CompiledFifo(CompiledAlgorithm, Fifo):
         if element is ABSENT:
             self._nulls.append(self._hi)
 
-    def _insert_batch(self, elements: Batch, times: Sequence[Time]) -> None:
+    def _insert_batch(self, elements: ElementBatch, times: Sequence[Time]) -> None:
         self._take_times(times)
         self._make_room(len(elements))
         self._insert_kernel(elements.columns, self._ring, self._edge, self._header)

@@ -9,21 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from sash.aggregation.algorithms.column_kinds import (
-    Mask,
-    as_array,
-    kind_of_column,
-    numbers,
-    require_kind,
-)
+from sash.aggregation.algorithms.column_kinds import as_array, kind_of_column, numbers, require_kind
 from sash.aggregation.algorithms.elements import ABSENT, Element
 from sash.aggregation.algorithms.protocol import Algorithm, as_list, is_numeric
 from sash.aggregation.interpreted import shaped
-from sash.aggregation.kernels.casts import as_bool, as_float, as_int
-from sash.aggregation.kernels.compiled import Compiled
-from sash.aggregation.kernels.shape import kind_of
-from sash.aggregation.kernels.vocabulary import Array, Columns
+from sash.aggregation.kernels.compiler.casts import as_bool, as_float, as_int
+from sash.aggregation.kernels.compiler.compiled import Compiled
+from sash.aggregation.kernels.compiler.shape import kind_of
+from sash.aggregation.kernels.compiler.vocabulary import Columns
 from sash.aggregation.monoid import Kind
+from sash.arrays import Array, Mask
 from sash.errors import ArgumentError
 
 _CASTS: dict[Kind, Callable[[Any], Any]] = {"bool": as_bool, "int": as_int, "float": as_float}
@@ -31,7 +26,7 @@ _TYPES: dict[Kind, type] = {"bool": bool, "int": int, "float": float}
 
 
 @dataclass(frozen=True)
-class Batch:
+class ElementBatch:
     """Elements in columns; those that are not `known` are nulls, and the identity."""
 
     columns: Columns
@@ -85,7 +80,7 @@ class Inlet:
             column[:] = value[0]
         return columns
 
-    def lifted(self, columns: Sequence[Any], count: int) -> Batch:
+    def lifted(self, columns: Sequence[Any], count: int) -> ElementBatch:
         """The elements of `count` events."""
         names = self.machine.monoid.columns
         if len(columns) != len(names):
@@ -95,12 +90,12 @@ class Inlet:
         masks = [mask for _, mask in read if mask is not None]
         known = reduce(np.logical_and, masks) if masks else None
         lifted = self.machine.lift([values for values, _ in read], valid=known, n=count)
-        return Batch(self.machine.columns(lifted), known)
+        return ElementBatch(self.machine.columns(lifted), known)
 
-    def batch(self, elements: Any) -> Batch:
+    def batch(self, elements: Any) -> ElementBatch:
         """Elements that are lifted already."""
         if self._scalar and is_numeric(elements):
-            return Batch(self.machine.columns((elements,)), None)
+            return ElementBatch(self.machine.columns((elements,)), None)
         listed = as_list(elements)
         known = np.array([element is not ABSENT for element in listed], np.bool_)
         rows = [self._identity if element is ABSENT else element for element in listed]
@@ -109,7 +104,7 @@ class Inlet:
             fields = (row,) if self._scalar else row
             for column, cast, value in zip(columns, self._casts, fields, strict=True):
                 column[i] = cast(value)
-        return Batch(self.machine.columns(columns), None if known.all() else known)
+        return ElementBatch(self.machine.columns(columns), None if known.all() else known)
 
     def element(self, fold: Any) -> Element:
         """What a kernel returned, in the form of the monoid's own elements."""
@@ -144,13 +139,13 @@ class CompiledAlgorithm(Algorithm):
             return super()._lift(values)
         return self.monoid.lift(*self._inlet.values(values))
 
-    def _lift_batch(self, columns: Sequence[Any], count: int) -> Batch:
+    def _lift_batch(self, columns: Sequence[Any], count: int) -> ElementBatch:
         return self._inlet.lifted(columns, count)
 
     def _as_column(self, column: Any) -> Any:
         return numbers(column)
 
-    def _as_elements(self, elements: Any) -> Batch:
+    def _as_elements(self, elements: Any) -> ElementBatch:
         return self._inlet.batch(elements)
 
     def _as_times(self, times: Any) -> Any:

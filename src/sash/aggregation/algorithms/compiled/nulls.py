@@ -8,9 +8,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort_right
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sash.aggregation.algorithms.column_kinds import Mask
+from sash.arrays import Ints, Mask
 
 
 class Nulls:
@@ -29,7 +28,7 @@ class Nulls:
     def append(self, position: int) -> None:
         self._positions.append(position)
 
-    def extend(self, positions: NDArray[np.int64]) -> None:
+    def extend(self, positions: Ints) -> None:
         self._positions += positions.tolist()
 
     def cover(self, lo: int, hi: int) -> bool:
@@ -70,7 +69,7 @@ class TrailingNulls:
         else:
             insort_right(self._times, time)
 
-    def insert_batch(self, times: NDArray[np.int64], known: Mask | None) -> None:
+    def insert_batch(self, times: Ints, known: Mask | None) -> None:
         """The same for events in this order of arrival."""
         values = times if known is None else times[known]
         arrivals = np.arange(len(times)) if known is None else np.flatnonzero(known)

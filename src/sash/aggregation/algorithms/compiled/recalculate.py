@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from sash.aggregation.algorithms.compiled.inlet import Batch, CompiledAlgorithm, Inlet, read_only
+from sash.aggregation.algorithms.compiled.inlet import CompiledAlgorithm, ElementBatch, Inlet, read_only
 from sash.aggregation.algorithms.elements import ABSENT, Element
 from sash.aggregation.algorithms.protocol import Time
 from sash.aggregation.algorithms.recalculate import Recalculate
-from sash.aggregation.kernels.vocabulary import Array, Columns
+from sash.aggregation.kernels.compiler.vocabulary import Columns
+from sash.arrays import Array
 
 SMALLEST = 16
 
@@ -34,9 +35,9 @@ class CompiledRecalculate(CompiledAlgorithm, Recalculate):
 
     def _insert_one(self, element: Element, time: Time) -> None:
         known = None if element is not ABSENT else np.zeros(1, np.bool_)
-        self._insert_batch(Batch(self._inlet.one(element), known), [time])
+        self._insert_batch(ElementBatch(self._inlet.one(element), known), [time])
 
-    def _insert_batch(self, elements: Batch, times: Sequence[Time]) -> None:
+    def _insert_batch(self, elements: ElementBatch, times: Sequence[Time]) -> None:
         new = slice(self._make_room(len(elements)), self._hi + len(elements))
         for column, values in zip(self._columns, elements.columns, strict=True):
             column[new] = values

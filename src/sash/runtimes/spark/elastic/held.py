@@ -3,8 +3,8 @@
     token      bucket's own name · name of the last writing · when it wakes · the operator's header
     chunk 0 …  the operator's, each written once
 
-As in Spark's state store (see `runtimes.spark.state`), a worker that still holds the operator which made
-the last writing goes on with it; any other one loads it.
+As in Spark's state store (see `runtimes.spark.state.operators_in_state`), a worker that still holds the
+operator which made the last writing goes on with it; any other one loads it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 from sash.aggregation.stores.epochs import EpochStore
-from sash.runtimes.spark.arenas import arena_name
-from sash.runtimes.spark.stage import Stage
-from sash.runtimes.spark.state import WORKSHOP, Bucket, StoredChunks
+from sash.runtimes.spark.state.arenas import arena_name
+from sash.runtimes.spark.state.operators_in_state import OPERATORS, Bucket, StoredChunks
+from sash.runtimes.spark.streaming.window_stage import WindowStage
 
 TOKEN, CHUNK = b"token", b"chunk "
 _TOKEN = struct.Struct("<16s16sq")
@@ -43,7 +43,7 @@ class ChunksInStore(StoredChunks):
 class HeldBucket:
     """One bucket during one epoch."""
 
-    def __init__(self, stage: Stage, number: int, store: EpochStore) -> None:
+    def __init__(self, stage: WindowStage, number: int, store: EpochStore) -> None:
         self._stage, self._number, self._store = stage, number, store
         (token,) = store.get_many([TOKEN])
         self._name, self._writing, self._wakes_at = b"", b"", _NEVER
@@ -62,7 +62,7 @@ class HeldBucket:
             name = uuid4().bytes
             fresh = stage.operator.load(stage.of_bucket(self._number), None, chunks, name=arena_name(name))
             return Bucket(self._number, name, fresh, None, chunks, is_new=True)
-        operator = WORKSHOP.take(self._name, self._writing)
+        operator = OPERATORS.take(self._name, self._writing)
         if operator is not None:
             operator.resume(self._header, chunks)
         else:
@@ -78,7 +78,7 @@ class HeldBucket:
         bucket.written += len(saved.header) + sum(map(len, chunks.values()))
         self._store.put_many({TOKEN: token + saved.header, **chunks})
         self._store.delete_many(map(chunk_key, saved.dropped))
-        WORKSHOP.keep(bucket.name, writing, bucket.operator)
+        OPERATORS.keep(bucket.name, writing, bucket.operator)
 
 
 def header_in(token: bytes) -> bytes:

@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.operators.elastic.metrics import Sample
-from sash.runtimes.spark.elastic.step import BEGAN, BUSY, ENDED, NO_TASK, TASK
-from sash.runtimes.spark.packing import COUNTS
+from sash.runtimes.spark.elastic.epoch_step import BEGAN, BUSY, ENDED, NO_TASK, TASK
+from sash.runtimes.spark.packing.blocks import COUNTS
 
 REMEMBERED = 1000
 """Batches that a handle can tell about."""
@@ -56,7 +56,7 @@ class BatchMetrics:
     """What the tasks of that step worked, added up."""
 
 
-def told_by(stepped: pa.Table) -> dict[str, Any]:
+def metrics_of(stepped: pa.Table) -> dict[str, Any]:
     """The counts of a step, and its times."""
     tasks = stepped.filter(pc.field(TASK) != NO_TASK)
     counts = {count: pc.sum(stepped[count]).as_py() for count in COUNTS}
@@ -64,7 +64,7 @@ def told_by(stepped: pa.Table) -> dict[str, Any]:
     return counts | {"degree": tasks.num_rows, "step": took, "busy": pc.sum(tasks[BUSY]).as_py()}
 
 
-class Meter:
+class BatchMeter:
     """The batches of one query, as they come."""
 
     def __init__(self) -> None:

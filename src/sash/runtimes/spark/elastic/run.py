@@ -5,7 +5,7 @@
       kept                                 kept: evaluated once and as a whole
 
 The watermark of several inputs is the least of theirs; one that has brought nothing yet holds it back.
-What a batch says depends on its rows and on m, never on n: the controller may answer as it likes, and
+What a batch emits depends on its rows and on m, never on n: the controller may answer as it likes, and
 another way after a restart. A failure anywhere leaves Spark at the same batch. When that is executed
 again, the journal and every bucket go back to the end of the batch before, whether they had committed
 this one or not.
@@ -26,14 +26,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sash.errors import StoreError
 from sash.operators.elastic.declaration import Elastic
 from sash.operators.elastic.metrics import Sample
-from sash.runtimes.spark.answers import InBlocks
-from sash.runtimes.spark.arenas import QUERY_ID
-from sash.runtimes.spark.elastic.home import Home
-from sash.runtimes.spark.elastic.journal import Journal
-from sash.runtimes.spark.elastic.metering import BatchMetrics, Meter, behind, told_by
-from sash.runtimes.spark.elastic.step import STEPPED, Step
-from sash.runtimes.spark.packing import PACKED_BUCKET, PAYLOAD
-from sash.runtimes.spark.stage import Stage
+from sash.runtimes.spark.elastic.epoch_journal import EpochJournal
+from sash.runtimes.spark.elastic.epoch_step import STEPPED, EpochStep
+from sash.runtimes.spark.elastic.metering import BatchMeter, BatchMetrics, behind, metrics_of
+from sash.runtimes.spark.elastic.state_location import StateLocation
+from sash.runtimes.spark.packing.answers import PackedAnswers
+from sash.runtimes.spark.packing.blocks import PACKED_BUCKET, PAYLOAD
+from sash.runtimes.spark.state.arenas import QUERY_ID
+from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.semantics.durations import Duration
 
 
@@ -41,14 +41,14 @@ from sash.semantics.durations import Duration
 class ElasticRun:
     """The function of `foreachBatch`."""
 
-    stage: Stage
+    stage: WindowStage
     delay: Duration
     elastic: Elastic
     checkpoint: str
     sink: Callable[[DataFrame, int], None]
     inputs: int = 1
     """Where there are several, blocks name theirs."""
-    meter: Meter = field(default_factory=Meter)
+    meter: BatchMeter = field(default_factory=BatchMeter)
     query: StreamingQuery | None = None
     name: str = field(default_factory=lambda: uuid4().hex)
     """Of this run: a restart is another one."""
@@ -56,7 +56,7 @@ class ElasticRun:
     def __call__(self, packed: DataFrame, epoch: int) -> None:
         began = time.time()
         with self._home(packed).journal() as store:
-            journal = Journal(store, self.description, epoch=epoch, inputs=self.inputs)
+            journal = EpochJournal(store, self.description, epoch=epoch, inputs=self.inputs)
             packed.persist()
             try:
                 stamps = packed.drop(PACKED_BUCKET, PAYLOAD).toArrow()
@@ -77,9 +77,9 @@ class ElasticRun:
         described = {name: part for name, part in self.stage.description.items() if "shuffle" not in name}
         return described | {"elastic buckets": len(self.stage.buckets)}
 
-    def _home(self, packed: DataFrame) -> Home:
+    def _home(self, packed: DataFrame) -> StateLocation:
         query = packed.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
-        return Home.of(self.elastic.store, checkpoint=self.checkpoint, query=str(query))
+        return StateLocation.of(self.elastic.store, checkpoint=self.checkpoint, query=str(query))
 
     def _watermark(self, newest: Sequence[int]) -> int:
         """As Spark computes it: whole milliseconds, never below 0, where 0 means that nothing is known."""
@@ -92,9 +92,9 @@ class ElasticRun:
         return buckets.select(F.col("id").alias(PACKED_BUCKET), F.lit(b"").alias(PAYLOAD))
 
     def _answered(self, blocks: DataFrame, epoch: int, before: int, after: int) -> dict[str, Any]:
-        """Step and sink; what the step tells of itself."""
+        """Step and sink; what the step measured of itself."""
         degree = self.elastic.degree(list(self.meter.samples))
-        step = Step(self.stage, self._home(blocks), epoch, degree, before, after, self.name)
+        step = EpochStep(self.stage, self._home(blocks), epoch, degree, before, after, self.name)
         stepped = (
             blocks.select(PACKED_BUCKET, PAYLOAD)
             .repartitionById(degree, F.col(PACKED_BUCKET).cast("int"))
@@ -104,11 +104,11 @@ class ElasticRun:
         )
         try:
             # Evaluated here and as a whole: a sink may look at a part of it, or not at all.
-            told = told_by(stepped.drop(PAYLOAD).toArrow())
+            told = metrics_of(stepped.drop(PAYLOAD).toArrow())
             if told["degree"] != degree:
                 raise StoreError(f"{told['degree']} tasks have served the buckets of {degree}")
             if told[self.stage.output]:
-                self.sink(InBlocks(self.stage.schema).opened(stepped.select(PAYLOAD)), epoch)
+                self.sink(PackedAnswers(self.stage.schema).opened(stepped.select(PAYLOAD)), epoch)
         finally:
             stepped.unpersist()
         return told

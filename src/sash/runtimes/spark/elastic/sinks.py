@@ -16,7 +16,7 @@ from typing import TypeAlias
 from pyspark.sql import DataFrame
 
 from sash.errors import ArgumentError, StoreError
-from sash.runtimes.spark.compat import Folder
+from sash.runtimes.spark.compat import HadoopFolder
 
 Sink: TypeAlias = "str | PathLike[str] | Callable[[DataFrame, int], None]"
 
@@ -30,7 +30,7 @@ class ParquetSink:
 
     def __call__(self, reports: DataFrame, batch: int) -> None:
         done, aside = f"{self.path}/batch={batch}", f"{self.path}/_batch={batch}"
-        here, there = (Folder(reports.sparkSession, path) for path in (aside, done))
+        here, there = (HadoopFolder(reports.sparkSession, path) for path in (aside, done))
         if there.exists():
             return
         # A leading underscore hides a folder from Spark's readers.

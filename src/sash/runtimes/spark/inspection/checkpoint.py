@@ -35,10 +35,10 @@ class Checkpoint:
         try:
             query = json.loads((path / "metadata").read_text(encoding="utf-8"))["id"]
             committed, begun = _newest(path / "commits"), _newest(path / "offsets")
-            told = {} if committed is None else _json_line(path / "commits" / str(committed))
+            commit = {} if committed is None else _json_line(path / "commits" / str(committed))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise StoreError(f"the checkpoint at {path} cannot be read: {error}") from error
-        return cls(path, str(query), committed, begun, told.get("nextBatchWatermarkMs") or None)
+        return cls(path, str(query), committed, begun, commit.get("nextBatchWatermarkMs") or None)
 
     @staticmethod
     def looks_like_one(path: Path) -> bool:
@@ -54,7 +54,7 @@ def _newest(folder: Path) -> int | None:
 def _json_line(file: Path) -> dict[str, Any]:
     """The first line after the version."""
     lines = file.read_text(encoding="utf-8").splitlines()
-    told = json.loads(lines[1])
-    if not isinstance(told, dict):
+    parsed = json.loads(lines[1])
+    if not isinstance(parsed, dict):
         raise ValueError(f"{file.name} does not hold what Spark writes there")
-    return told
+    return parsed

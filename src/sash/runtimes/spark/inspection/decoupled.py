@@ -8,11 +8,11 @@ from pathlib import Path
 from sash.aggregation.stores.looking import DATA, Look, Namespace, looking
 from sash.errors import CorruptValue
 from sash.operators.inventory import inventory
+from sash.runtimes.spark.elastic.epoch_journal import QUERY
 from sash.runtimes.spark.elastic.held import CHUNK, TOKEN, header_in
-from sash.runtimes.spark.elastic.home import FOLDER
-from sash.runtimes.spark.elastic.journal import QUERY
+from sash.runtimes.spark.elastic.state_location import FOLDER
 from sash.runtimes.spark.inspection.description import Description
-from sash.runtimes.spark.inspection.seen import BucketSeen, StageSeen
+from sash.runtimes.spark.inspection.found import BucketSeen, StageSeen
 
 JOURNAL, BUCKET = "journal", "bucket-"
 

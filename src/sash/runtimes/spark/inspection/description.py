@@ -1,11 +1,11 @@
 """The query that made a checkpoint, in words: what `fingerprint.describe…` wrote there, read by people.
 
->>> told = {
+>>> description = {
 ...     "kind": "BoundQuery", "output": "reports", "time": "ts", "key": ["symbol"], "order": "event-time",
 ...     "windows": {"time(1 hour, 1 second)": {}}, "delay": "10 seconds", "allowed_lateness": "0",
 ...     "emit": "close", "aggregates": {"hi": {"is": "max", "columns": ["price"]}},
 ... }
->>> for line in in_words(told):
+>>> for line in in_words(description):
 ...     print(line)
 windows    time(1 hour, 1 second)
 by key     symbol
@@ -25,12 +25,12 @@ Description: TypeAlias = Mapping[str, Any]
 def in_words(description: Description) -> list[str]:
     """One line for each thing that the query is made of."""
     if description.get("kind") == "join":
-        told = _join(description)
+        lines = _join(description)
     elif "windows" in description:
-        told = _windows(description)
+        lines = _windows(description)
     else:
-        told = _operator(description)
-    return [f"{name:<9}  {words}" for name, words in (*told, ("says", description.get("output", "")))]
+        lines = _operator(description)
+    return [f"{name:<9}  {words}" for name, words in (*lines, ("says", description.get("output", "")))]
 
 
 def _windows(description: Description) -> Iterator[tuple[str, str]]:
@@ -43,7 +43,7 @@ def _windows(description: Description) -> Iterator[tuple[str, str]]:
     order = f"{description['time']} in {description['order']} order"
     yield "over", f"{order}, delay {description['delay']}{late}{early}"
     whole = description.get("computation")
-    calls = (f"{name} = {_call(told)}" for name, told in description["aggregates"].items())
+    calls = (f"{name} = {_call(aggregate)}" for name, aggregate in description["aggregates"].items())
     yield "computes", f"{whole['is'].lower()} of whole windows" if whole else ", ".join(calls)
 
 
@@ -70,7 +70,7 @@ def _call(aggregate: Description) -> str:
     return f"{aggregate['is']}({', '.join(aggregate['columns'])})"
 
 
-def tells_ticks(description: Description) -> bool | None:
+def has_ticks(description: Description) -> bool | None:
     """Whether its times are integers of its own unit; None where it does not say which column they are."""
     time, columns = description.get("time"), description.get("columns", {})
     if isinstance(time, Mapping):

@@ -23,9 +23,9 @@ from sash.errors import CorruptValue, StoreError
 from sash.operators.inventory import Chunk, inventory
 from sash.runtimes.spark.failures import in_words
 from sash.runtimes.spark.inspection.checkpoint import Checkpoint
-from sash.runtimes.spark.inspection.seen import BucketSeen, StageSeen
-from sash.runtimes.spark.light_processor import VARIABLE
-from sash.runtimes.spark.state import QUERY, TOKEN, header_in, sealed_as
+from sash.runtimes.spark.inspection.found import BucketSeen, StageSeen
+from sash.runtimes.spark.state.operators_in_state import QUERY, TOKEN, header_in, sealed_as
+from sash.runtimes.spark.streaming.light_processor import VARIABLE
 
 
 def stages_of(spark: SparkSession, checkpoint: Checkpoint) -> list[StageSeen]:
@@ -46,8 +46,8 @@ def _stages(spark: SparkSession, checkpoint: Checkpoint) -> list[StageSeen]:
 
 
 def _variables(properties: str | None) -> set[str]:
-    told = json.loads(properties) if properties else {}
-    return {variable["stateName"] for variable in told.get("stateVariables", ())}
+    metadata = json.loads(properties) if properties else {}
+    return {variable["stateName"] for variable in metadata.get("stateVariables", ())}
 
 
 def _stage(spark: SparkSession, checkpoint: Checkpoint, operator: int) -> StageSeen:

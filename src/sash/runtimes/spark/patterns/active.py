@@ -3,7 +3,7 @@
     rows ──[deal]──▶ mapInArrow: [fold panes], route ──shuffle──▶ mapInArrow: windows of this worker
 
 A worker is a partition. It answers for its own windows only, and has all their events; of other windows it
-may have some, and says nothing.
+may have some, and emits nothing.
 """
 
 from __future__ import annotations
@@ -15,32 +15,30 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from sash.arrays import Ints
 from sash.operators.bound import BoundQuery
 from sash.operators.bounded import answer
-from sash.operators.layout import Layout, key_codes
-from sash.operators.panes import Panes, clock_windows, group_by
-from sash.operators.ranges import Ranges
-from sash.operators.times import to_integers
-from sash.operators.values import Values, values_over
-from sash.runtimes.spark import columns as by_position
-from sash.runtimes.spark.bucket import BucketQuery, horizon_of
-from sash.runtimes.spark.columns import HASH, HORIZON, ORDINAL
+from sash.operators.columns.layout import Layout, key_codes
+from sash.operators.columns.times import to_integers
+from sash.operators.folding.panes import Panes, clock_windows, group_by
+from sash.operators.folding.values import Values, values_over
+from sash.operators.windows.ranges import Ranges
+from sash.runtimes.spark.batch.bucket_query import BucketQuery, horizon_of
 from sash.runtimes.spark.compat import struct_of
-from sash.runtimes.spark.packing import gathered
-from sash.runtimes.spark.patterns.plan import Plan
+from sash.runtimes.spark.packing import columns as by_position
+from sash.runtimes.spark.packing.blocks import gathered
+from sash.runtimes.spark.packing.columns import HASH, HORIZON, ORDINAL
 from sash.runtimes.spark.patterns.route import Route
+from sash.runtimes.spark.patterns.static_plan import StaticPlan
 from sash.semantics.window import Window
-
-Ints = NDArray[np.int64]
 
 WORKER = "__sash_worker"
 
 
-def sent_to_workers(rows: DataFrame, query: BucketQuery, plan: Plan) -> DataFrame:
+def sent_to_workers(rows: DataFrame, query: BucketQuery, plan: StaticPlan) -> DataFrame:
     """The reports over rows, which have the query's columns by position, an ordinal and a hash."""
     panes = Panes.of(query.bound) if plan.folds else None
     router = Router(query, plan.route, panes, HORIZON in rows.columns)
@@ -124,14 +122,14 @@ class WindowWorker:
     def reports(self, table: pa.Table) -> pa.Table:
         columns = self.router.columns
         rows = table.select(by_position.places(columns)).rename_columns(columns)
-        said = answer(
+        answered = answer(
             self.router.sends,
             rows.append_column(HASH, table[HASH]),
             ordinals=table[ORDINAL].to_numpy(),
             horizon=horizon_of(table),
             evaluate=OnlyMine(self.router.route, table[WORKER][0].as_py(), columns),
         )
-        return said.reports.cast(self.router.query.bound.output)
+        return answered.reports.cast(self.router.query.bound.output)
 
 
 @dataclass(frozen=True)

@@ -16,17 +16,17 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from sash.operators.answer import told
-from sash.operators.arrow_streams import bytes_of, table_of
+from sash.operators.answer import report_table
 from sash.operators.bound import BoundQuery
-from sash.operators.layout import Layout
-from sash.operators.patterns.share import Share, blocks
-from sash.operators.ranges import Ranges, RepeatedRanges
-from sash.operators.values import Values, values_over
-from sash.runtimes.spark.bucket import BucketQuery
-from sash.runtimes.spark.columns import BUCKET
+from sash.operators.columns.layout import Layout
+from sash.operators.columns.table_bytes import bytes_of, table_of
+from sash.operators.folding.values import Values, values_over
+from sash.operators.patterns.share import WindowShare, blocks
+from sash.operators.windows.ranges import Ranges, RepeatedRanges
+from sash.runtimes.spark.batch.bucket_query import BucketQuery
 from sash.runtimes.spark.compat import struct_of
-from sash.runtimes.spark.worker import settle
+from sash.runtimes.spark.packing.columns import BUCKET
+from sash.runtimes.spark.streaming.worker_gc import freeze_gc
 from sash.semantics.window import Window
 
 WORKER, WINDOW, KEYS, RANGES, ROWS = "worker", "window", "keys", "ranges", "rows"
@@ -62,10 +62,10 @@ def computed(batches: DataFrame, bound: BoundQuery, *, workers: int) -> DataFram
 
 def triggered(query: BucketQuery, table: pa.Table, *, workers: int) -> pa.Table:
     """All windows over the rows of a bucket, in batches for workers."""
-    shares: list[Share] = []
+    shares: list[WindowShare] = []
 
     def trigger(bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges) -> Values:
-        shares.append(Share.whole(bound, window, layout, ranges))
+        shares.append(WindowShare.whole(bound, window, layout, ranges))
         return Values(np.empty(0, np.int64), pa.schema(bound.values).empty_table())
 
     query.answer(table, evaluate=trigger)
@@ -82,7 +82,7 @@ def triggered(query: BucketQuery, table: pa.Table, *, workers: int) -> pa.Table:
     return pa.concat_tables(batches)
 
 
-def dealt(share: Share, keys: pa.Table, *, window: int, workers: int, begin: int) -> pa.Table:
+def dealt(share: WindowShare, keys: pa.Table, *, window: int, workers: int, begin: int) -> pa.Table:
     """The windows of a share in batches for one worker after the other; `keys` has the key of each slot."""
     return pa.Table.from_pylist(
         [
@@ -93,7 +93,7 @@ def dealt(share: Share, keys: pa.Table, *, window: int, workers: int, begin: int
     )
 
 
-def _batch(share: Share, keys: pa.Table, first: int, last: int) -> dict[str, object]:
+def _batch(share: WindowShare, keys: pa.Table, first: int, last: int) -> dict[str, object]:
     mine = share.neighbours(first, last)
     slots, slot = np.unique(mine.ranges.slot, return_inverse=True)
     columns = {field.name: getattr(mine.ranges, field.name) for field in fields(mine.ranges)}
@@ -111,7 +111,7 @@ class BatchWorker:
     bound: BoundQuery
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        settle()
+        freeze_gc()
         for batch in batches:
             for given in range(batch.num_rows):
                 parts = {name: batch.column(name)[given] for name in batch.schema.names}
@@ -123,4 +123,4 @@ class BatchWorker:
         columns = {name: table[name].to_numpy() for name in table.column_names}
         window = self.bound.query.windows[batch[WINDOW].as_py()]
         ranges = (RepeatedRanges if "revision" in columns else Ranges)(**columns)
-        return told(self.bound, window, ranges, values_over(self.bound, rows, ranges), keys=keys)
+        return report_table(self.bound, window, ranges, values_over(self.bound, rows, ranges), keys=keys)

@@ -1,6 +1,6 @@
 """A worker of a window farm in the stateful step: it holds its events and answers for its own windows.
 
-An event that several workers hold is counted, and told to be late, by one of them: its home.
+An event that several workers hold is counted, and reported if it is late, by one of them: its home.
 """
 
 from __future__ import annotations
@@ -10,24 +10,22 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sash.arrays import Ints
 from sash.operators.bound import BoundQuery
-from sash.operators.panes import clock_windows
-from sash.operators.times import to_integers
-from sash.runtimes.spark.key_hash import buckets
-from sash.runtimes.spark.packing import without_nulls
+from sash.operators.columns.times import to_integers
+from sash.operators.folding.panes import clock_windows
+from sash.runtimes.spark.packing.blocks import without_nulls
+from sash.runtimes.spark.packing.key_hash import buckets
 from sash.runtimes.spark.patterns.route import Route
-from sash.runtimes.spark.processor import Heard, WindowProcessor
-from sash.runtimes.spark.stage import Stage
-from sash.runtimes.spark.state import Bucket
-
-Ints = NDArray[np.int64]
+from sash.runtimes.spark.state.operators_in_state import Bucket
+from sash.runtimes.spark.streaming.processor import BucketCall, WindowProcessor
+from sash.runtimes.spark.streaming.window_stage import WindowStage
 
 
 @dataclass(frozen=True)
 class OwnWindows:
-    """The windows of one worker. See `operators.own.Own`."""
+    """The windows of one worker. See `operators.windows.own_windows.Own`."""
 
     bound: BoundQuery
     route: Route
@@ -44,7 +42,7 @@ class OwnWindows:
         return rows.filter(pa.array(home == self.worker))
 
     def _shares(self, rows: pa.Table) -> Ints:
-        """As Spark computes them for the packer: of the key's hash, this is what a route asks for."""
+        """As Spark computes them for the packer: of the key's hash, this is what a route needs."""
         keys = self.bound.keys
         if not keys or not rows.num_rows:
             return np.zeros(rows.num_rows, np.int64)
@@ -52,10 +50,10 @@ class OwnWindows:
         return buckets(batch, keys, self.route.workers).astype(np.int64)
 
 
-class FarmHeard(Heard):
-    """What a worker says in the course of one call."""
+class FarmBucketCall(BucketCall):
+    """What a worker emits in the course of one call."""
 
-    def __init__(self, stage: Stage, bucket: Bucket, own: OwnWindows) -> None:
+    def __init__(self, stage: WindowStage, bucket: Bucket, own: OwnWindows) -> None:
         super().__init__(stage, bucket)
         self._own = own
 
@@ -66,7 +64,7 @@ class FarmHeard(Heard):
 class FarmProcessor(WindowProcessor):
     """The stateful step of a window farm: bucket i of the stage is worker i of the route."""
 
-    def __init__(self, stage: Stage, route: Route) -> None:
+    def __init__(self, stage: WindowStage, route: Route) -> None:
         super().__init__(stage)
         self._route = route
 
@@ -79,5 +77,5 @@ class FarmProcessor(WindowProcessor):
         operator.own = self._own(number)
         return bucket
 
-    def _heard(self, bucket: Bucket) -> Heard:
-        return FarmHeard(self.stage, bucket, self._own(bucket.number))
+    def _call(self, bucket: Bucket) -> BucketCall:
+        return FarmBucketCall(self.stage, bucket, self._own(bucket.number))

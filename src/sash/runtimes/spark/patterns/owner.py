@@ -10,22 +10,20 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sash.arrays import Ints
 from sash.operators.bound import BoundQuery
+from sash.operators.columns.layout import Layout
 from sash.operators.engine import WindowOperator
 from sash.operators.engine.plan import StatePlan
 from sash.operators.engine.tracks import Track
 from sash.operators.engine.turn import Turn, Windows
-from sash.operators.layout import Layout
-from sash.operators.patterns.share import Share
-from sash.operators.ranges import Ranges, RepeatedRanges
+from sash.operators.patterns.share import WindowShare
+from sash.operators.windows.ranges import Ranges, RepeatedRanges
 from sash.runtimes.spark.patterns.agnostic import BATCH, dealt
-from sash.runtimes.spark.processor import WindowProcessor
-from sash.runtimes.spark.stage import Stage
-from sash.runtimes.spark.state import Bucket
-
-Ints = NDArray[np.int64]
+from sash.runtimes.spark.state.operators_in_state import Bucket
+from sash.runtimes.spark.streaming.processor import WindowProcessor
+from sash.runtimes.spark.streaming.window_stage import WindowStage
 
 
 class OwnerOperator(WindowOperator):
@@ -52,7 +50,7 @@ class OwnerOperator(WindowOperator):
             placed = RepeatedRanges.with_revisions(placed, revisions)
         times = np.zeros(rows.num_rows, np.int64)  # workers are handed ranges, and do not look at times
         layout = Layout(rows, times, np.array([0, rows.num_rows]), self.bound.query.order)
-        share = Share.whole(self.bound, track.window, layout, placed)
+        share = WindowShare.whole(self.bound, track.window, layout, placed)
         # A batch of the stream may close a single window: the next one goes to the next worker.
         begin = self.first + int(ranges.id[0])
         keys = self.slots.keys_of(turn.slots)
@@ -62,7 +60,7 @@ class OwnerOperator(WindowOperator):
 class OwnerProcessor(WindowProcessor):
     """The stateful step of agnostic workers."""
 
-    def __init__(self, stage: Stage, workers: int) -> None:
+    def __init__(self, stage: WindowStage, workers: int) -> None:
         super().__init__(stage)
         self._workers = workers
 

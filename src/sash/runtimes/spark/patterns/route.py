@@ -19,12 +19,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sash.operators.clock_windows import clock_mapping
-from sash.operators.panes import ClockWindow
-
-Ints = NDArray[np.int64]
+from sash.arrays import Ints, Mask
+from sash.operators.folding.panes import ClockWindow
+from sash.operators.kinds.clock import clock_mapping
 
 
 @dataclass(frozen=True)
@@ -71,9 +69,9 @@ class Route:
         following: Ints = ids + (worker - hashes - ids) % self.windows
         return following
 
-    def mine(self, worker: int, hashes: Ints, ids: Ints) -> NDArray[np.bool_]:
+    def mine(self, worker: int, hashes: Ints, ids: Ints) -> Mask:
         """Which of the windows with these identifiers, of keys with these hashes, are that worker's."""
-        computes: NDArray[np.bool_] = self._base(hashes) + (hashes + ids) % self.windows == worker
+        computes: Mask = self._base(hashes) + (hashes + ids) % self.windows == worker
         return computes
 
     def _base(self, hashes: Ints) -> Ints:

@@ -11,12 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sash.operators.panes import ClockWindow
+from sash.arrays import Ints
+from sash.operators.folding.panes import ClockWindow
 from sash.runtimes.spark.patterns.route import Route
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

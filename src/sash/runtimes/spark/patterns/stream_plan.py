@@ -21,14 +21,14 @@ from dataclasses import dataclass
 from sash.errors import SashError, Unsupported
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import hands_panes_on
-from sash.operators.panes import ClockWindow
+from sash.operators.folding.panes import ClockWindow
 from sash.operators.patterns.declared import Farm, PaneFarm, Pattern, WinMapReduce
-from sash.runtimes.spark.buckets import bucket_ids
-from sash.runtimes.spark.key_hash import require_hashable
-from sash.runtimes.spark.packing import Spread
-from sash.runtimes.spark.patterns.plan import is_agnostic, plan_of, require_possible
+from sash.runtimes.spark.packing.blocks import Spread
+from sash.runtimes.spark.packing.bucket_ids import bucket_ids
+from sash.runtimes.spark.packing.key_hash import require_hashable
 from sash.runtimes.spark.patterns.route import Route
 from sash.runtimes.spark.patterns.spread import ByWindows, RoundRobin
+from sash.runtimes.spark.patterns.static_plan import is_agnostic, plan_of, require_possible
 
 
 @dataclass(frozen=True)

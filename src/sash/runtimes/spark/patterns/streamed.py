@@ -17,26 +17,26 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sash.operators.engine import PaneLevelOperator, WindowOperator
-from sash.operators.panes import Panes, clock_windows
+from sash.operators.folding.panes import Panes, clock_windows
 from sash.operators.patterns.declared import Pattern
-from sash.runtimes.spark.answers import InBlocks
-from sash.runtimes.spark.hashed_packing import HashedPacker
-from sash.runtimes.spark.packing import COUNTS, PACKED, PACKED_BUCKET, PAYLOAD, Unpacker
+from sash.runtimes.spark.packing.answers import PackedAnswers
+from sash.runtimes.spark.packing.blocks import COUNTS, PACKED, PACKED_BUCKET, PAYLOAD, Unpacker
+from sash.runtimes.spark.packing.hashed_packer import HashedPacker
 from sash.runtimes.spark.patterns.agnostic import BATCH, computed
 from sash.runtimes.spark.patterns.own_windows import FarmProcessor
 from sash.runtimes.spark.patterns.owner import OwnerOperator, OwnerProcessor
-from sash.runtimes.spark.patterns.plan import is_agnostic
+from sash.runtimes.spark.patterns.static_plan import is_agnostic
 from sash.runtimes.spark.patterns.stream_plan import StreamPlan, stream_plan_of, worker_buckets
-from sash.runtimes.spark.processor import WindowProcessor
-from sash.runtimes.spark.stage import Stage
-from sash.runtimes.spark.stateful_step import answers_of, counted, emitted_by
+from sash.runtimes.spark.streaming.processor import WindowProcessor
+from sash.runtimes.spark.streaming.stateful_step import answers_of, counted, emitted_by
+from sash.runtimes.spark.streaming.window_stage import WindowStage
 
 REPORTS = "reports"
 BEFORE = [count for count in COUNTS if count != REPORTS]
 AFTER = [count for count in COUNTS if count not in ("events", "late")]
 """What is counted by the step that events come to, and by the step that reports come from."""
 
-Packed = Callable[[Stage], DataFrame]
+Packed = Callable[[WindowStage], DataFrame]
 """The blocks of a stage's buckets, with their watermark."""
 
 
@@ -45,7 +45,7 @@ def is_chained(pattern: Pattern | None) -> bool:
     return pattern is not None and not is_agnostic(pattern) and stream_plan_of(pattern).parts is not None
 
 
-def farmed(stage: Stage, pattern: Pattern, *, partitions: int, packed: Packed) -> DataFrame:
+def farmed(stage: WindowStage, pattern: Pattern, *, partitions: int, packed: Packed) -> DataFrame:
     """The reports of `stage`'s query, computed by the workers of a pattern."""
     stage = replace(stage, pattern=str(pattern))
     if is_agnostic(pattern):
@@ -57,34 +57,34 @@ def farmed(stage: Stage, pattern: Pattern, *, partitions: int, packed: Packed) -
     return _in_two_steps(stage, plan, partitions, packed)
 
 
-def _handed_out(stage: Stage, workers: int, packed: Packed) -> DataFrame:
+def _handed_out(stage: WindowStage, workers: int, packed: Packed) -> DataFrame:
     stage = owner_stage(stage)
-    blocks = emitted_by(packed(stage), OwnerProcessor(stage, workers), tells=BEFORE)
-    reports = computed(InBlocks(BATCH).opened(blocks), stage.bound, workers=workers)
+    blocks = emitted_by(packed(stage), OwnerProcessor(stage, workers), counts=BEFORE)
+    reports = computed(PackedAnswers(BATCH).opened(blocks), stage.bound, workers=workers)
     return counted(reports, stage.output, {REPORTS: F.count(F.lit(1))})
 
 
-def _in_two_steps(stage: Stage, plan: StreamPlan, partitions: int, packed: Packed) -> DataFrame:
+def _in_two_steps(stage: WindowStage, plan: StreamPlan, partitions: int, packed: Packed) -> DataFrame:
     first = pane_stage(stage, plan, partitions=partitions)
     second = over_panes(stage, plan, partitions=partitions)
-    panes = emitted_by(packed(first), WindowProcessor(first), tells=BEFORE)
+    panes = emitted_by(packed(first), WindowProcessor(first), counts=BEFORE)
     again = HashedPacker(Unpacker(first.schema), second.bound.keys, len(second.buckets), second.packer)
     sent = panes.mapInArrow(again, PACKED).select(PACKED_BUCKET, PAYLOAD)
-    return answers_of(sent, window_processor(second, plan), tells=AFTER)
+    return answers_of(sent, window_processor(second, plan), counts=AFTER)
 
 
-def owner_stage(stage: Stage) -> Stage:
+def owner_stage(stage: WindowStage) -> WindowStage:
     """The step of the owners of agnostic workers."""
     return replace(stage, operator=OwnerOperator, answers=BATCH)
 
 
-def window_stage(stage: Stage, plan: StreamPlan, *, partitions: int) -> Stage:
+def window_stage(stage: WindowStage, plan: StreamPlan, *, partitions: int) -> WindowStage:
     """The step that answers for windows."""
     buckets = worker_buckets(plan.route.workers, partitions=partitions)
     return replace(stage, buckets=buckets, spread=plan.spread(clock_windows(stage.bound)))
 
 
-def pane_stage(stage: Stage, plan: StreamPlan, *, partitions: int) -> Stage:
+def pane_stage(stage: WindowStage, plan: StreamPlan, *, partitions: int) -> WindowStage:
     """The step that folds panes."""
     panes = Panes.of(stage.bound)
     assert panes is not None  # others are refused
@@ -99,7 +99,7 @@ def pane_stage(stage: Stage, plan: StreamPlan, *, partitions: int) -> Stage:
     )
 
 
-def over_panes(stage: Stage, plan: StreamPlan, *, partitions: int) -> Stage:
+def over_panes(stage: WindowStage, plan: StreamPlan, *, partitions: int) -> WindowStage:
     """The step after that one."""
     panes = Panes.of(stage.bound)
     assert panes is not None
@@ -108,5 +108,5 @@ def over_panes(stage: Stage, plan: StreamPlan, *, partitions: int) -> Stage:
     return window_stage(stage, plan, partitions=partitions)
 
 
-def window_processor(stage: Stage, plan: StreamPlan) -> WindowProcessor:
+def window_processor(stage: WindowStage, plan: StreamPlan) -> WindowProcessor:
     return FarmProcessor(stage, plan.route) if plan.route.windows > 1 else WindowProcessor(stage)

@@ -1,0 +1,1 @@
+"""Kernel templates of the sliding-window aggregation algorithms."""

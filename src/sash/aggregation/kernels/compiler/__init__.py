@@ -1,0 +1,1 @@
+"""From a kernel template and a monoid to machine code, kept on disk."""

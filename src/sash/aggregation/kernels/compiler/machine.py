@@ -1,0 +1,166 @@
+"""A kernel template made to run: as machine code from the cache, as machine code in memory, or interpreted.
+
+Which of the three is a matter of speed only: all of them execute the same text (`specialise`). With
+NUMBA_DISABLE_JIT=1 everything is interpreted, which is how the kernels are debugged and how the tests show
+that the two ways agree.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import math
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Literal
+
+import numba
+import numpy as np
+from numba.core.errors import NumbaError
+
+from sash import errors
+from sash.aggregation.kernels.compiler import casts, module_cache
+from sash.aggregation.kernels.compiler.function_source import NoSource
+from sash.aggregation.kernels.compiler.specialise import ENTRY, KernelSource, specialise
+
+Mode = Literal["cached", "in memory", "interpreted"]
+
+OPTIONS: dict[str, dict[str, bool]] = {
+    "entry": {"nogil": True},
+    "maker": {"nogil": True},
+    # Helpers never allocate, so they need no reference counts; with counts (atomic ones, for each array of
+    # each call) DABA takes 2.5 times as long.
+    "part": {"nogil": True, "_nrt": False},
+    "word": {"nogil": True, "_nrt": False, "forceinline": True},
+    "user": {"nogil": True, "forceinline": True},
+}
+"""How Numba treats a kernel, the word that allocates, a kernel's helper, a word, a monoid's function."""
+
+HEADER = '''\
+"""Written by sash {casts}; kept beside it is the machine code. Safe to delete."""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from sash import errors
+from sash.aggregation.kernels.compiler.casts import as_bool, as_float, as_int, put_result
+
+{decorators}
+
+
+'''
+
+
+def jit_disabled() -> bool:
+    return bool(numba.config.DISABLE_JIT)
+
+
+class Kernel:
+    """A callable kernel: `mode` says how it runs, `why` says why not better."""
+
+    def __init__(self, function: Callable[..., Any], mode: Mode, *, why: str = "") -> None:
+        self.function, self.mode, self.why = function, mode, why
+        self.fallback: Callable[[NumbaError], Kernel] | None = None
+        self._result_type: Any = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        try:
+            return self.function(*arguments)
+        except NumbaError as error:
+            # Numba raises these while it compiles, before anything has run: the call can start again.
+            if self.fallback is None:
+                raise
+            slower, self.fallback = self.fallback(error), None
+            self.function, self.mode, self.why = slower.function, slower.mode, slower.why
+            return self.function(*arguments)
+
+    def result_type(self, *arguments: Any) -> Any:
+        """Numba's type of what the kernel gives for these arguments; compiles it or loads it. Arguments are
+        of the same types in every call: to find them out takes longer than to lower a thousand elements."""
+        if self._result_type is None:
+            dispatcher: Any = self.function
+            signature = tuple(numba.typeof(argument) for argument in arguments)
+            dispatcher.compile(signature)
+            self._result_type = dispatcher.overloads[signature].signature.return_type
+        return self._result_type
+
+    @property
+    def compilations(self) -> int:
+        """How often this process compiled the kernel instead of finding its machine code on disk."""
+        if self.mode == "interpreted":
+            return 0
+        dispatcher: Any = self.function
+        return len(dispatcher.overloads) - int(sum(dispatcher.stats.cache_hits.values()))
+
+
+def build(template: Callable[..., Any], source: KernelSource | None = None) -> Kernel:
+    """The fastest way to run a template that can be had here. Numba compiles at the first call."""
+    if jit_disabled():
+        return interpreted(template, source)
+    try:
+        text = _header() + specialise(template, source)
+        return Kernel(getattr(module_cache.module(text), ENTRY), "cached")
+    except (NoSource, OSError) as error:
+        return in_memory(template, source, why=str(error))
+
+
+def in_memory(template: Callable[..., Any], source: KernelSource | None, *, why: str) -> Kernel:
+    """Machine code that this process keeps for itself: for functions whose text is not to be had."""
+    decorators = {name: numba.njit(**options) for name, options in OPTIONS.items()}
+    outside: dict[str, Any] = {}
+    if source is not None:
+        source = source.as_(plain=False, embedded=False)
+        functions = {name: f for name, f in source.outside().items() if inspect.isfunction(f)}
+        outside = {name: decorators["user"](f) for name, f in functions.items()}
+        # Numba's own functions, and those of Python that it knows, such as `max`, are called as they are.
+        outside |= {
+            name: f for name, f in source.outside().items() if hasattr(f, "py_func") or inspect.isbuiltin(f)
+        }
+    return Kernel(_executed(specialise(template, source), decorators | outside), "in memory", why=why)
+
+
+def interpreted(template: Callable[..., Any], source: KernelSource | None, *, why: str = "") -> Kernel:
+    """The same loop, run by Python."""
+    outside: dict[str, Any] = {}
+    if source is not None:
+        source = source.as_(plain=True, embedded=False)
+        outside = source.outside()
+    decorators: dict[str, Any] = dict.fromkeys(OPTIONS, lambda function: function)
+    return Kernel(_executed(specialise(template, source), decorators | outside), "interpreted", why=why)
+
+
+def short_reason(error: BaseException) -> str:
+    """The line of a Numba error that says what went wrong, without its pages of context."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    # When Numba reports why it rejected a candidate, the cause stands behind the name of its class.
+    causes = [line.split("Error: ", 1)[1] for line in lines if re.match(r"\w*Error: (?!Failed in)", line)]
+    telling = [line for line in lines if not re.match(r"(\w*Error: )?Failed in|During:|File ", line)]
+    if not causes and telling and telling[0].endswith("found for signature:"):
+        return " ".join(telling[:2])
+    return (causes or telling or [type(error).__name__])[0]
+
+
+def _executed(text: str, outside: dict[str, Any]) -> Callable[..., Any]:
+    words = {name: getattr(casts, name) for name in ("as_bool", "as_int", "as_float", "put_result")}
+    namespace: dict[str, Any] = {"__name__": "sash_kernel", "math": math, "np": np, "errors": errors}
+    namespace |= words | outside
+    # The text is our own template; the monoid's functions come in as objects, not as text.
+    exec(compile(text, "<sash kernel>", "exec"), namespace)
+    function: Callable[..., Any] = namespace[ENTRY]
+    return function
+
+
+@cache
+def _header() -> str:
+    # The casts are imported, not written into the text; their own text therefore joins the key.
+    digest = hashlib.sha256(inspect.getsource(casts).encode()).hexdigest()[:8]
+    written = OPTIONS | {"entry": OPTIONS["entry"] | {"cache": True}}
+    lines = [f"{name} = njit(**{options!r})" for name, options in written.items()]
+    return HEADER.format(casts=digest, decorators="\n".join(lines))
+
+
+__all__ = ["Kernel", "Mode", "NumbaError", "build", "interpreted", "jit_disabled", "short_reason"]

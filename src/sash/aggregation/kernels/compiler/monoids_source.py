@@ -1,0 +1,83 @@
+"""Several monoids at once: an element is a tuple of their elements, and so are its columns.
+
+    combine(a, b)  =  (m0_combine(a[0], b[0]), m1_combine(a[1], b[1]), …)
+
+Each monoid keeps its own words, under names of its own; the words of the template are made of them. What a
+template asks of a slide policy is a word, too: compiled, it is a condition over results; interpreted, the
+policy itself comes with the call.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sash.aggregation.kernels.compiler.specialise import MonoidSource, Renamed
+
+_PARAMETERS = {
+    "identity": "", "combine": "a, b", "lift": "inputs, i", "lower": "element", "load": "columns, i",
+    "store": "columns, i, element", "scratch": "n", "push": "columns, i, element", "peek": "columns, i",
+}  # fmt: skip
+_WHOLE = ("i", "n")
+"""The parameters that all monoids share; of the others each has its own part."""
+_SAME = {"push": "store", "peek": "load"}
+_LISTS = {"scratch": "return [None] * n", "push": "columns[i] = element", "peek": "return columns[i]"}
+"""To the interpreter a stack is a list of elements."""
+
+
+@dataclass(frozen=True)
+class MonoidsSource:
+    """The sources of some monoids, and the body of `leaves`. See `specialise.KernelSource`."""
+
+    sources: tuple[MonoidSource, ...]
+    leaves: str = ""
+    plain: bool = False
+
+    def as_(self, *, plain: bool, embedded: bool) -> MonoidsSource:
+        sources = tuple(source.as_(plain=plain, embedded=embedded) for source in self.sources)
+        return replace(self, sources=sources, plain=plain)
+
+    def outside(self) -> dict[str, Callable[..., Any] | None]:
+        return {
+            _own(name, k): function
+            for k, source in enumerate(self.sources)
+            for name, function in source.outside().items()
+        }
+
+    def functions(self, word: str) -> dict[str, Callable[..., Any]]:
+        return {
+            _own(name, k): function
+            for k, source in enumerate(self.sources)
+            for name, function in source.functions(word).items()
+        }
+
+    def definitions(self, word: str) -> list[str]:
+        if word == "leaves":
+            body = "    return policy(total, old)" if self.plain else self.leaves
+            return [f"def leaves(total, old, policy):\n{body}"]
+        if self.plain and word in _LISTS:
+            return [f"def {word}({_PARAMETERS[word]}):\n    {_LISTS[word]}"]
+        own = [self._own_definition(word, k) for k in range(len(self.sources))]
+        names = [name for name in _PARAMETERS[word].split(", ") if name]
+        calls = []
+        for k in range(len(self.sources)):
+            given = ", ".join(name if name in _WHOLE else f"{name}[{k}]" for name in names)
+            calls.append(f"{_own(word, k)}({given})")
+        if word in ("store", "push"):
+            body = "\n".join(f"    {call}" for call in calls)
+        else:
+            body = f"    return ({', '.join(calls)},)"
+        return [*own, f"def {word}({_PARAMETERS[word]}):\n{body}"]
+
+    def _own_definition(self, word: str, k: int) -> str:
+        node = ast.parse(self.sources[k].definition(_SAME.get(word, word))).body[0]
+        assert isinstance(node, ast.FunctionDef)
+        node.name = _own(word, k)
+        return ast.unparse(Renamed({name: _own(name, k) for name in self.sources[k].outside()}).visit(node))
+
+
+def _own(name: str, k: int) -> str:
+    """A name that no other monoid has; those that `specialise` makes up end in a number."""
+    return f"m{k}_{name}"

@@ -1,0 +1,1 @@
+"""Kernel templates that lift, fold and lower whole columns."""

@@ -1,0 +1,1 @@
+"""Pairs of rows of two streams: candidates, matches and their order."""

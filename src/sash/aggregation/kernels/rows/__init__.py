@@ -1,0 +1,1 @@
+"""Rows by key, by cell and by share, and the hash of a key."""

@@ -1,0 +1,55 @@
+"""Rows by key, in CSR layout: a stable counting sort, in two passes over the codes.
+
+    order[offsets[k] : offsets[k + 1]]  =  the rows of key k, in their order of arrival
+
+>>> import numpy as np
+>>> offsets, order = rows_by_key(np.array([1, 0, 1, 1]), 2)
+>>> offsets.tolist(), order.tolist()
+([0, 1, 4], [1, 0, 2, 3])
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from sash.aggregation.kernels.compiler.machine import Kernel, build
+from sash.arrays import Ints
+from sash.errors import ArgumentError
+
+
+def rows_by_key(codes: npt.NDArray[np.integer], keys: int) -> tuple[Ints, Ints]:
+    """Offsets and order of rows whose keys are coded 0 … keys − 1."""
+    view = np.ascontiguousarray(codes, np.int32 if codes.dtype.itemsize <= 4 else np.int64).view()
+    view.flags.writeable = False
+    offsets, order = np.zeros(keys + 1, np.int64), np.empty(len(codes), np.int64)
+    bad = _kernel()(view, offsets, order)
+    if bad >= 0:
+        raise ArgumentError("codes", f"{codes[bad]} at {bad}", f"from 0 to {keys - 1}")
+    return offsets, order
+
+
+def counting_sort(codes: npt.NDArray[np.integer], offsets: Ints, order: Ints) -> int:
+    """Fill offsets (zeros on entry) and order; answers the first row with a bad code, or −1."""
+    keys = len(offsets) - 1
+    for row in range(len(codes)):
+        if codes[row] < 0 or codes[row] >= keys:
+            return row
+        offsets[codes[row] + 1] += 1
+    for key in range(keys):
+        offsets[key + 1] += offsets[key]
+    # While rows are placed, offsets[k] is where the next row of k goes: the end of k, once all are placed.
+    for row in range(len(codes)):
+        order[offsets[codes[row]]] = row
+        offsets[codes[row]] += 1
+    for key in range(keys, 0, -1):
+        offsets[key] = offsets[key - 1]
+    offsets[0] = 0
+    return -1
+
+
+@cache
+def _kernel() -> Kernel:
+    return build(counting_sort)

@@ -1,0 +1,1 @@
+"""What a window operator keeps of every key between two batches: rings, their trees, timers, keys."""

@@ -1,0 +1,1 @@
+"""Which windows there are: passes over the times or attributes of all keys."""

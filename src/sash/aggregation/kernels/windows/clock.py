@@ -1,0 +1,82 @@
+"""Windows that the clock cuts, over the elements of every key: one pass, from window to window.
+
+    time windows         [origin + w·S, origin + w·S + W)
+    cumulating ones      block ⌊w / n⌋ of length W, from its start up to step w mod n
+
+A window without elements is skipped, together with all others up to the next element: what is computed
+depends on how many windows are found, not on how far apart they lie.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from sash.aggregation.kernels.compiler.machine import Kernel, build
+
+Ints = npt.NDArray[np.int64]
+
+
+def clock_windows(
+    times: Ints, base: Ints, mask: Ints, head: Ints, count: Ints, first: Ints, last: Ints,
+    size: int, slide: int, origin: int, step: int, empty: bool,
+    keys: Ints, ids: Ints, lo: Ints, hi: Ints,
+) -> int:  # fmt: skip
+    """The windows first[k] ≤ w ≤ last[k] of each key that hold elements (with `empty`: all), as many as the
+    outputs have room for; returns how many there are. A cumulating window has a step, others 0."""
+    found, room = 0, len(ids)
+    for key in range(len(base)):
+        w, begin, end = first[key], head[key], head[key]
+        while w <= last[key]:
+            if step == 0:
+                opens = origin + w * slide
+                closes = opens + size
+            else:
+                steps = size // step
+                opens = origin + w // steps * size
+                closes = opens + (w % steps + 1) * step
+            begin = _forward(times, base[key], mask[key], begin, count[key], opens)
+            if not empty:
+                if begin == count[key]:
+                    break
+                time = times[base[key] + (begin & mask[key])]
+                if time >= closes:
+                    if step == 0:
+                        next_w = (time - origin - size) // slide + 1
+                    else:
+                        offset = time - origin
+                        next_w = offset // size * (size // step) + offset % size // step
+                    w = max(w + 1, next_w)
+                    continue
+            end = _forward(times, base[key], mask[key], max(begin, end), count[key], closes)
+            if found < room:
+                keys[found], ids[found], lo[found], hi[found] = key, w, begin, end
+            found += 1
+            w += 1
+    return found
+
+
+def _forward(times: Ints, base: int, mask: int, lo: int, hi: int, bound: int) -> int:
+    """The first ordinal from lo on whose time is not below the bound."""
+    if lo == hi or times[base + (lo & mask)] >= bound:
+        return lo
+    step = 1
+    while lo + step < hi and times[base + ((lo + step) & mask)] < bound:
+        lo += step
+        step *= 2
+    hi = min(hi, lo + step)
+    lo += 1
+    while lo < hi:
+        middle = (lo + hi) >> 1
+        if times[base + (middle & mask)] < bound:
+            lo = middle + 1
+        else:
+            hi = middle
+    return lo
+
+
+@cache
+def kernel() -> Kernel:
+    return build(clock_windows)

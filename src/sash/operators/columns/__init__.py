@@ -1,0 +1,1 @@
+"""Batches as columns: the layout by key, Arrow to numpy and back, times as integers."""

@@ -1,0 +1,29 @@
+"""Time columns as integers, and back. Spark's timestamps are microseconds; integer columns are ticks."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from sash.arrays import Ints
+from sash.errors import DataError
+from sash.operators.windows.ranges import MISSING
+
+FARTHEST = 2**61
+"""Times beyond ± this are refused: window arithmetic on them could leave 64 bits. As microseconds it is
+73,000 years, far outside what a Spark timestamp can hold."""
+
+
+def to_integers(column: pa.ChunkedArray) -> Ints:
+    """The times of a column without nulls."""
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
+    times: Ints = column.cast(pa.int64()).to_numpy()
+    if len(times) and (times.min() < -FARTHEST or times.max() > FARTHEST):
+        raise DataError(f"times must lie within ±2**61; got {times.min()} to {times.max()}")
+    return times
+
+
+def from_integers(times: Ints, type_: pa.DataType) -> pa.Array:
+    """Window bounds as a column of their type; MISSING is null."""
+    column = pa.array(times, pa.int64(), mask=times == MISSING)
+    return column.cast(type_)

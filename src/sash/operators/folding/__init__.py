@@ -1,0 +1,1 @@
+"""HOW FAST: from ranges to values, events or panes."""

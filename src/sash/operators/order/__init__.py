@@ -1,0 +1,1 @@
+"""One order of time for the tuples of several inputs."""

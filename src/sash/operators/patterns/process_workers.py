@@ -1,0 +1,175 @@
+"""Windows computed by other processes, which read the rows from shared memory.
+
+A user's Python function holds the GIL, so threads would take turns. Rows are written once, as Arrow files
+on a file system in memory, and mapped by the workers; what travels is a descriptor and the results. Workers
+are plain interpreters that were started for this, not forks: a fork of a process with threads (Arrow's,
+Numba's, a JVM's) may inherit locks that nobody will ever release. They stay for the next query.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from multiprocessing.connection import Connection
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Lock
+from typing import Any
+
+import cloudpickle
+import pyarrow as pa
+
+from sash.errors import PredicateError, Unsupported
+from sash.operators.folding.values import Values
+from sash.operators.folding.whole_windows import WholeWindow
+from sash.operators.patterns import process_worker
+from sash.operators.patterns.process_worker import WindowRequest, WorkerFailure, WorkerSetup
+from sash.operators.windows.ranges import Ranges
+
+IN_MEMORY = Path("/dev/shm")
+
+
+class Process:
+    """One worker process and the connection to it."""
+
+    def __init__(self) -> None:
+        mine, its = socket.socketpair()
+        with its:
+            start = f"from {process_worker.__name__} import main; main({its.fileno()})"
+            command = [sys.executable, "-c", f"import sys; sys.path[:] = {list(_path())!r}; {start}"]
+            self._child = subprocess.Popen(command, pass_fds=[its.fileno()], stdin=subprocess.DEVNULL)
+        self._connection = Connection(mine.detach())
+
+    def request(self, message: WorkerSetup | WindowRequest) -> Any:
+        """The answer; PredicateError when the computation raised, or when the process died of it."""
+        try:
+            self._connection.send(message)
+            answer = self._connection.recv()
+        except (EOFError, OSError):
+            raise PredicateError(
+                f"a worker process ended with exit code {self.end()} while it computed windows; the "
+                "function over whole windows may have used too much memory, or ended the process"
+            ) from None
+        if isinstance(answer, WorkerFailure):
+            error = PredicateError(answer.message)
+            error.add_note(f"In the worker process:\n{answer.trace}")
+            raise error
+        return answer
+
+    @property
+    def alive(self) -> bool:
+        return self._child.poll() is None and not self._connection.closed
+
+    def end(self) -> int:
+        """Close the connection, which ends the process; its exit code."""
+        self._connection.close()
+        try:
+            return self._child.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            return self._child.wait()
+
+
+_idle: list[Process] = []
+_idle_lock = Lock()
+
+
+@atexit.register
+def _end_idle() -> None:
+    while _idle:
+        _idle.pop().end()
+
+
+def idle() -> int:
+    """How many processes wait for work."""
+    return len(_idle)
+
+
+@contextmanager
+def lent(number: int) -> Iterator[list[Process]]:
+    """Processes of one's own for a while: those that are idle, and new ones for the rest."""
+    with _idle_lock:
+        taken = [_idle.pop() for _ in range(min(number, len(_idle)))]
+    taken = [process for process in taken if process.alive]
+    taken += [Process() for _ in range(number - len(taken))]
+    try:
+        yield taken
+    except BaseException:
+        # Some may still be at work on what nobody wants any more.
+        for process in taken:
+            process.end()
+        raise
+    with _idle_lock:
+        _idle.extend(taken)
+
+
+@dataclass
+class ProcessWorkers:
+    """A pool in shared memory, with worker processes. A chunk is the name of a file."""
+
+    directory: Path
+    processes: Sequence[Process]
+    _free: SimpleQueue[Process] = field(default_factory=SimpleQueue)
+    _numbers: Iterator[int] = field(default_factory=count)
+
+    @classmethod
+    @contextmanager
+    def of(cls, computation: WholeWindow, schema: pa.Schema, *, workers: int) -> Iterator[ProcessWorkers]:
+        """A pool for the windows of one computation."""
+        setup = WorkerSetup(_pickled(computation), schema, _path())
+        with (
+            tempfile.TemporaryDirectory(prefix=f"sash-{os.getpid()}-", dir=_fastest()) as directory,
+            lent(workers) as processes,
+        ):
+            pool = cls(Path(directory), processes)
+            for process in processes:
+                process.request(setup)
+                pool._free.put(process)
+            yield pool
+
+    def put(self, rows: pa.Table) -> str:
+        # The numbers of `count` are handed out whole, whichever thread calls.
+        name = str(self.directory / str(next(self._numbers)))
+        with pa.OSFile(name, "wb") as sink, pa.ipc.new_file(sink, rows.schema) as writer:
+            writer.write_table(rows)
+        return name
+
+    def free(self, chunk: str) -> None:
+        Path(chunk).unlink()
+
+    def values(self, chunks: Sequence[str], ranges: Ranges) -> Values:
+        process = self._free.get()
+        try:
+            return Values(*process.request(WindowRequest(tuple(chunks), ranges)))
+        finally:
+            self._free.put(process)
+
+
+def _pickled(computation: WholeWindow) -> bytes:
+    try:
+        pickled: bytes = cloudpickle.dumps(computation)
+    except Exception as error:  # whatever a captured object raises when it is pickled
+        raise Unsupported(
+            "fn", computation, "a function that can be sent to a worker process",
+            hint=f"It refers to something that cannot be pickled ({error}). Make that inside the function, "
+            "or compute in this process with sash.WinSeq().",
+        ) from error  # fmt: skip
+    return pickled
+
+
+def _fastest() -> Path | None:
+    """A directory in memory where there is one, otherwise the usual one for temporary files."""
+    return IN_MEMORY if IN_MEMORY.is_dir() and os.access(IN_MEMORY, os.W_OK) else None
+
+
+def _path() -> tuple[str, ...]:
+    """Where this process finds modules."""
+    return tuple(entry or str(Path.cwd()) for entry in sys.path)

@@ -1,0 +1,1 @@
+"""Conditions of users as columns: over one row, and over the aggregates of a slide policy."""

@@ -1,0 +1,1 @@
+"""WHICH events: from a layout to ranges, one class per window kind."""

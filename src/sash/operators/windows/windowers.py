@@ -1,0 +1,77 @@
+"""Windowers: from the layout of a bounded input to ranges, for all keys at once. WHICH events, never HOW
+they fold.
+
+A bounded input is a stream of one batch: its windows are those of its kinds over all events, with nothing
+to remember before them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sash.operators.columns.layout import Layout
+from sash.operators.engine.policy import bounded_slides
+from sash.operators.kinds import delta as deltas
+from sash.operators.kinds import kind_of
+from sash.operators.kinds.engine_ranges import on_columns
+from sash.operators.kinds.kind import GrowingKind, Held, Kind, Memory, Moment, Runs
+from sash.operators.predicates import policies, row_predicates
+from sash.operators.windows.ranges import NEVER, Ranges
+from sash.semantics.run_as import EngineWindow
+from sash.semantics.window import Window
+from sash.semantics.windows import DeltaWindow, PolicyWindow, PunctuatedWindow, ThresholdWindow
+
+
+def window_ranges(window: Window, layout: Layout, *, horizon: int, empty: bool = False) -> Ranges:
+    """All windows over the layout; those without events only with `empty`."""
+    if not len(layout.times):
+        return Ranges.none()
+    kind = kind_of(window, layout.rows.schema)
+    if isinstance(kind, GrowingKind):
+        return kind.windows(_runs(window, layout))
+    policy = bounded_slides(window, layout) if isinstance(window, PolicyWindow) else None
+    held = Held.all_of(layout, policy)
+    memory = kind.blank(layout.slots)
+    if kind.places:  # it remembers what it has seen of the values
+        _misfits(kind, layout, memory)
+    moment = Moment(-NEVER, horizon, empty)
+    found: Ranges = kind.ranges(held, memory, moment)  # type: ignore[attr-defined]
+    moved = layout.offsets[found.slot]
+    return replace(found, lo=found.lo + moved, hi=found.hi + moved)
+
+
+def _runs(window: Window, layout: Layout) -> Runs:
+    none = np.zeros(len(layout.times), np.bool_)
+    marks = none
+    if isinstance(window, ThresholdWindow | PunctuatedWindow):
+        marks = row_predicates.truths(window, layout.rows, layout.times)
+    return Runs(layout.offsets, layout.times, layout.times, none, marks)
+
+
+def vectorised(window: Window, schema: pa.Schema) -> bool:
+    """Whether this window is found on columns, over events of this schema."""
+    match window:
+        case EngineWindow():
+            return on_columns(window)
+        case DeltaWindow():
+            return deltas.on_columns(window, schema.field(window.attribute).type)
+        case ThresholdWindow() | PunctuatedWindow():
+            return row_predicates.on_columns(window.predicate, schema)
+        case PolicyWindow():
+            return policies.on_columns(window, schema)
+    return True
+
+
+def misfits_of(window: Window, layout: Layout) -> dict[int, str]:
+    """The positions of the events that this window cannot place, and why not."""
+    kind = kind_of(window, layout.rows.schema)
+    return _misfits(kind, layout, kind.blank(layout.slots))
+
+
+def _misfits(kind: Kind[Any], layout: Layout, memory: Memory) -> dict[int, str]:
+    nothing = Layout(layout.rows.slice(0, 0), layout.times[:0], np.zeros_like(layout.offsets), layout.order)
+    return kind.misfits(layout.rows, layout.offsets, Held.all_of(nothing), memory)

@@ -1,0 +1,47 @@
+"""Joins of inputs that live in this process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from sash.operators.joins.bound import BoundJoin
+from sash.operators.joins.bounded import pairs, untimed
+from sash.runtimes.local.local_source import LocalSource
+from sash.semantics.expression import Side
+
+
+@dataclass(frozen=True)
+class LocalJoin:
+    """Two inputs in memory. The answer has the form of the left one."""
+
+    left: LocalSource
+    right: LocalSource
+    shares: int = 1
+
+    bounded = True
+
+    def collect(self, bound: BoundJoin) -> pa.Table:
+        return pairs(bound, {side: self._input(side).table for side in Side}, shares=self.shares)
+
+    def collect_late(self, bound: BoundJoin, side: Side) -> pa.Table:
+        return untimed(bound.of(side), self._input(side).table)
+
+    def dataframe(self, bound: BoundJoin) -> Any:
+        return self.left.frame(self.collect(bound))
+
+    def late_dataframe(self, bound: BoundJoin, side: Side) -> Any:
+        return self._input(side).frame(self.collect_late(bound, side))
+
+    def stages(self, bound: BoundJoin) -> list[str]:
+        shares = f"{self.shares} shares, in threads" if self.shares > 1 else "one share"
+        return [
+            "sort both sides by group, cell and time",
+            f"compare what is near, in {shares}",
+            "sort pairs",
+        ]
+
+    def _input(self, side: Side) -> LocalSource:
+        return self.left if side is Side.LEFT else self.right

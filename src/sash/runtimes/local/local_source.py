@@ -1,0 +1,132 @@
+"""Inputs that live in this process: Arrow tables, pandas and polars frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from sash.operators.answer import Answer
+from sash.operators.bound import BoundQuery, BoundWhole
+from sash.operators.bounded import answer
+from sash.operators.folding.early_panes import Early
+from sash.operators.folding.values import Evaluator
+from sash.operators.patterns.declared import WinMapReduce
+from sash.operators.patterns.evaluate import evaluator, workers_of
+from sash.operators.step_counter import watched
+from sash.planner.asked import AUTO, Asked, Auto, available_cores
+from sash.planner.constants import costs
+from sash.planner.facts import Facts
+from sash.planner.plan import Plan, make_plan
+from sash.planner.sampling import counted
+from sash.planner.trial import TRIAL, TriedFirst
+from sash.runtimes.progress_bar import ProgressReading, shown
+
+
+@dataclass(frozen=True)
+class LocalSource:
+    """A bounded input in memory. Answers have the form of the input: pandas in, pandas out."""
+
+    table: pa.Table
+    form: str = "arrow"
+    asked: Asked = AUTO
+    """Who computes the windows, or the wish that the planner says."""
+
+    bounded = True
+
+    @classmethod
+    def of(cls, data: Any) -> LocalSource | None:
+        """The source for `data`, or None when it is not of this process."""
+        if isinstance(data, pa.RecordBatch):
+            return cls(_plain(pa.Table.from_batches([data])))
+        if isinstance(data, pa.Table):
+            return cls(_plain(data))
+        package = type(data).__module__.partition(".")[0]
+        if package == "pandas" and hasattr(data, "iloc") and hasattr(data, "columns"):
+            return cls(_plain(pa.Table.from_pandas(data, preserve_index=False)), "pandas")
+        if package == "polars":
+            return cls(_plain(data.lazy().collect().to_arrow()), "polars")
+        return None
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.table.schema
+
+    def rows(self, columns: list[str]) -> pa.Table:
+        """The events themselves, in order of arrival."""
+        return self.table.select(columns)
+
+    def collect(self, bound: BoundQuery) -> pa.Table:
+        return self._answer(bound, bound.columns).reports
+
+    def collect_late(self, bound: BoundQuery) -> pa.Table:
+        return self._answer(bound, self.table.column_names).late
+
+    def _answer(self, bound: BoundQuery, columns: list[str]) -> Answer:
+        with watched() as steps, shown("windows", lambda: ProgressReading(steps.share)):
+            return answer(
+                bound, self.table.select(columns), evaluate=self._evaluator(bound), early=self._early
+            )
+
+    @property
+    def _early(self) -> Early | None:
+        """Who folds panes before events are arranged: nobody, under a pattern that hands out events by key
+        or by window."""
+        if isinstance(self.asked, Auto):
+            return Early(self.asked.cores or available_cores())
+        return Early(self.asked.map) if isinstance(self.asked, WinMapReduce) else None
+
+    def parallel(self, asked: Asked, bound: BoundQuery) -> LocalSource:
+        return replace(self, asked=asked)
+
+    def plan(self, bound: BoundQuery) -> Plan:
+        return make_plan(bound, self._facts(bound), costs(), asked=self.asked)
+
+    def _facts(self, bound: BoundQuery) -> Facts:
+        known = self.asked if isinstance(self.asked, Auto) else AUTO
+        cores = known.cores or available_cores()
+        return Facts.of(bound, counted(bound, self.table, known), where="process", cores=cores)
+
+    def _evaluator(self, bound: BoundQuery) -> Evaluator:
+        if not isinstance(self.asked, Auto):
+            return evaluator(self.asked)
+        if isinstance(bound, BoundWhole):
+            return TriedFirst(self._facts(bound), costs())
+        return evaluator(self.plan(bound).pattern)
+
+    def frame(self, reports: pa.Table) -> Any:
+        """An answer in the form of the input."""
+        if self.form == "pandas":
+            return reports.to_pandas()
+        if self.form == "polars":
+            import polars
+
+            return polars.from_arrow(reports)
+        return reports
+
+    def dataframe(self, bound: BoundQuery) -> Any:
+        return self.frame(self.collect(bound))
+
+    def late_dataframe(self, bound: BoundQuery) -> Any:
+        return self.frame(self.collect_late(bound))
+
+    def stages(self, bound: BoundQuery, plan: Plan) -> list[str]:
+        stages = ["group by key and sort", "windows: ranges of events"]
+        early = self._early
+        if early is not None and early.considers(bound, self.table.num_rows):
+            first = "fold the events of each key and pane as they stand, if a pane has many, in"
+            stages.insert(0, f"{first} {early.workers} threads; what follows is then about panes")
+        if plan.facts.whole and not plan.forced and plan.facts.cores > 1:
+            here = f"compute each window, here for the first {TRIAL:g} s; the rest in worker processes if"
+            return [*stages, f"{here} that pays, which is known by then"]
+        return [*stages, *workers_of(plan.pattern, bound)]
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Without metadata, and with categories as their values: a category may be unused, or null."""
+    fields = [
+        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(fields))

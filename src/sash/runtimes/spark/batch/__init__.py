@@ -1,0 +1,1 @@
+"""Static DataFrames: rows by bucket, and the whole query on each bucket."""

@@ -1,0 +1,152 @@
+"""A PySpark DataFrame as input, and a DataFrame as answer.
+
+    select → bucket = hash(keys) mod B → groupBy(bucket).applyInArrow(window)
+
+Rows are grouped by bucket, not by key: one call of the kernels then serves all keys of a bucket. The
+arrival order travels as a column, because a shuffle does not keep it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from sash.operators.answer import Answer
+from sash.operators.bound import BoundQuery
+from sash.planner.asked import AUTO, Asked, Auto
+from sash.planner.constants import costs
+from sash.planner.facts import Facts
+from sash.planner.plan import Plan, make_plan
+from sash.planner.sampling import SAMPLE, assumed, seen
+from sash.runtimes.spark.batch.bucket_query import BucketQuery
+from sash.runtimes.spark.compat import struct_of
+from sash.runtimes.spark.files.parquet_stream import ParquetStream
+from sash.runtimes.spark.monitoring.job_progress import jobs_shown
+from sash.runtimes.spark.packing import columns as by_position
+from sash.runtimes.spark.packing.bucket_ids import BUCKETS_PER_PARTITION
+from sash.runtimes.spark.packing.columns import BUCKET, HASH, HORIZON, ORDINAL, arrow_schema, quoted
+from sash.runtimes.spark.patterns.active import sent_to_workers
+from sash.runtimes.spark.patterns.agnostic import handed_to_workers
+from sash.runtimes.spark.patterns.static_plan import (
+    impossible,
+    is_agnostic,
+    plan_of,
+    require_possible,
+    stages_of,
+)
+from sash.runtimes.spark.requirements import require_workers, shuffle_partitions, task_slots
+from sash.runtimes.spark.streaming.streaming_source import StreamingSource
+from sash.semantics.windows import SlideByTimeWindow
+
+
+@dataclass(frozen=True)
+class SparkSource:
+    """A static DataFrame."""
+
+    df: DataFrame
+    asked: Asked = AUTO
+    """How windows are spread over tasks, or the wish that the planner says."""
+
+    bounded = True
+
+    @classmethod
+    def of(cls, data: Any) -> SparkSource | StreamingSource | None:
+        """The source for `data`, or None when it is neither a DataFrame of Spark nor a stream of files."""
+        if isinstance(data, ParquetStream):
+            require_workers(data.paths.sparkSession)
+            return data.source()
+        if not isinstance(data, DataFrame):
+            return None
+        require_workers(data.sparkSession)
+        return StreamingSource(data) if data.isStreaming else cls(data)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return arrow_schema(self.df)
+
+    def rows(self, columns: list[str]) -> pa.Table:
+        """The events themselves, in order of arrival, brought to the driver."""
+        schema = pa.schema([self.schema.field(name) for name in columns])
+        return self.df.select(*map(quoted, columns)).toArrow().cast(schema)
+
+    def parallel(self, asked: Asked, bound: BoundQuery) -> SparkSource:
+        if not isinstance(asked, Auto):
+            require_possible(asked, bound)
+        return replace(self, asked=asked)
+
+    def plan(self, bound: BoundQuery) -> Plan:
+        known = self.asked if isinstance(self.asked, Auto) else AUTO
+        events = assumed(bound, known)
+        if known.sample:
+            columns = [quoted(name) for name in (bound.time, *bound.keys)]
+            first = self.df.select(*columns).limit(SAMPLE).toArrow()
+            events = seen(bound, first, known)
+        cores = known.cores or task_slots(self.df.sparkSession)
+        facts = Facts.of(bound, events, where="spark batch", cores=cores)
+        return make_plan(bound, facts, costs(), asked=self.asked, refuse=impossible)
+
+    def collect(self, bound: BoundQuery) -> pa.Table:
+        return self._collected(self.dataframe(bound)).cast(bound.output)
+
+    def collect_late(self, bound: BoundQuery) -> pa.Table:
+        return self._collected(self.late_dataframe(bound)).cast(bound.late_output)
+
+    def _collected(self, df: DataFrame) -> pa.Table:
+        with jobs_shown(self.df.sparkSession):
+            return df.toArrow()
+
+    def dataframe(self, bound: BoundQuery) -> DataFrame:
+        pattern = self.plan(bound).pattern
+        if pattern is None:
+            return self._windowed(bound, bound.columns, bound.output, lambda said: said.reports)
+        query = BucketQuery(bound, tuple(bound.columns))
+        if is_agnostic(pattern):
+            rows = self._rows(query, self._bucket(bound))
+            return handed_to_workers(rows, query, workers=pattern.workers)
+        rows = self._rows(query, by_position.key_hash(bound).cast("long").alias(HASH))
+        return sent_to_workers(rows, query, plan_of(pattern))
+
+    def late_dataframe(self, bound: BoundQuery) -> DataFrame:
+        return self._windowed(bound, bound.schema.names, bound.late_output, lambda said: said.late)
+
+    def stages(self, bound: BoundQuery, plan: Plan) -> list[str]:
+        keys = ", ".join(bound.keys) or "one bucket: no key"
+        select = f"select {len(bound.columns)} columns"
+        if plan.pattern is not None:
+            return [select, *stages_of(plan.pattern, keys)]
+        return [select, f"shuffle by bucket of ({keys})", "window and fold in Arrow"]
+
+    def _windowed(
+        self, bound: BoundQuery, columns: list[str], output: pa.Schema, part: Callable[[Answer], pa.Table]
+    ) -> DataFrame:
+        query = BucketQuery(bound, tuple(columns))
+
+        def window(table: pa.Table) -> pa.Table:
+            return part(query.answer(table))
+
+        rows = self._rows(query, self._bucket(bound))
+        return rows.groupBy(BUCKET).applyInArrow(window, struct_of(output))
+
+    def _rows(self, query: BucketQuery, place: Column) -> DataFrame:
+        """The columns by position, the order of arrival, and `place`, which says where a row goes."""
+        ordinal = F.monotonically_increasing_id().alias(ORDINAL)
+        rows = self.df.select(*by_position.placed(query.columns), ordinal, place)
+        if _needs_horizon(query.bound):
+            newest = self.df.agg(F.max(quoted(query.bound.time)).alias(HORIZON))
+            rows = rows.crossJoin(F.broadcast(newest))
+        return rows
+
+    def _bucket(self, bound: BoundQuery) -> Column:
+        buckets = shuffle_partitions(self.df.sparkSession) * BUCKETS_PER_PARTITION
+        return by_position.bucket(bound, buckets).alias(BUCKET)
+
+
+def _needs_horizon(bound: BoundQuery) -> bool:
+    """Whether windows exist because the stream went on elsewhere, without an event of their key."""
+    by_clock = any(isinstance(window, SlideByTimeWindow) for window in bound.query.windows)
+    return bound.query.empty or by_clock or not bound.query.flush

@@ -1,0 +1,61 @@
+"""What the driver of an elastic query remembers from one micro-batch to the next, in a store of its own.
+
+    newest     how far time has come, as Spark would tell it: the greatest τ of all batches so far
+    newest i   the same of the i-th further input
+    query      the description of the query that the state belongs to
+
+Spark has no part in this watermark: it is a number that the batches before have left behind. A batch
+that is executed again, after whatever has failed, finds the number that it found at first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sash.aggregation.stores.epochs import EpochStore
+from sash.errors import EpochError
+from sash.runtimes.spark.packing.blocks import INPUT, NEWEST_AT
+from sash.runtimes.spark.state.fingerprint import canonical, require_same
+
+QUERY, NEWEST = b"query", b"newest"
+
+
+class EpochJournal:
+    """The journal while one batch is executed."""
+
+    def __init__(
+        self, store: EpochStore, description: Mapping[str, Any], *, epoch: int, inputs: int = 1
+    ) -> None:
+        """Go back to the end of the batch before `epoch`; DifferentQuery if another query was there."""
+        self._store, self._description, self._epoch = store, description, epoch
+        self._keys = [NEWEST, *(NEWEST + b" %d" % number for number in range(1, inputs))]
+        try:
+            store.rollback(epoch - 1)
+        except EpochError as error:
+            raise EpochError(
+                f"the checkpoint has come to micro-batch {epoch} and the state to {store.epoch}: they do "
+                f"not belong together ({error}); give the query a checkpoint location of its own"
+            ) from error
+        kept, *newest = store.get_many([QUERY, *self._keys])
+        if kept is not None:
+            require_same(kept, description)
+        self.newest: list[int] = [0 if time is None else json.loads(time) for time in newest]
+        """Of each input; 0 where nothing has come yet."""
+
+    def newest_with(self, stamps: pa.Table) -> list[int]:
+        """How far each input has come once blocks with these stamps are there."""
+        newest, times = np.array(self.newest), stamps[NEWEST_AT].cast(pa.int64()).to_numpy()
+        several = INPUT in stamps.column_names
+        np.maximum.at(newest, stamps[INPUT].to_numpy() if several else np.zeros(len(times), int), times)
+        return [int(time) for time in newest]
+
+    def commit(self, newest: Sequence[int]) -> None:
+        """The batch is done, and time has come so far on each input."""
+        told = {key: json.dumps(time).encode() for key, time in zip(self._keys, newest, strict=True)}
+        self._store.put_many({QUERY: canonical(self._description), **told})
+        self._store.commit(self._epoch)

@@ -1,0 +1,155 @@
+"""What one of n tasks does in an epoch: the buckets b with b mod n = its number, one after the other.
+
+    rows arrived, judged by watermark m;  the batch has moved it to m':
+        advance(m), insert(rows), advance(m), advance(m')
+    none arrived, but something is due at m':
+        advance(m')
+
+These are the calls of the ordinary streaming runtime (see `runtimes.spark.streaming.processor`), where m'
+is known at the beginning of the next batch. Here it is known before the step begins, so that what a batch
+closes is reported with that batch, also when no other batch ever comes.
+
+A task takes back what an earlier try of the same epoch may have committed, and ends with one commit for all
+its buckets. Which task serves a bucket leaves no trace in its state.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.types import DoubleType, IntegerType, StructField, StructType
+
+from sash.aggregation.stores.epochs import EpochStore
+from sash.runtimes.spark.elastic.held import HeldBucket
+from sash.runtimes.spark.elastic.state_location import StateLocation
+from sash.runtimes.spark.packing.answers import PackedAnswers
+from sash.runtimes.spark.packing.blocks import (
+    ANSWER,
+    ANSWERED,
+    COUNTS,
+    PACKED_BUCKET,
+    PAYLOAD,
+    block,
+    rows_of,
+)
+from sash.runtimes.spark.streaming.processor import BucketCall
+from sash.runtimes.spark.streaming.window_stage import WindowStage
+from sash.runtimes.spark.streaming.worker_gc import freeze_gc
+
+TASK, BEGAN, ENDED, BUSY = "task", "began", "ended", "busy"
+NO_TASK = -1
+STEPPED = StructType(
+    [
+        *ANSWERED.fields,
+        StructField(TASK, IntegerType(), nullable=False),
+        *(StructField(name, DoubleType(), nullable=False) for name in (BEGAN, ENDED, BUSY)),
+    ]
+)
+"""A row for each block of an answer, and a last one for each task, with how long it took."""
+
+_ARROW = pa.schema(
+    [
+        pa.field(PAYLOAD, pa.binary()),
+        *(pa.field(count, pa.int64()) for count in COUNTS),
+        pa.field(TASK, pa.int32()),
+        *(pa.field(name, pa.float64()) for name in (BEGAN, ENDED, BUSY)),
+    ]
+)
+
+REMEMBERED = 16
+_STAGES: OrderedDict[str, WindowStage] = OrderedDict()
+
+
+@dataclass(frozen=True)
+class EpochStep:
+    """The function of `mapInArrow` between the shuffle and the sink: blocks of rows → blocks of answers."""
+
+    stage: WindowStage
+    home: StateLocation
+    epoch: int
+    tasks: int
+    before: int
+    """The watermark that judges the rows of this batch."""
+    after: int
+    """The watermark that they have brought."""
+    run: str
+    """Names the run of the query: its stage is the same in all epochs, but comes anew with each."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        freeze_gc()
+        task = TaskContext.get()
+        return self.of_task(0 if task is None else task.partitionId(), batches)
+
+    def of_task(self, task: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        began, busy = time.time(), 0.0
+        stage = self._stage()
+        numbers = [bucket for bucket in stage.buckets if bucket % self.tasks == task]
+        stores = dict(zip(numbers, self.home.buckets(numbers), strict=True))
+        for bucket, payloads in _by_bucket(batches, numbers):
+            since = time.perf_counter()
+            # Not before its rows are here: a task whose driver has died learns of it by missing rows.
+            stores[bucket].rollback(self.epoch - 1)
+            rows = list(self._serve(stage, bucket, payloads, stores[bucket]))
+            busy += time.perf_counter() - since
+            yield from rows
+        since = time.perf_counter()
+        if stores:
+            type(stores[numbers[0]]).commit_together(list(stores.values()), self.epoch)
+        busy += time.perf_counter() - since
+        nothing = block(ANSWER, stage.schema.empty_table())
+        yield _row(nothing, dict.fromkeys(COUNTS, 0), (task, began, time.time(), busy))
+
+    def _stage(self) -> WindowStage:
+        """The stage as this process got it first: its monoids are compiled already."""
+        stage = _STAGES.setdefault(self.run, self.stage)
+        while len(_STAGES) > REMEMBERED:
+            _STAGES.popitem(last=False)
+        return stage
+
+    def _serve(
+        self, stage: WindowStage, bucket: int, payloads: list[pa.Buffer], store: EpochStore
+    ) -> Iterator[pa.RecordBatch]:
+        held = HeldBucket(stage, bucket, store)
+        if not payloads and held.sleeps(self.after):
+            return
+        loaded = held.load()
+        call = BucketCall(stage, loaded)
+        if payloads:
+            call.advance(self.before)
+            call.insert(rows_of(bucket, payloads, stage.block))
+            call.advance(self.before)
+        call.advance(self.after)
+        held.save(loaded)
+        for row in call.outgoing(PackedAnswers(stage.schema)):
+            yield _row(row[PAYLOAD], row.asDict(), (NO_TASK, 0.0, 0.0, 0.0))
+
+
+def _row(payload: bytes, counts: dict[str, int], timing: tuple[int, float, float, float]) -> pa.RecordBatch:
+    values: list[Any] = [payload, *(counts[count] for count in COUNTS), *timing]
+    return pa.record_batch(
+        [pa.array([value], f.type) for value, f in zip(values, _ARROW, strict=True)], schema=_ARROW
+    )
+
+
+def _by_bucket(batches: Iterable[pa.RecordBatch], mine: list[int]) -> Iterator[tuple[int, list[pa.Buffer]]]:
+    """Each of my buckets with its blocks, which arrive sorted by bucket; those without any at the end."""
+    idle = dict.fromkeys(mine)
+    rows = (
+        (bucket, payload.as_buffer())
+        for batch in batches
+        for bucket, payload in zip(
+            batch.column(PACKED_BUCKET).to_pylist(), batch.column(PAYLOAD), strict=True
+        )
+    )
+    for bucket, blocks in groupby(rows, key=lambda row: row[0]):
+        del idle[bucket]
+        yield bucket, [payload for _, payload in blocks if payload.size]
+    for bucket in idle:
+        yield bucket, []

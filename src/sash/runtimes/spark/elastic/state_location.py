@@ -1,0 +1,97 @@
+"""Where an elastic query keeps its state: away from the tasks, so that any task can serve any bucket.
+
+    bucket-0 … bucket-63     a namespace of the store for each bucket: its operator
+    journal                  one for the driver
+
+All of them move from epoch to epoch as `aggregation.stores.protocol` says, with the number of the
+micro-batch as epoch. An LMDB environment is a folder that all processes of one host share; a Redis
+server serves many.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sash.aggregation.stores.epochs import EpochStore
+from sash.aggregation.stores.lmdb import LMDB
+from sash.aggregation.stores.redis import Redis
+from sash.errors import SettingError, Unsupported
+from sash.runtimes.spark.files.open_files import located
+
+FOLDER = "sash"
+"""Below the checkpoint, beside Spark's own folders."""
+
+
+@dataclass(frozen=True)
+class StateLocation:
+    """The stores of one query. Travels to executors."""
+
+    place: str
+    """A folder, or the URL of a Redis server."""
+    name: str = ""
+    """What tells apart the queries of one server."""
+
+    @classmethod
+    def of(cls, store: str, *, checkpoint: str, query: str) -> StateLocation:
+        """For a query with this identifier, which Spark keeps in the checkpoint."""
+        if store == "lmdb":
+            # Absolute, because a worker may find another working directory.
+            return cls(str(Path(located(checkpoint)[1]).absolute() / FOLDER))
+        return cls("redis://127.0.0.1:6379/0" if store == "redis" else store, f"{query}.")
+
+    def open(self, namespace: str) -> EpochStore:
+        if self.name:
+            return Redis(self.place, namespace=self.name + namespace)
+        return LMDB(self.place, namespace=namespace)
+
+    def journal(self) -> EpochStore:
+        return self.open("journal")
+
+    def buckets(self, numbers: list[int]) -> list[EpochStore]:
+        """The stores of these buckets, as this process has them open."""
+        return [OPEN.store(self, number) for number in numbers]
+
+
+@dataclass
+class OpenStores:
+    """Handles that a worker keeps from one task to the next, for the queries that it served last."""
+
+    limit: int = 4
+    _homes: OrderedDict[StateLocation, dict[int, EpochStore]] = field(default_factory=OrderedDict)
+
+    def store(self, home: StateLocation, bucket: int) -> EpochStore:
+        mine = self._homes.setdefault(home, {})
+        self._homes.move_to_end(home)
+        if bucket not in mine:
+            mine[bucket] = home.open(f"bucket-{bucket}")
+        while len(self._homes) > self.limit:
+            _, others = self._homes.popitem(last=False)
+            for each in others.values():
+                each.close()
+        return mine[bucket]
+
+
+OPEN = OpenStores()
+
+
+def require_reachable(store: str, checkpoint: str, *, master: str, speculation: bool) -> None:
+    """Refuse what could not work, or could lose state without a word."""
+    if speculation:
+        raise SettingError(
+            "spark.speculation", "true", "'false' for an elastic query",
+            hint="Two tasks would write the state of one bucket at the same time.",
+        )  # fmt: skip
+    if store != "lmdb":
+        return
+    if not master.startswith("local"):
+        raise Unsupported(
+            "store", store, "a Redis server where Spark runs on several hosts",
+            hint="An LMDB store is one host's: sash.Elastic(store='redis://…').",
+        )  # fmt: skip
+    if "://" in checkpoint and not checkpoint.startswith("file:"):
+        raise Unsupported(
+            "checkpoint", checkpoint, "a local path for store='lmdb'",
+            hint="sash.Elastic(store='redis://…') leaves the checkpoint where it is.",
+        )  # fmt: skip

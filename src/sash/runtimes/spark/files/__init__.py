@@ -1,0 +1,1 @@
+"""Files that Python reads instead of Spark."""

@@ -1,0 +1,1 @@
+"""Window joins of two DataFrames, static or streaming."""

@@ -1,0 +1,33 @@
+"""Joins of two DataFrames of Spark: static ones, or streams.
+
+    static       spread over buckets → cogroup(bucket) → pairs                            join_static.py
+    streaming    spread over buckets → pack → union → join, in a state store → unpack     join_streaming.py
+
+A row can go to several buckets, but every pair meets in one (`join_spreading`). Spark itself joins two
+streams only where there is an equality; here the buckets are ours.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from sash.errors import Unsupported
+from sash.runtimes.spark.files.parquet_stream import FileSource
+from sash.runtimes.spark.joins.static_join import StaticJoin
+from sash.runtimes.spark.joins.streaming_join import StreamingJoin
+
+
+def joined(left: Any, right: Any) -> StaticJoin | StreamingJoin:
+    """The runtime for two sources of Spark, both static or both streams."""
+    if left.bounded:
+        return StaticJoin(left.df, right.df)
+    return StreamingJoin(_rows_of(left), _rows_of(right))
+
+
+def _rows_of(source: Any) -> DataFrame:
+    if source.idle is not None:
+        raise Unsupported("join", "a stream with idle=…", "given streams without it")
+    rows: DataFrame = source.files.dataframe() if isinstance(source, FileSource) else source.df
+    return rows

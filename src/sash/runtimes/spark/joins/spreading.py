@@ -1,0 +1,102 @@
+"""Which buckets the rows of a join go to, so that every pair meets in exactly one.
+
+    hash           both sides to the bucket of their group
+    band cells     left: to the bucket of its range;  right: to those of all ranges that its band touches
+    join matrix    buckets stand in a grid; left: to all of one row;  right: to all of one column
+
+A range is several bands wide, so that few right rows touch two. A left row goes to one bucket, or meets
+each column in one, hence no pair is found twice. The grid is the join matrix of Stamos and Young
+(1993), in the form of Okcan and Riedewald's 1-Bucket-Theta (2011). A row that goes to several buckets
+is an original in one of them and a copy elsewhere: what is counted and what is late is told of
+originals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isqrt
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from sash.arrays import Ints, Mask
+from sash.operators.joins.strategy import Band, Strategy
+from sash.runtimes.spark.packing.bucket_ids import BUCKETS_PER_PARTITION
+from sash.runtimes.spark.packing.key_hash import hashes
+from sash.semantics.expression import Side
+
+RANGE = 8
+"""How many bands a range is wide: one right row in four touches two."""
+
+
+def bucket_count(strategy: Strategy, partitions: int) -> int:
+    """A few buckets for each partition; as many as partitions where rows are copied along a line."""
+    return partitions if strategy.how == "join matrix" else partitions * BUCKETS_PER_PARTITION
+
+
+class Sent(NamedTuple):
+    """Row `row[k]` goes to bucket `bucket[k]` of 0 … count − 1."""
+
+    row: Ints
+    bucket: Ints
+    original: Mask
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Where the rows of one side go."""
+
+    strategy: Strategy
+    side: Side
+    count: int
+    """Of the buckets."""
+
+    def sent(self, rows: pa.Table, ordinals: Ints) -> Sent:
+        match self.strategy.how:
+            case "hash":
+                return _once(self._group(rows))
+            case "band cells":
+                return self._ranges(rows, self.strategy.bands[0])
+            case "join matrix":
+                return self._grid(ordinals)
+
+    def _group(self, rows: pa.Table) -> Ints:
+        groups = [rows[group.name(self.side)].cast(group.type) for group in self.strategy.groups]
+        names = [str(number) for number in range(len(groups))]
+        (batch,) = pa.table(groups, names).combine_chunks().to_batches() or [None]
+        if batch is None:
+            return np.empty(0, np.int64)
+        return hashes(batch, names).astype(np.int64) % self.count
+
+    def _ranges(self, rows: pa.Table, band: Band) -> Sent:
+        first, last = band.ranges(rows, self.side, width=RANGE * band.width)
+        here, there = first % self.count, last % self.count
+        both = np.flatnonzero(here != there)
+        own = _once(here)
+        return Sent(
+            np.concatenate([own.row, both]),
+            np.concatenate([own.bucket, there[both]]),
+            np.concatenate([own.original, np.zeros(len(both), np.bool_)]),
+        )
+
+    def _grid(self, ordinals: Ints) -> Sent:
+        down, across = grid(self.count)
+        line, others = (down, across) if self.side is Side.LEFT else (across, down)
+        mine, other = np.repeat(ordinals % line, others), np.tile(np.arange(others), len(ordinals))
+        bucket = mine * across + other if self.side is Side.LEFT else other * across + mine
+        return Sent(np.repeat(np.arange(len(ordinals)), others), bucket, other == 0)
+
+
+def grid(count: int) -> tuple[int, int]:
+    """The rows and columns of the squarest grid of so many buckets.
+
+    >>> grid(12), grid(2)
+    ((3, 4), (1, 2))
+    """
+    rows = next(rows for rows in range(isqrt(count), 0, -1) if count % rows == 0)
+    return rows, count // rows
+
+
+def _once(bucket: Ints) -> Sent:
+    return Sent(np.arange(len(bucket)), bucket, np.ones(len(bucket), np.bool_))

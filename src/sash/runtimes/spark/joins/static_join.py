@@ -1,0 +1,109 @@
+"""A join of two static DataFrames.
+
+    select → spread over buckets → cogroup(bucket).applyInArrow(pairs)
+
+The places of both rows in the arrival order travel with a pair, so that `collect` can sort by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sash.operators.bound import LATE_REASON
+from sash.operators.joins.bound import TIME, BoundJoin, BoundSide
+from sash.operators.joins.bounded import pairs
+from sash.operators.joins.store import LEFT_PLACE, RIGHT_PLACE
+from sash.runtimes.spark.compat import struct_of
+from sash.runtimes.spark.joins.spreading import Spread, bucket_count
+from sash.runtimes.spark.packing import columns as by_position
+from sash.runtimes.spark.packing.blocks import gathered
+from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL, quoted
+from sash.runtimes.spark.requirements import shuffle_partitions
+from sash.semantics.expression import Side
+
+
+@dataclass(frozen=True)
+class StaticJoin:
+    """Two static DataFrames."""
+
+    left: DataFrame
+    right: DataFrame
+
+    bounded = True
+
+    def collect(self, bound: BoundJoin) -> pa.Table:
+        found = self._pairs(bound).toArrow()
+        order = [(name, "ascending") for name in (TIME, LEFT_PLACE, RIGHT_PLACE)]
+        return found.sort_by(order).select(bound.output.names).cast(bound.output)
+
+    def dataframe(self, bound: BoundJoin) -> DataFrame:
+        return self._pairs(bound).drop(LEFT_PLACE, RIGHT_PLACE)
+
+    def collect_late(self, bound: BoundJoin, side: Side) -> pa.Table:
+        return self.late_dataframe(bound, side).toArrow().cast(bound.of(side).late_output)
+
+    def late_dataframe(self, bound: BoundJoin, side: Side) -> DataFrame:
+        untimed = self._input(side).where(F.col(quoted(bound.of(side).time)).isNull())
+        return untimed.withColumn(LATE_REASON, F.lit("time is null"))
+
+    def stages(self, bound: BoundJoin) -> list[str]:
+        buckets = self._buckets(bound)
+        return [
+            f"spread both sides over {buckets} buckets",
+            "shuffle by bucket",
+            "compare what is near, in Arrow",
+        ]
+
+    def _input(self, side: Side) -> DataFrame:
+        return self.left if side is Side.LEFT else self.right
+
+    def _buckets(self, bound: BoundJoin) -> int:
+        return bucket_count(bound.strategy, shuffle_partitions(self.left.sparkSession))
+
+    def _pairs(self, bound: BoundJoin) -> DataFrame:
+        places = {side: by_position.places(bound.of(side).schema.names) for side in Side}
+
+        def compare(left: pa.Table, right: pa.Table) -> pa.Table:
+            inputs, ordinals = {}, {}
+            for side, table in zip(Side, (left, right), strict=True):
+                schema = bound.of(side).schema
+                rows = table.select(places[side]).rename_columns(schema.names)
+                inputs[side], ordinals[side] = rows.cast(schema), table[ORDINAL].to_numpy()
+            return pairs(bound, inputs, ordinals=ordinals, places=True)
+
+        left, right = (self._spread(bound, side).groupBy(BUCKET) for side in Side)
+        output = bound.output.append(pa.field(LEFT_PLACE, pa.int64())).append(
+            pa.field(RIGHT_PLACE, pa.int64())
+        )
+        return left.cogroup(right).applyInArrow(compare, struct_of(output))
+
+    def _spread(self, bound: BoundJoin, side: Side) -> DataFrame:
+        own = bound.of(side)
+        rows = self._input(side).select(
+            *by_position.placed(own.schema.names),
+            F.monotonically_increasing_id().alias(ORDINAL),
+            F.lit(0).cast("long").alias(BUCKET),
+        )
+        spreader = Spreader(own, Spread(bound.strategy, side, self._buckets(bound)))
+        return rows.mapInArrow(spreader, rows.schema)
+
+
+@dataclass(frozen=True)
+class Spreader:
+    """Rows → rows with their buckets, once for each: the function of `mapInArrow` before the shuffle."""
+
+    side: BoundSide
+    spread: Spread
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for table in gathered(batches):
+            named = table.select(by_position.places(self.side.schema.names))
+            named = named.rename_columns(self.side.schema.names).cast(self.side.schema)
+            sent = self.spread.sent(named, table[ORDINAL].to_numpy())
+            copied = table.drop_columns(BUCKET).take(pa.array(sent.row))
+            yield from copied.append_column(BUCKET, pa.array(sent.bucket)).combine_chunks().to_batches()

@@ -1,0 +1,244 @@
+"""A join of two streaming DataFrames.
+
+    each side:  select → pack a block for each bucket → watermark
+    together:   union → groupBy(bucket) → join, in a state store → unpack
+
+Spark's watermark is the lesser of the two sides', each with its own delay. The processor is that of
+windows; what differs is that a block has the side that it is of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NoReturn, cast
+
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+from pyspark.sql.types import BooleanType, StructField, StructType
+
+from sash.errors import Unsupported
+from sash.operators.columns.times import to_integers
+from sash.operators.joins.bound import BoundJoin
+from sash.operators.joins.operator import JoinOperator
+from sash.runtimes.spark.joins.spreading import Spread, bucket_count
+from sash.runtimes.spark.packing import columns as by_position
+from sash.runtimes.spark.packing.answers import answers_with
+from sash.runtimes.spark.packing.blocks import (
+    NEWEST_AT,
+    PACKED,
+    PACKED_BUCKET,
+    PAYLOAD,
+    block,
+    gathered,
+    opened,
+)
+from sash.runtimes.spark.packing.bucket_ids import bucket_ids
+from sash.runtimes.spark.packing.columns import ORDINAL
+from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions
+from sash.runtimes.spark.state.fingerprint import describe_join
+from sash.runtimes.spark.state.operators_in_state import Bucket
+from sash.runtimes.spark.streaming.clock import Clock
+from sash.runtimes.spark.streaming.processor import BucketCall, WindowProcessor
+from sash.runtimes.spark.streaming.stateful_step import answers_of
+from sash.runtimes.spark.streaming.upstream import NEWEST, NEWEST_TICK, Upstream
+from sash.runtimes.spark.streaming.window_stage import WindowStage
+from sash.runtimes.spark.streaming.worker_gc import freeze_gc
+from sash.semantics.expression import Side
+
+IS_RIGHT, ORIGINAL = "right", "__sash_original"
+PACKED_SIDE = StructType([*PACKED.fields, StructField(IS_RIGHT, BooleanType(), nullable=False)])
+
+
+@dataclass(frozen=True)
+class JoinStage:
+    """One stateful step and the two that pack and unpack around it, with the face of a `WindowStage`."""
+
+    bound: BoundJoin
+    output: str
+    """"reports", or the late rows of a side: "late left" or "late right"."""
+    buckets: tuple[int, ...]
+    clock: Clock
+    derived: bool
+    operator: type[JoinOperator] = JoinOperator
+
+    @cached_property
+    def blocks(self) -> Mapping[Side, pa.Schema]:
+        """Of the rows on their way to a bucket: the columns, the order of arrival, which are originals."""
+        ends = [pa.field(ORDINAL, pa.int64()), pa.field(ORIGINAL, pa.bool_())]
+        return {side: pa.schema([*self.bound.of(side).schema, *ends]) for side in Side}
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        if self.output == "reports":
+            return self.bound.output
+        return self.bound.of(Side(self.output.removeprefix("late "))).late_output
+
+    @cached_property
+    def description(self) -> dict[str, Any]:
+        return describe_join(self.bound, output=self.output, buckets=len(self.buckets))
+
+    def packer(self, side: Side) -> JoinPacker:
+        spread = Spread(self.bound.strategy, side, len(self.buckets))
+        return JoinPacker(self.blocks[side], self.bound.of(side).time, self.buckets, self.clock, spread)
+
+
+@dataclass(frozen=True)
+class JoinPacker:
+    """Rows of one side → (bucket, block, how far time has come, side)."""
+
+    schema: pa.Schema
+    time: str
+    buckets: tuple[int, ...]
+    clock: Clock
+    spread: Spread
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        freeze_gc()
+        task = TaskContext.get()
+        arrived = 0 if task is None else task.partitionId() << 40
+        for table in gathered(batches):
+            ordinals = np.arange(arrived, arrived + table.num_rows)
+            arrived += table.num_rows
+            rows = table.rename_columns(self.schema.names[:-2]).append_column(ORDINAL, pa.array(ordinals))
+            yield self._packed(rows)
+
+    def _packed(self, rows: pa.Table) -> pa.RecordBatch:
+        sent = self.spread.sent(rows, rows[ORDINAL].to_numpy())
+        order = np.argsort(sent.bucket, kind="stable")
+        sorted_buckets = sent.bucket[order]
+        copied = rows.take(pa.array(sent.row[order]))
+        copied = copied.append_column(ORIGINAL, pa.array(sent.original[order])).cast(self.schema)
+        newest = self.clock.stamp(to_integers(rows[self.time].drop_null()))
+        cuts = np.flatnonzero(np.diff(sorted_buckets, prepend=-1))
+        numbers = [self.buckets[sorted_buckets[cut]] for cut in cuts]
+        blocks = [
+            block(_name(number, self.spread.side), copied.slice(lo, hi - lo))
+            for number, lo, hi in zip(numbers, cuts, np.append(cuts[1:], len(order)), strict=True)
+        ]
+        return pa.record_batch(
+            [
+                pa.array(numbers, pa.int64()),
+                pa.array(blocks, pa.binary()),
+                pa.array([newest] * len(cuts), pa.timestamp("us", "UTC")),
+                pa.array([self.spread.side is Side.RIGHT] * len(cuts)),
+            ],
+            names=PACKED_SIDE.names,
+        )
+
+
+def _name(bucket: int, side: Side) -> bytes:
+    return b"%s of bucket %d" % (side.value.encode(), bucket)
+
+
+class JoinBucketCall(BucketCall):
+    """One call of the join operator of a bucket."""
+
+    def advance(self, watermark: int) -> None:
+        self._take("reports", self._operator.advance(watermark))
+
+    def insert(self, rows: Mapping[Side, pa.Table]) -> None:
+        for side, table in rows.items():
+            original = table[ORIGINAL].to_numpy()
+            self._counts["events"] += int(original.sum())
+            arrived, ordinals = table.drop_columns([ORDINAL, ORIGINAL]), table[ORDINAL].to_numpy()
+            late = self._operator.insert(side, arrived, ordinals, originals=original)
+            self._counts["late"] += late.num_rows
+            if self._stage.output == f"late {side.value}":
+                self._parts.append(late)
+
+    @property
+    def _operator(self) -> JoinOperator:
+        return cast(JoinOperator, self._bucket.operator)
+
+
+class JoinProcessor(WindowProcessor):
+    """What `transformWithState` runs."""
+
+    def __init__(self, stage: JoinStage) -> None:
+        self._blocks = stage.blocks
+        super().__init__(cast(WindowStage, stage))  # it has the same face
+
+    def _call(self, bucket: Bucket) -> BucketCall:
+        return JoinBucketCall(self.stage, bucket)
+
+    def _arrived(self, bucket: Bucket, rows: Iterator[Any]) -> Any:
+        parts: dict[Side, list[pa.RecordBatch]] = {side: [] for side in Side}
+        for row in rows:
+            side = Side.RIGHT if getattr(row, IS_RIGHT) else Side.LEFT
+            payload = getattr(row, PAYLOAD)
+            parts[side].append(opened(_name(bucket.number, side), payload, self._blocks[side]))
+        return {side: pa.Table.from_batches(parts[side], schema=self._blocks[side]) for side in Side}
+
+
+@dataclass(frozen=True)
+class StreamingJoin:
+    """Two streaming DataFrames."""
+
+    left: DataFrame
+    right: DataFrame
+
+    bounded = False
+
+    def collect(self, bound: BoundJoin) -> NoReturn:
+        self._refuse_to_collect()
+
+    def collect_late(self, bound: BoundJoin, side: Side) -> NoReturn:
+        self._refuse_to_collect()
+
+    def _refuse_to_collect(self) -> NoReturn:
+        raise Unsupported(
+            "data", "a streaming DataFrame", "bounded for collect()",
+            hint="It has no end: write .dataframe() to a sink with writeStream.",
+        )  # fmt: skip
+
+    def dataframe(self, bound: BoundJoin) -> DataFrame:
+        return self._joined(bound, "reports")
+
+    def late_dataframe(self, bound: BoundJoin, side: Side) -> DataFrame:
+        return self._joined(bound, f"late {side.value}")
+
+    def stages(self, bound: BoundJoin) -> list[str]:
+        partitions = shuffle_partitions(self.left.sparkSession)
+        delays = " and ".join(f"{bound.join.delay(side)} on the {side.value}" for side in Side)
+        return [
+            f"pack blocks for {bucket_count(bound.strategy, partitions)} buckets",
+            f"watermark: the lesser of both sides', with a delay of {delays}",
+            f"shuffle by bucket to {partitions} partitions",
+            "join, with the rows of the window in RocksDB",
+            *answers_with(bound.output).stages,
+        ]
+
+    def _joined(self, bound: BoundJoin, output: str) -> DataFrame:
+        inputs = {Side.LEFT: self.left, Side.RIGHT: self.right}
+        upstreams = {side: Upstream.of(df) for side, df in inputs.items()}
+        derived = any(upstream.derived for upstream in upstreams.values())
+        require_streaming(self.left.sparkSession, chained=derived)
+        # Spark has one watermark for both: a delay on top of one that a stream came with holds for both.
+        kept = [bound.join.delay(side).length for side in Side if upstreams[side].columns]
+        partitions = shuffle_partitions(self.left.sparkSession)
+        count = bucket_count(bound.strategy, partitions)
+        stage = JoinStage(
+            bound,
+            output,
+            bucket_ids(partitions=partitions, each=count // partitions),
+            Clock.of(ticks=bound.left.ticks, delay=max(kept, default=0)),
+            derived,
+        )
+        left, right = (self._packed(stage, side, inputs[side], upstreams[side]) for side in Side)
+        return answers_of(left.unionAll(right), JoinProcessor(stage))
+
+    def _packed(self, stage: JoinStage, side: Side, df: DataFrame, upstream: Upstream) -> DataFrame:
+        own = stage.bound.of(side)
+        upstream.require_about(df, own.time, ticks=own.ticks)
+        rows = df.select(*by_position.placed(own.schema.names))
+        packed = rows.mapInArrow(stage.packer(side), PACKED_SIDE)
+        if not upstream.columns:
+            name = NEWEST_TICK if own.ticks else NEWEST
+            packed = packed.withColumnRenamed(NEWEST_AT, name)
+            delay = stage.clock.spark_delay(stage.bound.join.delay(side).length)
+            packed = packed.withWatermark(name, delay)
+        return packed.select(PACKED_BUCKET, PAYLOAD, IS_RIGHT)

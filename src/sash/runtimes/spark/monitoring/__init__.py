@@ -1,0 +1,1 @@
+"""How far jobs and streaming queries have come."""

@@ -1,0 +1,186 @@
+"""Rows on their way through Spark: one binary block for a bucket instead of one row for an event.
+
+    rows  =  an Arrow record batch, without its schema: both ends know the query
+    block =  seal(rows)                                 versioned and checksummed, never pickled
+
+Spark's stateful step reads rows one by one, and turns nullable integers into floats on the way; a block
+passes through as it is. So do answers that are not plain, and what one stage tells another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.types import BinaryType, LongType, StructField, StructType, TimestampType
+
+from sash.aggregation.stores.values import seal, unseal
+from sash.arrays import Ints
+from sash.operators.columns.times import to_integers
+from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL
+from sash.runtimes.spark.streaming.clock import Clock
+from sash.runtimes.spark.streaming.worker_gc import freeze_gc
+
+ROWS = 2**17
+BYTES = 2**25
+"""A block is cut when it reaches either: large enough to be cheap, small enough for a worker's memory."""
+
+# The stateful step hands rows over as named tuples, which rename what begins with an underscore.
+PACKED_BUCKET, PAYLOAD, NEWEST_AT = "bucket", "payload", "newest"
+INPUT = "input"
+"""The column with the number of a block's input, where there are several."""
+COUNTS = ("events", "late", "reports", "forgotten", "restored", "read", "written")
+"""What each progress report tells: `restored` counts the operators read from the state store, `read` and
+`written` the bytes from and to it."""
+
+PACKED = StructType(
+    [
+        StructField(PACKED_BUCKET, LongType(), nullable=False),
+        StructField(PAYLOAD, BinaryType(), nullable=False),
+        StructField(NEWEST_AT, TimestampType(), nullable=False),
+    ]
+)
+ANSWERED = StructType(
+    [
+        StructField(PAYLOAD, BinaryType(), nullable=False),
+        *(StructField(count, LongType(), nullable=False) for count in COUNTS),
+    ]
+)
+
+
+class Spread(Protocol):
+    """Which buckets a row goes to, where that is not simply the bucket of its key."""
+
+    def sent(self, shares: Ints, times: Ints, ordinals: Ints) -> tuple[Ints, Ints]:
+        """Rows and places: row i of the answer is row rows[i], for the bucket at places[i]. `shares` are
+        the places of the rows' keys."""
+        ...
+
+
+@dataclass(frozen=True)
+class Packer:
+    """Rows → (bucket, block, how far time has come): the function of `mapInArrow` before the shuffle.
+
+    Rows are numbered here: Spark has no running number for streams, and a shuffle loses their order.
+    """
+
+    schema: pa.Schema
+    """Of a block: the order of arrival is its last column."""
+    time: str
+    buckets: tuple[int, ...]
+    clock: Clock
+    spread: Spread | None = None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        freeze_gc()
+        task = TaskContext.get()
+        arrived = 0 if task is None else task.partitionId() << 40
+        for table in gathered(batches):
+            ordinals = np.arange(arrived, arrived + table.num_rows)
+            arrived += table.num_rows
+            yield self._packed(table.append_column(ORDINAL, pa.array(ordinals)))
+
+    def _packed(self, table: pa.Table) -> pa.RecordBatch:
+        share, table = table[BUCKET].to_numpy(), table.select(self.schema.names).cast(self.schema)
+        if self.spread is not None:
+            times = to_integers(without_nulls(table[self.time]))
+            chosen, share = self.spread.sent(share.astype(np.int64), times, table[ORDINAL].to_numpy())
+            table = table.take(pa.array(chosen))
+        order = np.argsort(share, kind="stable")
+        table = table.take(pa.array(order))
+        cuts = np.flatnonzero(np.diff(share[order], prepend=-1))
+        numbers, blocks, newest = [], [], []
+        for lo, hi in zip(cuts, np.append(cuts[1:], len(order)), strict=True):
+            rows = table.slice(lo, hi - lo)
+            bucket = self.buckets[share[order[lo]]]
+            numbers.append(bucket)
+            blocks.append(block_of(bucket, rows))
+            newest.append(self.clock.stamp(to_integers(rows[self.time].drop_null())))
+        return pa.record_batch(
+            [
+                pa.array(numbers, pa.int64()),
+                pa.array(blocks, pa.binary()),
+                pa.array(newest, pa.timestamp("us", "UTC")),
+            ],
+            names=PACKED.names,
+        )
+
+
+@dataclass(frozen=True)
+class Unpacker:
+    """Blocks of answers → rows: the function of `mapInArrow` after the stateful step."""
+
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        freeze_gc()
+        for batch in batches:
+            for payload in batch.column(PAYLOAD):
+                rows = opened(ANSWER, payload.as_buffer(), self.schema)
+                if rows.num_rows:
+                    yield rows
+
+
+ANSWER = b"answer"
+
+
+def without_nulls(times: pa.ChunkedArray) -> pa.ChunkedArray:
+    """An event without a time is in no window, but somebody has to say so: it goes where time 0 goes."""
+    return times.fill_null(pa.scalar(0, times.type)) if times.null_count else times
+
+
+def rows_of(bucket: int, payloads: Iterable[bytes | pa.Buffer], schema: pa.Schema) -> pa.Table:
+    """The rows that arrived for a bucket, in order: a shuffle mixes blocks, but not what is in them."""
+    every = (opened(_name(bucket), payload, schema) for payload in payloads)
+    blocks = [rows for rows in every if rows.num_rows]
+    blocks.sort(key=lambda rows: rows.column(ORDINAL)[0].as_py())
+    return pa.Table.from_batches(blocks, schema=schema)
+
+
+def block_of(bucket: int, rows: pa.Table) -> bytes:
+    """Rows on their way to a bucket."""
+    return block(_name(bucket), rows)
+
+
+def blocks_of(answer: pa.Table) -> Iterator[bytes]:
+    """An answer, cut into blocks."""
+    return (block(ANSWER, rows) for rows in cut_answer(answer))
+
+
+def cut_answer(answer: pa.Table) -> Iterator[pa.Table]:
+    """Parts that are large enough and not too large; one that is empty when the answer says nothing."""
+    rows = min(ROWS, max(1, answer.num_rows * BYTES // max(answer.nbytes, 1)))
+    return (answer.slice(start, rows) for start in range(0, max(answer.num_rows, 1), rows))
+
+
+def block(name: bytes, rows: pa.Table) -> bytes:
+    """Rows as one sealed record batch."""
+    (batch,) = rows.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema=rows.schema)]
+    return seal(name, batch.serialize())
+
+
+def opened(name: bytes, payload: bytes | pa.Buffer, schema: pa.Schema) -> pa.RecordBatch:
+    """The rows of a block; CorruptValue unless it is the one of this name."""
+    return pa.ipc.read_record_batch(pa.py_buffer(unseal(name, payload)), schema)
+
+
+def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Spark's small batches, put together until a block is worth cutting."""
+    waiting: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= ROWS or size >= BYTES:
+            yield pa.Table.from_batches(waiting)
+            waiting, rows, size = [], 0, 0
+    if rows:
+        yield pa.Table.from_batches(waiting)
+
+
+def _name(bucket: int) -> bytes:
+    return b"bucket %d" % bucket

@@ -1,0 +1,51 @@
+"""Bucket numbers that Spark spreads evenly: it hashes them again on their way to a partition.
+
+    partition of a bucket  =  murmur3(bucket, seed 42) mod P
+
+Buckets 0 … 7 on 8 partitions use only four of them. So numbers are taken in ascending order, each for the
+partition it falls on, until every partition has its share.
+
+>>> bucket_ids(partitions=2, each=2)
+(2, 0, 4, 1)
+>>> [partition_of(bucket, 2) for bucket in bucket_ids(partitions=2, each=2)]
+[0, 1, 0, 1]
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import count
+
+import numpy as np
+
+from sash.aggregation.kernels.rows.murmur3 import NO_NULLS, SEED, hash_longs
+
+BUCKETS_PER_PARTITION = 4
+"""Where a bucket is a group of rows in memory: a few more than partitions even them out."""
+
+
+@cache
+def bucket_ids(*, partitions: int, each: int) -> tuple[int, ...]:
+    """`each` numbers for each partition; number i falls on partition i mod `partitions`."""
+    found: list[list[int]] = [[] for _ in range(partitions)]
+    missing = partitions * each
+    for bucket in count():
+        mine = found[partition_of(bucket, partitions)]
+        if len(mine) < each:
+            mine.append(bucket)
+            missing -= 1
+        if not missing:
+            break
+    return tuple(mine[turn] for turn in range(each) for mine in found)
+
+
+def partition_of(bucket: int, partitions: int) -> int:
+    """Where Spark's hash partitioning sends a row whose only key is this bigint."""
+    return murmur3(bucket) % partitions
+
+
+def murmur3(number: int) -> int:
+    """Spark's `hash` of a bigint."""
+    state = np.array([SEED], np.uint32)
+    hash_longs(np.array([number]).view(np.uint64), NO_NULLS, state)
+    return int(state.view(np.int32)[0])

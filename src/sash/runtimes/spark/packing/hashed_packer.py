@@ -1,0 +1,37 @@
+"""Rows that a Python stage has at hand, packed in that very stage: nothing goes through the JVM between.
+
+blocks or paths ──▶ rows ──▶ place = hash(keys) mod B ──▶ blocks
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from sash.runtimes.spark.packing import columns as by_position
+from sash.runtimes.spark.packing.blocks import Packer
+from sash.runtimes.spark.packing.columns import BUCKET
+from sash.runtimes.spark.packing.key_hash import buckets
+
+
+@dataclass(frozen=True)
+class HashedPacker:
+    """What a stage is given → rows → blocks: the function of `mapInArrow`."""
+
+    rows: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+    """Answers with the columns of a block, in its order."""
+    keys: tuple[str, ...]
+    count: int
+    """Of the buckets."""
+    packer: Packer
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return self.packer(map(self._placed, self.rows(batches)))
+
+    def _placed(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows as Spark would have handed them to the packer."""
+        share = pa.array(buckets(rows, self.keys, self.count))
+        names = [*by_position.places(rows.schema.names), BUCKET]
+        return pa.record_batch([*rows.columns, share], names=names)

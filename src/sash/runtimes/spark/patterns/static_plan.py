@@ -1,0 +1,142 @@
+"""A pattern on Spark, as numbers: where rows lie first, whether they are folded there, who gets them next.
+
+    KeyFarm(n)                       route n × 1
+    WinFarm(n)                       route 1 × n
+    PaneFarm(p, w)                   fold panes before the shuffle, then route 1 × w
+    WinMapReduce(m, r)               deal rows to m partitions, fold panes there, then route 1 × r
+    KeyFarm(inner, replicas=a)       route a × that of inner
+    WinFarm(inner, replicas=a)       route 1 × a · that of inner
+    WinFarm(n, model="agnostic")     an owner for each bucket of keys triggers, n workers compute
+
+Panes are folded where rows lie: the `plq` workers are the partitions of the input, and nothing moves them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sash.errors import SashError, Unsupported
+from sash.operators.bound import BoundQuery, BoundRolling
+from sash.operators.folding.panes import Panes, clock_windows
+from sash.operators.patterns.declared import (
+    FUSED,
+    Farm,
+    KeyFarm,
+    PaneFarm,
+    Pattern,
+    WinFarm,
+    WinMapReduce,
+    level_of,
+    window_workers,
+)
+from sash.runtimes.spark.patterns.route import Route
+from sash.semantics.event import Order
+
+
+@dataclass(frozen=True)
+class StaticPlan:
+    """What happens to rows on their way to active workers."""
+
+    route: Route
+    folds: bool = False
+    """Whether events are folded to panes before they are sent."""
+    dealt: int | None = None
+    """To how many partitions rows are dealt round-robin first."""
+
+
+def is_agnostic(pattern: Pattern) -> bool:
+    return isinstance(pattern, WinFarm) and pattern.model == "agnostic"
+
+
+def plan_of(pattern: Pattern) -> StaticPlan:
+    """The plan of a pattern with active workers.
+
+    >>> plan_of(WinFarm(PaneFarm(2, 3), replicas=2))
+    Plan(route=Route(keys=1, windows=6), folds=True, dealt=None)
+    """
+    inner = pattern.held if isinstance(pattern, Farm) else pattern
+    copies = pattern.degree if isinstance(pattern, Farm) else 1
+    route = Route(copies if isinstance(pattern, KeyFarm) else 1, window_workers(pattern))
+    match inner:
+        case PaneFarm():
+            return StaticPlan(route, folds=True)
+        case WinMapReduce():
+            return StaticPlan(route, folds=True, dealt=copies * inner.map)
+        case _:
+            return StaticPlan(route)
+
+
+def stages_of(pattern: Pattern, keys: str) -> list[str]:
+    """The plan for people."""
+    if is_agnostic(pattern):
+        return [
+            f"shuffle by bucket of ({keys})",
+            "owner of each bucket: trigger windows, and send them in batches with their events",
+            f"compute windows in {pattern.workers} tasks, round-robin whatever the key",
+        ]
+    plan = plan_of(pattern)
+    stages = [] if plan.dealt is None else [f"deal rows round-robin to {plan.dealt} partitions"]
+    if plan.folds:
+        stages.append("fold panes where rows lie")
+    what, route = "panes" if plan.folds else "rows", plan.route
+    return [
+        *stages,
+        f"send {what} to the workers whose windows hold them: {route.keys} shares of ({keys}) × "
+        f"{route.windows} of windows",
+        f"window and fold in {route.workers} tasks",
+    ]
+
+
+def impossible(pattern: Pattern, bound: BoundQuery) -> SashError | None:
+    """Why a static DataFrame cannot do this; None when it can."""
+    try:
+        require_possible(pattern, bound)
+    except SashError as reason:
+        return reason
+    return None
+
+
+def require_possible(pattern: Pattern, bound: BoundQuery) -> None:
+    """Refuses what a static DataFrame cannot do, before any job runs."""
+    if level_of(pattern) != FUSED:
+        raise Unsupported(
+            "optimize", level_of(pattern), f"{FUSED} or left out on Spark",
+            hint="Tasks exchange directly through a shuffle: nothing stands between them to be kept apart.",
+        )  # fmt: skip
+    if is_agnostic(pattern):
+        if isinstance(bound, BoundRolling):
+            raise Unsupported("pattern", str(pattern), "KeyFarm for rolling features on Spark")
+        return
+    plan = plan_of(pattern)
+    if plan.folds:
+        _require_panes(pattern, bound)
+    if plan.route.windows > 1:
+        _require_routes(pattern, bound)
+
+
+def _require_panes(pattern: Pattern, bound: BoundQuery) -> None:
+    name = type(pattern.held if isinstance(pattern, Farm) else pattern).__name__
+    for monoid in bound.aggregates.values():
+        monoid.require_commutative(f"{name} on Spark, which folds rows before they are in order,")
+    if Panes.of(bound) is None:
+        raise Unsupported(
+            "pattern", str(pattern),
+            "over time or cumulate windows in event-time order, with aggregates whose elements are numbers",
+            hint="Elsewhere an event's place is only known once all events of its key are together: use "
+            "KeyFarm, or WinFarm(…, model='agnostic').",
+        )  # fmt: skip
+
+
+def _require_routes(pattern: Pattern, bound: BoundQuery) -> None:
+    by_row = clock_windows(bound) and bound.query.order is Order.EVENT_TIME
+    if not by_row or isinstance(bound, BoundRolling):
+        raise Unsupported(
+            "pattern", str(pattern), "KeyFarm, or WinFarm(…, model='agnostic'), for these windows",
+            hint="Rows are sent to the workers whose windows hold them; only time and cumulate windows "
+            "tell that from the row alone.",
+        )  # fmt: skip
+    if bound.query.empty:
+        raise Unsupported(
+            "empty", True, f"False with {pattern}",
+            hint="A worker sees the events of its own windows only, and cannot tell where a key begins.",
+        )  # fmt: skip

@@ -1,0 +1,141 @@
+"""What a query is, in words that can be compared: a checkpoint belongs to the query that made it.
+
+    description  =  windows, aggregates, columns and rules as plain JSON
+    fingerprint  =  SHA-256 of the description, written canonically
+
+Every bucket keeps both. The fingerprint is compared whenever a bucket is loaded, and where it differs the
+descriptions say in what. Functions are compared by what they close over, and by their byte code as long as
+both come from the same version of Python, otherwise by name (see `plain`); what they read from their module
+is not seen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sash.errors import DifferentQuery
+from sash.operators.bound import BoundQuery, BoundWhole
+from sash.operators.joins.bound import BoundJoin
+from sash.operators.stateful.streaming import BoundOperator
+from sash.runtimes.spark.state.plain import kind_of, plain, same_value, skipped
+from sash.semantics.expression import Side
+
+FORMAT = 1
+"""Of what Sash keeps in a state store; a checkpoint of another format cannot be resumed."""
+
+
+def describe(bound: BoundQuery, *, output: str, buckets: int) -> dict[str, Any]:
+    """The query as JSON. `output` says whether it emits reports or late events."""
+    query = bound.query
+    return {
+        "format": FORMAT,
+        "kind": type(bound).__name__,
+        "output": output,
+        "buckets (4 for each of spark.sql.shuffle.partitions)": buckets,
+        "time": bound.time,
+        "key": list(bound.keys),
+        "columns": {name: str(bound.schema.field(name).type) for name in bound.columns},
+        "windows": {window.label: plain(window) for window in query.windows},
+        "aggregates": {name: plain(monoid) for name, monoid in query.aggregates.items()},
+        "computation": plain(bound.computation) if isinstance(bound, BoundWhole) else None,
+        "order": query.order.value,
+        "delay": str(query.delay),
+        "allowed_lateness": str(query.allowed_lateness),
+        "emit": str(query.emit),
+        "empty": query.empty,
+    }
+
+
+def describe_join(bound: BoundJoin, *, output: str, buckets: int) -> dict[str, Any]:
+    """A join as JSON."""
+    join = bound.join
+    return {
+        "format": FORMAT,
+        "kind": "join",
+        "output": output,
+        "buckets (by spark.sql.shuffle.partitions)": buckets,
+        "within": str(join.within),
+        "where": str(bound.tree) if bound.tree is not None else plain(join.where),
+        "candidates": bound.strategy.how,
+        "delay": {side.value: str(join.delay(side)) for side in Side},
+        "time": {side.value: bound.of(side).time for side in Side},
+        "key": {side.value: list(bound.of(side).keys) for side in Side},
+        "columns": {
+            side.value: {field.name: str(field.type) for field in bound.of(side).schema} for side in Side
+        },
+        "suffixes": list(bound.suffixes),
+    }
+
+
+def describe_operator(bound: BoundOperator, *, output: str) -> dict[str, Any]:
+    """An O+ as JSON."""
+    operator = bound.operator
+    functions = ("update", "output", "slide", "state")
+    several = len(operator.inputs) > 1
+    return {
+        "format": FORMAT,
+        "kind": kind_of(operator),
+        "output": output,
+        "advance": operator.clock.slide,
+        "size": operator.clock.size,
+        "delay": str(bound.delay),
+        "columns": {field.name: str(field.type) for field in bound.schema},
+        "answer": {field.name: str(field.type) for field in operator.schema},
+        "keys": plain(operator.keys),
+        "functions": {
+            name: [plain(getattr(operator, f"_{name}")), plain(getattr(type(operator), name))]
+            for name in functions
+        },
+        "aggregates": plain(getattr(operator, "aggregates", None)),
+        # Checkpoints of a single input are there already, and do not tell it.
+        **({"time": [own.time for own in operator.inputs]} if several else {}),
+    }
+
+
+def canonical(description: Mapping[str, Any]) -> bytes:
+    """The one way to write a description.
+
+    >>> canonical({"b": 1, "a": [None, True]})
+    b'{"a":[null,true],"b":1}'
+    """
+    return json.dumps(description, sort_keys=True, separators=(",", ":")).encode()
+
+
+def fingerprint(description: Mapping[str, Any]) -> bytes:
+    return hashlib.sha256(canonical(description)).digest()
+
+
+def require_same(kept: bytes, description: Mapping[str, Any]) -> None:
+    """DifferentQuery, with every difference, unless the kept description is this one."""
+    found = list(differences(json.loads(kept), dict(description)))
+    if found:
+        raise DifferentQuery(
+            "this checkpoint was made by a different query: " + "; ".join(found) + ". "
+            "Go on with the query that made it, or give the new one a checkpoint location of its own"
+        )
+
+
+def differences(kept: Any, now: Any, *, at: str = "") -> Iterator[str]:
+    """Where two descriptions differ, one sentence each.
+
+    >>> list(differences({"emit": "close", "key": ["a"]}, {"emit": "change", "key": ["a"]}))
+    ["emit was 'close' and is 'change'"]
+    """
+    if isinstance(kept, dict) and isinstance(now, dict):
+        names = skipped(kept, now)
+        for name in sorted(kept.keys() | now.keys()):
+            if name not in names:
+                yield from differences(kept.get(name), now.get(name), at=f"{at}.{name}" if at else name)
+    elif isinstance(kept, list) and isinstance(now, list) and len(kept) == len(now):
+        for number, (old, new) in enumerate(zip(kept, now, strict=True)):
+            yield from differences(old, new, at=f"{at}[{number}]")
+    elif kept != now and not same_value(kept, now):
+        yield f"{at} was {_short(kept)} and is {_short(now)}"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "…"

@@ -1,0 +1,165 @@
+"""An operator in Spark's state store, and in the memory of the worker that wrote it last.
+
+    -3   query    the description of the query, to say what differs
+    -1   token    fingerprint of the query · bucket's own name · name of the last writing · timer · header
+    0 …  chunks   the operator's, each written once
+
+Only the token is always read. A worker that still holds the operator which wrote it goes on with that; any
+other one, or the same one after a batch that was rolled back, loads the operator, from what this machine
+has of it or from the chunks. The name of a writing is random, so that no two writings are ever taken for
+each other.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from pyspark.sql.streaming.stateful_processor import MapState
+
+from sash.aggregation.stores.values import seal, unseal
+from sash.operators.bound import BoundQuery
+from sash.operators.protocol import StreamOperator
+from sash.runtimes.spark.state.arenas import arena_name
+from sash.runtimes.spark.state.fingerprint import canonical, fingerprint, require_same
+
+_TOKEN = struct.Struct("<32s16s16sq")
+_NO_TIMER = -1
+QUERY, TOKEN = -3, -1
+
+
+class StoredChunks(Mapping[int, bytes]):
+    """The chunks of one bucket, each read when it is asked for."""
+
+    read = 0
+    """Bytes that came from the store."""
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class ChunksInState(StoredChunks):
+    """Chunks in Spark's state store."""
+
+    def __init__(self, state: MapState) -> None:
+        self._state = state
+
+    def __getitem__(self, number: int) -> bytes:
+        value = self._state.getValue((number,))
+        if value is None:
+            raise KeyError(number)
+        self.read += len(value[0])
+        return bytes(value[0])
+
+    def __iter__(self) -> Iterator[int]:
+        return (number for (number,) in self._state.keys() if number >= 0)  # noqa: SIM118 (not a dict)
+
+
+@dataclass
+class Bucket:
+    """The operator of one bucket while a batch is worked on."""
+
+    number: int
+    name: bytes
+    operator: StreamOperator
+    timer: int | None
+    chunks: StoredChunks
+    is_new: bool = False
+    restored: bool = False
+    """Whether chunks of the operator were read from the store."""
+    written: int = 0
+    """Bytes of header and chunks that went to the state store."""
+
+
+@dataclass
+class OperatorCache:
+    """The operators that this process has at hand, the most recently used last."""
+
+    limit: int = 64
+    """An operator of windows has its arena open, which takes some eight file descriptors."""
+    _held: OrderedDict[bytes, tuple[bytes, StreamOperator]] = field(default_factory=OrderedDict)
+
+    def take(self, name: bytes, writing: bytes) -> StreamOperator | None:
+        """The operator that made this writing, taken out: a batch that fails must leave no trace of it."""
+        known, operator = self._held.pop(name, (b"", None))
+        return operator if known == writing else None
+
+    def keep(self, name: bytes, writing: bytes, operator: StreamOperator) -> None:
+        self._held[name] = writing, operator
+        while len(self._held) > self.limit:
+            self._held.popitem(last=False)
+
+    def clear(self) -> None:
+        self._held.clear()
+
+
+OPERATORS = OperatorCache()
+
+
+class StateOfBuckets:
+    """The state variables of one task. Spark points them at the bucket that it is working on."""
+
+    def __init__(
+        self, state: MapState, *, bound: BoundQuery, operator: type[StreamOperator],
+        description: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        self._bound, self._operator, self._state = bound, operator, state
+        self._description, self._fingerprint = description, fingerprint(description)
+
+    def load(self, number: int) -> Bucket:
+        """The bucket as it was saved, or a new one; DifferentQuery if another query saved it."""
+        token, chunks = self._state.getValue((TOKEN,)), ChunksInState(self._state)
+        if token is None:
+            name = uuid4().bytes
+            fresh = self._operator.load(self._bound, None, chunks, name=arena_name(name))
+            return Bucket(number, name, fresh, None, chunks, is_new=True)
+        payload = unseal(sealed_as(number), token[0])
+        query, name, writing, timer = _TOKEN.unpack_from(payload)
+        header = bytes(payload[_TOKEN.size :])
+        if query != self._fingerprint:
+            self._require_same_query(number)
+        operator = OPERATORS.take(name, writing)
+        if operator is not None:
+            operator.resume(header, chunks)
+        else:
+            operator = self._operator.load(self._bound, header, chunks, name=arena_name(name))
+        timer = None if timer == _NO_TIMER else timer
+        return Bucket(number, name, operator, timer, chunks, restored=chunks.read > 0)
+
+    def save(self, bucket: Bucket) -> None:
+        """Write what has changed since the bucket was loaded."""
+        saved = bucket.operator.save()
+        bucket.written += len(saved.header) + sum(map(len, saved.written.values()))
+        for number, data in saved.written.items():
+            self._put(number, data)
+        for number in saved.dropped:
+            self._state.removeKey((number,))
+        if bucket.is_new:
+            self._put(QUERY, seal(sealed_as(bucket.number), canonical(self._description)))
+        writing = uuid4().bytes
+        timer = _NO_TIMER if bucket.timer is None else bucket.timer
+        token = _TOKEN.pack(self._fingerprint, bucket.name, writing, timer)
+        self._put(TOKEN, seal(sealed_as(bucket.number), token + saved.header))
+        OPERATORS.keep(bucket.name, writing, bucket.operator)
+
+    def _put(self, number: int, data: bytes) -> None:
+        self._state.updateValue((number,), (data,))
+
+    def _require_same_query(self, number: int) -> None:
+        kept = self._state.getValue((QUERY,))
+        description = b"{}" if kept is None else bytes(unseal(sealed_as(number), kept[0]))
+        require_same(description, self._description)
+
+
+def header_in(number: int, token: bytes) -> bytes:
+    """The header of an operator, in the token of its bucket."""
+    return bytes(unseal(sealed_as(number), token)[_TOKEN.size :])
+
+
+def sealed_as(bucket: int) -> bytes:
+    """What token and query of a bucket are sealed under."""
+    return b"state of bucket %d" % bucket

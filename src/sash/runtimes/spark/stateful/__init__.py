@@ -1,0 +1,1 @@
+"""O+ over DataFrames: tuples with sets of keys."""

@@ -1,0 +1,1 @@
+"""Streaming DataFrames: the stages of a query, its stateful step and its start."""

@@ -1,0 +1,153 @@
+"""The stateful step of a streaming query: all keys of a bucket, once a batch and whenever time closes one.
+
+    rows arrive at watermark m:   advance(m), insert(rows), advance(m)
+    a timer expires at m:         advance(m)
+
+Spark knows the watermark of a batch only when the next one begins, so what a batch brings is judged by the
+watermark of the batches before it, and what that closes is reported first. The second advance reports what
+the rows themselves settle at m: corrections, early reports, and windows that close in order of arrival.
+Rows that another stateful step emitted because the watermark has moved to m are as old as that move: the
+first advance is left out, so that they are judged by the last watermark of their bucket.
+
+There is one timer a bucket, at the next watermark that has something to close.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+from operator import attrgetter
+from typing import Any, Self
+
+import pyarrow as pa
+from pyspark.sql.streaming.stateful_processor import (
+    ExpiredTimerInfo,
+    MapState,
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+)
+
+from sash.runtimes.spark.packing.answers import Answers, PackedAnswers
+from sash.runtimes.spark.packing.blocks import COUNTS, PAYLOAD, rows_of
+from sash.runtimes.spark.packing.columns import ORDINAL
+from sash.runtimes.spark.state.operators_in_state import Bucket, StateOfBuckets
+from sash.runtimes.spark.streaming.light_processor import state_of
+from sash.runtimes.spark.streaming.window_stage import WindowStage
+from sash.runtimes.spark.streaming.worker_gc import freeze_gc
+
+
+class BucketCall:
+    """What the operator of a bucket emits in the course of one call."""
+
+    def __init__(self, stage: WindowStage, bucket: Bucket) -> None:
+        self._stage, self._bucket = stage, bucket
+        self._parts: list[pa.Table] = []
+        self._counts = dict.fromkeys(COUNTS, 0)
+
+    def advance(self, watermark: int) -> None:
+        answer = self._bucket.operator.advance(watermark)
+        self._take("reports", answer.reports)
+        self._take("late", answer.late)
+        self._counts["forgotten"] += answer.forgotten
+
+    def insert(self, rows: pa.Table) -> None:
+        arrived = rows.drop_columns(ORDINAL).rename_columns(self._stage.columns)
+        self._counts["events"] += self._originals(arrived).num_rows
+        late = self._bucket.operator.insert(arrived, rows[ORDINAL].to_numpy())
+        self._take("late", self._originals(late))
+
+    def _originals(self, rows: pa.Table) -> pa.Table:
+        """Those that are counted here: all, unless some are copies of what another bucket counts."""
+        return rows
+
+    def _take(self, output: str, part: pa.Table) -> None:
+        self._counts[output] += part.num_rows
+        if output == self._stage.output and part.num_rows:
+            schema = self._stage.schema
+            self._parts.append(part.select(schema.names).cast(schema))
+
+    def outgoing(self, answers: Answers) -> Iterator[Any]:
+        """The answer and its counts, unless both are empty."""
+        bucket = self._bucket
+        state = {"restored": int(bucket.restored), "read": bucket.chunks.read, "written": bucket.written}
+        counts = self._counts | state
+        if any(counts.values()):
+            answer = pa.concat_tables(self._parts) if self._parts else self._stage.schema.empty_table()
+            yield from answers.outgoing(answer, counts)
+
+
+class WindowProcessor(StatefulProcessor):
+    """What a `LightProcessor` carries. The names of the handlers' arguments are Spark's."""
+
+    def __init__(self, stage: WindowStage) -> None:
+        self.stage = stage
+        self.answers: Answers = PackedAnswers(stage.schema)
+
+    def answering(self, answers: Answers) -> Self:
+        """The same, with answers that leave it in another way."""
+        other = copy(self)
+        other.answers = answers
+        return other
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self.begin(handle, state_of(handle))
+
+    def begin(self, handle: StatefulProcessorHandle, state: MapState) -> None:
+        """With the state variable that is declared already."""
+        freeze_gc()
+        stage = self.stage
+        self._handle = handle
+        self._state = StateOfBuckets(
+            state, bound=stage.bound, operator=stage.operator, description=stage.description
+        )
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Any]:
+        bucket = self._loaded(int(key[0]))
+        arrived = self._arrived(bucket, self.answers.arrived(rows))
+        now = timerValues.getCurrentWatermarkInMs()
+        watermark, call = self.stage.clock.watermark(now), self._call(bucket)
+        if not self.stage.derived:
+            call.advance(watermark)
+        call.insert(arrived)
+        call.advance(watermark)
+        self._set_timer(bucket, now)
+        # Before the first row goes out: whoever reads the answer may stop at any row.
+        self._state.save(bucket)
+        yield from call.outgoing(self.answers)
+
+    def handleExpiredTimer(
+        self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
+    ) -> Iterator[Any]:
+        bucket = self._loaded(int(key[0]))
+        if bucket.timer == expiredTimerInfo.getExpiryTimeInMs():
+            bucket.timer = None  # Spark removes a timer that has expired by itself
+        now = timerValues.getCurrentWatermarkInMs()
+        call = self._call(bucket)
+        call.advance(self.stage.clock.watermark(now))
+        self._set_timer(bucket, now)
+        self._state.save(bucket)
+        yield from call.outgoing(self.answers)
+
+    def _loaded(self, number: int) -> Bucket:
+        return self._state.load(number)
+
+    def _call(self, bucket: Bucket) -> BucketCall:
+        return BucketCall(self.stage, bucket)
+
+    def _arrived(self, bucket: Bucket, rows: Iterator[Any]) -> Any:
+        """What `BucketCall.insert` takes."""
+        return rows_of(bucket.number, map(attrgetter(PAYLOAD), rows), self.stage.block)
+
+    def _set_timer(self, bucket: Bucket, now: int) -> None:
+        """The one timer of a bucket, where the operator wakes next; never in the past, which would wake it
+        again and again in this very batch."""
+        wakes_at = bucket.operator.wakes_at()
+        timer = None if wakes_at is None else max(self.stage.clock.timer(wakes_at), now + 1)
+        if timer == bucket.timer:
+            return
+        if bucket.timer is not None:
+            self._handle.deleteTimer(bucket.timer)
+        if timer is not None:
+            self._handle.registerTimer(timer)
+        bucket.timer = timer

@@ -1,0 +1,149 @@
+"""`q.start(sink, checkpoint=…)`: a streaming query with its sink, fixed or elastic.
+
+A fixed one is what `q.dataframe().writeStream` gives: its parallelism is frozen in its checkpoint. An
+elastic one chooses the number of its tasks for every micro-batch (see `elastic`).
+"""
+
+from __future__ import annotations
+
+from os import PathLike, fspath
+from typing import Any, cast
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from sash.errors import ArgumentError, Unsupported
+from sash.operators.bound import BoundQuery
+from sash.operators.elastic.declaration import Elastic
+from sash.planner.asked import Auto
+from sash.runtimes.spark.compat import is_connect
+from sash.runtimes.spark.elastic.run import ElasticQuery, ElasticRun
+from sash.runtimes.spark.elastic.sinks import Sink, sink_for
+from sash.runtimes.spark.elastic.state_location import require_reachable
+from sash.runtimes.spark.state.arenas import remove_when_ended
+from sash.runtimes.spark.streaming.clock import Clock
+from sash.runtimes.spark.streaming.streaming_source import StreamingSource
+from sash.runtimes.spark.streaming.upstream import Upstream
+from sash.runtimes.spark.streaming.window_stage import Output, WindowStage
+from sash.semantics import durations
+from sash.semantics.durations import Duration, DurationLike, Unit
+
+AVAILABLE_NOW = "available now"
+
+
+def start(
+    source: StreamingSource,
+    bound: BoundQuery,
+    output: Output,
+    sink: Sink,
+    *,
+    checkpoint: str | PathLike[str],
+    elastic: Elastic | None,
+    trigger: DurationLike | None,
+    name: str | None,
+) -> StreamingQuery | ElasticQuery:
+    """Begin; the handle tells how it goes and stops it."""
+    place = fspath(checkpoint)
+    if elastic is None:
+        answer = source.dataframe(bound) if output == "reports" else source.late_dataframe(bound)
+        return start_writing(answer, sink, checkpoint=place, trigger=trigger, name=name)
+    if not isinstance(elastic, Elastic):
+        raise ArgumentError("elastic", elastic, "sash.Elastic(min=…, max=…), or left out")
+    if source.idle is not None:
+        raise Unsupported("elastic", "a stream with idle=…", "given streams without it")
+    if not isinstance(source.asked, Auto):
+        raise Unsupported(
+            "elastic", str(source.asked), "left out under a pattern",
+            hint="A pattern fixes how many workers there are; an elastic query chooses that anew for every "
+            "micro-batch.",
+        )  # fmt: skip
+    stage = WindowStage.of(
+        bound,
+        output,
+        buckets=tuple(range(elastic.buckets)) if bound.keys else (0,),
+        clock=Clock.of(ticks=bool(pa.types.is_integer(bound.time_type))),
+        derived=False,
+        operator=source.operator,
+    )
+    return start_elastic(
+        source.packed(stage), stage, sink,
+        delay=bound.query.delay, checkpoint=place, elastic=elastic, trigger=trigger, name=name,
+    )  # fmt: skip
+
+
+def start_writing(
+    answer: DataFrame,
+    sink: Sink,
+    *,
+    checkpoint: str | PathLike[str],
+    trigger: DurationLike | None,
+    name: str | None,
+) -> StreamingQuery:
+    """A query whose parallelism is Spark's, from its answer on."""
+    writer = _writer(answer, fspath(checkpoint), trigger, name).outputMode("append")
+    if callable(sink):
+        query = cast(StreamingQuery, writer.foreachBatch(sink).start())
+    else:
+        sink_for(sink)
+        query = cast(StreamingQuery, writer.format("parquet").start(fspath(sink)))
+    remove_when_ended(query, answer.sparkSession)
+    return query
+
+
+def start_elastic(
+    packed: DataFrame,
+    stage: WindowStage,
+    sink: Sink,
+    *,
+    delay: Duration,
+    checkpoint: str,
+    elastic: Elastic,
+    trigger: DurationLike | None,
+    name: str | None,
+    inputs: int = 1,
+) -> ElasticQuery:
+    """An elastic query over the blocks of a stream, or of several, which `packed` then tells apart."""
+    _require_reachable(packed.sparkSession, elastic.store, checkpoint)
+    _require_no_watermark(packed)
+    run = ElasticRun(stage, delay, elastic, checkpoint, sink_for(sink), inputs)
+    query = _writer(packed, checkpoint, trigger, name).foreachBatch(run).start()
+    remove_when_ended(query, packed.sparkSession)
+    return ElasticQuery(query, run)
+
+
+def _require_reachable(spark: SparkSession, store: str, checkpoint: str) -> None:
+    if is_connect(spark):
+        raise Unsupported(
+            "elastic", store, "left out on Spark Connect", hint="Its driver is not this process."
+        )
+    setting = spark.sparkContext.getConf().get
+    require_reachable(
+        store,
+        checkpoint,
+        master=str(setting("spark.master")),
+        speculation=setting("spark.speculation") == "true",
+    )
+
+
+def _writer(df: DataFrame, checkpoint: str, trigger: DurationLike | None, name: str | None) -> Any:
+    writer = df.writeStream.option("checkpointLocation", checkpoint)
+    if name is not None:
+        writer = writer.queryName(name)
+    if trigger == AVAILABLE_NOW:
+        return writer.trigger(availableNow=True)
+    if trigger is None:
+        return writer
+    every = durations.positive(trigger, "trigger")
+    if every.unit is not Unit.MICROSECONDS:
+        raise ArgumentError("trigger", trigger, f"a duration such as '5 seconds', or {AVAILABLE_NOW!r}")
+    return writer.trigger(processingTime=f"{every.length} microseconds")
+
+
+def _require_no_watermark(df: DataFrame) -> None:
+    columns = Upstream.of(df).columns
+    if columns:
+        raise Unsupported(
+            "elastic", f"a stream with a watermark on {', '.join(columns)}", "given streams without one",
+            hint="Say how late events may come with sash.stream(…, delay=…) instead of withWatermark.",
+        )  # fmt: skip

@@ -1,0 +1,180 @@
+"""A streaming DataFrame as input, and a streaming DataFrame as answer.
+
+    select → pack → watermark → groupBy(bucket) → window, in a state store → answer
+
+Between pack and window one binary block for a bucket moves instead of rows. Spark drops no row on this way,
+so that what is late is decided by the query and written to its late output. The counts of events, late
+events and reports are in each progress report of the running query, under `observedMetrics`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from sash.errors import SashError, Unsupported
+from sash.operators.bound import BoundQuery
+from sash.operators.engine import keeps_panes
+from sash.operators.patterns.declared import Pattern
+from sash.operators.protocol import StreamOperator
+from sash.planner.asked import AUTO, Asked, Auto
+from sash.planner.constants import DEFAULTS
+from sash.planner.facts import Facts
+from sash.planner.plan import Plan, make_plan
+from sash.planner.sampling import assumed
+from sash.runtimes.spark.packing import columns as by_position
+from sash.runtimes.spark.packing.answers import answers_with
+from sash.runtimes.spark.packing.blocks import NEWEST_AT, PACKED, PACKED_BUCKET, PAYLOAD
+from sash.runtimes.spark.packing.bucket_ids import bucket_ids
+from sash.runtimes.spark.packing.columns import BUCKET, arrow_schema
+from sash.runtimes.spark.patterns.stream_plan import impossible_on_streams, stream_stages_of
+from sash.runtimes.spark.patterns.streamed import farmed, is_chained
+from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions, task_slots
+from sash.runtimes.spark.streaming.clock import Clock
+from sash.runtimes.spark.streaming.heartbeat import heartbeats
+from sash.runtimes.spark.streaming.processor import WindowProcessor
+from sash.runtimes.spark.streaming.stateful_step import answers_of
+from sash.runtimes.spark.streaming.upstream import NEWEST, NEWEST_TICK, Upstream
+from sash.runtimes.spark.streaming.window_stage import Output, WindowStage
+from sash.semantics.durations import Duration
+
+
+@dataclass(frozen=True)
+class StreamingSource:
+    """An unbounded DataFrame."""
+
+    df: DataFrame
+    operator: type[StreamOperator] | None = None
+    """What keeps the windows of a bucket; None: whatever suits the query."""
+    asked: Asked = AUTO
+    """Who computes which windows, or the wish that the planner says."""
+    idle: Duration | None = None
+    """How long nothing may come until time goes on by the clock."""
+
+    bounded = False
+
+    @property
+    def schema(self) -> pa.Schema:
+        return arrow_schema(self.df)
+
+    def collect(self, bound: BoundQuery) -> NoReturn:
+        self._refuse_to_collect()
+
+    def collect_late(self, bound: BoundQuery) -> NoReturn:
+        self._refuse_to_collect()
+
+    def dataframe(self, bound: BoundQuery) -> DataFrame:
+        return self._windowed(bound, "reports")
+
+    def late_dataframe(self, bound: BoundQuery) -> DataFrame:
+        return self._windowed(bound, "late")
+
+    def plan(self, bound: BoundQuery) -> Plan:
+        known = self.asked if isinstance(self.asked, Auto) else AUTO
+        cores = known.cores or task_slots(self.df.sparkSession)
+        facts = Facts.of(bound, assumed(bound, known), where="spark streaming", cores=cores)
+        # Not what was measured here: a checkpoint must find the plan that made it, wherever it goes on.
+        return make_plan(bound, facts, DEFAULTS, asked=self.asked, refuse=self._refusal)
+
+    def parallel(self, asked: Asked, bound: BoundQuery) -> StreamingSource:
+        refusal = None if isinstance(asked, Auto) else self._refusal(asked, bound)
+        if refusal is not None:
+            raise refusal
+        return replace(self, asked=asked)
+
+    def idle_after(self, idle: Duration) -> StreamingSource:
+        """The same, with windows that close although no more events come."""
+        return replace(self, idle=idle)
+
+    def stages(self, bound: BoundQuery, plan: Plan) -> list[str]:
+        upstream, partitions = Upstream.of(self.df), shuffle_partitions(self.df.sparkSession)
+        delay = f"a delay of {bound.query.delay}"
+        kept = f"the stream's own watermark, and {delay}" if upstream.columns else delay
+        if self.idle is not None:
+            kept += f"; {self.idle} behind the clock when nothing comes"
+        keys = ", ".join(bound.keys) or "one bucket: no key"
+        pack, watermark = (
+            f"pack {len(bound.columns)} columns into a block for each bucket",
+            f"watermark: {kept}",
+        )
+        opens = answers_with(bound.output).stages
+        if plan.pattern is not None:
+            return [pack, watermark, *stream_stages_of(plan.pattern, keys, opens)]
+        return [
+            f"{pack} of ({keys})",
+            watermark,
+            f"shuffle {len(_buckets(bound, partitions))} buckets to {partitions} partitions",
+            f"window and fold, with {'panes' if keeps_panes(bound) else 'events'} in RocksDB",
+            *opens,
+        ]
+
+    def _refusal(self, pattern: Pattern, bound: BoundQuery) -> SashError | None:
+        return impossible_on_streams(pattern, bound, derived=Upstream.of(self.df).derived)
+
+    def _refuse_to_collect(self) -> NoReturn:
+        raise Unsupported(
+            "data", "a streaming DataFrame", "bounded for collect()",
+            hint="It has no end: write .dataframe() to a sink with writeStream.",
+        )  # fmt: skip
+
+    def _windowed(self, bound: BoundQuery, output: Output) -> DataFrame:
+        upstream, ticks = Upstream.of(self.df), _ticks(bound)
+        upstream.require_about(self.df, bound.time, ticks=ticks)
+        if self.idle is not None:
+            self._require_clock(self.idle, upstream, ticks=ticks)
+        # Late events are few, and each is emitted by its key's bucket, whoever computes the windows.
+        pattern = self.plan(bound).pattern if output == "reports" else None
+        require_streaming(self.df.sparkSession, chained=upstream.derived or is_chained(pattern))
+        delay, partitions = bound.query.delay.length, shuffle_partitions(self.df.sparkSession)
+        stage = WindowStage.of(
+            bound,
+            output,
+            buckets=_buckets(bound, partitions),
+            clock=Clock.of(ticks=ticks, delay=delay if upstream.columns else 0),
+            derived=upstream.derived,
+            operator=self.operator,
+        )
+
+        def packed(stage: WindowStage) -> DataFrame:
+            blocks = self.packed(stage)
+            if self.idle is not None:
+                blocks = blocks.unionAll(heartbeats(self.df.sparkSession, stage, self.idle))
+            if not upstream.columns:
+                name = NEWEST_TICK if ticks else NEWEST
+                blocks = blocks.withColumnRenamed(NEWEST_AT, name)
+                blocks = blocks.withWatermark(name, stage.clock.spark_delay(delay))
+            return blocks.select(PACKED_BUCKET, PAYLOAD)
+
+        if pattern is not None:
+            return farmed(stage, pattern, partitions=partitions, packed=packed)
+        return answers_of(packed(stage), WindowProcessor(stage))
+
+    def _require_clock(self, idle: Duration, upstream: Upstream, *, ticks: bool) -> None:
+        if ticks:
+            raise Unsupported(
+                "idle", str(idle), "left out for integer times", hint="No clock tells how fast they go."
+            )
+        if upstream.columns:
+            raise Unsupported(
+                "idle", str(idle), "left out for a stream with a watermark of its own",
+                hint="Say how late events may come with sash.stream(…, delay=…) instead of withWatermark.",
+            )  # fmt: skip
+
+    def packed(self, stage: WindowStage) -> DataFrame:
+        """The rows of the stream, a block for each bucket."""
+        bucket = by_position.bucket(stage.bound, len(stage.buckets)).alias(BUCKET)
+        return self.df.select(*by_position.placed(stage.columns), bucket).mapInArrow(stage.packer, PACKED)
+
+
+def _ticks(bound: BoundQuery) -> bool:
+    return bool(pa.types.is_integer(bound.time_type))
+
+
+def _buckets(bound: BoundQuery, partitions: int) -> tuple[int, ...]:
+    """Numbers of buckets, as Spark will spread them; a query without a key has one. They are fixed for the
+    life of a checkpoint. A task works on the buckets of its partition one after the other, so that more
+    than one would only be more calls to the state store."""
+    return bucket_ids(partitions=partitions, each=1) if bound.keys else (0,)
