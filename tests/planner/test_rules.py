@@ -15,11 +15,11 @@ from sash.api.query import WindowQuery
 from sash.errors import ArgumentError
 from sash.operators.bound import BoundQuery
 from sash.operators.patterns.allowed import refusal
-from sash.planner.asked import AUTO, Auto
-from sash.planner.candidates import candidates, named, never
-from sash.planner.constants import DEFAULTS, Costs, ProcessCosts
+from sash.planner.auto import AUTO, Auto
+from sash.planner.costs.constants import DEFAULTS, Costs, ProcessCosts
 from sash.planner.facts import Events, Facts, cut_of
-from sash.planner.plan import TIE, Plan, cheapest, make_plan
+from sash.planner.plans.candidates import candidates, named, never
+from sash.planner.plans.plan import TIE, Plan, cheapest, make_plan
 from sash.runtimes.spark.patterns.plan import impossible
 from sash.runtimes.spark.patterns.stream_plan import impossible_on_streams
 from tests.runtimes.strategies import any_window

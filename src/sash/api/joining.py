@@ -15,8 +15,8 @@ from sash.api.source import Source
 from sash.api.starting import start_join
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.joins.bound import BoundJoin, BoundSide
-from sash.planner.explanation import VERSION
-from sash.planner.rendering import numbered, printed, require_form, sections
+from sash.planner.explain.explanation import VERSION
+from sash.planner.explain.explanation_text import numbered, printed, require_form, sections
 from sash.runtimes.local.joining import LocalJoin
 from sash.runtimes.local.source import LocalSource
 from sash.semantics import durations, tables

@@ -17,10 +17,10 @@ from sash.errors import Unsupported
 from sash.operators.bound import BoundQuery
 from sash.operators.patterns.allowed import require_allowed
 from sash.operators.patterns.declared import Pattern
-from sash.planner.asked import Auto, require_asked
-from sash.planner.explanation import Explanation
-from sash.planner.notebook import Planned, parts_of
-from sash.planner.rendering import as_text, printed, require_form
+from sash.planner.auto import Auto, require_asked
+from sash.planner.explain.explanation import Explanation
+from sash.planner.explain.explanation_text import as_text, printed, require_form
+from sash.planner.explain.notebook import Planned, parts_of
 from sash.semantics import tables
 from sash.semantics.durations import DurationLike
 from sash.semantics.run_as import as_engine
@@ -101,7 +101,7 @@ class WindowQuery:
         """What this query means, how it will be computed and why, what it holds, what would be cheaper.
 
         "text", for people, is printed and returned; "json", for machines, is only returned, with the keys
-        that `sash.planner.explanation` documents.
+        that `sash.planner.explain.explanation` documents.
         """
         require_form(form)
         said = self._explained()

@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from sash.errors import ArgumentError
 from sash.operators.bound import BoundQuery
-from sash.planner.asked import Asked
-from sash.planner.plan import Plan
+from sash.planner.auto import Asked
+from sash.planner.plans.plan import Plan
 from sash.runtimes.local.source import LocalSource
 from sash.semantics.durations import Duration
 

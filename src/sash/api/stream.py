@@ -17,7 +17,7 @@ from sash.errors import ArgumentError, Unsupported
 from sash.operators.applied import Apply, Fold, WholeWindow
 from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
 from sash.operators.patterns.declared import Pattern
-from sash.planner.asked import AUTO, Asked, Auto, require_asked
+from sash.planner.auto import AUTO, Asked, Auto, require_asked
 from sash.runtimes import ddl
 from sash.semantics import durations, windows
 from sash.semantics.durations import Duration, DurationLike, Unit

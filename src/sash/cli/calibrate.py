@@ -7,8 +7,8 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.table import Table
 
-from sash.planner.calibration import calibrated
-from sash.planner.constants import ProcessCosts, keep
+from sash.planner.costs.calibration import calibrated
+from sash.planner.costs.constants import ProcessCosts, keep
 
 
 def run() -> None:

@@ -23,7 +23,7 @@ from sash.pipeline.blame import Blame
 from sash.pipeline.formats import SINKS, SOURCES
 from sash.pipeline.spoken import pattern_of
 from sash.pipeline.trigger import AVAILABLE_NOW, Trigger
-from sash.planner.asked import AUTO, Asked
+from sash.planner.auto import AUTO, Asked
 from sash.semantics.durations import DurationLike
 from sash.semantics.query import Emit
 from sash.semantics.window import Window

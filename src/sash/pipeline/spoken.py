@@ -17,7 +17,7 @@ from sash.aggregation.monoid import Monoid
 from sash.errors import ArgumentError
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, WinFarm, WinMapReduce, WinSeq
 from sash.pipeline.calls import Call, call_of, required_fit
-from sash.planner.asked import AUTO, Asked, Auto, require_asked
+from sash.planner.auto import AUTO, Asked, Auto, require_asked
 
 _AGGREGATES: Mapping[str, Callable[..., Monoid]] = {
     name: getattr(monoids, name) for name in monoids.__all__

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from sash.operators.bound import BoundQuery
 from sash.operators.layout import key_codes
 from sash.operators.times import to_integers
-from sash.planner.asked import Auto
+from sash.planner.auto import Auto
 from sash.planner.facts import Events, Known
 
 SAMPLE = 2**14

@@ -15,12 +15,12 @@ from sash.operators.patterns.declared import WinMapReduce
 from sash.operators.patterns.evaluate import evaluator, workers_of
 from sash.operators.steps import watched
 from sash.operators.values import Evaluator
-from sash.planner.asked import AUTO, Asked, Auto, available_cores
-from sash.planner.constants import costs
+from sash.planner.auto import AUTO, Asked, Auto, available_cores
+from sash.planner.costs.constants import costs
 from sash.planner.facts import Facts
-from sash.planner.plan import Plan, make_plan
+from sash.planner.plans.plan import Plan, make_plan
+from sash.planner.plans.trial import TRIAL, TriedFirst
 from sash.planner.sampling import counted
-from sash.planner.trial import TRIAL, TriedFirst
 from sash.runtimes.progress import Reading, shown
 
 

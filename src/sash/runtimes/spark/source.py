@@ -18,10 +18,10 @@ from pyspark.sql import functions as F
 
 from sash.operators.answer import Answer
 from sash.operators.bound import BoundQuery
-from sash.planner.asked import AUTO, Asked, Auto
-from sash.planner.constants import costs
+from sash.planner.auto import AUTO, Asked, Auto
+from sash.planner.costs.constants import costs
 from sash.planner.facts import Facts
-from sash.planner.plan import Plan, make_plan
+from sash.planner.plans.plan import Plan, make_plan
 from sash.planner.sampling import SAMPLE, assumed, seen
 from sash.runtimes.spark import columns as by_position
 from sash.runtimes.spark.bucket import BucketQuery

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.bound import BoundQuery
 from sash.operators.elastic.declaration import Elastic
-from sash.planner.asked import Auto
+from sash.planner.auto import Auto
 from sash.runtimes.spark.arenas import remove_when_ended
 from sash.runtimes.spark.clock import Clock
 from sash.runtimes.spark.compat import is_connect

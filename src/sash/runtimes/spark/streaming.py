@@ -20,10 +20,10 @@ from sash.operators.bound import BoundQuery
 from sash.operators.engine import keeps_panes
 from sash.operators.patterns.declared import Pattern
 from sash.operators.protocol import StreamOperator
-from sash.planner.asked import AUTO, Asked, Auto
-from sash.planner.constants import DEFAULTS
+from sash.planner.auto import AUTO, Asked, Auto
+from sash.planner.costs.constants import DEFAULTS
 from sash.planner.facts import Facts
-from sash.planner.plan import Plan, make_plan
+from sash.planner.plans.plan import Plan, make_plan
 from sash.planner.sampling import assumed
 from sash.runtimes.spark import columns as by_position
 from sash.runtimes.spark.answers import answers_with

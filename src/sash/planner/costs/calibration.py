@@ -31,7 +31,7 @@ from sash.operators.patterns.share import Share
 from sash.operators.ranges import Ranges
 from sash.operators.values import Values, values_over
 from sash.operators.windowers import window_ranges
-from sash.planner.constants import ProcessCosts
+from sash.planner.costs.constants import ProcessCosts
 from sash.semantics.event import Order
 from sash.semantics.query import Query
 from sash.semantics.window import Window

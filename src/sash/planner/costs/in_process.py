@@ -29,9 +29,9 @@ from sash.operators.patterns.declared import (
     WinMapReduce,
     WinSeq,
 )
-from sash.planner.constants import ProcessCosts
+from sash.planner.costs.constants import ProcessCosts
+from sash.planner.costs.step import Step
 from sash.planner.facts import Cut, Facts
-from sash.planner.steps import Step
 
 
 @dataclass(frozen=True)

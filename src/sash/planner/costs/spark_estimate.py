@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from sash.operators.patterns.declared import WinSeq
-from sash.planner.constants import ProcessCosts, SparkCosts
+from sash.planner.costs.constants import ProcessCosts, SparkCosts
+from sash.planner.costs.in_process import process_steps
+from sash.planner.costs.step import total
 from sash.planner.facts import Facts
-from sash.planner.process import process_steps
-from sash.planner.steps import total
 
 
 @dataclass(frozen=True)

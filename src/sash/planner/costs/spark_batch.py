@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sash.operators.patterns.declared import Farm, PaneFarm, Pattern, WinFarm, WinMapReduce, window_workers
-from sash.planner.constants import ProcessCosts, SparkCosts
+from sash.planner.costs.constants import ProcessCosts, SparkCosts
+from sash.planner.costs.spark_estimate import SparkEstimate
+from sash.planner.costs.step import Step
 from sash.planner.facts import Facts
-from sash.planner.on_spark import SparkEstimate
-from sash.planner.steps import Step
 
 
 def spark_steps(

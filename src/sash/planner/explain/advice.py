@@ -13,7 +13,7 @@ from sash.operators.bound import BoundQuery, BoundRolling
 from sash.operators.engine import hands_panes_on
 from sash.operators.panes import Panes, clock_windows
 from sash.planner.facts import Facts
-from sash.planner.plan import Plan
+from sash.planner.plans.plan import Plan
 from sash.semantics.durations import format_length
 from sash.semantics.run_as import EngineWindow
 from sash.semantics.windows import CountWindow, TimeWindow

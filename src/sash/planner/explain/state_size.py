@@ -20,7 +20,7 @@ from sash.operators.bound import BoundQuery
 from sash.operators.engine import StatePlan
 from sash.operators.panes import clock_windows
 from sash.operators.patterns.declared import WinFarm, window_workers
-from sash.planner.plan import Plan
+from sash.planner.plans.plan import Plan
 from sash.semantics.durations import format_length
 from sash.semantics.run_as import EngineWindow
 from sash.semantics.window import Window

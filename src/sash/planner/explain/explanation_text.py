@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from sash.errors import ArgumentError
-from sash.planner.explanation import Explanation, PatternSaid
-from sash.planner.state import State
+from sash.planner.explain.explanation import Explanation, PatternSaid
+from sash.planner.explain.state_size import State
 
 Section: TypeAlias = tuple[str, Sequence[str]]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sash.operators.patterns.declared import Farm, KeyFarm, PaneFarm, WinFarm, WinMapReduce, WinSeq
-from sash.planner.candidates import Choice
 from sash.planner.facts import Events, Facts
+from sash.planner.plans.candidates import Choice
 
 
 def because(choice: Choice, facts: Facts) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 
-from sash.planner.explanation import Explanation, WindowSaid
-from sash.planner.rendering import as_text, in_seconds
+from sash.planner.explain.explanation import Explanation, WindowSaid
+from sash.planner.explain.explanation_text import as_text, in_seconds
 from sash.semantics import tables
 
 

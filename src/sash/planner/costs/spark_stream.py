@@ -23,10 +23,10 @@ from sash.operators.patterns.declared import (
     WinSeq,
     window_workers,
 )
-from sash.planner.constants import ProcessCosts, SparkCosts
+from sash.planner.costs.constants import ProcessCosts, SparkCosts
+from sash.planner.costs.spark_estimate import SparkEstimate
+from sash.planner.costs.step import Step
 from sash.planner.facts import Facts
-from sash.planner.on_spark import SparkEstimate
-from sash.planner.steps import Step
 
 BATCH = 250_000
 """Events of a micro-batch, where nobody says how often one begins."""

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 from sash.operators.bound import BoundQuery
 from sash.operators.patterns.declared import WinMapReduce
-from sash.planner.asked import Asked, Auto
-from sash.planner.candidates import Choice, Forbidden, Refuse, allowed, candidates, named, never
-from sash.planner.constants import Costs
+from sash.planner.auto import Asked, Auto
+from sash.planner.costs.constants import Costs
+from sash.planner.costs.in_process import process_steps
+from sash.planner.costs.spark_batch import spark_steps
+from sash.planner.costs.spark_stream import stream_steps
+from sash.planner.costs.step import Step, total
 from sash.planner.facts import Facts
-from sash.planner.process import process_steps
-from sash.planner.reasons import because
-from sash.planner.spark import spark_steps
-from sash.planner.spark_streaming import stream_steps
-from sash.planner.steps import Step, total
+from sash.planner.plans.candidates import Choice, Forbidden, Refuse, allowed, candidates, named, never
+from sash.planner.plans.choice_reason import because
 
 TIE = 0.05
 """Estimates that differ by less are equal: constants are not known any better."""

@@ -13,13 +13,13 @@ from dataclasses import asdict, dataclass
 from sash.operators.bound import BoundQuery
 from sash.operators.patterns.declared import level_of
 from sash.operators.patterns.stages import levels_of
-from sash.planner.advice import advice
-from sash.planner.algorithm import Algorithm, algorithm_of
-from sash.planner.candidates import Forbidden
+from sash.planner.explain.advice import advice
+from sash.planner.explain.algorithm import Algorithm, algorithm_of
+from sash.planner.explain.report_rule import reported
+from sash.planner.explain.state_size import State, state_of
 from sash.planner.facts import Facts
-from sash.planner.plan import Plan
-from sash.planner.reporting import reported
-from sash.planner.state import State, state_of
+from sash.planner.plans.candidates import Forbidden
+from sash.planner.plans.plan import Plan
 
 VERSION = 1
 

@@ -22,10 +22,10 @@ from sash.operators.patterns.evaluate import evaluate
 from sash.operators.patterns.processes import idle
 from sash.operators.ranges import Ranges
 from sash.operators.values import Values, evaluated, in_order
-from sash.planner.asked import AUTO
-from sash.planner.constants import Costs
+from sash.planner.auto import AUTO
+from sash.planner.costs.constants import Costs
 from sash.planner.facts import Facts
-from sash.planner.plan import make_plan
+from sash.planner.plans.plan import make_plan
 from sash.semantics.window import Window
 
 TRIAL = 0.1

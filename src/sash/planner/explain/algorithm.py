@@ -18,7 +18,7 @@ from sash.operators.bound import BoundQuery
 from sash.operators.early import Early
 from sash.operators.engine import StatePlan, keeps_panes
 from sash.operators.patterns.declared import Farm, PaneFarm, WinFarm, WinMapReduce
-from sash.planner.plan import Plan
+from sash.planner.plans.plan import Plan
 
 
 @dataclass(frozen=True)
