@@ -13,6 +13,7 @@ from sash.api.head import Head
 from sash.api.source import Source
 from sash.api.starting import start
 from sash.api.why import NO_KEY, explain_window
+from sash.display import tables
 from sash.errors import Unsupported
 from sash.operators.bound import BoundQuery
 from sash.operators.patterns.allowed import require_allowed
@@ -21,7 +22,6 @@ from sash.planner.auto import Auto, require_asked
 from sash.planner.explain.explanation import Explanation
 from sash.planner.explain.explanation_text import as_text, printed, require_form
 from sash.planner.explain.notebook import Planned, parts_of
-from sash.semantics import tables
 from sash.semantics.durations import DurationLike
 from sash.semantics.run_as import as_engine
 from sash.semantics.secret import Profile

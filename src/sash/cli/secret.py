@@ -54,8 +54,8 @@ def simulate(
     batches: Batches = None,
 ) -> None:
     """Print the windows that an engine reports, one a line, as event numbers from t1."""
+    from sash.display.timeline.window_lanes import label
     from sash.semantics.secret import trace
-    from sash.semantics.timeline.windows import label
 
     reports = trace(
         engine,
@@ -87,7 +87,7 @@ def draw(
 ) -> None:
     """Draw events and the windows that engines report, as text or as an SVG file."""
     from sash.api.words import window_of
-    from sash.semantics.secret import draw as drawn
+    from sash.display.timeline.engine_lanes import draw as drawn
 
     picture = drawn(
         None if engines == ["all"] else engines,

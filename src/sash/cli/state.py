@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from sash.display import tables
 from sash.errors import StoreError
-from sash.semantics import tables
 
 if TYPE_CHECKING:
     from sash.aggregation.stores.looking import Namespace

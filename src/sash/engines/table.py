@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 
+from sash.display.timeline.window_lanes import run
 from sash.engines.findings import EngineFindings, Finding
 from sash.errors import ArgumentError
 from sash.semantics.secret import Kind, Profile, simulate
-from sash.semantics.timeline.windows import run
 
 ABSENT, UNKNOWN = "—", "?"
 EXPERIMENT = tuple(range(10, 20)), 3, 3

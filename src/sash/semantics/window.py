@@ -17,11 +17,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from html import escape
 from typing import Any, ClassVar, Self
 
 from sash.errors import ArgumentError
-from sash.semantics import tables
 from sash.semantics.durations import Unit, whole_number
 from sash.semantics.event import Event, Order
 
@@ -80,11 +78,11 @@ class Window(ABC):
         named = f"{self.name!r}, " if self.name else ""
         return f"<sash window {named}{self}: {self.formula}, {self.context.value}>"
 
-    def _repr_html_(self) -> str:
-        """For notebooks: what it is called, its formula with the numbers filled in, its class."""
-        named = f" as {escape(self.name)}" if self.name else ""
-        told = f"<p><b>{escape(str(self))}</b>{named}, {self.context.value}</p>"
-        return tables.block("window", [told, f"<p><code>{escape(self.formula)}</code></p>"])
+    def _repr_markdown_(self) -> str:
+        """For notebooks. All that a user can name is in a block of code, where nothing is markup."""
+        title = f"{self.name}: {self}" if self.name else str(self)
+        code = (f"    {' '.join(line.split())}" for line in (title, self.formula))
+        return "\n".join([f"**{self.context.value} window**", "", *code])
 
     @property
     def repeats(self) -> bool:

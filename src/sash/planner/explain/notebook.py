@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 
+from sash.display import tables
 from sash.planner.explain.explanation import Explanation, WindowSaid
 from sash.planner.explain.explanation_text import as_text, in_seconds
-from sash.semantics import tables
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,4 +1,4 @@
-"""The answer to 'why?': frozen, readable as text, as HTML in a notebook, and as plain data.
+"""The answer to 'why?': frozen, readable as text and as plain data.
 
 Why = what was known × EventStory, one an event at the time asked about × the late events of the key
 EventStory = its verdict × WindowStory, one a window of the query
@@ -100,11 +100,6 @@ class Why:
         from sash.semantics.why.text import as_text
 
         return as_text(self)
-
-    def _repr_html_(self) -> str:
-        from sash.semantics.why.html import as_html
-
-        return as_html(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts, lists, words and numbers; times as integers, and as they are read."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from sash.display.timeline.picture import Lane, Mark, Picture, Span
 from sash.semantics.event import Event, Order, arrange
-from sash.semantics.timeline.picture import Lane, Mark, Picture, Span
 from sash.semantics.window import Window
 from sash.semantics.windows import CumulateWindow, SlideByTimeWindow, TimeWindow
 

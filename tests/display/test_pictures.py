@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 
 import sash
+from sash.display.timeline import Picture, picture_of
+from sash.display.timeline.window_lanes import run
 from sash.errors import ArgumentError, UnknownEngine
 from sash.semantics import windows
 from sash.semantics.event import sequence
 from sash.semantics.secret import PROFILES, simulate
-from sash.semantics.timeline import Picture, picture_of
-from sash.semantics.timeline.windows import run
 from tests.semantics.strategies import ANY_WINDOW, events_of, streams
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import sash
-from sash.semantics import tables
+from sash.display import tables
 
 HOSTILE = '<script>alert("x")</script> & more'
 EVENTS = pa.table(
@@ -49,7 +49,6 @@ SHOWN = {
     "join": join,
     "plan": lambda: query().plan(),
     "head": lambda: query().head(),
-    "window": lambda: sash.count(2).named(HOSTILE),
 }
 
 
@@ -71,10 +70,10 @@ def test_every_window_kind_is_looked_at_here() -> None:
 
 @pytest.mark.parametrize("window", WINDOWS.values(), ids=WINDOWS)
 def test_a_window_shows_its_formula_and_its_class(window: Any) -> None:
-    for told in (repr(window), words(window._repr_html_())):
-        assert str(window) in told
-        assert " ".join(window.formula.split()) in " ".join(told.split())
-        assert window.context.value in told
+    for text in (repr(window), window._repr_markdown_()):
+        assert str(window) in text
+        assert " ".join(window.formula.split()) in " ".join(text.split())
+        assert window.context.value in text
 
 
 def test_a_window_is_told_in_one_sentence() -> None:
@@ -165,7 +164,7 @@ def test_html_is_well_formed_and_nothing_in_it_is_taken_for_markup(make: Any) ->
 def test_names_and_values_are_shown_as_they_are() -> None:
     assert HOSTILE in words(query()._repr_html_())
     assert HOSTILE in words(query().head()._repr_html_())
-    assert HOSTILE in words(sash.count(2).named(HOSTILE)._repr_html_())
+    assert HOSTILE in sash.tumbling(2).named(HOSTILE)._repr_markdown_()
 
 
 @pytest.mark.parametrize("make", SHOWN.values(), ids=SHOWN)
@@ -183,3 +182,9 @@ def test_numbers_stand_in_columns() -> None:
         "long name      7",
     ]
     assert tables.as_text(("name",), []) == ["name"]
+
+
+def test_a_name_cannot_bring_markup_into_a_notebook() -> None:
+    lines = sash.tumbling(5).named(f"{HOSTILE}\n\n{HOSTILE}")._repr_markdown_().splitlines()
+    assert lines[0] == "**context-free window**"
+    assert all(line.startswith("    ") for line in lines[2:])

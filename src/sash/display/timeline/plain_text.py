@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sash.semantics.timeline.picture import Lane, Picture, Span, stacked, ticks
+from sash.display.timeline.picture import Lane, Picture, Span, stacked, ticks
 
 WIDTH = 96
 

@@ -1,4 +1,4 @@
-"""A `Why` as HTML, for notebooks: the sentences of the text form, as a table a window.
+"""A `Why` as HTML, for notebooks: the sentences of the text form, one table per window.
 
 Colours are the notebook's own (`inherit`, `currentColor`), so that light and dark themes both work.
 """
@@ -8,13 +8,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from sash.semantics import tables
+from sash.display import tables
 from sash.semantics.why import text
 from sash.semantics.why.answer import EventStory, HeldStory, Why, WindowStory
 from sash.semantics.why.reading import runs
 
 _MARKS = {"reported": "●", "open": "◐", "waits": "○"}
-"""Told apart by shape, not by colour alone."""
+"""Distinguished by shape, not by colour alone."""
+
+
+class NotebookWhy(Why):
+    """A `Why` that notebooks show as tables."""
+
+    @classmethod
+    def of(cls, why: Why) -> NotebookWhy:
+        return cls(**vars(why))
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
 
 
 def as_html(why: Why) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
-from sash.semantics.timeline.picture import Lane, Picture, Span, stacked, ticks
+from sash.display.timeline.picture import Lane, Picture, Span, stacked, ticks
 
 PLOT, MARGIN, TITLE = 760, 14, 34
 ROW, GAP, FONT, GLYPH = 30, 14, 12, 6.8

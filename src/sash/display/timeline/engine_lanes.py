@@ -18,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
+from sash.display.timeline.picture import Lane, Mark, Picture, Span
+from sash.display.timeline.window_lanes import MOST, label, lane_of, run
 from sash.errors import ArgumentError, Unsupported
 from sash.semantics.event import sequence
 from sash.semantics.secret import model
@@ -28,8 +30,6 @@ from sash.semantics.secret.profiles import PROFILES
 from sash.semantics.secret.profiles import profile as profile_named
 from sash.semantics.secret.scope import Kind, Windows
 from sash.semantics.secret.simulator import trace
-from sash.semantics.timeline.picture import Lane, Mark, Picture, Span
-from sash.semantics.timeline.windows import MOST, label, lane_of, run
 from sash.semantics.window import Window
 
 

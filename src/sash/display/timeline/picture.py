@@ -83,7 +83,7 @@ class Picture:
 
     def svg(self, *, standalone: bool = False) -> str:
         """As SVG; a standalone one brings its own colours for light and dark backgrounds."""
-        from sash.semantics.timeline.svg import as_svg
+        from sash.display.timeline.svg import as_svg
 
         return as_svg(self, standalone=standalone)
 
@@ -91,7 +91,7 @@ class Picture:
         return self.svg()
 
     def __str__(self) -> str:
-        from sash.semantics.timeline.text import as_text
+        from sash.display.timeline.plain_text import as_text
 
         return as_text(self)
 
