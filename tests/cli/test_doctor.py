@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from sash.cli.doctor import report, software, surroundings
-from sash.cli.doctor.finding import Finding
-from sash.cli.doctor.requirements import Requirement
+from sash.cli.doctor.health_check import Finding
+from sash.cli.doctor.version_bounds import Requirement
 from sash.cli.main import app
 from tests.aggregation.conftest import RedisServer
 

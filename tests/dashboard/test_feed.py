@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sash.dashboard import Feed, Folder
-from sash.dashboard import folder as folders
+from sash.dashboard import message_folder as folders
 from sash.dashboard.feed import HISTORY, KEYS, QUERIES, WINDOWS
-from sash.dashboard.folder import Following
+from sash.dashboard.message_folder import Following
 from sash.dashboard.messages import frame_of
 from sash.dashboard.open_windows import open_windows
 from sash.errors import ArgumentError

@@ -13,7 +13,7 @@ import pytest
 
 import sash
 from sash.dashboard import Feed, Folder, watch
-from sash.dashboard.reported import Reported
+from sash.dashboard.report_folder import Reported
 from tests.runtimes.micro_batches import stream_batches
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from sash.engines.experiment import Run, Seen
 from sash.engines.findings import EngineFindings, profile_from_json, profile_to_json, write_findings
 from sash.engines.probe import probe
+from sash.engines.probe_run import Run, Seen
 from sash.engines.simulated import Simulated
 from sash.engines.verification import smallest, verify
 from sash.errors import ArgumentError

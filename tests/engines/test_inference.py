@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sash.engines.experiment import Run, Seen, random_run
 from sash.engines.hypotheses import PERIODS, all_hypotheses
 from sash.engines.inference import infer
 from sash.engines.probe import probe
+from sash.engines.probe_run import Run, Seen, random_run
 from sash.engines.simulated import Simulated
 from sash.semantics.secret import (
     ORIGINS,

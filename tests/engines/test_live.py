@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from sash.engines.beyond import look_beyond
-from sash.engines.experiment import Run
+from sash.engines.edge_questions import look_beyond
 from sash.engines.hypotheses import all_hypotheses
 from sash.engines.inference import Elimination
-from sash.engines.own import Sash
+from sash.engines.parameter_runs import REPORT, TICK
 from sash.engines.peers import PEERS
-from sash.engines.plan import REPORT, TICK
 from sash.engines.probe import probe
-from sash.engines.spark import SparkStructured
+from sash.engines.probe_run import Run
+from sash.engines.sash_engine import Sash
+from sash.engines.spark_structured import SparkStructured
 from sash.semantics.secret import Kind, Report, Tick
 
 CLOSED_AND_NOT_EMPTY = frozenset({Report.WINDOW_CLOSE, Report.NON_EMPTY})

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sash.engines.experiment import Run
 from sash.engines.peers import PEERS, Peer, peer
 from sash.engines.probe import LIVE, engine_for, probe
+from sash.engines.probe_run import Run
 from sash.errors import EngineError, MissingDependency, UnknownEngine
 from sash.semantics.secret import profile
 

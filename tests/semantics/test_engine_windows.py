@@ -18,7 +18,7 @@ from sash.semantics import windows
 from sash.semantics.event import sequence
 from sash.semantics.run_as import EngineWindow, engine_window
 from sash.semantics.secret import Kind, Profile, Report, profile, simulate, trace
-from sash.semantics.secret.course import Course
+from sash.semantics.secret.engine_state import Course
 from sash.semantics.window import Window
 from tests.semantics.test_secret_model import LENGTHS, inputs, profiles
 

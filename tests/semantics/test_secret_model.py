@@ -22,7 +22,7 @@ from sash.semantics.secret import (
     simulate,
     trace,
 )
-from sash.semantics.secret.inputs import arrivals
+from sash.semantics.secret.arrivals import arrivals
 from sash.semantics.secret.scope import Windows
 from sash.semantics.secret.simulator import next_due
 

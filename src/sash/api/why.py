@@ -24,7 +24,7 @@ from sash.semantics.durations import whole_number
 from sash.semantics.reference import Arrival, Batch, one_by_one
 from sash.semantics.secret import PROFILES, Profile, profile
 from sash.semantics.why import explain
-from sash.semantics.why.reading import EPOCH
+from sash.semantics.why.time_format import EPOCH
 
 
 @runtime_checkable

@@ -11,7 +11,7 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 from sash._version import __version__
-from sash.cli import secret
+from sash.cli.commands import secret
 from sash.errors import SashError
 
 
@@ -90,7 +90,7 @@ def run(ctx: typer.Context, pipeline: Annotated[Path, typer.Argument(help="A TOM
 
     The exit code is 130 when a pipeline that ends by itself is stopped before its end.
     """
-    from sash.cli import pipelines
+    from sash.cli.commands import pipelines
 
     raise typer.Exit(pipelines.run(pipeline, debug=_debugging(ctx)))
 
@@ -102,7 +102,7 @@ def explain(
     as_json: Annotated[bool, typer.Option("--json", help="Print data, not sentences.")] = False,
 ) -> None:
     """Say what the query of a pipeline means, and how it will be computed."""
-    from sash.cli import pipelines
+    from sash.cli.commands import pipelines
 
     pipelines.explain(pipeline, as_json=as_json, debug=_debugging(ctx))
 
@@ -110,7 +110,7 @@ def explain(
 @app.command()
 def check(ctx: typer.Context, pipeline: Annotated[Path, typer.Argument(help="A TOML file.")]) -> None:
     """Say whether a pipeline could run: its words, its columns, its connectors. Nothing is run."""
-    from sash.cli import pipelines
+    from sash.cli.commands import pipelines
 
     pipelines.check(pipeline, debug=_debugging(ctx))
 
@@ -125,7 +125,7 @@ def bench(
     ] = False,
 ) -> None:
     """Run the benchmarks of the repository, or a small comparison where only the package is installed."""
-    from sash.cli.bench import run
+    from sash.cli.commands.bench import run
 
     raise typer.Exit(run(names or [], quick=quick, listed=listed, built_in=built_in))
 
@@ -160,7 +160,7 @@ def why(
     as_json: Annotated[bool, typer.Option("--json", help="Print data, not sentences.")] = False,
 ) -> None:
     """Say why the windows that hold an event were reported, or what they are waiting for."""
-    from sash.cli.why import run
+    from sash.cli.commands.why import run
 
     run(
         file,
@@ -180,7 +180,7 @@ def why(
 @app.command()
 def calibrate() -> None:
     """Measure this machine for the planner's estimates, once; plans work without it."""
-    from sash.cli.calibrate import run
+    from sash.cli.commands.calibrate import run
 
     run()
 
@@ -198,7 +198,7 @@ def ui(
     browser: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
 ) -> None:
     """Serve the live page of running queries and the window lab, on this machine only unless asked."""
-    from sash.cli.ui import run
+    from sash.cli.commands.ui import run
 
     run(host=host, port=port, watch=watch, open_browser=browser)
 
@@ -225,7 +225,7 @@ def state(
     as_json: Annotated[bool, typer.Option("--json", help="Print data, not sentences.")] = False,
 ) -> None:
     """Say what a checkpoint or a store holds, without running the query."""
-    from sash.cli.state import run
+    from sash.cli.commands.state import run
 
     run(place, as_json=as_json)
 

@@ -9,8 +9,8 @@
 """
 
 from sash.dashboard.feed import Feed
-from sash.dashboard.folder import Folder
-from sash.dashboard.serving import Server, serve
+from sash.dashboard.message_folder import Folder
+from sash.dashboard.server import Server, serve
 from sash.dashboard.watching import Watching, watch
 
 __all__ = ["Feed", "Folder", "Server", "Watching", "serve", "watch"]

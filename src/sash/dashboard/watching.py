@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from sash.dashboard.messages import Message, Taker, frame_of
 from sash.dashboard.open_windows import open_windows
-from sash.dashboard.reported import Reported
+from sash.dashboard.report_folder import Reported
 from sash.operators.bound import BoundQuery, BoundRolling
 from sash.semantics.window import Window
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, combinations
 
-from sash.engines.experiment import Content, Run
+from sash.engines.probe_run import Content, Run
 from sash.semantics.secret import ORIGINS, Kind, Origin, Pick, Profile, Report, Scope, Tick
 from sash.semantics.secret.scope import EPOCH, ZERO
 

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from random import Random
 
-from sash.engines.experiment import Content, Run, random_run, written
 from sash.engines.findings import Evidence, Finding
 from sash.engines.hypotheses import FLAGS, ORDER, Hypothesis, all_hypotheses
-from sash.engines.plan import PICK, REPORT, SCOPE, TICK
+from sash.engines.parameter_runs import PICK, REPORT, SCOPE, TICK
+from sash.engines.probe_run import Content, Run, random_run, written
 from sash.semantics.secret import Kind, Profile, Scope
 
 Ask = Callable[[Sequence[Run]], list[tuple[Content, ...] | None]]

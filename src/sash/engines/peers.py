@@ -22,7 +22,7 @@ from selectors import EVENT_READ, DefaultSelector
 from types import MappingProxyType
 from typing import IO, Any
 
-from sash.engines.experiment import Run, Seen
+from sash.engines.probe_run import Run, Seen
 from sash.errors import EngineError, MissingDependency
 
 DRIVERS = Path(__file__).parent / "drivers"

@@ -15,11 +15,11 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Any
 
-from sash.engines.beyond import look_beyond
-from sash.engines.experiment import Content, Engine, Run
+from sash.engines.edge_questions import look_beyond
 from sash.engines.findings import EngineFindings
 from sash.engines.inference import infer
 from sash.engines.peers import PEERS, peer
+from sash.engines.probe_run import Content, Engine, Run
 from sash.engines.simulated import Simulated
 from sash.engines.verification import verify
 from sash.errors import UnknownEngine
@@ -88,11 +88,11 @@ def engine_for(given: str | Engine | Profile) -> Engine:
     if not isinstance(given, str):
         return given
     if given == "sash":
-        from sash.engines.own import Sash
+        from sash.engines.sash_engine import Sash
 
         return Sash()
     if given == "spark_structured":
-        from sash.engines.spark import SparkStructured
+        from sash.engines.spark_structured import SparkStructured
 
         return SparkStructured()
     if given in PEERS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sash.engines.experiment import Run, Seen
+from sash.engines.probe_run import Run, Seen
 from sash.semantics.secret import Kind, Profile
 
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
 
-from sash.engines.experiment import Run, random_run, written
 from sash.engines.findings import Difference, Verdict
 from sash.engines.inference import Ask
+from sash.engines.probe_run import Run, random_run, written
 from sash.semantics.secret import Kind, Profile
 
 _PASSES = 25

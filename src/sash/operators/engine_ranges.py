@@ -20,7 +20,7 @@ from sash.operators.clock_windows import clock_ranges, numbered, windows_in
 from sash.operators.layout import Layout
 from sash.operators.ranges import MISSING, NEVER, Ranges, RepeatedRanges, event_bounds
 from sash.semantics.run_as import EngineWindow
-from sash.semantics.secret.course import Course, refuse_too_many
+from sash.semantics.secret.engine_state import Course, refuse_too_many
 from sash.semantics.secret.parameters import Pick, Report, Tick
 from sash.semantics.secret.scope import ORIGINS, Kind
 from sash.semantics.windows import TimeWindow

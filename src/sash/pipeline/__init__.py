@@ -5,7 +5,7 @@ columns of its source, `running.run_stream` and `run_batch` run it: from its che
 What is wrong is told with the line that is to blame.
 """
 
-from sash.pipeline.reading import read
+from sash.pipeline.document import read
 from sash.pipeline.schema import Pipeline
 
 __all__ = ["Pipeline", "read"]

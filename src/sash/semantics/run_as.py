@@ -28,7 +28,7 @@ from sash.errors import Unsupported
 from sash.semantics.durations import Unit
 from sash.semantics.event import Event
 from sash.semantics.query import Query
-from sash.semantics.secret.course import Course, Shown
+from sash.semantics.secret.engine_state import Course, Shown
 from sash.semantics.secret.parameters import Profile, Report
 from sash.semantics.secret.profiles import profile as profile_named
 from sash.semantics.secret.scope import ALIGNED_START, Kind

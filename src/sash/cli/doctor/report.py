@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from sash.cli.doctor import software, surroundings
-from sash.cli.doctor.finding import Finding
+from sash.cli.doctor.health_check import Finding
 
 _MARKS = {"ok": ("ok", "green"), "missing": ("missing", "red"), "wrong": ("wrong", "red")}
 _OPTIONAL = "yellow"

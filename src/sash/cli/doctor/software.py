@@ -17,8 +17,8 @@ from importlib import metadata, util
 from pathlib import Path
 from shlex import quote
 
-from sash.cli.doctor.finding import Finding, install
-from sash.cli.doctor.requirements import Requirement
+from sash.cli.doctor.health_check import Finding, install
+from sash.cli.doctor.version_bounds import Requirement
 
 DISTRIBUTION = "sash"
 JAVA = 17

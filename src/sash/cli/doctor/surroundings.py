@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from shlex import quote
 
-from sash.cli.doctor.finding import Finding, install
+from sash.cli.doctor.health_check import Finding, install
 
 ROOM = 2**30
 """Bytes of disk that shuffles and checkpoints of small queries fit in."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sash.dashboard.lab.engines import engines
+from sash.dashboard.lab.engine_reports import engines
 from sash.dashboard.lab.experiment import Experiment
 from sash.semantics.event import Event, Order, arrange
 from sash.semantics.reference import Batch, Evaluation, one_by_one

@@ -23,7 +23,7 @@ from sash.display.timeline.window_lanes import MOST, label, lane_of, run
 from sash.errors import ArgumentError, Unsupported
 from sash.semantics.event import sequence
 from sash.semantics.secret import model
-from sash.semantics.secret.inputs import Arrivals, arrivals, kind_of, positive
+from sash.semantics.secret.arrivals import Arrivals, arrivals, kind_of, positive
 from sash.semantics.secret.model import Reported
 from sash.semantics.secret.parameters import Profile
 from sash.semantics.secret.profiles import PROFILES

@@ -35,7 +35,7 @@ from sash.operators.kinds.progress import Progress
 from sash.operators.layout import Layout
 from sash.operators.ranges import MISSING, Ranges
 from sash.semantics.run_as import EngineWindow
-from sash.semantics.secret.course import Course
+from sash.semantics.secret.engine_state import Course
 from sash.semantics.secret.scope import Kind
 
 Ints = NDArray[np.int64]

@@ -32,7 +32,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from sash.errors import Unsupported
-from sash.semantics.secret.inputs import Arrivals
+from sash.semantics.secret.arrivals import Arrivals
 from sash.semantics.secret.parameters import Pick, Profile, Report, Tick
 from sash.semantics.secret.scope import Kind, Windows
 

@@ -20,7 +20,7 @@ from typing import Literal
 
 from sash.errors import Unsupported
 from sash.semantics.secret import model
-from sash.semantics.secret.inputs import Arrivals, arrivals, kind_of, positive
+from sash.semantics.secret.arrivals import Arrivals, arrivals, kind_of, positive
 from sash.semantics.secret.model import NOTHING, Reported
 from sash.semantics.secret.parameters import Profile, Report
 from sash.semantics.secret.profiles import profile as profile_named

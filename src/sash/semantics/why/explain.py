@@ -15,12 +15,12 @@ from sash.semantics.query import Query
 from sash.semantics.reference import Batch
 from sash.semantics.run_as import EngineWindow
 from sash.semantics.secret import PROFILES, Profile
-from sash.semantics.why import reasons
-from sash.semantics.why.answer import EventStory, HeldStory, Known, Why, WindowStory
-from sash.semantics.why.engines import other_engines
+from sash.semantics.why.arrival_log import Entry, Journal
 from sash.semantics.why.history import Held, KeyHistory
-from sash.semantics.why.journal import Entry, Journal
-from sash.semantics.why.reading import Reading
+from sash.semantics.why.other_engines import other_engines
+from sash.semantics.why.report_reasons import Reasons, acceptance, lateness
+from sash.semantics.why.stories import EventStory, HeldStory, Known, Why, WindowStory
+from sash.semantics.why.time_format import Reading
 from sash.semantics.window import Window, times
 from sash.semantics.windows import CumulateWindow, SlideByTimeWindow, TimeWindow
 
@@ -64,7 +64,7 @@ def explain(
         events=tuple(
             _event(
                 entry,
-                [(history, reasons.Reasons(history, reading, keyed)) for history in histories],
+                [(history, Reasons(history, reading, keyed)) for history in histories],
                 engines,
             )
             for entry in asked
@@ -75,22 +75,22 @@ def explain(
 
 def _event(
     entry: Entry,
-    histories: Sequence[tuple[KeyHistory, reasons.Reasons]],
+    histories: Sequence[tuple[KeyHistory, Reasons]],
     engines: Mapping[str, Profile],
 ) -> EventStory:
     time, (first, said) = entry.arrival.time, histories[0]
     if time is None or not entry.accepted:
         allowed = first.query.allowed_lateness.length
-        why = reasons.lateness(entry, said.reading, allowed=allowed)
+        why = lateness(entry, said.reading, allowed=allowed)
         return EventStory(entry.number, time, accepted=False, verdict=why)
     windows = tuple(_window(entry, history, said, engines) for history, said in histories)
     return EventStory(
-        entry.number, time, accepted=True, verdict=reasons.acceptance(entry, said.reading), windows=windows
+        entry.number, time, accepted=True, verdict=acceptance(entry, said.reading), windows=windows
     )
 
 
 def _window(
-    entry: Entry, history: KeyHistory, said: reasons.Reasons, engines: Mapping[str, Profile]
+    entry: Entry, history: KeyHistory, said: Reasons, engines: Mapping[str, Profile]
 ) -> WindowStory:
     window, ordinal = history.window, history.ordinal(entry)
     if ordinal in history.displaced:
@@ -125,7 +125,7 @@ def _ends_outside(window: Window) -> bool:
     return isinstance(window, TimeWindow | CumulateWindow | SlideByTimeWindow)
 
 
-def _held(held: Held, history: KeyHistory, said: reasons.Reasons) -> HeldStory:
+def _held(held: Held, history: KeyHistory, said: Reasons) -> HeldStory:
     extent = held.extent
     return HeldStory(
         id=extent.id,

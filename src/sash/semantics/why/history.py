@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from sash.semantics.event import Event, Order, arrange
 from sash.semantics.query import Query
 from sash.semantics.reference import Arrival, Batch, Evaluation
-from sash.semantics.why.journal import Entry, Journal, events_of
+from sash.semantics.why.arrival_log import Entry, Journal, events_of
 from sash.semantics.window import Extent, Window, times
 from sash.semantics.windows import CumulateWindow, DeltaWindow, ThresholdWindow, TimeWindow
 from sash.semantics.windows.time import clock_extent

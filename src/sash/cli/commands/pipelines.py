@@ -12,7 +12,7 @@ from sash.cli.interrupts import interrupts
 from sash.cli.spark_session import spark_session
 from sash.pipeline import Pipeline, read
 from sash.pipeline.binding import bound
-from sash.pipeline.running import Outcome, run_batch, run_stream
+from sash.pipeline.run import Outcome, run_batch, run_stream
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

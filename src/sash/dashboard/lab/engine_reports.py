@@ -14,7 +14,7 @@ from typing import Any
 from sash.errors import Unsupported
 from sash.semantics.event import Event
 from sash.semantics.secret import PROFILES, Kind, Profile, trace
-from sash.semantics.secret.inputs import arrivals
+from sash.semantics.secret.arrivals import arrivals
 from sash.semantics.secret.model import windows_of
 from sash.semantics.window import Window
 from sash.semantics.windows import CountWindow, TimeWindow

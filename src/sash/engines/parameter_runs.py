@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from itertools import product
 from types import MappingProxyType
 
-from sash.engines.experiment import Run
+from sash.engines.probe_run import Run
 from sash.semantics.secret import Kind
 
 _TIES = (3, 5, 5, 5, 5, 7)

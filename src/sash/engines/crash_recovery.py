@@ -17,9 +17,9 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from sash.engines.experiment import Content, Run, written
 from sash.engines.findings import Evidence, Finding
 from sash.engines.peers import DRIVERS, python_of
+from sash.engines.probe_run import Content, Run, written
 from sash.errors import EngineError
 
 PARAMETER = "duplicates after a failure"

@@ -9,7 +9,7 @@ import pytest
 import sash
 from sash.aggregation import monoids
 from sash.errors import ArgumentError
-from sash.pipeline.spoken import aggregate_of, pattern_of
+from sash.pipeline.aggregates_and_patterns import aggregate_of, pattern_of
 
 GIVEN = {"q": 0.5, "k": 3}
 """What parameters that are no columns are given."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 from sash._version import __version__
 from sash.aggregation.monoids import collect
 from sash.api.stream import stream
-from sash.engines.experiment import Content, Run, Seen
+from sash.engines.probe_run import Content, Run, Seen
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator
 from sash.semantics.watermark import Watermark

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sash.engines import failures
-from sash.engines.failures import after_a_failure
+from sash.engines import crash_recovery
+from sash.engines.crash_recovery import after_a_failure
 from sash.engines.findings import Finding
 
 SCRIPT = """
@@ -27,8 +27,8 @@ if first:
 
 def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Finding:
     (tmp_path / "crash_bytewax.py").write_text(script)
-    monkeypatch.setattr(failures, "DRIVERS", tmp_path)
-    monkeypatch.setattr(failures, "python_of", lambda name: Path(sys.executable))
+    monkeypatch.setattr(crash_recovery, "DRIVERS", tmp_path)
+    monkeypatch.setattr(crash_recovery, "python_of", lambda name: Path(sys.executable))
     return after_a_failure("bytewax", [(0, 1), (2, 3), (4, 5)])
 
 
@@ -47,4 +47,4 @@ def test_a_script_that_does_not_die_as_it_should_is_told(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["beam", "pyflink", "sash"])
 def test_engines_that_cannot_recover_here_say_why_they_are_not_measured(name):
     found = after_a_failure(name, [])
-    assert (found.value, found.remark) == (None, f"not measured: {failures.UNMEASURED[name]}")
+    assert (found.value, found.remark) == (None, f"not measured: {crash_recovery.UNMEASURED[name]}")

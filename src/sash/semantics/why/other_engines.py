@@ -17,7 +17,7 @@ from itertools import pairwise
 from math import gcd
 
 from sash.semantics.secret import Kind, Profile, Report
-from sash.semantics.secret.inputs import Arrivals
+from sash.semantics.secret.arrivals import Arrivals
 from sash.semantics.secret.scope import Windows
 from sash.semantics.secret.simulator import Run
 from sash.semantics.window import Window

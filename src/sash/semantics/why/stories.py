@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sash.semantics.event import Order
-from sash.semantics.why.engines import Content, EngineStory
-from sash.semantics.why.reading import Reading, runs
+from sash.semantics.why.other_engines import Content, EngineStory
+from sash.semantics.why.time_format import Reading, runs
 
 
 @dataclass(frozen=True, slots=True)

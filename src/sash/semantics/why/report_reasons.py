@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from sash.semantics.event import Order
 from sash.semantics.watermark import Lateness
+from sash.semantics.why.arrival_log import Entry, Step
 from sash.semantics.why.history import Held, KeyHistory, Telling
-from sash.semantics.why.journal import Entry, Step
-from sash.semantics.why.reading import Reading
+from sash.semantics.why.time_format import Reading
 from sash.semantics.window import Extent, Window
 from sash.semantics.windows import (
     CountWindow,

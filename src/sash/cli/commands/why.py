@@ -10,7 +10,7 @@ import pyarrow as pa
 
 import sash
 from sash.api.words import window_of
-from sash.cli.files import read_events
+from sash.cli.event_files import read_events
 from sash.errors import ArgumentError, UnknownColumn
 from sash.semantics.durations import DurationLike
 from sash.semantics.why import Why

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from sash.cli.interrupts import interrupts
 from sash.dashboard import Feed, serve
-from sash.dashboard.folder import Following
+from sash.dashboard.message_folder import Following
 
 
 def run(*, host: str, port: int, watch: Path | None, open_browser: bool) -> None:

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sash.errors import PipelineError
-from sash.pipeline import values
+from sash.pipeline import readers
+from sash.pipeline.aggregates_and_patterns import aggregate_of
 from sash.pipeline.blame import Blame
 from sash.pipeline.contradictions import contradictions
 from sash.pipeline.positions import lines_of
 from sash.pipeline.schema import EACH, READ, Pipeline, Query, Run, Sink, Source, Stream
-from sash.pipeline.spoken import aggregate_of
 
 Table = TypeVar("Table")
 
@@ -69,7 +69,7 @@ class _Document:
             name: self._table(name, made) for name, made in _TABLES.items() if name in self._tables
         }
         with self._blame.at("spark"):
-            settings = values.options(self._tables.get("spark", {}), "spark")
+            settings = readers.options(self._tables.get("spark", {}), "spark")
         pipeline = Pipeline(
             file=self._file, blame=self._blame, aggregates=self._aggregates(), spark=settings, **read
         )

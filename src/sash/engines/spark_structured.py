@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sash.engines.experiment import Content, Run, Seen
+from sash.engines.probe_run import Content, Run, Seen
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
