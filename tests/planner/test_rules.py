@@ -17,7 +17,7 @@ from sash.operators.bound import BoundQuery
 from sash.operators.patterns.allowed import refusal
 from sash.planner.auto import AUTO, Auto
 from sash.planner.costs.constants import DEFAULTS, Costs, ProcessCosts
-from sash.planner.facts import Events, Facts, cut_of
+from sash.planner.facts import EventFacts, Facts, cut_of
 from sash.planner.plans.candidates import candidates, named, never
 from sash.planner.plans.plan import TIE, Plan, cheapest, make_plan
 from sash.runtimes.spark.patterns.plan import impossible
@@ -27,7 +27,7 @@ from tests.runtimes.strategies import any_window
 SCHEMA = pa.schema(
     [("t", pa.int64()), ("k", pa.int64()), ("x", pa.float64()), ("i", pa.int64()), ("s", "str")]
 )
-MILLION = Events(rows=1_000_000, keys=100, hottest=0.01, span=1_000_000, known="counted")
+MILLION = EventFacts(rows=1_000_000, keys=100, hottest=0.01, span=1_000_000, known="counted")
 ONE_KEY = replace(MILLION, keys=1, hottest=1.0)
 HOT = replace(MILLION, hottest=0.99)
 
@@ -49,7 +49,7 @@ def whole(window: Any) -> BoundQuery:
 
 def plan_of(
     bound: BoundQuery,
-    events: Events,
+    events: EventFacts,
     *,
     where: Any = "process",
     cores: int = 4,
@@ -82,12 +82,12 @@ def plan_of(
     ],
 )
 def test_the_choice_in_process_follows_keys_overlap_and_algebra(
-    bound: BoundQuery, events: Events, how: dict[str, Any], chosen: str
+    bound: BoundQuery, events: EventFacts, how: dict[str, Any], chosen: str
 ) -> None:
     assert plan_of(bound, events, **how).chosen.name == chosen
 
 
-UNKNOWN = Events(rows=10_000_000, keys=1_000, hottest=0.001)
+UNKNOWN = EventFacts(rows=10_000_000, keys=1_000, hottest=0.001)
 SPARSE = replace(UNKNOWN, span=10_000_000_000, known="sampled")
 KEY_BY_KEY = "KeyFarm(PaneFarm(plq=1, wlq=1), replicas=4)"
 
@@ -111,7 +111,7 @@ KEY_BY_KEY = "KeyFarm(PaneFarm(plq=1, wlq=1), replicas=4)"
     ],
 )
 def test_the_choice_on_spark_follows_what_travels_and_where_the_hot_key_is(
-    bound: BoundQuery, events: Events, how: dict[str, Any], chosen: str
+    bound: BoundQuery, events: EventFacts, how: dict[str, Any], chosen: str
 ) -> None:
     assert plan_of(bound, events, where="spark batch", **how).chosen.name == chosen
 
@@ -136,7 +136,7 @@ GIVEN = replace(UNKNOWN, known="given")
     ],
 )
 def test_the_choice_on_a_stream_follows_what_is_said_of_its_events(
-    bound: BoundQuery, events: Events, chosen: str
+    bound: BoundQuery, events: EventFacts, chosen: str
 ) -> None:
     assert plan_of(bound, events, where="spark streaming").chosen.name == chosen
 
@@ -144,7 +144,7 @@ def test_the_choice_on_a_stream_follows_what_is_said_of_its_events(
 # Panes that are folded before events are arranged
 
 
-DENSE = Events(rows=10_000_000, keys=10, hottest=0.1, span=1_000_000, known="counted")
+DENSE = EventFacts(rows=10_000_000, keys=10, hottest=0.1, span=1_000_000, known="counted")
 
 
 def test_early_folding_is_in_the_estimate_of_every_candidate() -> None:
@@ -168,7 +168,7 @@ def test_early_folding_is_in_the_estimate_of_every_candidate() -> None:
     ],
 )
 def test_what_will_not_be_folded_early_is_not_estimated_as_if_it_were(
-    window: Any, aggregates: dict[str, Any], events: Events
+    window: Any, aggregates: dict[str, Any], events: EventFacts
 ) -> None:
     plan = plan_of(query(window, aggregates), events)
     assert plan.facts.early is None
@@ -196,7 +196,7 @@ def test_what_is_as_good_as_the_best_but_simpler_wins() -> None:
 
 WINDOWS = st.one_of(any_window)
 EVENTS = st.builds(
-    Events,
+    EventFacts,
     rows=st.integers(0, 10**9),
     keys=st.integers(1, 10**6),
     hottest=st.floats(0.001, 1.0),
@@ -212,7 +212,7 @@ AGGREGATES = st.sampled_from([LIGHT, ORDERED, OBJECTS, LIGHT | ORDERED, {"s": sa
     where=st.sampled_from(["process", "spark batch", "spark streaming"]), as_function=st.booleans(),
 )  # fmt: skip
 def test_what_is_forbidden_is_never_a_candidate_and_equal_facts_give_equal_plans(
-    window: Any, events: Events, aggregates: dict[str, Any], cores: int, where: Any, as_function: bool
+    window: Any, events: EventFacts, aggregates: dict[str, Any], cores: int, where: Any, as_function: bool
 ) -> None:
     schema = SCHEMA.empty_table()
     windowed = sash.stream(schema, time="t", key="k").window(window.named("w"))
@@ -271,7 +271,7 @@ def test_a_machine_with_other_constants_gets_another_plan() -> None:
 def test_windows_and_panes_are_counted_from_rows_keys_and_span(
     window: Any, overlap: float, windows: float, panes: float | None
 ) -> None:
-    cut = cut_of(window, Events(rows=100_000, keys=100, hottest=0.01, span=100_000), SCHEMA)
+    cut = cut_of(window, EventFacts(rows=100_000, keys=100, hottest=0.01, span=100_000), SCHEMA)
     assert cut.overlap == pytest.approx(overlap)
     assert cut.windows == pytest.approx(min(windows, 100_000 * max(1.0, overlap)), rel=0.05)
     assert cut.panes == (None if panes is None else pytest.approx(min(panes, 100_000), rel=0.05))

@@ -14,7 +14,7 @@ from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Order
 from sash.semantics.query import Emit, Query
-from sash.semantics.reference import Arrival, Batch, Report, evaluate, one_by_one
+from sash.semantics.reference import Arrival, Batch, WindowReport, evaluate, one_by_one
 from sash.semantics.secret import PROFILES, Kind, simulate
 from sash.semantics.why import EventStory, Why, explain
 from sash.semantics.window import Window
@@ -52,7 +52,7 @@ def stories(query: Query, batches: list[Batch]) -> Iterable[tuple[Arrival, Event
         yield arrival, next(event for event in why.events if event.number == number)
 
 
-def last_reports(query: Query, batches: list[Batch]) -> dict[tuple[Any, int], Report]:
+def last_reports(query: Query, batches: list[Batch]) -> dict[tuple[Any, int], WindowReport]:
     return {(report.key, report.id): report for report in evaluate(query, batches).reports}
 
 

@@ -18,7 +18,7 @@ from sash.errors import Unsupported
 from sash.operators.bound import BoundQuery
 from sash.operators.patterns.allowed import require_allowed
 from sash.operators.patterns.declared import Pattern
-from sash.planner.auto import Auto, require_asked
+from sash.planner.auto import Auto, require_parallelism
 from sash.planner.explain.explanation import Explanation
 from sash.planner.explain.explanation_text import as_text, printed, require_form
 from sash.planner.explain.notebook import Planned, parts_of
@@ -88,7 +88,7 @@ class WindowQuery:
     def parallel(self, pattern: Pattern | Auto | Literal["auto"], /) -> WindowQuery:
         """Compute the same answer with the workers of a pattern: `parallel(sash.WinFarm(4))`. With "auto"
         the planner chooses; `sash.Auto(hottest=0.9)` tells it what is known of the events."""
-        asked = require_asked(pattern)
+        asked = require_parallelism(pattern)
         if not isinstance(asked, Auto):
             require_allowed(asked, self.bound)
         return replace(self, source=self.source.parallel(asked, self.bound))

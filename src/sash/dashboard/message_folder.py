@@ -1,10 +1,10 @@
 """A folder of messages: how a page in one process shows the queries of another.
 
-    watch(spark, Folder("frames"))        in the process that runs the queries
+    watch(spark, MessageFolder("frames"))        in the process that runs the queries
     sash ui --watch frames                anywhere that sees the folder
 
 Each query has a file of JSON lines, one message a line, that only grows. A file that has grown beyond
-`LARGEST` is begun again, with the last word on the query.
+`LARGEST` is begun again, with the latest message of each kind.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from os import PathLike
 from pathlib import Path
 from threading import Event, Lock, Thread
 
-from sash.dashboard.messages import Message, Taker
+from sash.dashboard.messages import Message, MessageSink
 from sash.errors import ArgumentError
 
 LARGEST = 32 * 1024 * 1024
@@ -24,7 +24,7 @@ EVERY = 0.5
 SUFFIX = ".jsonl"
 
 
-class Folder:
+class MessageFolder:
     """Where messages are written."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -51,17 +51,17 @@ class Folder:
                 file.write(line)
 
 
-class Following:
-    """A thread that tells what is written to a folder."""
+class FolderReader:
+    """A thread that hands on what is written to a folder."""
 
-    def __init__(self, path: str | PathLike[str], taker: Taker) -> None:
+    def __init__(self, path: str | PathLike[str], taker: MessageSink) -> None:
         self.path, self._taker = Path(path), taker
         if not self.path.is_dir():
             raise ArgumentError(
                 "watch", str(path), "a folder that exists",
-                hint="A process that runs queries makes it: sash.dashboard.watch(spark, Folder(path)).",
+                hint="Queries write to one with sash.dashboard.watch(spark, MessageFolder(path)).",
             )  # fmt: skip
-        self._read: dict[Path, int] = {}
+        self._offsets: dict[Path, int] = {}
         self._finished = Event()
         self._thread = Thread(target=self._follow, name="sash follow", daemon=True)
         self._thread.start()
@@ -73,20 +73,20 @@ class Following:
     def _follow(self) -> None:
         while True:
             for path in sorted(self.path.glob(f"*{SUFFIX}")):
-                self._tell(path)
+                self._read_new(path)
             if self._finished.wait(EVERY):
                 return
 
-    def _tell(self, path: Path) -> None:
+    def _read_new(self, path: Path) -> None:
         try:
-            size, begin = path.stat().st_size, self._read.get(path, 0)
+            size, begin = path.stat().st_size, self._offsets.get(path, 0)
             begin = begin if size >= begin else 0
             with path.open("rb") as file:
                 file.seek(begin)
                 *lines, _ = file.read().split(b"\n")  # the rest of a line is still being written
         except OSError:
-            return  # gone, or not readable now; the next look will tell
-        self._read[path] = begin + sum(len(line) + 1 for line in lines)
+            return  # gone, or not readable now; the next look will find out
+        self._offsets[path] = begin + sum(len(line) + 1 for line in lines)
         for line in lines:
             try:
                 self._taker.take(json.loads(line))

@@ -33,8 +33,8 @@ COUNTED = ("events", "late", "reports", "read", "written")
 """Of the counts that Sash adds to Spark's progress reports, those that a frame tells."""
 
 
-class Taker(Protocol):
-    """Whoever is told: a `Feed`, which a page shows, or a `Folder`, which another process reads."""
+class MessageSink(Protocol):
+    """Whoever is told: a `Feed`, which a page shows, or a `MessageFolder`, which another process reads."""
 
     def take(self, message: Message) -> None: ...
 

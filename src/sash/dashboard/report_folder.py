@@ -31,7 +31,7 @@ HOTTEST = 20
 KEY = "__key"
 
 
-class Reported:
+class ReportFolder:
     """A folder that a query writes to."""
 
     def __init__(

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sash.dashboard.messages import Message, Taker, frame_of
+from sash.dashboard.messages import Message, MessageSink, frame_of
 from sash.dashboard.open_windows import open_windows
-from sash.dashboard.report_folder import Reported
+from sash.dashboard.report_folder import ReportFolder
 from sash.operators.bound import BoundQuery, BoundRolling
 from sash.semantics.window import Window
 
@@ -43,14 +43,14 @@ class _Known:
     """Units of its times in a millisecond."""
     delay: int = 0
     handle: Any = None
-    reported: Reported | None = None
+    reported: ReportFolder | None = None
     newest: int | None = None
     began: int | None = None
     """When its latest micro-batch began."""
 
 
-def watch(spark: SparkSession, taker: Taker) -> Watching:
-    """Tell `taker`, a Feed or a Folder, about every streaming query of the session, until it is stopped."""
+def watch(spark: SparkSession, taker: MessageSink) -> Watching:
+    """Send messages about every streaming query of the session to a Feed or a MessageFolder."""
     from sash.runtimes.spark.listening import listen
 
     watching = Watching(taker)
@@ -63,7 +63,7 @@ class Watching:
 
     listening: Callable[[], None] | None = None
 
-    def __init__(self, taker: Taker) -> None:
+    def __init__(self, taker: MessageSink) -> None:
         self._taker = taker
         self._known: dict[str, _Known] = {}
         self._lock = Lock()
@@ -167,13 +167,13 @@ def _explained(query: WindowQuery) -> dict[str, Any]:
     return {"plan": json.loads(planned.said.as_json()), "explain": str(planned)}
 
 
-def _reported(path: str | PathLike[str], bound: BoundQuery) -> Reported | None:
+def _reported(path: str | PathLike[str], bound: BoundQuery) -> ReportFolder | None:
     """None for rolling features: their rows are events, and show no window."""
     if isinstance(bound, BoundRolling):
         return None
     counts = (name for name, one in bound.aggregates.items() if one.name == "count" and not one.columns)
     values = tuple(field.name for field in bound.values)
-    return Reported(path, keys=bound.keys, values=values, count=next(counts, None))
+    return ReportFolder(path, keys=bound.keys, values=values, count=next(counts, None))
 
 
 def _of_elastic(known: _Known, frame: Mapping[str, Any]) -> dict[str, Any]:

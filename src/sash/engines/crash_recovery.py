@@ -19,11 +19,11 @@ from pathlib import Path
 
 from sash.engines.findings import Evidence, Finding
 from sash.engines.peers import DRIVERS, python_of
-from sash.engines.probe_run import Content, Run, written
+from sash.engines.probe_run import Content, ProbeRun, written
 from sash.errors import EngineError
 
 PARAMETER = "duplicates after a failure"
-RUN = Run(times=tuple(range(10, 20)), size=3, slide=3)
+RUN = ProbeRun(times=tuple(range(10, 20)), size=3, slide=3)
 SINKS = ("file", "plain")
 UNMEASURED = {
     "beam": "the DirectRunner keeps no checkpoints",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sash.engines.crash_recovery import RUN as FAILING
 from sash.engines.crash_recovery import after_a_failure
 from sash.engines.findings import Evidence, Finding
-from sash.engines.probe_run import Engine, HasClockWindows, Run, Seen, written
+from sash.engines.probe_run import Engine, HasClockWindows, ProbeRun, Seen, written
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Question:
     """A run, and how its answer reads."""
 
     parameter: str
-    run: Run
+    run: ProbeRun
     reading: Callable[[Seen], str]
 
 
@@ -67,29 +67,31 @@ def _counted(seen: Seen) -> str:
 QUESTIONS = (
     Question(
         "out of order, within the delay",
-        Run(times=(10, 15, 12, 30), size=4, slide=4, delay=5),
+        ProbeRun(times=(10, 15, 12, 30), size=4, slide=4, delay=5),
         _within_the_delay,
     ),
     Question(
         "out of order, beyond the delay",
-        Run(times=(10, 15, 20, 25, 9, 40), size=4, slide=4),
+        ProbeRun(times=(10, 15, 20, 25, 9, 40), size=4, slide=4),
         lambda seen: _lateness(seen, 4),
     ),
     Question(
         "late, watermark at the window's end",
-        Run(times=(10, 12, 9, 30), size=4, slide=4),
+        ProbeRun(times=(10, 12, 9, 30), size=4, slide=4),
         lambda seen: _lateness(seen, 2),
     ),
-    Question("session, exactly the gap", Run(times=(1, 3, 20), size=2, kind="session"), _sessions),
-    Question("end of input", Run(times=(10, 11), size=5, slide=5), _end),
-    Question("empty windows", Run(times=(10, 30), size=3, slide=3), _emptiness),
-    Question("gaps between windows", Run(times=tuple(range(10, 20)), size=2, slide=5), lambda _: "taken"),
-    Question("times before 1970", Run(times=(-5, -4, 0, 3), size=5, slide=2), _early),
-    Question("full count windows", Run(times=(10, 11, 12), size=3, slide=3, kind="count"), _counted),
+    Question("session, exactly the gap", ProbeRun(times=(1, 3, 20), size=2, kind="session"), _sessions),
+    Question("end of input", ProbeRun(times=(10, 11), size=5, slide=5), _end),
+    Question("empty windows", ProbeRun(times=(10, 30), size=3, slide=3), _emptiness),
+    Question(
+        "gaps between windows", ProbeRun(times=tuple(range(10, 20)), size=2, slide=5), lambda _: "taken"
+    ),
+    Question("times before 1970", ProbeRun(times=(-5, -4, 0, 3), size=5, slide=2), _early),
+    Question("full count windows", ProbeRun(times=(10, 11, 12), size=3, slide=3, kind="count"), _counted),
 )
 
 
-def look_beyond(engine: Engine) -> tuple[Finding, ...]:
+def edge_findings(engine: Engine) -> tuple[Finding, ...]:
     """One finding for each question; those about windows that the engine does not have say so."""
     asked = [question for question in QUESTIONS if question.run.kind in engine.kinds]
     seen = dict(zip(asked, engine.answer([question.run for question in asked]), strict=True))

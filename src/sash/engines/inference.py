@@ -20,10 +20,10 @@ from random import Random
 from sash.engines.findings import Evidence, Finding
 from sash.engines.hypotheses import FLAGS, ORDER, Hypothesis, all_hypotheses
 from sash.engines.parameter_runs import PICK, REPORT, SCOPE, TICK
-from sash.engines.probe_run import Content, Run, random_run, written
+from sash.engines.probe_run import Content, ProbeRun, random_run, written
 from sash.semantics.secret import Kind, Profile, Scope
 
-Ask = Callable[[Sequence[Run]], list[tuple[Content, ...] | None]]
+Ask = Callable[[Sequence[ProbeRun]], list[tuple[Content, ...] | None]]
 """Runs in, what the engine showed out: the reports that the model speaks of; None where it refused."""
 
 _TRIED = 800
@@ -39,7 +39,7 @@ class Elimination:
 
     kind: Kind
     alive: list[Hypothesis]
-    answers: list[tuple[Run, tuple[Content, ...]]] = field(default_factory=list)
+    answers: list[tuple[ProbeRun, tuple[Content, ...]]] = field(default_factory=list)
     evidence: dict[str, list[Evidence]] = field(default_factory=dict)
     trouble: str = ""
     unknown: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class Elimination:
             return ("tick", "report", "t0")
         return ("count tick", "report", "i0", "pick")
 
-    def strike(self, run: Run, seen: tuple[Content, ...] | None) -> None:
+    def strike(self, run: ProbeRun, seen: tuple[Content, ...] | None) -> None:
         """Strike out what the run contradicts, and note which values of which parameter died with it."""
         if seen is None:
             return
@@ -70,7 +70,7 @@ class Elimination:
             return
         self.alive = left
 
-    def settle_scope(self, scope: Sequence[tuple[Run, tuple[Content, ...] | None]]) -> None:
+    def settle_scope(self, scope: Sequence[tuple[ProbeRun, tuple[Content, ...] | None]]) -> None:
         """From here on each known formula of the origin is a hypothesis, and must explain all runs so far.
 
         When none does, tick and report still stand, as some t0 explains each run; the formula is unknown.
@@ -185,7 +185,7 @@ def _eliminate(
     return state
 
 
-def _require_the_same(ask: Ask, state: Elimination, runs: Sequence[Run]) -> None:
+def _require_the_same(ask: Ask, state: Elimination, runs: Sequence[ProbeRun]) -> None:
     before = dict(state.answers)
     for run, after in zip(runs, ask(runs), strict=True):
         if before[run] != after:
@@ -206,7 +206,7 @@ def _tell_apart(ask: Ask, state: Elimination, source: Random) -> None:
             state.strike(run, seen)
 
 
-def _disagree(hypotheses: Sequence[Hypothesis], run: Run) -> bool:
+def _disagree(hypotheses: Sequence[Hypothesis], run: ProbeRun) -> bool:
     answers = (run.simulated(one.profile(one.origin)) for one in hypotheses if one.origin)
     first = next(answers, None)
     return any(other != first for other in answers)

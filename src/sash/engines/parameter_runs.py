@@ -17,41 +17,43 @@ from collections.abc import Mapping
 from itertools import product
 from types import MappingProxyType
 
-from sash.engines.probe_run import Run
+from sash.engines.probe_run import ProbeRun
 from sash.semantics.secret import Kind
 
 _TIES = (3, 5, 5, 5, 5, 7)
 _MANY_TIES = (10, 10, 11, 12, 12, 12, 12, 13, 14, 15)
 _BLOCKS = (10, 10, 10, 10, 11, 11, 11, 12, 13)
 
-TICK: Mapping[Kind, tuple[Run, ...]] = MappingProxyType(
+TICK: Mapping[Kind, tuple[ProbeRun, ...]] = MappingProxyType(
     {
         Kind.TIME: (
-            Run(times=_TIES, size=4, slide=1),
-            Run(times=_TIES, size=4, slide=1, batches=(0, 1, 1, 2, 2, 3)),
-            Run(times=_TIES, size=4, slide=1, batches=(0, 1, 1, 1, 1, 2)),
-            Run(times=(1, 5, 9), size=3, slide=3, batches=(0, 1, 1)),
+            ProbeRun(times=_TIES, size=4, slide=1),
+            ProbeRun(times=_TIES, size=4, slide=1, batches=(0, 1, 1, 2, 2, 3)),
+            ProbeRun(times=_TIES, size=4, slide=1, batches=(0, 1, 1, 1, 1, 2)),
+            ProbeRun(times=(1, 5, 9), size=3, slide=3, batches=(0, 1, 1)),
         ),
         Kind.COUNT: (
-            Run(times=_MANY_TIES, size=1, slide=1, kind="count"),
-            Run(times=_MANY_TIES, size=1, slide=1, kind="count", batches=(0, 0, 1, 2, 2, 3, 3, 4, 5, 6)),
+            ProbeRun(times=_MANY_TIES, size=1, slide=1, kind="count"),
+            ProbeRun(
+                times=_MANY_TIES, size=1, slide=1, kind="count", batches=(0, 0, 1, 2, 2, 3, 3, 4, 5, 6)
+            ),
         ),
     }
 )
 
-REPORT: Mapping[Kind, tuple[Run, ...]] = MappingProxyType(
+REPORT: Mapping[Kind, tuple[ProbeRun, ...]] = MappingProxyType(
     {
         Kind.TIME: (
-            Run(times=(30, 31, 36), size=5, slide=1),
-            Run(times=tuple(range(10, 20)), size=3, slide=3),
-            Run(times=(10, 11, 30, 31, 45), size=3, slide=3),
-            Run(times=(12, 13, 15, 18, 22, 29), size=4, slide=2),
+            ProbeRun(times=(30, 31, 36), size=5, slide=1),
+            ProbeRun(times=tuple(range(10, 20)), size=3, slide=3),
+            ProbeRun(times=(10, 11, 30, 31, 45), size=3, slide=3),
+            ProbeRun(times=(12, 13, 15, 18, 22, 29), size=4, slide=2),
             # Contents that stay for longer than any period, so that a change can be told from a period.
-            Run(times=(20, 22, 60), size=16, slide=1),
+            ProbeRun(times=(20, 22, 60), size=16, slide=1),
         ),
         Kind.COUNT: (
-            Run(times=tuple(range(10, 20)), size=3, slide=3, kind="count"),
-            Run(times=tuple(range(10, 20)), size=2, slide=3, kind="count"),
+            ProbeRun(times=tuple(range(10, 20)), size=3, slide=3, kind="count"),
+            ProbeRun(times=tuple(range(10, 20)), size=2, slide=3, kind="count"),
         ),
     }
 )
@@ -60,27 +62,28 @@ _SHAPES = ((3, 3), (4, 2), (5, 2), (3, 1), (2, 5), (7, 3))
 _FIRSTS = (0, 1, 6, 10, 13, -4)
 
 
-def _consecutive(first: int, size: int, slide: int) -> Run:
-    return Run(times=tuple(range(first, first + size + 2 * slide + 2)), size=size, slide=slide)
+def _consecutive(first: int, size: int, slide: int) -> ProbeRun:
+    return ProbeRun(times=tuple(range(first, first + size + 2 * slide + 2)), size=size, slide=slide)
 
 
-SCOPE: Mapping[Kind, tuple[Run, ...]] = MappingProxyType(
+SCOPE: Mapping[Kind, tuple[ProbeRun, ...]] = MappingProxyType(
     {
         Kind.TIME: tuple(
             _consecutive(first, size, slide) for first, (size, slide) in product(_FIRSTS, _SHAPES)
         ),
         Kind.COUNT: tuple(
-            Run(times=tuple(range(14)), size=size, slide=slide, kind="count") for size, slide in _SHAPES
+            ProbeRun(times=tuple(range(14)), size=size, slide=slide, kind="count")
+            for size, slide in _SHAPES
         ),
     }
 )
 
-PICK: Mapping[Kind, tuple[Run, ...]] = MappingProxyType(
+PICK: Mapping[Kind, tuple[ProbeRun, ...]] = MappingProxyType(
     {
         Kind.TIME: (),
         Kind.COUNT: (
-            Run(times=_BLOCKS, size=2, slide=1, kind="count"),
-            Run(times=_BLOCKS, size=2, slide=1, kind="count", batches=(0, 0, 0, 0, 1, 1, 1, 2, 3)),
+            ProbeRun(times=_BLOCKS, size=2, slide=1, kind="count"),
+            ProbeRun(times=_BLOCKS, size=2, slide=1, kind="count", batches=(0, 0, 0, 0, 1, 1, 1, 2, 3)),
         ),
     }
 )

@@ -22,7 +22,7 @@ from selectors import EVENT_READ, DefaultSelector
 from types import MappingProxyType
 from typing import IO, Any
 
-from sash.engines.probe_run import Run, Seen
+from sash.engines.probe_run import ProbeRun, Seen
 from sash.errors import EngineError, MissingDependency
 
 DRIVERS = Path(__file__).parent / "drivers"
@@ -31,7 +31,7 @@ PATIENCE = 300.0
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class PeerEnvironment:
     """Where a peer lives: the environment's name, what is installed there, and the driver's module."""
 
     environment: str
@@ -39,11 +39,11 @@ class Home:
     driver: str
 
 
-PEERS: Mapping[str, Home] = MappingProxyType(
+PEERS: Mapping[str, PeerEnvironment] = MappingProxyType(
     {
-        "beam": Home("beam", ("apache-beam==2.77.0", "bytewax==0.21.1"), "on_beam"),
-        "bytewax": Home("beam", ("apache-beam==2.77.0", "bytewax==0.21.1"), "on_bytewax"),
-        "pyflink": Home("flink", ("apache-flink==2.3.0",), "on_pyflink"),
+        "beam": PeerEnvironment("beam", ("apache-beam==2.77.0", "bytewax==0.21.1"), "on_beam"),
+        "bytewax": PeerEnvironment("beam", ("apache-beam==2.77.0", "bytewax==0.21.1"), "on_bytewax"),
+        "pyflink": PeerEnvironment("flink", ("apache-flink==2.3.0",), "on_pyflink"),
     }
 )
 
@@ -63,7 +63,7 @@ class Peer:
         self.name, self.version = str(hello["engine"]), str(hello["version"])
         self.kinds = frozenset(map(str, hello["kinds"]))
 
-    def answer(self, runs: Sequence[Run]) -> list[Seen]:
+    def answer(self, runs: Sequence[ProbeRun]) -> list[Seen]:
         if not runs:
             return []
         return [_seen(one) for one in self._ask({"runs": [_asked(run) for run in runs]})["answers"]]
@@ -144,7 +144,7 @@ def python_of(name: str) -> Path:
     return python.absolute()
 
 
-def _asked(run: Run) -> dict[str, Any]:
+def _asked(run: ProbeRun) -> dict[str, Any]:
     shape = {"kind": run.kind, "size": run.size, "slide": run.slide, "delay": run.delay}
     return {"times": run.times, "groups": run.groups(), **shape}
 

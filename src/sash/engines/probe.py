@@ -15,11 +15,11 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Any
 
-from sash.engines.edge_questions import look_beyond
+from sash.engines.edge_questions import edge_findings
 from sash.engines.findings import EngineFindings
 from sash.engines.inference import infer
 from sash.engines.peers import PEERS, peer
-from sash.engines.probe_run import Content, Engine, Run
+from sash.engines.probe_run import Content, Engine, ProbeRun
 from sash.engines.simulated import Simulated
 from sash.engines.verification import verify
 from sash.errors import UnknownEngine
@@ -56,14 +56,14 @@ def probe(
     ):
         found = _inferred(live, runs, scope_runs, seed)
         return (
-            replace(found, beyond=look_beyond(live))
+            replace(found, beyond=edge_findings(live))
             if beyond and not isinstance(live, Simulated)
             else found
         )
 
 
 def _inferred(live: Engine, runs: int, scope_runs: int | None, seed: int) -> EngineFindings:
-    def ask(asked: Sequence[Run]) -> list[tuple[Content, ...] | None]:
+    def ask(asked: Sequence[ProbeRun]) -> list[tuple[Content, ...] | None]:
         answers = zip(asked, live.answer(asked), strict=True)
         return [seen.in_model(run) if seen.answered else None for run, seen in answers]
 

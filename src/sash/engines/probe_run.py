@@ -1,13 +1,13 @@
 """One experiment: what is fed to an engine, and what it shows.
 
-    Run   windows of one kind over timed arrivals          Seen   the contents that were reported, in order
+    ProbeRun   windows of one kind over timed arrivals      Seen   the contents that were reported, in order
 
 A run is the input of `sash.semantics.secret.simulate`, so that the model can be asked the same question.
 In the model the last event of an input only closes what lies before it. A live engine may show that event
 too, at once; `Seen.in_model` sets such reports aside.
 
 >>> from sash.semantics.secret import profile
->>> run = Run(times=(30, 31, 36), size=5, slide=5)
+>>> run = ProbeRun(times=(30, 31, 36), size=5, slide=5)
 >>> run.simulated(profile("flink"))
 ((0, 1),)
 >>> print(run)
@@ -29,7 +29,7 @@ Windowing = Literal["time", "count", "session"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class ProbeRun:
     """Events in the order of their arrival, and the windows to cut them into.
 
     Times are whole seconds. A session's `size` is its gap. Events with one batch number arrive together.
@@ -59,7 +59,7 @@ class Run:
     def groups(self) -> list[list[int]]:
         """The indexes of the events that arrive together.
 
-        >>> Run(times=(1, 2, 2), size=1, batches=(0, 1, 1)).groups()
+        >>> ProbeRun(times=(1, 2, 2), size=1, batches=(0, 1, 1)).groups()
         [[0], [1, 2]]
         """
         numbers = self.batches or tuple(range(len(self.times)))
@@ -88,10 +88,10 @@ class Seen:
     def answered(self) -> bool:
         return not (self.refused or self.unmeasured)
 
-    def in_model(self, run: Run) -> tuple[Content, ...]:
+    def in_model(self, run: ProbeRun) -> tuple[Content, ...]:
         """The reports that the model speaks of: those without the last event.
 
-        >>> Seen(reports=((0,), (0, 1))).in_model(Run(times=(5, 6), size=1, kind="count"))
+        >>> Seen(reports=((0,), (0, 1))).in_model(ProbeRun(times=(5, 6), size=1, kind="count"))
         ((0,),)
         """
         last = len(run.times) - 1
@@ -110,7 +110,7 @@ class Engine(Protocol):
     @property
     def kinds(self) -> frozenset[str]: ...
 
-    def answer(self, runs: Sequence[Run]) -> list[Seen]:
+    def answer(self, runs: Sequence[ProbeRun]) -> list[Seen]:
         """Each run on its own, from a fresh start; several at once where that saves start-up time."""
         ...
 
@@ -137,14 +137,14 @@ def written(contents: Iterable[Content]) -> str:
     return " ".join(words) or "nothing"
 
 
-def random_run(source: Random, kind: Kind) -> Run:
+def random_run(source: Random, kind: Kind) -> ProbeRun:
     """A run with ties, jumps, any ratio of size and slide, and times on both sides of 0."""
     size, slide, count = source.randint(1, 8), source.randint(1, 8), source.randint(2, 12)
     times = [source.randint(-12, 40)]
     while len(times) < count:
         times.append(times[-1] + source.choice((0, 0, 1, 1, 1, 2, 3, source.randint(4, 20))))
     batches = _same_time_batches(source, times) if source.random() < 0.3 else None
-    return Run(times=tuple(times), size=size, slide=slide, kind=kind.value, batches=batches)
+    return ProbeRun(times=tuple(times), size=size, slide=slide, kind=kind.value, batches=batches)
 
 
 def _same_time_batches(source: Random, times: Sequence[int]) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from sash._version import __version__
 from sash.aggregation.monoids import collect
 from sash.api.stream import stream
-from sash.engines.probe_run import Content, Run, Seen
+from sash.engines.probe_run import Content, ProbeRun, Seen
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator
 from sash.semantics.watermark import Watermark
@@ -26,14 +26,14 @@ class Sash:
     version = __version__
     kinds = frozenset({"time", "count", "session"})
 
-    def answer(self, runs: Sequence[Run]) -> list[Seen]:
+    def answer(self, runs: Sequence[ProbeRun]) -> list[Seen]:
         return [_one(run) for run in runs]
 
     def close(self) -> None:
         """Nothing is kept."""
 
 
-def _one(run: Run) -> Seen:
+def _one(run: ProbeRun) -> Seen:
     bound = _bound(run)
     operator, clock = WindowOperator.load(bound, None, {}), Watermark(delay=run.delay)
     reports: list[Content] = []
@@ -51,12 +51,12 @@ def _one(run: Run) -> Seen:
     return Seen(reports=tuple(reports), flushed=tuple(flushed), late=tuple(sorted(late)))
 
 
-def _bound(run: Run) -> BoundQuery:
+def _bound(run: ProbeRun) -> BoundQuery:
     events = stream(_rows([], run), time="time", delay=run.delay)
     return events.window(_window(run), flush=False).agg(held=collect("index")).bound
 
 
-def _window(run: Run) -> Window:
+def _window(run: ProbeRun) -> Window:
     if run.kind == "session":
         return session(run.size)
     if run.kind == "count":
@@ -64,7 +64,7 @@ def _window(run: Run) -> Window:
     return sliding(run.size, every=run.slide)
 
 
-def _rows(group: Sequence[int], run: Run) -> pa.Table:
+def _rows(group: Sequence[int], run: ProbeRun) -> pa.Table:
     times = [run.times[index] for index in group]
     return pa.table({"index": pa.array(group, pa.int64()), "time": pa.array(times, pa.int64())})
 

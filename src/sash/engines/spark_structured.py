@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sash.engines.probe_run import Content, Run, Seen
+from sash.engines.probe_run import Content, ProbeRun, Seen
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -47,7 +47,7 @@ class SparkStructured:
         self._scratch = tempfile.TemporaryDirectory(prefix="sash-probe-", ignore_cleanup_errors=True)
         self.version = self._session.version
 
-    def answer(self, runs: Sequence[Run]) -> list[Seen]:
+    def answer(self, runs: Sequence[ProbeRun]) -> list[Seen]:
         with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
             return list(pool.map(self._one, runs))
 
@@ -55,7 +55,7 @@ class SparkStructured:
         from pyspark.sql import functions as F
 
         folder = Path(tempfile.mkdtemp(dir=self._scratch.name))
-        write_batches(folder / "events", Run(times=(0, 0, 0), size=1))
+        write_batches(folder / "events", ProbeRun(times=(0, 0, 0), size=1))
         reader = self._session.readStream.schema("i INT").option("maxFilesPerTrigger", 1)
         clocked = reader.json(str(folder / "events")).groupBy(F.window(F.current_timestamp(), "1 second"))
         starts: set[int] = set()
@@ -76,7 +76,7 @@ class SparkStructured:
             self._owned.stop()
         self._scratch.cleanup()
 
-    def _one(self, run: Run) -> Seen:
+    def _one(self, run: ProbeRun) -> Seen:
         from pyspark.errors import AnalysisException
 
         folder = Path(tempfile.mkdtemp(dir=self._scratch.name))
@@ -97,7 +97,7 @@ class SparkStructured:
         return Seen(reports=tuple(reports))
 
 
-def write_batches(folder: Path, run: Run) -> None:
+def write_batches(folder: Path, run: ProbeRun) -> None:
     """One file for each group of events that arrive together, in their order of modification."""
     folder.mkdir()
     for number, group in enumerate(run.groups()):
@@ -106,7 +106,7 @@ def write_batches(folder: Path, run: Run) -> None:
         os.utime(path, (1_000_000_000 + number, 1_000_000_000 + number))
 
 
-def windowed(session: SparkSession, folder: Path, run: Run) -> DataFrame:
+def windowed(session: SparkSession, folder: Path, run: ProbeRun) -> DataFrame:
     """The windows of a run over the files of a folder: (start, held)."""
     from pyspark.sql import functions as F
 
@@ -118,7 +118,7 @@ def windowed(session: SparkSession, folder: Path, run: Run) -> DataFrame:
     return grouped.agg(F.sort_array(F.collect_list("i")).alias("held")).select("w.start", "held")
 
 
-def _window(run: Run) -> Column:
+def _window(run: ProbeRun) -> Column:
     from pyspark.sql import functions as F
 
     if run.kind == "session":

@@ -14,7 +14,7 @@ from random import Random
 
 from sash.engines.findings import Difference, Verdict
 from sash.engines.inference import Ask
-from sash.engines.probe_run import Run, random_run, written
+from sash.engines.probe_run import ProbeRun, random_run, written
 from sash.semantics.secret import Kind, Profile
 
 _PASSES = 25
@@ -25,7 +25,7 @@ def verify(ask: Ask, profile: Profile, *, runs: int, seed: int) -> Verdict:
     """How many of `runs` fresh random runs the profile reproduces. Runs that are refused do not count."""
     source, kinds = Random(f"verify {seed}"), [kind for kind in Kind if profile.scope.origin(kind)]
     answered = agreed = 0
-    worst: Run | None = None
+    worst: ProbeRun | None = None
     for _ in range(_DRAWS):
         if answered == runs:
             break
@@ -40,13 +40,13 @@ def verify(ask: Ask, profile: Profile, *, runs: int, seed: int) -> Verdict:
     return Verdict(runs=answered, agreed=agreed, seed=seed, difference=difference)
 
 
-def _difference(ask: Ask, profile: Profile, run: Run) -> Difference:
+def _difference(ask: Ask, profile: Profile, run: ProbeRun) -> Difference:
     run = smallest(ask, profile, run)
     seen = ask([run])[0] or ()
     return Difference(fed=str(run), seen=written(seen), simulated=written(run.simulated(profile)))
 
 
-def smallest(ask: Ask, profile: Profile, run: Run) -> Run:
+def smallest(ask: Ask, profile: Profile, run: ProbeRun) -> ProbeRun:
     """The run, made smaller while the engine still answers otherwise than the simulation."""
     for _ in range(_PASSES):
         smaller = sorted(set(_smaller(run)), key=_weight)
@@ -57,17 +57,17 @@ def smallest(ask: Ask, profile: Profile, run: Run) -> Run:
     return run
 
 
-def _first_difference(runs: Sequence[Run], ask: Ask, profile: Profile) -> Run | None:
+def _first_difference(runs: Sequence[ProbeRun], ask: Ask, profile: Profile) -> ProbeRun | None:
     answers = zip(runs, ask(runs), strict=True)
     return next((run for run, seen in answers if seen not in (None, run.simulated(profile))), None)
 
 
-def _weight(run: Run) -> tuple[int, ...]:
+def _weight(run: ProbeRun) -> tuple[int, ...]:
     span = run.times[-1] - run.times[0]
     return len(run.times), run.batches is not None, span, run.size + run.slide, abs(run.times[0])
 
 
-def _smaller(run: Run) -> Iterator[Run]:
+def _smaller(run: ProbeRun) -> Iterator[ProbeRun]:
     if run.batches is not None:
         yield replace(run, batches=None)
     for index in range(len(run.times)):

@@ -20,7 +20,7 @@ from sash.operators.clock_windows import clock_ranges, numbered, windows_in
 from sash.operators.layout import Layout
 from sash.operators.ranges import MISSING, NEVER, Ranges, RepeatedRanges, event_bounds
 from sash.semantics.run_as import EngineWindow
-from sash.semantics.secret.engine_state import Course, refuse_too_many
+from sash.semantics.secret.engine_state import EngineState, refuse_too_many
 from sash.semantics.secret.parameters import Pick, Report, Tick
 from sash.semantics.secret.scope import ORIGINS, Kind
 from sash.semantics.windows import TimeWindow
@@ -63,7 +63,7 @@ def on_columns(window: EngineWindow) -> bool:
 def engine_ranges(window: EngineWindow, layout: Layout) -> Ranges:
     """All reports over a bounded input."""
     if not on_columns(window):
-        return by_model(window, layout, [Course() for _ in range(layout.slots)])
+        return by_model(window, layout, [EngineState() for _ in range(layout.slots)])
     return closed_ranges(window, layout, Memory.blank(layout.slots))
 
 
@@ -73,7 +73,7 @@ def closed_ranges(window: EngineWindow, layout: Layout, memory: Memory) -> Range
     return by_kind(window, layout, memory)
 
 
-def by_model(window: EngineWindow, layout: Layout, courses: Iterable[Course]) -> Ranges:
+def by_model(window: EngineWindow, layout: Layout, courses: Iterable[EngineState]) -> Ranges:
     """The reports that the events which have not arrived make: each course goes on."""
     found = [
         (slot, base, extent, revision)

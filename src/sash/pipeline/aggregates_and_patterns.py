@@ -17,7 +17,7 @@ from sash.aggregation.monoid import Monoid
 from sash.errors import ArgumentError
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, WinFarm, WinMapReduce, WinSeq
 from sash.pipeline.calls import Call, call_of, required_fit
-from sash.planner.auto import AUTO, Asked, Auto, require_asked
+from sash.planner.auto import AUTO, Auto, Parallelism, require_parallelism
 
 _AGGREGATES: Mapping[str, Callable[..., Monoid]] = {
     name: getattr(monoids, name) for name in monoids.__all__
@@ -45,12 +45,12 @@ def aggregate_of(words: Any, *, argument: str) -> Monoid:
     return made
 
 
-def pattern_of(words: Any, *, argument: str = "parallel") -> Asked:
+def pattern_of(words: Any, *, argument: str = "parallel") -> Parallelism:
     """The parallel pattern that the words say; 'auto' leaves it to the planner."""
     if words == "auto":
         return AUTO
     made = _pattern(call_of(words, argument=argument, example="KeyFarm(4)"), words, argument)
-    return require_asked(made)
+    return require_parallelism(made)
 
 
 def _pattern(call: Call, words: str, argument: str) -> Any:

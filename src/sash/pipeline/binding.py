@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _PROBE = "__sash_probe"
 """An aggregate that fits every input, to bind what stands before the aggregates."""
-_KEYS = {"stream": [key.name for key in fields(schema.Stream)], "query": ["emit", "empty"]}
+_KEYS = {"stream": [key.name for key in fields(schema.StreamTable)], "query": ["emit", "empty"]}
 """Arguments of the API that are keys of these tables."""
 
 

@@ -20,13 +20,27 @@ from sash.pipeline.aggregates_and_patterns import aggregate_of
 from sash.pipeline.blame import Blame
 from sash.pipeline.contradictions import contradictions
 from sash.pipeline.positions import lines_of
-from sash.pipeline.schema import EACH, READ, Pipeline, Query, Run, Sink, Source, Stream
+from sash.pipeline.schema import (
+    EACH,
+    READ,
+    Pipeline,
+    QueryTable,
+    RunTable,
+    SinkTable,
+    SourceTable,
+    StreamTable,
+)
 
 Table = TypeVar("Table")
 
 _TABLES: Mapping[str, type] = {
-    "source": Source, "stream": Stream, "query": Query, "sink": Sink, "late": Sink, "run": Run
-}  # fmt: skip
+    "source": SourceTable,
+    "stream": StreamTable,
+    "query": QueryTable,
+    "sink": SinkTable,
+    "late": SinkTable,
+    "run": RunTable,
+}
 _FREE = ("aggregates", "spark")
 _NEEDED = ("source", "stream", "query", "aggregates", "sink")
 _AT = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")

@@ -29,7 +29,7 @@ POLL = 0.2
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunSummary:
     """What a run did, as its micro-batches counted."""
 
     batches: int
@@ -52,7 +52,7 @@ def run_batch(pipeline: Pipeline, query: WindowQuery, spark: SparkSession) -> No
             written(pipeline, pipeline.late, query.late().dataframe())
 
 
-def run_stream(pipeline: Pipeline, query: WindowQuery, spark: SparkSession, *, stop: Event) -> Outcome:
+def run_stream(pipeline: Pipeline, query: WindowQuery, spark: SparkSession, *, stop: Event) -> RunSummary:
     """Run until the trigger's end, or until `stop` is set; QueryFailed when the run fails."""
     from sash.runtimes.spark.failures import in_one_sentence
     from sash.runtimes.spark.progress import BatchesSeen, TasksOfBatch
@@ -70,7 +70,7 @@ def run_stream(pipeline: Pipeline, query: WindowQuery, spark: SparkSession, *, s
             one.stop()
     seen.read()
     counts = {name: seen.counts.get(name, 0) for name in ("events", "late", "reports")}
-    return Outcome(seen.batches, seen.seconds, **counts, stopped=stopped)
+    return RunSummary(seen.batches, seen.seconds, **counts, stopped=stopped)
 
 
 def _started(pipeline: Pipeline, query: WindowQuery) -> Iterator[StreamingQuery]:

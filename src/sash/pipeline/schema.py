@@ -23,7 +23,7 @@ from sash.pipeline.aggregates_and_patterns import pattern_of
 from sash.pipeline.blame import Blame
 from sash.pipeline.formats import SINKS, SOURCES
 from sash.pipeline.trigger import AVAILABLE_NOW, Trigger
-from sash.planner.auto import AUTO, Asked
+from sash.planner.auto import AUTO, Parallelism
 from sash.semantics.durations import DurationLike
 from sash.semantics.query import Emit
 from sash.semantics.window import Window
@@ -39,7 +39,7 @@ def by(read: Callable[[Any, str], Any], *, each: Callable[[Any, str], Any] | Non
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class SourceTable:
     format: str = field(metadata=by(readers.one_of(*SOURCES)))
     path: str = field(metadata=by(readers.text), default="")
     table: str = field(metadata=by(readers.text), default="")
@@ -52,7 +52,7 @@ class Source:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stream:
+class StreamTable:
     time: str = field(metadata=by(readers.text))
     key: tuple[str, ...] = field(metadata=by(readers.texts), default=())
     delay: DurationLike = field(metadata=by(readers.length), default=0)
@@ -63,7 +63,7 @@ class Stream:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Query:
+class QueryTable:
     windows: tuple[Window, ...] = field(metadata=by(readers.listed, each=readers.window), default=())
     rolling: tuple[DurationLike | SlideByTupleWindow, ...] = field(
         metadata=by(readers.listed, each=readers.rolling), default=()
@@ -71,11 +71,13 @@ class Query:
     emit: Emit = field(metadata=by(lambda given, _: Emit.parse(given)), default=Emit())
     empty: bool = field(metadata=by(readers.flag), default=False)
     semantics: str = field(metadata=by(readers.engine), default="")
-    parallel: Asked = field(metadata=by(lambda given, name: pattern_of(given, argument=name)), default=AUTO)
+    parallel: Parallelism = field(
+        metadata=by(lambda given, name: pattern_of(given, argument=name)), default=AUTO
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sink:
+class SinkTable:
     format: str = field(metadata=by(readers.one_of(*SINKS)))
     path: str = field(metadata=by(readers.text), default="")
     table: str = field(metadata=by(readers.text), default="")
@@ -85,7 +87,7 @@ class Sink:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class RunTable:
     name: str = field(metadata=by(readers.text), default="")
     mode: str = field(metadata=by(readers.one_of("stream", "batch")), default="stream")
     trigger: Trigger = field(metadata=by(Trigger.parse), default=AVAILABLE_NOW)
@@ -99,13 +101,13 @@ class Pipeline:
     file: Path
     blame: Blame
     """Where each key stands, for what turns out to be wrong only later."""
-    source: Source
-    stream: Stream
-    query: Query
+    source: SourceTable
+    stream: StreamTable
+    query: QueryTable
     aggregates: Mapping[str, Monoid]
-    sink: Sink
-    late: Sink | None = None
-    run: Run = field(default_factory=Run)
+    sink: SinkTable
+    late: SinkTable | None = None
+    run: RunTable = field(default_factory=RunTable)
     spark: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -39,7 +39,7 @@ class Auto:
             raise ArgumentError("hottest", self.hottest, "a share of the events, above 0 and at most 1")
 
 
-Asked: TypeAlias = Pattern | Auto
+Parallelism: TypeAlias = Pattern | Auto
 """What `.parallel` was given."""
 
 AUTO = Auto()
@@ -52,7 +52,7 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def require_asked(given: Any) -> Asked:
+def require_parallelism(given: Any) -> Parallelism:
     """A pattern, or the wish that the planner chooses one."""
     if isinstance(given, Auto):
         return given

@@ -11,7 +11,7 @@ from sash.errors import ArgumentError, UnitError, Unsupported
 from sash.semantics import durations
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Order
-from sash.semantics.monoid import Monoid
+from sash.semantics.monoid import MonoidLike
 from sash.semantics.window import Window
 
 NO_TIME = Duration(0, Unit.TICKS)
@@ -71,7 +71,7 @@ class Query:
     """Which windows, which aggregates over them, and what is reported when."""
 
     windows: tuple[Window, ...]
-    aggregates: Mapping[str, Monoid] = field(default_factory=dict)
+    aggregates: Mapping[str, MonoidLike] = field(default_factory=dict)
     order: Order = Order.EVENT_TIME
     delay: Duration = NO_TIME
     allowed_lateness: Duration = NO_TIME

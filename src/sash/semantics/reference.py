@@ -48,7 +48,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class WindowReport:
     """What a reader sees of one window: (key, w, extent, when), and the values of its aggregates."""
 
     key: Hashable
@@ -76,7 +76,7 @@ class Late:
 class Outcome:
     """Everything that a query says about an input."""
 
-    reports: list[Report]
+    reports: list[WindowReport]
     late: list[Late]
 
 
@@ -114,7 +114,7 @@ class Evaluation:
         self.events: dict[Hashable, list[Event]] = {}
         self.told: dict[tuple[Hashable, str], dict[int, _Told]] = {}
         self.displaced: set[tuple[Hashable, str, int]] = set()
-        self.reports: list[Report] = []
+        self.reports: list[WindowReport] = []
         self.late: list[Late] = []
         self.forgotten = 0
         """How many keys were forgotten."""
@@ -223,7 +223,7 @@ class Evaluation:
         told[extent.id] = _Told(extent, ordinals, revision, closed)
         rows = [event.values for event in content]
         self.reports.append(
-            Report(
+            WindowReport(
                 key=key,
                 window=window.label,
                 id=extent.id,

@@ -28,7 +28,7 @@ from sash.errors import Unsupported
 from sash.semantics.durations import Unit
 from sash.semantics.event import Event
 from sash.semantics.query import Query
-from sash.semantics.secret.engine_state import Course, Shown
+from sash.semantics.secret.engine_state import EngineState, Shown
 from sash.semantics.secret.parameters import Profile, Report
 from sash.semantics.secret.profiles import profile as profile_named
 from sash.semantics.secret.scope import ALIGNED_START, Kind
@@ -78,16 +78,16 @@ class EngineWindow(Window):
         self, events: Sequence[Event], *, horizon: int | None = None, empty: bool = False
     ) -> Iterator[Extent]:
         """One for each report, in order; a window that is reported again comes again."""
-        for extent, _ in self.reports(events, Course()):
+        for extent, _ in self.reports(events, EngineState()):
             yield extent
 
-    def reports(self, events: Sequence[Event], course: Course) -> list[tuple[Extent, int]]:
+    def reports(self, events: Sequence[Event], course: EngineState) -> list[tuple[Extent, int]]:
         """What the events that have not arrived in `course` make the engine report, with the revision."""
         size, slide = self.asked.size, self.asked.slide
         shown = course.go_on(self.profile, self.kind, size, slide, self._times(events))
         return [(self._extent(one, events), one.revision) for one in shown]
 
-    def let_go(self, events: Sequence[Event], course: Course) -> int:
+    def let_go(self, events: Sequence[Event], course: EngineState) -> int:
         """How many of the oldest events no later report of `course` can show."""
         return course.let_go(self.kind, self.asked.size, self.asked.slide, self._times(events))
 

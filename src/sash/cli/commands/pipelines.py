@@ -12,7 +12,7 @@ from sash.cli.interrupts import interrupts
 from sash.cli.spark_session import spark_session
 from sash.pipeline import Pipeline, read
 from sash.pipeline.binding import bound
-from sash.pipeline.run import Outcome, run_batch, run_stream
+from sash.pipeline.run import RunSummary, run_batch, run_stream
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,7 +72,7 @@ def _sink(pipeline: Pipeline) -> str:
     return " ".join(filter(None, (sink.format, sink.path or sink.table or sink.options.get("topic", ""))))
 
 
-def _summary(pipeline: Pipeline, outcome: Outcome) -> str:
+def _summary(pipeline: Pipeline, outcome: RunSummary) -> str:
     counts = (
         f"{pipeline.name}: {outcome.events:,} events in {outcome.batches:,} batches and "
         f"{outcome.seconds:.1f} s; {outcome.reports:,} reports, {outcome.late:,} late"

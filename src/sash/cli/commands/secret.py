@@ -16,7 +16,7 @@ app = typer.Typer(
 )
 
 
-class Format(StrEnum):
+class TableFormat(StrEnum):
     """How the table is written."""
 
     text = "text"
@@ -109,7 +109,7 @@ def draw(
 
 @app.command()
 def table(
-    format: Annotated[Format, typer.Option("--format", help="How it is written.")] = Format.text,
+    format: Annotated[TableFormat, typer.Option("--format", help="How it is written.")] = TableFormat.text,
     results: Annotated[
         Path | None,
         typer.Option("--results", help="Measured engines; without it, those of the package."),

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from sash.cli.interrupts import interrupts
 from sash.dashboard import Feed, serve
-from sash.dashboard.message_folder import Following
+from sash.dashboard.message_folder import FolderReader
 
 
 def run(*, host: str, port: int, watch: Path | None, open_browser: bool) -> None:
@@ -18,7 +18,7 @@ def run(*, host: str, port: int, watch: Path | None, open_browser: bool) -> None
     feed, console = Feed(), Console(soft_wrap=True, highlight=False)
     with ExitStack() as ending, interrupts() as asked:
         if watch is not None:
-            ending.callback(Following(watch, feed).stop)
+            ending.callback(FolderReader(watch, feed).stop)
         page = ending.enter_context(serve(feed, host=host, port=port))
         console.print(f"the page is at {page.url}", markup=False)
         shown = "the window lab" if watch is None else f"the window lab, and the queries of {watch}"

@@ -9,7 +9,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True)
-class Finding:
+class HealthCheck:
     """One thing that was looked at."""
 
     name: str

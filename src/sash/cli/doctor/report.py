@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from sash.cli.doctor import software, surroundings
-from sash.cli.doctor.health_check import Finding
+from sash.cli.doctor.health_check import HealthCheck
 
 _MARKS = {"ok": ("ok", "green"), "missing": ("missing", "red"), "wrong": ("wrong", "red")}
 _OPTIONAL = "yellow"
@@ -32,7 +32,7 @@ def run(*, as_json: bool) -> bool:
     return ready
 
 
-def checkup() -> list[Finding]:
+def checkup() -> list[HealthCheck]:
     """Everything, what is needed first."""
     findings = [
         software.python(),
@@ -48,7 +48,7 @@ def checkup() -> list[Finding]:
     return sorted(findings, key=lambda finding: not finding.needed)
 
 
-def lines(findings: Sequence[Finding]) -> list[Text]:
+def lines(findings: Sequence[HealthCheck]) -> list[Text]:
     """One for each finding, and one for each command."""
     width = max(len(finding.name) for finding in findings)
     said: list[Text] = []

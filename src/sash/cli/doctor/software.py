@@ -17,7 +17,7 @@ from importlib import metadata, util
 from pathlib import Path
 from shlex import quote
 
-from sash.cli.doctor.health_check import Finding, install
+from sash.cli.doctor.health_check import HealthCheck, install
 from sash.cli.doctor.version_bounds import Requirement
 
 DISTRIBUTION = "sash"
@@ -27,33 +27,33 @@ NEEDED = frozenset({None, "spark"})
 FOR_DEVELOPERS = frozenset({"dev", "test", "bench", "docs"})
 
 
-def python() -> Finding:
+def python() -> HealthCheck:
     version = ".".join(map(str, sys.version_info[:3]))
     asked = Requirement.parse(f"python{_required_python()}")
     if asked.allows(version):
-        return Finding("Python", "ok", f"{version} at {sys.executable}")
-    return Finding(
+        return HealthCheck("Python", "ok", f"{version} at {sys.executable}")
+    return HealthCheck(
         "Python", "wrong", f"{version}; {asked.versions} is needed", install("python3.11", "python@3.11")
     )
 
 
-def java() -> Finding:
+def java() -> HealthCheck:
     """As Spark finds it: below JAVA_HOME if that is set, otherwise on the path."""
     home = os.environ.get("JAVA_HOME")
     program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     fix = install("openjdk-17-jre-headless", "openjdk@17")
     if program is None:
-        return Finding("Java", "missing", f"no `java` on the path, and Spark needs version {JAVA}", fix)
+        return HealthCheck("Java", "missing", f"no `java` on the path, and Spark needs version {JAVA}", fix)
     if not Path(program).exists():
-        return Finding(
+        return HealthCheck(
             "Java", "wrong", f"JAVA_HOME is {home}, where there is no bin/java", "unset JAVA_HOME"
         )
     version = java_version(program)
     if version is None:
-        return Finding("Java", "wrong", f"{program} does not tell its version", fix)
+        return HealthCheck("Java", "wrong", f"{program} does not tell its version", fix)
     if int(version.split(".")[0]) < JAVA:
-        return Finding("Java", "wrong", f"{version} at {program}; Spark needs {JAVA} or later", fix)
-    return Finding("Java", "ok", f"{version} at {program}")
+        return HealthCheck("Java", "wrong", f"{version} at {program}; Spark needs {JAVA} or later", fix)
+    return HealthCheck("Java", "ok", f"{version} at {program}")
 
 
 def java_version(program: str) -> str | None:
@@ -68,11 +68,13 @@ def java_version(program: str) -> str | None:
     return version[1] if version else None
 
 
-def packages() -> Iterator[Finding]:
+def packages() -> Iterator[HealthCheck]:
     """Those without which Sash does not run."""
     if _version(DISTRIBUTION) is None:
         words = "runs from its source, so that what it depends on is not known"
-        yield Finding(DISTRIBUTION, "wrong", words, f"{quote(sys.executable)} -m pip install --editable .")
+        yield HealthCheck(
+            DISTRIBUTION, "wrong", words, f"{quote(sys.executable)} -m pip install --editable ."
+        )
     for asked in requirements():
         if asked.extra in NEEDED:
             yield package(asked, _version(asked.name))
@@ -81,25 +83,25 @@ def packages() -> Iterator[Finding]:
     own = Path(found.origin).parent if found and found.origin else None
     if spark_home and own and Path(spark_home).resolve() != own.resolve():
         words = f"SPARK_HOME is {spark_home}, and pyspark is at {own}: Python and Java would differ"
-        yield Finding("Spark", "wrong", words, "unset SPARK_HOME")
+        yield HealthCheck("Spark", "wrong", words, "unset SPARK_HOME")
 
 
-def package(asked: Requirement, version: str | None) -> Finding:
+def package(asked: Requirement, version: str | None) -> HealthCheck:
     """
     >>> package(Requirement.parse("pandas>=2.2,<3"), "3.0.1").found
     '3.0.1; >=2.2,<3 is needed'
     """
     fix = _pip(asked)
     if version is None:
-        return Finding(
+        return HealthCheck(
             asked.name, "missing", f"not installed; {asked.versions or 'any version'} is needed", fix
         )
     if not asked.allows(version):
-        return Finding(asked.name, "wrong", f"{version}; {asked.versions} is needed", fix)
-    return Finding(asked.name, "ok", version)
+        return HealthCheck(asked.name, "wrong", f"{version}; {asked.versions} is needed", fix)
+    return HealthCheck(asked.name, "ok", version)
 
 
-def extras() -> Iterator[Finding]:
+def extras() -> Iterator[HealthCheck]:
     """What can be added, each as a whole."""
     by_extra: dict[str, list[Requirement]] = {}
     for asked in requirements():
@@ -111,10 +113,10 @@ def extras() -> Iterator[Finding]:
         name = f"extra {extra}"
         if lacking:
             fix = _pip(f"{DISTRIBUTION}[{extra}]")
-            yield Finding(name, "missing", "; ".join(lacking), fix, needed=False)
+            yield HealthCheck(name, "missing", "; ".join(lacking), fix, needed=False)
         else:
             there = ", ".join(f"{each.name} {each.found}" for each in findings)
-            yield Finding(name, "ok", there, needed=False)
+            yield HealthCheck(name, "ok", there, needed=False)
 
 
 def _with_its_extras(asked: Requirement) -> list[Requirement]:

@@ -22,7 +22,7 @@ from sash.semantics.windows import CountWindow, CumulateWindow, SlideByTimeWindo
 def answer(given: Any) -> dict[str, Any]:
     """What an experiment, as a browser sends it, comes to."""
     experiment = Experiment.read(given)
-    run = _Run(experiment)
+    run = _ReferenceRun(experiment)
     window = experiment.window
     return {
         "window": {"label": window.label, "formula": window.formula, "context": window.context.value},
@@ -36,7 +36,7 @@ def answer(given: Any) -> dict[str, Any]:
     }
 
 
-class _Run:
+class _ReferenceRun:
     """The reference over the events, one after the other."""
 
     def __init__(self, experiment: Experiment) -> None:

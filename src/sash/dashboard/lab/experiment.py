@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sash.dashboard.lab.kinds import KINDS, Kind, Parameter
+from sash.dashboard.lab.kinds import KINDS, LabKind, Parameter
 from sash.errors import ArgumentError
 from sash.semantics import durations
 from sash.semantics.durations import whole_number
@@ -31,7 +31,7 @@ OVERLAP = 50
 class Experiment:
     """What was asked."""
 
-    kind: Kind
+    kind: LabKind
     numbers: Mapping[str, Any]
     window: Window
     query: Query

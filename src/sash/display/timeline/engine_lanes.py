@@ -28,7 +28,7 @@ from sash.semantics.secret.model import Reported
 from sash.semantics.secret.parameters import Profile
 from sash.semantics.secret.profiles import PROFILES
 from sash.semantics.secret.profiles import profile as profile_named
-from sash.semantics.secret.scope import Kind, Windows
+from sash.semantics.secret.scope import Kind, ScopeWindows
 from sash.semantics.secret.simulator import trace
 from sash.semantics.window import Window
 
@@ -92,7 +92,7 @@ def _lane(name: str, profile: Profile, kind: Kind, events: Arrivals, size: int, 
     return Lane(name, spans, more)
 
 
-def _span(name: str, report: Reported, windows: Windows, events: Arrivals, kind: Kind) -> Span:
+def _span(name: str, report: Reported, windows: ScopeWindows, events: Arrivals, kind: Kind) -> Span:
     lower, upper = windows.scope(report.instant)
     content = run(report.content)
     note = f"{name} reports {content} for {kind} {report.instant}, when {label(report.arrival)} arrives"

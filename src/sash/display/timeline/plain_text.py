@@ -20,11 +20,11 @@ WIDTH = 96
 
 def as_text(picture: Picture) -> str:
     """The whole picture, with the lanes under their axis."""
-    return "\n".join(line.rstrip() for line in _Page(picture).lines())
+    return "\n".join(line.rstrip() for line in _TextPage(picture).lines())
 
 
 @dataclass(frozen=True)
-class _Page:
+class _TextPage:
     picture: Picture
 
     @property

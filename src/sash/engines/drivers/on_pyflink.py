@@ -4,8 +4,8 @@ PyFlink's own watermark strategies emit periodically, by the clock. The watermar
 the event that moves it once the interval is 0, so the events pass through a table on their way. And Python
 operators hold a watermark back until their bundle of events is done, so a bundle is one event.
 
-`Watch` notes the watermark at each event, and a run whose events came before the watermark of the event
-ahead of them gets no answer: it would not be the experiment that was asked for.
+`NoteWatermark` notes the watermark at each event. A run whose events came before the watermark of the event
+ahead of them gets no answer: it would be another experiment.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def one_by_one() -> Any:
 def window_starts() -> list[int]:
     events = one_by_one().from_collection([0, 1, 2], type_info=Types.INT()).map(slowly, Types.INT())
     windows = events.key_by(lambda _: 0).window(TumblingProcessingTimeWindows.of(Time.seconds(1)))
-    with windows.process(Start(), Types.LONG()).execute_and_collect() as starts:
+    with windows.process(NoteStart(), Types.LONG()).execute_and_collect() as starts:
         return sorted(set(starts))
 
 
@@ -87,11 +87,11 @@ def branch(environment: Any, number: int, run: dict[str, Any]) -> list[Any]:
     said = Types.TUPLE([Types.INT(), Types.STRING(), Types.LONG(), Types.LIST(Types.INT())])
     late = OutputTag(f"late-{number}", event_type())
     timed = watermarked(environment, run)
-    watched = timed.process(Watch(number), output_type=said)
+    watched = timed.process(NoteWatermark(number), output_type=said)
     keyed = timed.key_by(lambda _: 0, key_type=Types.INT())
     if run["kind"] == "count":
-        return [watched, keyed.count_window(run["size"], run["slide"]).process(Show(number), said)]
-    shown = keyed.window(windows(run)).side_output_late_data(late).process(Show(number), said)
+        return [watched, keyed.count_window(run["size"], run["slide"]).process(NoteWindow(number), said)]
+    shown = keyed.window(windows(run)).side_output_late_data(late).process(NoteWindow(number), said)
     dropped = shown.get_side_output(late).map(lambda one: (number, "late", 0, [one[0]]), said)
     return [watched, shown, dropped]
 
@@ -144,7 +144,7 @@ def require_watermarks(run: dict[str, Any], watermarks: dict[int, int]) -> None:
             raise RuntimeError(f"event {index} of {run} came at watermark {watermarks[index]}, not {due}")
 
 
-class Watch(ProcessFunction):
+class NoteWatermark(ProcessFunction):
     """Notes the watermark at which an event came."""
 
     def __init__(self, number: int) -> None:
@@ -154,14 +154,14 @@ class Watch(ProcessFunction):
         yield self.number, "watch", ctx.timer_service().current_watermark(), [value[0]]
 
 
-class Start(ProcessWindowFunction):
+class NoteStart(ProcessWindowFunction):
     """Shows where a window starts."""
 
     def process(self, key: int, context: Any, elements: Iterable[int]) -> Iterator[int]:
         yield context.window().start
 
 
-class Show(ProcessWindowFunction):
+class NoteWindow(ProcessWindowFunction):
     """Notes what a window holds, and the watermark at which it was shown."""
 
     def __init__(self, number: int) -> None:

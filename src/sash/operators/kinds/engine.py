@@ -35,7 +35,7 @@ from sash.operators.kinds.progress import Progress
 from sash.operators.layout import Layout
 from sash.operators.ranges import MISSING, Ranges
 from sash.semantics.run_as import EngineWindow
-from sash.semantics.secret.engine_state import Course
+from sash.semantics.secret.engine_state import EngineState
 from sash.semantics.secret.scope import Kind
 
 Ints = NDArray[np.int64]
@@ -111,7 +111,7 @@ _NUMBERS = attrgetter(
 
 
 class ModelProgress(Progress[EngineWindow]):
-    """Every other profile: a `Course` for each key, a number in each column."""
+    """Every other profile: a `EngineState` for each key, a number in each column."""
 
     memory: ClassVar[dict[str, int | float]] = {
         "base": 0, "arrived": 0, "start": MISSING, "previous": MISSING, "clock": MISSING,
@@ -130,15 +130,15 @@ class ModelProgress(Progress[EngineWindow]):
         self._remember(courses)
         return gone
 
-    def _courses(self) -> list[Course]:
+    def _courses(self) -> list[EngineState]:
         rows = zip(*(self.remembered[name].tolist() for name in self.memory), strict=True)
         known: Iterable[list[Any]] = ([None if n == MISSING else n for n in row] for row in rows)
         return [
-            Course(base, arrived, start, previous, clock, range(lo, hi), lower, revision)
+            EngineState(base, arrived, start, previous, clock, range(lo, hi), lower, revision)
             for base, arrived, start, previous, clock, lo, hi, lower, revision in known
         ]
 
-    def _remember(self, courses: list[Course]) -> None:
+    def _remember(self, courses: list[EngineState]) -> None:
         rows = (_NUMBERS(course) for course in courses)
         numbers = [[MISSING if number is None else number for number in row] for row in rows]
         columns = np.array(numbers, np.int64).reshape(-1, len(self.memory)).T

@@ -30,8 +30,8 @@ from sash.operators.patterns.declared import (
     WinSeq,
 )
 from sash.planner.costs.constants import ProcessCosts
-from sash.planner.costs.step import Step
-from sash.planner.facts import Cut, Facts
+from sash.planner.costs.step import CostStep
+from sash.planner.facts import Facts, WindowFacts
 
 
 @dataclass(frozen=True)
@@ -52,36 +52,36 @@ class Load:
 
 def process_steps(
     pattern: Pattern, facts: Facts, costs: ProcessCosts, *, early: int | None = None
-) -> list[Step]:
+) -> list[CostStep]:
     """The steps of a query under this pattern; `early` threads fold panes before anything is arranged,
     where that pays, and what follows is about panes."""
     if early is None or facts.early is None:
-        return list(_Estimate(facts, costs).steps(pattern))
+        return list(_ProcessEstimate(facts, costs).steps(pattern))
     left = replace(facts, events=replace(facts.events, rows=int(facts.early)))
-    return [_folded_early(facts, costs, early), *_Estimate(left, costs).steps(pattern)]
+    return [_folded_early(facts, costs, early), *_ProcessEstimate(left, costs).steps(pattern)]
 
 
-def _folded_early(facts: Facts, costs: ProcessCosts, threads: int) -> Step:
+def _folded_early(facts: Facts, costs: ProcessCosts, threads: int) -> CostStep:
     fields = sum(monoid.fields for monoid in facts.algebra)
     folds = fields * (costs.lift + costs.combine) + len(facts.algebra) * costs.combine
-    return Step("fold panes as events stand", facts.events.rows * (costs.place + folds), 1 / threads)
+    return CostStep("fold panes as events stand", facts.events.rows * (costs.place + folds), 1 / threads)
 
 
 @dataclass(frozen=True)
-class _Estimate:
+class _ProcessEstimate:
     facts: Facts
     costs: ProcessCosts
 
-    def steps(self, pattern: Pattern) -> Iterator[Step]:
+    def steps(self, pattern: Pattern) -> Iterator[CostStep]:
         rows = float(self.facts.events.rows)
-        yield Step("arrange events", rows * self.costs.arrange)
+        yield CostStep("arrange events", rows * self.costs.arrange)
         for cut in self.facts.cuts:
             found = cut.windows * self.costs.cut
-            yield Step("cut windows", found if cut.on_columns else found + rows * self.costs.definition)
+            yield CostStep("cut windows", found if cut.on_columns else found + rows * self.costs.definition)
             yield from self._whole(pattern, cut) if self.facts.whole else self._folded(pattern, cut)
-            yield Step("write reports", cut.windows * self.costs.report)
+            yield CostStep("write reports", cut.windows * self.costs.report)
 
-    def _folded(self, pattern: Pattern, cut: Cut) -> Iterator[Step]:
+    def _folded(self, pattern: Pattern, cut: WindowFacts) -> Iterator[CostStep]:
         rows = float(self.facts.events.rows)
         load = Load(rows, cut.windows, cut.panes or 0.0, cut.overlapping)
         match pattern:
@@ -95,7 +95,7 @@ class _Estimate:
             case _:
                 yield from self._inner(pattern, load)
 
-    def _inner(self, pattern: Inner, load: Load) -> Iterator[Step]:
+    def _inner(self, pattern: Inner, load: Load) -> Iterator[CostStep]:
         match pattern:
             case WinSeq():
                 if load.workers > 1:
@@ -106,7 +106,7 @@ class _Estimate:
                 yield self._hand_out(load.workers * _jobs(pattern.plq, pattern.wlq))
                 # Panes are cut before the workers of a farm begin, one share after the other.
                 found = load.events * self.costs.position + (load.panes + load.windows) * self.costs.pane
-                yield Step("cut panes", found)
+                yield CostStep("cut panes", found)
                 load = replace(load, apart=True)
                 once = replace(self._shared(load, pattern.plq), overlapping=False)
                 yield from self._fold("fold panes", load.events, load.panes, once, lift=True)
@@ -118,14 +118,14 @@ class _Estimate:
                 load = replace(load, apart=True)
                 mapped = self._shared(load, pattern.map)
                 dealt = load.events * self.facts.columns * self.costs.copy
-                yield Step("deal events", dealt, mapped.share)
+                yield CostStep("deal events", dealt, mapped.share)
                 partials = load.windows * pattern.map
                 yield from self._fold("fold partitions", load.events, partials, mapped, lift=True)
                 reduced = replace(self._shared(load, pattern.reduce), overlapping=False)
                 yield from self._fold("combine partials", partials, load.windows, reduced)
                 yield from self._lower(load.windows, reduced)
 
-    def _handed_out(self, load: Load, cut: Cut, workers: int) -> Iterator[Step]:
+    def _handed_out(self, load: Load, cut: WindowFacts, workers: int) -> Iterator[CostStep]:
         batches = min(TURNS * workers, max(1.0, cut.windows))
         inside = cut.overlap * load.events / max(1.0, cut.windows)
         shared = self._shared(load, workers)
@@ -134,13 +134,13 @@ class _Estimate:
         yield from self._fold("fold events", repeated, load.windows, shared, lift=True)
         yield from self._lower(load.windows, shared)
 
-    def _dealt_windows(self, load: Load, cut: Cut, farm: WinFarm) -> Iterator[Step]:
+    def _dealt_windows(self, load: Load, cut: WindowFacts, farm: WinFarm) -> Iterator[CostStep]:
         workers = farm.degree
         part = min(1.0, max(cut.overlap, 1.0) / workers)
         if part < 1:
             # One private buffer after the other, before the workers begin.
             buffers = load.events * (1 + part * self.facts.columns) * self.costs.copy
-            yield Step("fill private buffers", workers * buffers)
+            yield CostStep("fill private buffers", workers * buffers)
         mine = replace(
             self._shared(load, workers),
             events=load.events * part * workers,
@@ -149,24 +149,24 @@ class _Estimate:
         )
         yield from self._inner(farm.held, mine)
 
-    def _whole(self, pattern: Pattern, cut: Cut) -> Iterator[Step]:
+    def _whole(self, pattern: Pattern, cut: WindowFacts) -> Iterator[CostStep]:
         each = self.costs.function if self.facts.function is None else self.facts.function * 1e9
         if isinstance(pattern, WinSeq):
-            yield Step("compute windows", cut.windows * each)
+            yield CostStep("compute windows", cut.windows * each)
             return
         share = self._key_share(pattern.workers) if isinstance(pattern, KeyFarm) else 1 / pattern.workers
         sent = float(self.facts.events.rows)
         if isinstance(pattern, WinFarm) and pattern.model == "active":
             sent *= min(pattern.degree, max(1.0, cut.overlap))
-        yield Step("start processes", self.costs.start)
-        yield Step("write events to shared memory", sent * self.facts.columns * self.costs.copy)
-        yield Step("compute windows", cut.windows * each, share)
-        yield Step("take results back", cut.windows * self.costs.handing)
+        yield CostStep("start processes", self.costs.start)
+        yield CostStep("write events to shared memory", sent * self.facts.columns * self.costs.copy)
+        yield CostStep("compute windows", cut.windows * each, share)
+        yield CostStep("take results back", cut.windows * self.costs.handing)
 
-    def _hand_out(self, jobs: float) -> Step:
+    def _hand_out(self, jobs: float) -> CostStep:
         """What is left of a job when there is nothing to fold; it holds the interpreter."""
         each = self.costs.job + len(self.facts.algebra) * self.costs.call
-        return Step("hand out", jobs * each)
+        return CostStep("hand out", jobs * each)
 
     def _key_share(self, workers: int) -> float:
         return min(1.0, max(1 / workers, self.facts.events.hottest))
@@ -177,7 +177,7 @@ class _Estimate:
 
     def _fold(
         self, what: str, elements: float, ranges: float, load: Load, *, lift: bool = False
-    ) -> Iterator[Step]:
+    ) -> Iterator[CostStep]:
         """Lift if asked, and fold elements into ranges."""
         combines = elements * (2 if load.overlapping else 1)
         compiled = interpreted = 0.0
@@ -191,18 +191,18 @@ class _Estimate:
                 interpreted += calls * self.costs.interpreted
         yield from self._both(what, compiled, interpreted, load)
 
-    def _lower(self, windows: float, load: Load) -> Iterator[Step]:
+    def _lower(self, windows: float, load: Load) -> Iterator[CostStep]:
         fields = sum(monoid.fields for monoid in self.facts.algebra if monoid.compiled)
         calls = sum(not monoid.compiled for monoid in self.facts.algebra)
         compiled = windows * fields * self.costs.lower
         yield from self._both("lower", compiled, windows * calls * self.costs.interpreted, load)
 
-    def _both(self, what: str, compiled: float, interpreted: float, load: Load) -> Iterator[Step]:
+    def _both(self, what: str, compiled: float, interpreted: float, load: Load) -> Iterator[CostStep]:
         if compiled:
             apart = self.costs.apart if load.apart else 1.0
-            yield Step(what, compiled * apart, load.share)
+            yield CostStep(what, compiled * apart, load.share)
         if interpreted:
-            yield Step(f"{what}, interpreted", interpreted)
+            yield CostStep(f"{what}, interpreted", interpreted)
 
 
 def _jobs(first: int, second: int) -> int:

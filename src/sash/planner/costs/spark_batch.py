@@ -17,19 +17,19 @@ from collections.abc import Iterator
 from sash.operators.patterns.declared import Farm, PaneFarm, Pattern, WinFarm, WinMapReduce, window_workers
 from sash.planner.costs.constants import ProcessCosts, SparkCosts
 from sash.planner.costs.spark_estimate import SparkEstimate
-from sash.planner.costs.step import Step
+from sash.planner.costs.step import CostStep
 from sash.planner.facts import Facts
 
 
 def spark_steps(
     pattern: Pattern | None, facts: Facts, costs: SparkCosts, process: ProcessCosts
-) -> list[Step]:
+) -> list[CostStep]:
     """The steps of a query under this pattern; None: by buckets of keys."""
-    return list(_Estimate(facts, costs, process).steps(pattern))
+    return list(_BatchEstimate(facts, costs, process).steps(pattern))
 
 
-class _Estimate(SparkEstimate):
-    def steps(self, pattern: Pattern | None) -> Iterator[Step]:
+class _BatchEstimate(SparkEstimate):
+    def steps(self, pattern: Pattern | None) -> Iterator[CostStep]:
         inner = pattern.held if isinstance(pattern, Farm) else pattern
         if pattern is None:
             yield from self._buckets()
@@ -40,16 +40,16 @@ class _Estimate(SparkEstimate):
         else:
             yield from self._rows_to_windows(pattern)
 
-    def _buckets(self) -> Iterator[Step]:
-        yield Step("two stages", 2 * self.costs.stage)
+    def _buckets(self) -> Iterator[CostStep]:
+        yield CostStep("two stages", 2 * self.costs.stage)
         yield self._per_row("scan and shuffle rows", self.costs.scan + self.costs.shuffle, self.even)
         yield self._per_row("sort by bucket", self.costs.group, self.hottest)
-        yield Step("compute windows", self.computing(), self.hottest)
+        yield CostStep("compute windows", self.computing(), self.hottest)
 
-    def _panes(self, pattern: Pattern, inner: PaneFarm | WinMapReduce) -> Iterator[Step]:
-        yield Step("two stages", 2 * self.costs.stage)
+    def _panes(self, pattern: Pattern, inner: PaneFarm | WinMapReduce) -> Iterator[CostStep]:
+        yield CostStep("two stages", 2 * self.costs.stage)
         if isinstance(inner, WinMapReduce):
-            yield Step("one stage more", self.costs.stage)
+            yield CostStep("one stage more", self.costs.stage)
             yield self._per_row("deal rows", self.costs.shuffle, self.even)
         each = self.costs.scan + self.costs.python + self.costs.fold
         yield self._per_row("scan and fold panes where rows lie", each, self.even)
@@ -60,29 +60,29 @@ class _Estimate(SparkEstimate):
         sent = panes * self.copies(by_windows)
         share = self.even if by_windows > 1 else self._busiest_by_panes(panes)
         cost = self.costs.route + self.costs.shuffle + self.costs.python
-        yield Step("shuffle panes", sent * cost, share)
-        yield Step("compute windows", self.computing(sent), share)
+        yield CostStep("shuffle panes", sent * cost, share)
+        yield CostStep("compute windows", self.computing(sent), share)
 
-    def _rows_to_windows(self, pattern: Pattern) -> Iterator[Step]:
+    def _rows_to_windows(self, pattern: Pattern) -> Iterator[CostStep]:
         by_windows = window_workers(pattern)
         share = self.even if by_windows > 1 else self.hottest
-        yield Step("two stages", 2 * self.costs.stage)
+        yield CostStep("two stages", 2 * self.costs.stage)
         each = self.costs.scan + self.costs.python + self.costs.route
         yield self._per_row("scan and route rows", each, self.even)
         travelling = self.copies(by_windows) * (self.costs.shuffle + self.costs.python)
         yield self._per_row("shuffle rows", travelling, share)
-        yield Step("compute windows", self.computing(), share)
+        yield CostStep("compute windows", self.computing(), share)
 
-    def _agnostic(self, workers: int) -> Iterator[Step]:
-        yield Step("three stages", 3 * self.costs.stage)
+    def _agnostic(self, workers: int) -> Iterator[CostStep]:
+        yield CostStep("three stages", 3 * self.costs.stage)
         yield self._per_row("scan and shuffle rows", self.costs.scan + self.costs.shuffle, self.even)
         yield self._per_row("sort by bucket", self.costs.group, self.hottest)
         # Batches of windows are blobs of columns, which travel more cheaply than rows.
         yield self._per_row("hand windows out", self.block, self.hottest)
-        yield Step("compute windows", self.computing(), max(1 / workers, self.even))
+        yield CostStep("compute windows", self.computing(), max(1 / workers, self.even))
 
-    def _per_row(self, what: str, cost: float, share: float) -> Step:
-        return Step(what, self.facts.events.rows * cost, share)
+    def _per_row(self, what: str, cost: float, share: float) -> CostStep:
+        return CostStep(what, self.facts.events.rows * cost, share)
 
     def _busiest_by_panes(self, panes: float) -> float:
         """Where events are folded, a hot key has no more panes than any other key that is never idle."""

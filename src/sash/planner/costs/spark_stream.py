@@ -25,7 +25,7 @@ from sash.operators.patterns.declared import (
 )
 from sash.planner.costs.constants import ProcessCosts, SparkCosts
 from sash.planner.costs.spark_estimate import SparkEstimate
-from sash.planner.costs.step import Step
+from sash.planner.costs.step import CostStep
 from sash.planner.facts import Facts
 
 BATCH = 250_000
@@ -34,13 +34,13 @@ BATCH = 250_000
 
 def stream_steps(
     pattern: Pattern | None, facts: Facts, costs: SparkCosts, process: ProcessCosts
-) -> list[Step]:
+) -> list[CostStep]:
     """The steps of a query under this pattern; None: by buckets of keys."""
-    return list(_Estimate(facts, costs, process).steps(pattern))
+    return list(_StreamEstimate(facts, costs, process).steps(pattern))
 
 
-class _Estimate(SparkEstimate):
-    def steps(self, pattern: Pattern | None) -> Iterator[Step]:
+class _StreamEstimate(SparkEstimate):
+    def steps(self, pattern: Pattern | None) -> Iterator[CostStep]:
         rows = float(self.facts.events.rows)
         inner = pattern.held if isinstance(pattern, Farm) else pattern
         two = isinstance(inner, PaneFarm | WinMapReduce)
@@ -48,22 +48,22 @@ class _Estimate(SparkEstimate):
         stages = 2 + (two or agnostic)
         # Panes are sent to their windows later, and an owner has all events of its keys.
         copies = 1.0 if two or agnostic else self.copies(window_workers(pattern))
-        yield Step("schedule micro-batches", -(-rows // BATCH) * stages * self.costs.stage)
-        yield Step("scan and pack rows", rows * (self.costs.scan + self.costs.python), self.even)
-        yield Step("shuffle blocks", rows * copies * self.block, self.even)
+        yield CostStep("schedule micro-batches", -(-rows // BATCH) * stages * self.costs.stage)
+        yield CostStep("scan and pack rows", rows * (self.costs.scan + self.costs.python), self.even)
+        yield CostStep("shuffle blocks", rows * copies * self.block, self.even)
         if agnostic:
             assert pattern is not None
-            yield Step("hold events", rows * self.costs.fold, self.hottest)
-            yield Step("hand windows out", rows * self.block, self.hottest)
-            yield Step("compute windows", self.computing(rows), max(1 / pattern.workers, self.even))
+            yield CostStep("hold events", rows * self.costs.fold, self.hottest)
+            yield CostStep("hand windows out", rows * self.block, self.hottest)
+            yield CostStep("compute windows", self.computing(rows), max(1 / pattern.workers, self.even))
         elif two:
-            yield Step("fold panes", rows * self.costs.fold, self.even)
-            yield Step("shuffle panes", self._panes * self.block, self.even)
-            yield Step("compute windows", self.computing(self._panes), self._share(pattern))
+            yield CostStep("fold panes", rows * self.costs.fold, self.even)
+            yield CostStep("shuffle panes", self._panes * self.block, self.even)
+            yield CostStep("compute windows", self.computing(self._panes), self._share(pattern))
         else:
             share = self._share(pattern)
-            yield Step("hold events", rows * copies * self.costs.fold, share)
-            yield Step("compute windows", self.computing(self._panes if self._paned else rows), share)
+            yield CostStep("hold events", rows * copies * self.costs.fold, share)
+            yield CostStep("compute windows", self.computing(self._panes if self._paned else rows), share)
 
     @property
     def _paned(self) -> bool:

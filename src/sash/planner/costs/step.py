@@ -5,7 +5,7 @@
 Work is what one core would need alone. With n workers that are equally busy the share is 1 / n; a worker
 that owns a hot key has the share of that key.
 
->>> Step("fold", 8e9, 0.5).seconds
+>>> CostStep("fold", 8e9, 0.5).seconds
 4.0
 """
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Step:
+class CostStep:
     """A part of the work, shared by workers of which the busiest has `share`."""
 
     what: str
@@ -29,6 +29,6 @@ class Step:
         return self.work * self.share / 1e9
 
 
-def total(steps: Iterable[Step]) -> float:
+def total(steps: Iterable[CostStep]) -> float:
     """Seconds of all steps."""
     return sum(step.seconds for step in steps)

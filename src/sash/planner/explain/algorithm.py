@@ -22,7 +22,7 @@ from sash.planner.plans.plan import Plan
 
 
 @dataclass(frozen=True)
-class Algorithm:
+class FoldAlgorithm:
     """How values are computed."""
 
     name: str
@@ -33,28 +33,30 @@ class Algorithm:
     """The aggregates whose combines are calls of Python."""
 
 
-def algorithm_of(bound: BoundQuery, plan: Plan) -> Algorithm:
+def algorithm_of(bound: BoundQuery, plan: Plan) -> FoldAlgorithm:
     """What folds the windows of this plan."""
     slow = tuple(monoid.name for monoid in plan.facts.algebra if not monoid.compiled)
     fold = "two stacks over ranges" + ("" if slow else ", all keys in one call of machine code")
     if plan.facts.whole:
-        return Algorithm("recalculate", "each window anew, by the function that was given", "nowhere", ())
+        return FoldAlgorithm(
+            "recalculate", "each window anew, by the function that was given", "nowhere", ()
+        )
     if plan.facts.where == "spark streaming":
         return _streaming(bound, plan, fold, slow)
     inner = plan.pattern.held if isinstance(plan.pattern, Farm) else plan.pattern
     folds = isinstance(inner, PaneFarm | WinMapReduce)
     if plan.facts.where == "spark batch" and folds:
         where = "before the shuffle, where rows lie"
-        return Algorithm("panes, then range fold", f"events into panes, then {fold}", where, slow)
+        return FoldAlgorithm("panes, then range fold", f"events into panes, then {fold}", where, slow)
     if isinstance(inner, PaneFarm):
         where = "once, before the windows that share them"
-        return Algorithm("panes, then range fold", f"events into panes, then {fold}", where, slow)
+        return FoldAlgorithm("panes, then range fold", f"events into panes, then {fold}", where, slow)
     if isinstance(inner, WinMapReduce):
         how = f"{fold}, of each partition, then one combine a partition"
-        return Algorithm("range fold of partitions", how, "nowhere", slow)
+        return FoldAlgorithm("range fold of partitions", how, "nowhere", slow)
     overlap = any(cut.overlapping for cut in plan.facts.cuts)
     combines = "two combines an event" if overlap else "one combine an event"
-    return Algorithm("range fold", f"{fold}: {combines} and one a window", _early(bound, plan), slow)
+    return FoldAlgorithm("range fold", f"{fold}: {combines} and one a window", _early(bound, plan), slow)
 
 
 def _early(bound: BoundQuery, plan: Plan) -> str:
@@ -69,10 +71,10 @@ def _early(bound: BoundQuery, plan: Plan) -> str:
     return "before events are grouped, if the first of them show that many share a pane"
 
 
-def _streaming(bound: BoundQuery, plan: Plan, fold: str, slow: tuple[str, ...]) -> Algorithm:
+def _streaming(bound: BoundQuery, plan: Plan, fold: str, slow: tuple[str, ...]) -> FoldAlgorithm:
     agnostic = isinstance(plan.pattern, WinFarm) and plan.pattern.model == "agnostic"
     if keeps_panes(bound) and not agnostic:
-        return Algorithm(
+        return FoldAlgorithm(
             "panes in a tree",
             "events into panes as they arrive, and a tree of folds over the panes of each key: a window "
             "takes O(log n) combines, and a batch costs what it brings, however much is held",
@@ -82,11 +84,11 @@ def _streaming(bound: BoundQuery, plan: Plan, fold: str, slow: tuple[str, ...]) 
     state = StatePlan(bound, rows=agnostic)
     if state.whole:
         how = "over the rows that are kept of the keys whose windows are due"
-        return Algorithm("whole windows", how, "nowhere", slow)
+        return FoldAlgorithm("whole windows", how, "nowhere", slow)
     if all(lane.running for lane in state.lanes):
         how = "new events into the fold of the open window, which is all that is kept of it"
-        return Algorithm("running fold", how, "nowhere", slow)
+        return FoldAlgorithm("running fold", how, "nowhere", slow)
     how = (
         "a tree of folds over the elements of each key: O(log n) combines per window, however much is held"
     )
-    return Algorithm("tree of folds", how, "nowhere", slow)
+    return FoldAlgorithm("tree of folds", how, "nowhere", slow)

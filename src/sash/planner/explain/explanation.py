@@ -14,7 +14,7 @@ from sash.operators.bound import BoundQuery
 from sash.operators.patterns.declared import level_of
 from sash.operators.patterns.stages import levels_of
 from sash.planner.explain.advice import advice
-from sash.planner.explain.algorithm import Algorithm, algorithm_of
+from sash.planner.explain.algorithm import FoldAlgorithm, algorithm_of
 from sash.planner.explain.report_rule import reported
 from sash.planner.explain.state_size import State, state_of
 from sash.planner.facts import Facts
@@ -25,7 +25,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True)
-class WindowSaid:
+class WindowExplanation:
     """One window of the query: what it means."""
 
     label: str
@@ -40,7 +40,7 @@ class WindowSaid:
 
 
 @dataclass(frozen=True)
-class AggregateSaid:
+class AggregateExplanation:
     """One aggregate: its algebra."""
 
     name: str
@@ -60,7 +60,7 @@ class AggregateSaid:
 
 
 @dataclass(frozen=True)
-class CandidateSaid:
+class CandidateExplanation:
     """A pattern that could compute the query, and its estimated cost."""
 
     pattern: str
@@ -71,7 +71,7 @@ class CandidateSaid:
 
 
 @dataclass(frozen=True)
-class PatternSaid:
+class PatternExplanation:
     """Who computes the windows, and why."""
 
     name: str
@@ -79,7 +79,7 @@ class PatternSaid:
     """None: as many as Spark has tasks."""
     forced: bool
     why: str
-    candidates: tuple[CandidateSaid, ...]
+    candidates: tuple[CandidateExplanation, ...]
     forbidden: tuple[Forbidden, ...]
     measured: bool
     """Whether the estimates are from constants that were measured on this machine."""
@@ -90,7 +90,7 @@ class PatternSaid:
 
 
 @dataclass(frozen=True)
-class EventsSaid:
+class EventsExplanation:
     """What the plan takes the events to be, and how that is known."""
 
     rows: int
@@ -108,16 +108,16 @@ class Explanation:
     order: str
     time: str
     keys: tuple[str, ...]
-    windows: tuple[WindowSaid, ...]
+    windows: tuple[WindowExplanation, ...]
     reported: str
     """When a window is reported, in words."""
     whole: str | None
     """"apply" or "fold", when whole windows go to a function."""
-    aggregates: tuple[AggregateSaid, ...]
-    events: EventsSaid
+    aggregates: tuple[AggregateExplanation, ...]
+    events: EventsExplanation
     cores: int
-    algorithm: Algorithm
-    pattern: PatternSaid
+    algorithm: FoldAlgorithm
+    pattern: PatternExplanation
     stages: tuple[str, ...]
     state: State
     state_bytes: int | None
@@ -138,7 +138,7 @@ class Explanation:
             reported=reported(query),
             whole=facts.whole,
             aggregates=_aggregates(bound, facts),
-            events=EventsSaid(
+            events=EventsExplanation(
                 facts.events.rows, facts.events.keys, round(facts.events.hottest, 4), facts.events.known
             ),
             cores=facts.cores,
@@ -154,9 +154,9 @@ class Explanation:
         return json.dumps(asdict(self), indent=2, ensure_ascii=False)
 
 
-def _windows(bound: BoundQuery, facts: Facts) -> tuple[WindowSaid, ...]:
+def _windows(bound: BoundQuery, facts: Facts) -> tuple[WindowExplanation, ...]:
     return tuple(
-        WindowSaid(
+        WindowExplanation(
             window.label,
             type(window).__name__.removesuffix("Window").lower(),
             window.context.value,
@@ -168,9 +168,9 @@ def _windows(bound: BoundQuery, facts: Facts) -> tuple[WindowSaid, ...]:
     )
 
 
-def _aggregates(bound: BoundQuery, facts: Facts) -> tuple[AggregateSaid, ...]:
+def _aggregates(bound: BoundQuery, facts: Facts) -> tuple[AggregateExplanation, ...]:
     return tuple(
-        AggregateSaid(
+        AggregateExplanation(
             name,
             monoid.name,
             monoid.columns,
@@ -183,15 +183,15 @@ def _aggregates(bound: BoundQuery, facts: Facts) -> tuple[AggregateSaid, ...]:
     )
 
 
-def _pattern(plan: Plan) -> PatternSaid:
+def _pattern(plan: Plan) -> PatternExplanation:
     levels: tuple[str, ...] = ()
     if plan.pattern is not None:
         levels = tuple(levels_of(plan.pattern))
     costed = tuple(
-        CandidateSaid(one.name, one.seconds, one.dearest.what, one.pattern == plan.pattern)
+        CandidateExplanation(one.name, one.seconds, one.dearest.what, one.pattern == plan.pattern)
         for one in plan.candidates
     )
-    return PatternSaid(
+    return PatternExplanation(
         name=plan.chosen.name,
         workers=None if plan.pattern is None else plan.pattern.workers,
         forced=plan.forced,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from sash.errors import ArgumentError
-from sash.planner.explain.explanation import Explanation, PatternSaid
+from sash.planner.explain.explanation import Explanation, PatternExplanation
 from sash.planner.explain.state_size import State
 
 Section: TypeAlias = tuple[str, Sequence[str]]
@@ -100,7 +100,7 @@ def _pattern(said: Explanation) -> list[str]:
     return [*lines, *_candidates(said, pattern)]
 
 
-def _candidates(said: Explanation, pattern: PatternSaid) -> list[str]:
+def _candidates(said: Explanation, pattern: PatternExplanation) -> list[str]:
     if len(pattern.candidates) < 2:
         return []
     events = said.events

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 
 from sash.display import tables
-from sash.planner.explain.explanation import Explanation, WindowSaid
+from sash.planner.explain.explanation import Explanation, WindowExplanation
 from sash.planner.explain.explanation_text import as_text, in_seconds
 
 
@@ -48,7 +48,7 @@ def parts_of(said: Explanation) -> Iterator[str]:
         yield f"<details><summary>cheaper</summary><ul>{advice}</ul></details>"
 
 
-def _window(window: WindowSaid) -> tuple[str, ...]:
+def _window(window: WindowExplanation) -> tuple[str, ...]:
     return escape(window.label), escape(window.context), f"<code>{escape(window.formula)}</code>"
 
 

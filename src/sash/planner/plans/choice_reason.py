@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sash.operators.patterns.declared import Farm, KeyFarm, PaneFarm, WinFarm, WinMapReduce, WinSeq
-from sash.planner.facts import Events, Facts
+from sash.planner.facts import EventFacts, Facts
 from sash.planner.plans.candidates import Choice
 
 
@@ -60,7 +60,7 @@ def _buckets(facts: Facts) -> str:
     return f"{_keys(facts.events)} share out well over {facts.cores} tasks"
 
 
-def _keys(events: Events) -> str:
+def _keys(events: EventFacts) -> str:
     if events.keys == 1:
         return "there is one key"
     about = "" if events.known in ("counted", "given") else "about "

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from sash.operators.bound import BoundQuery
 from sash.operators.patterns.declared import WinMapReduce
-from sash.planner.auto import Asked, Auto
+from sash.planner.auto import Auto, Parallelism
 from sash.planner.costs.constants import Costs
 from sash.planner.costs.in_process import process_steps
 from sash.planner.costs.spark_batch import spark_steps
 from sash.planner.costs.spark_stream import stream_steps
-from sash.planner.costs.step import Step, total
+from sash.planner.costs.step import CostStep, total
 from sash.planner.facts import Facts
 from sash.planner.plans.candidates import Choice, Forbidden, Refuse, allowed, candidates, named, never
 from sash.planner.plans.choice_reason import because
@@ -30,7 +30,7 @@ class Candidate:
     """A pattern, and what it would cost."""
 
     pattern: Choice
-    steps: tuple[Step, ...]
+    steps: tuple[CostStep, ...]
 
     @property
     def name(self) -> str:
@@ -41,7 +41,7 @@ class Candidate:
         return total(self.steps)
 
     @property
-    def dearest(self) -> Step:
+    def dearest(self) -> CostStep:
         return max(self.steps, key=lambda step: step.seconds)
 
 
@@ -66,7 +66,7 @@ class Plan:
 
 
 def make_plan(
-    bound: BoundQuery, facts: Facts, costs: Costs, *, asked: Asked, refuse: Refuse = never
+    bound: BoundQuery, facts: Facts, costs: Costs, *, asked: Parallelism, refuse: Refuse = never
 ) -> Plan:
     """The plan for a query over such events; `refuse` says what its runtime cannot do."""
     choices = candidates(facts.where, facts.cores, told=facts.events.known == "given")
@@ -98,7 +98,7 @@ def cheapest(costed: tuple[Candidate, ...]) -> Candidate:
     return next(candidate for candidate in costed if candidate.seconds <= least * (1 + TIE))
 
 
-def steps_of(choice: Choice, facts: Facts, costs: Costs, *, forced: bool = False) -> list[Step]:
+def steps_of(choice: Choice, facts: Facts, costs: Costs, *, forced: bool = False) -> list[CostStep]:
     """What the candidate does; one that the user named does nothing else."""
     match facts.where:
         case "process":

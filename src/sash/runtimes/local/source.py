@@ -15,7 +15,7 @@ from sash.operators.patterns.declared import WinMapReduce
 from sash.operators.patterns.evaluate import evaluator, workers_of
 from sash.operators.steps import watched
 from sash.operators.values import Evaluator
-from sash.planner.auto import AUTO, Asked, Auto, available_cores
+from sash.planner.auto import AUTO, Auto, Parallelism, available_cores
 from sash.planner.costs.constants import costs
 from sash.planner.facts import Facts
 from sash.planner.plans.plan import Plan, make_plan
@@ -30,7 +30,7 @@ class LocalSource:
 
     table: pa.Table
     form: str = "arrow"
-    asked: Asked = AUTO
+    asked: Parallelism = AUTO
     """Who computes the windows, or the wish that the planner says."""
 
     bounded = True
@@ -77,7 +77,7 @@ class LocalSource:
             return Early(self.asked.cores or available_cores())
         return Early(self.asked.map) if isinstance(self.asked, WinMapReduce) else None
 
-    def parallel(self, asked: Asked, bound: BoundQuery) -> LocalSource:
+    def parallel(self, asked: Parallelism, bound: BoundQuery) -> LocalSource:
         return replace(self, asked=asked)
 
     def plan(self, bound: BoundQuery) -> Plan:

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from sash.operators.answer import Answer
 from sash.operators.bound import BoundQuery
-from sash.planner.auto import AUTO, Asked, Auto
+from sash.planner.auto import AUTO, Auto, Parallelism
 from sash.planner.costs.constants import costs
 from sash.planner.facts import Facts
 from sash.planner.plans.plan import Plan, make_plan
@@ -49,7 +49,7 @@ class SparkSource:
     """A static DataFrame."""
 
     df: DataFrame
-    asked: Asked = AUTO
+    asked: Parallelism = AUTO
     """How windows are spread over tasks, or the wish that the planner says."""
 
     bounded = True
@@ -74,7 +74,7 @@ class SparkSource:
         schema = pa.schema([self.schema.field(name) for name in columns])
         return self.df.select(*map(quoted, columns)).toArrow().cast(schema)
 
-    def parallel(self, asked: Asked, bound: BoundQuery) -> SparkSource:
+    def parallel(self, asked: Parallelism, bound: BoundQuery) -> SparkSource:
         if not isinstance(asked, Auto):
             require_possible(asked, bound)
         return replace(self, asked=asked)

@@ -20,7 +20,7 @@ from sash.operators.bound import BoundQuery
 from sash.operators.engine import keeps_panes
 from sash.operators.patterns.declared import Pattern
 from sash.operators.protocol import StreamOperator
-from sash.planner.auto import AUTO, Asked, Auto
+from sash.planner.auto import AUTO, Auto, Parallelism
 from sash.planner.costs.constants import DEFAULTS
 from sash.planner.facts import Facts
 from sash.planner.plans.plan import Plan, make_plan
@@ -49,7 +49,7 @@ class StreamingSource:
     df: DataFrame
     operator: type[StreamOperator] | None = None
     """What keeps the windows of a bucket; None: whatever suits the query."""
-    asked: Asked = AUTO
+    asked: Parallelism = AUTO
     """Who computes which windows, or the wish that the planner says."""
     idle: Duration | None = None
     """How long nothing may come until time goes on by the clock."""
@@ -79,7 +79,7 @@ class StreamingSource:
         # Not what was measured here: a checkpoint must find the plan that made it, wherever it goes on.
         return make_plan(bound, facts, DEFAULTS, asked=self.asked, refuse=self._refusal)
 
-    def parallel(self, asked: Asked, bound: BoundQuery) -> StreamingSource:
+    def parallel(self, asked: Parallelism, bound: BoundQuery) -> StreamingSource:
         refusal = None if isinstance(asked, Auto) else self._refusal(asked, bound)
         if refusal is not None:
             raise refusal

@@ -7,7 +7,7 @@ and the events that a scope can still reach: (t0 + n·β, t] only moves forward.
 own.
 
 >>> from sash.semantics.secret.profiles import profile
->>> course = Course()
+>>> course = EngineState()
 >>> [tuple(shown.content) for shown in course.go_on(profile("flink"), Kind.TIME, 3, 3, [10, 11])]
 []
 >>> [tuple(shown.content) for shown in course.go_on(profile("flink"), Kind.TIME, 3, 3, [10, 11, 12, 15])]
@@ -26,8 +26,8 @@ from typing import NamedTuple
 from sash.errors import DataError
 from sash.semantics.secret.model import NOTHING, windows_from
 from sash.semantics.secret.parameters import Profile, Tick
-from sash.semantics.secret.scope import Kind, Windows
-from sash.semantics.secret.simulator import Run, Standing
+from sash.semantics.secret.scope import Kind, ScopeWindows
+from sash.semantics.secret.simulator import Simulation, TickState
 
 MOST = 10_000_000
 """Reports at a time. Engines that show empty or unchanged windows say something at every slide or instant
@@ -45,7 +45,7 @@ class Shown(NamedTuple):
 
 
 @dataclass(slots=True)
-class Course:
+class EngineState:
     """How far the reports of one key have come. Numbers of events count from 0, over all of the key."""
 
     base: int = 0
@@ -74,9 +74,9 @@ class Course:
         positions = self._positions(kind, times)
         if self.start is None:
             self.start = windows_from(profile, kind, positions[0], size, slide).start
-        windows = Windows(self.start, size, slide)
-        run = Run(profile, kind, positions, windows)
-        standing = Standing(self.previous, _moved(self.last, -self.base))
+        windows = ScopeWindows(self.start, size, slide)
+        run = Simulation(profile, kind, positions, windows)
+        standing = TickState(self.previous, _moved(self.last, -self.base))
         every_event = profile.tick_of(kind) is not Tick.TIME
         found: list[Shown] = []
         for arrival in range(self.arrived, len(times)):
@@ -96,7 +96,7 @@ class Course:
         """How many of the oldest held events no later report can show; they are gone from now on."""
         if self.start is None or self.previous is None:
             return 0
-        lower, _ = Windows(self.start, size, slide).scope(max(self.start, self.previous))
+        lower, _ = ScopeWindows(self.start, size, slide).scope(max(self.start, self.previous))
         gone = bisect_right(self._positions(kind, times), lower, 0, self.arrived)
         self.base, self.arrived = self.base + gone, self.arrived - gone
         return gone

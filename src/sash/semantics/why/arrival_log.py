@@ -18,7 +18,7 @@ from sash.semantics.watermark import Lateness, Watermark
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JudgedArrival:
     """An arrival and its verdict; events are numbered from 1 as they arrive, over all keys."""
 
     number: int
@@ -35,7 +35,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LoggedBatch:
     """A batch: the numbers of its events, and the watermark after it."""
 
     numbers: range
@@ -43,31 +43,31 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Journal:
+class ArrivalLog:
     """All that has arrived, in order."""
 
-    entries: tuple[Entry, ...]
-    steps: tuple[Step, ...]
+    entries: tuple[JudgedArrival, ...]
+    steps: tuple[LoggedBatch, ...]
     watermark: Watermark
 
     @classmethod
-    def of(cls, query: Query, batches: Iterable[Batch]) -> Journal:
+    def of(cls, query: Query, batches: Iterable[Batch]) -> ArrivalLog:
         watermark = Watermark(delay=query.delay.length, allowed_lateness=query.allowed_lateness.length)
-        entries: list[Entry] = []
-        steps: list[Step] = []
+        entries: list[JudgedArrival] = []
+        steps: list[LoggedBatch] = []
         for batch in batches:
             first, before = len(entries) + 1, watermark.value
             for number, arrival in enumerate(batch.arrivals, start=first):
                 verdict = None if arrival.time is None else watermark.judge(arrival.time)
-                entries.append(Entry(number, arrival, len(steps), before, verdict))
+                entries.append(JudgedArrival(number, arrival, len(steps), before, verdict))
             if query.order is Order.EVENT_TIME:
                 watermark.observe(a.time for a in batch.arrivals if a.time is not None)
                 if batch.watermark is not None:
                     watermark.advance_to(batch.watermark)
-            steps.append(Step(range(first, len(entries) + 1), watermark.value))
+            steps.append(LoggedBatch(range(first, len(entries) + 1), watermark.value))
         return cls(tuple(entries), tuple(steps), watermark)
 
-    def of_key(self, key: Hashable) -> list[Entry]:
+    def of_key(self, key: Hashable) -> list[JudgedArrival]:
         return [entry for entry in self.entries if entry.arrival.key == key]
 
     def reached(self, time: int) -> int | None:
@@ -82,7 +82,7 @@ class Journal:
         return max(time for entry in self.entries if (time := entry.arrival.time) is not None)
 
 
-def events_of(entries: Iterable[Entry]) -> Iterator[Event]:
+def events_of(entries: Iterable[JudgedArrival]) -> Iterator[Event]:
     """The accepted events of one key, numbered as the reference numbers them."""
     accepted = (entry.arrival for entry in entries if entry.accepted)
     for ordinal, arrival in enumerate(accepted):
@@ -90,6 +90,6 @@ def events_of(entries: Iterable[Entry]) -> Iterator[Event]:
         yield Event(arrival.time, ordinal, arrival.key, arrival.values)
 
 
-def _after(step: Step) -> int:
+def _after(step: LoggedBatch) -> int:
     assert step.after is not None
     return step.after

@@ -15,12 +15,12 @@ from sash.semantics.query import Query
 from sash.semantics.reference import Batch
 from sash.semantics.run_as import EngineWindow
 from sash.semantics.secret import PROFILES, Profile
-from sash.semantics.why.arrival_log import Entry, Journal
-from sash.semantics.why.history import Held, KeyHistory
+from sash.semantics.why.arrival_log import ArrivalLog, JudgedArrival
+from sash.semantics.why.history import HoldingWindow, KeyHistory
 from sash.semantics.why.other_engines import other_engines
 from sash.semantics.why.report_reasons import Reasons, acceptance, lateness
 from sash.semantics.why.stories import EventStory, HeldStory, Known, Why, WindowStory
-from sash.semantics.why.time_format import Reading
+from sash.semantics.why.time_format import TimeFormat
 from sash.semantics.window import Window, times
 from sash.semantics.windows import CumulateWindow, SlideByTimeWindow, TimeWindow
 
@@ -40,11 +40,11 @@ def explain(
     `calendar` says that times are timestamps in microseconds, to be written as clock times of `zone`.
     """
     arrived = tuple(batches)
-    journal = Journal.of(query, arrived)
+    journal = ArrivalLog.of(query, arrived)
     own = journal.of_key(key)
     asked = [entry for entry in own if entry.arrival.time == at]
     seen = [entry.arrival.time for entry in journal.entries if entry.arrival.time is not None]
-    reading = Reading.of(seen, calendar=calendar, zone=zone)
+    reading = TimeFormat.of(seen, calendar=calendar, zone=zone)
     if not asked:
         raise _no_such_event(key, at, own, reading)
     keyed = any(entry.arrival.key is not None for entry in journal.entries)
@@ -74,7 +74,7 @@ def explain(
 
 
 def _event(
-    entry: Entry,
+    entry: JudgedArrival,
     histories: Sequence[tuple[KeyHistory, Reasons]],
     engines: Mapping[str, Profile],
 ) -> EventStory:
@@ -90,7 +90,7 @@ def _event(
 
 
 def _window(
-    entry: Entry, history: KeyHistory, said: Reasons, engines: Mapping[str, Profile]
+    entry: JudgedArrival, history: KeyHistory, said: Reasons, engines: Mapping[str, Profile]
 ) -> WindowStory:
     window, ordinal = history.window, history.ordinal(entry)
     if ordinal in history.displaced:
@@ -125,7 +125,7 @@ def _ends_outside(window: Window) -> bool:
     return isinstance(window, TimeWindow | CumulateWindow | SlideByTimeWindow)
 
 
-def _held(held: Held, history: KeyHistory, said: Reasons) -> HeldStory:
+def _held(held: HoldingWindow, history: KeyHistory, said: Reasons) -> HeldStory:
     extent = held.extent
     return HeldStory(
         id=extent.id,
@@ -139,11 +139,13 @@ def _held(held: Held, history: KeyHistory, said: Reasons) -> HeldStory:
     )
 
 
-def _late_reason(entry: Entry) -> str:
+def _late_reason(entry: JudgedArrival) -> str:
     return "behind the watermark" if entry.arrival.time is not None else "time is null"
 
 
-def _no_such_event(key: Hashable, at: int | None, own: Sequence[Entry], reading: Reading) -> ArgumentError:
+def _no_such_event(
+    key: Hashable, at: int | None, own: Sequence[JudgedArrival], reading: TimeFormat
+) -> ArgumentError:
     stamps = sorted({entry.arrival.time for entry in own if entry.arrival.time is not None})
     if not own:
         return ArgumentError("key", key, "the key of an event that has arrived")

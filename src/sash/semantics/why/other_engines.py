@@ -18,8 +18,8 @@ from math import gcd
 
 from sash.semantics.secret import Kind, Profile, Report
 from sash.semantics.secret.arrivals import Arrivals
-from sash.semantics.secret.scope import Windows
-from sash.semantics.secret.simulator import Run
+from sash.semantics.secret.scope import ScopeWindows
+from sash.semantics.secret.simulator import Simulation
 from sash.semantics.window import Window
 from sash.semantics.windows import CountWindow, TimeWindow
 
@@ -62,8 +62,8 @@ class _Input:
         assert origin is not None
         start = origin(self.first, self.size, self.slide)
         passed = max(0, (self.positions[0] - self.size - self.slide - start) // self.slide)
-        windows = Windows(start + passed * self.slide, self.size, self.slide)
-        for report in Run(profile, self.kind, self.positions, windows).reports(self.near):
+        windows = ScopeWindows(start + passed * self.slide, self.size, self.slide)
+        for report in Simulation(profile, self.kind, self.positions, windows).reports(self.near):
             yield report.content.start + self.skipped, report.content.stop + self.skipped
 
 

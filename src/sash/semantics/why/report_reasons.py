@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from sash.semantics.event import Order
 from sash.semantics.watermark import Lateness
-from sash.semantics.why.arrival_log import Entry, Step
-from sash.semantics.why.history import Held, KeyHistory, Telling
-from sash.semantics.why.time_format import Reading
+from sash.semantics.why.arrival_log import JudgedArrival, LoggedBatch
+from sash.semantics.why.history import HoldingWindow, KeyHistory, PastReport
+from sash.semantics.why.time_format import TimeFormat
 from sash.semantics.window import Extent, Window
 from sash.semantics.windows import (
     CountWindow,
@@ -26,7 +26,7 @@ from sash.semantics.windows import (
 )
 
 
-def lateness(entry: Entry, reading: Reading, *, allowed: int) -> str:
+def lateness(entry: JudgedArrival, reading: TimeFormat, *, allowed: int) -> str:
     """Why an event is late; empty when it is not."""
     if entry.accepted:
         return ""
@@ -39,7 +39,7 @@ def lateness(entry: Entry, reading: Reading, *, allowed: int) -> str:
     )
 
 
-def acceptance(entry: Entry, reading: Reading) -> str:
+def acceptance(entry: JudgedArrival, reading: TimeFormat) -> str:
     """How an event that is in time came."""
     if entry.verdict is Lateness.REOPENS:
         return (
@@ -54,10 +54,10 @@ class Reasons:
     """The sentences about the windows of one kind."""
 
     history: KeyHistory
-    reading: Reading
+    reading: TimeFormat
     keyed: bool
 
-    def story(self, held: Held) -> tuple[str, ...]:
+    def story(self, held: HoldingWindow) -> tuple[str, ...]:
         """Why it was reported, each time that it was, and what it waits for if it is open."""
         if held.dissolved:
             last = self._when(held.tellings[-1])
@@ -116,7 +116,7 @@ class Reasons:
             case _:
                 return "no report has shown it"
 
-    def _because(self, held: Held, telling: Telling) -> str:
+    def _because(self, held: HoldingWindow, telling: PastReport) -> str:
         again = "reported again" if telling.revision else "reported"
         when = self._when(telling)
         if telling.step is None:
@@ -131,7 +131,7 @@ class Reasons:
             f"{again} {when}: it closes when the watermark is {self.reading.from_on(held.extent.closes_at)}"
         )
 
-    def _when(self, telling: Telling) -> str:
+    def _when(self, telling: PastReport) -> str:
         if telling.step is None:
             return "when the input ended"
         step = self.history.journal.steps[telling.step]
@@ -145,7 +145,7 @@ class Reasons:
         return f"watermark {self.reading.time(mark)}, delay {self.reading.length(query.delay.length)}"
 
 
-def _arrived(step: Step) -> str:
+def _arrived(step: LoggedBatch) -> str:
     if not step.numbers:
         return "the source moved the watermark"
     if len(step.numbers) == 1:

@@ -13,7 +13,7 @@ from typing import Any
 
 from sash.semantics.event import Order
 from sash.semantics.why.other_engines import Content, EngineStory
-from sash.semantics.why.time_format import Reading, runs
+from sash.semantics.why.time_format import TimeFormat, runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Why:
 
     key: Hashable
     keyed: bool
-    reading: Reading = field(repr=False)
+    reading: TimeFormat = field(repr=False)
     known: Known
     events: tuple[EventStory, ...]
     late: Mapping[str, int]

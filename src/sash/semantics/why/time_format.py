@@ -4,9 +4,9 @@ Timestamps are written as clock times, without the date where all of an answer l
 are written as they are, in the unit that only their owner knows.
 
 >>> half_past = 1_767_609_000_000_000
->>> Reading.of([half_past], calendar=True).time(half_past + 500_000)
+>>> TimeFormat.of([half_past], calendar=True).time(half_past + 500_000)
 '10:30:00.5'
->>> Reading(calendar=False).time(7)
+>>> TimeFormat(calendar=False).time(7)
 '7'
 """
 
@@ -21,7 +21,7 @@ _SHORT = {"h": 3_600_000_000, "min": 60_000_000, "s": 1_000_000, "ms": 1_000, "Â
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TimeFormat:
     """How the times of one answer are written."""
 
     calendar: bool
@@ -30,7 +30,7 @@ class Reading:
     """The day that is not repeated with every time."""
 
     @classmethod
-    def of(cls, times: Iterable[int], *, calendar: bool, zone: tzinfo = UTC) -> Reading:
+    def of(cls, times: Iterable[int], *, calendar: bool, zone: tzinfo = UTC) -> TimeFormat:
         """For an answer that speaks about these times."""
         plain = cls(calendar, zone)
         moments = [plain._moment(time) for time in times] if calendar else []
@@ -49,7 +49,7 @@ class Reading:
     def from_on(self, least: int) -> str:
         """'at or after' the least time, or 'after' the one before it: whichever is the shorter to say.
 
-        >>> seconds = Reading.of([0], calendar=True)
+        >>> seconds = TimeFormat.of([0], calendar=True)
         >>> seconds.from_on(60_000_000), seconds.from_on(60_000_001)
         ('at or after 00:01:00', 'after 00:01:00')
         """
@@ -59,7 +59,7 @@ class Reading:
     def length(self, length: int) -> str:
         """A length of time.
 
-        >>> Reading(calendar=True).length(90_500_000), Reading(calendar=True).length(0)
+        >>> TimeFormat(calendar=True).length(90_500_000), TimeFormat(calendar=True).length(0)
         ('1 min 30 s 500 ms', '0 s')
         """
         if not self.calendar:
