@@ -1,4 +1,4 @@
-"""Aggregates and patterns in words are those of the API."""
+"""Aggregates and patterns as text are those of the API."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_the_planner_is_told_in_words_too() -> None:
         ("KeyFarm()", "must be 'KeyFarm("),
         ("KeyFarm(0)", "positive number of workers"),
         ("KeyFarm(price)", "number of workers"),
-        (4, "words such as 'KeyFarm(4)'"),
+        (4, "a call such as 'KeyFarm(4)'"),
     ],
 )
 def test_a_pattern_that_is_none_is_refused(words: object, message: str) -> None:

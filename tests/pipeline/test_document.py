@@ -76,7 +76,7 @@ def line_of(words: str) -> int:
         ('"count 3 as three"', '"policy x"', "a kind that needs no Python function"),
         ('"count 3 as three"', "3", "words such as 'sliding 1 hour every 1 second'"),
         ('n = "count()"', 'n = "cuont()"', "Did you mean 'count'"),
-        ('total = "sum(x)"', 'total = "sum(x"', "a ')' or a ',' missing"),
+        ('total = "sum(x)"', 'total = "sum(x"', "'(' was never closed"),
         ('format = "parquet"\npath = "events"', 'format = "parket"', "Did you mean 'parquet'?"),
         ('checkpoint = "checkpoint"', 'trigger = "hourly"', "'available_now', 'once' or 'processing_time"),
         ('checkpoint = "checkpoint"', 'trigger = "processing_time 0 s"', "longer than zero"),

@@ -1,4 +1,4 @@
-"""Aggregates and patterns in words, for files in which there is no Python to write.
+"""Aggregates and patterns as text, for files in which there is no Python to write.
 
 >>> aggregate_of("quantile(price, 0.5)", argument="median").columns
 ('price',)
@@ -27,47 +27,47 @@ _PATTERNS: Mapping[str, Callable[..., Any]] = {
 }
 
 
-def aggregate_of(words: Any, *, argument: str) -> Monoid:
-    """The aggregate that the words say. Columns are words, or texts where their names are unusual.
+def aggregate_of(text: Any, *, argument: str) -> Monoid:
+    """The aggregate that a text states. Columns are names, or in quotes where they are no identifiers.
 
     >>> print(aggregate_of("sum(price, where='size > 100')", argument="large"))
     sum(price, where=size > 100)
     """
-    call = call_of(words, argument=argument)
-    make = _known(call.name, _AGGREGATES, words, argument, "an aggregate")
+    call = call_of(text, argument=argument)
+    make = _known(call.name, _AGGREGATES, text, argument, "an aggregate")
     for given in (*call.arguments, *call.options.values()):
         if isinstance(given, Call):
             raise ArgumentError(
-                argument, words, "an aggregate of columns", hint=f"'{given.name}(…)' is no column."
+                argument, text, "an aggregate of columns", hint=f"'{given.name}(…)' is no column."
             )
-    required_fit(make, call, argument=argument, words=words)
+    required_fit(make, call, argument=argument, text=text)
     made: Monoid = make(*call.arguments, **call.options)
     return made
 
 
-def pattern_of(words: Any, *, argument: str = "parallel") -> Parallelism:
-    """The parallel pattern that the words say; 'auto' leaves it to the planner."""
-    if words == "auto":
+def pattern_of(text: Any, *, argument: str = "parallel") -> Parallelism:
+    """The parallel pattern that a text states; 'auto' leaves it to the planner."""
+    if text == "auto":
         return AUTO
-    made = _pattern(call_of(words, argument=argument, example="KeyFarm(4)"), words, argument)
+    made = _pattern(call_of(text, argument=argument, example="KeyFarm(4)"), text, argument)
     return require_parallelism(made)
 
 
-def _pattern(call: Call, words: str, argument: str) -> Any:
-    make = _known(call.name, _PATTERNS, words, argument, "'auto' or a pattern")
-    required_fit(make, call, argument=argument, words=words)
+def _pattern(call: Call, text: str, argument: str) -> Any:
+    make = _known(call.name, _PATTERNS, text, argument, "'auto' or a pattern")
+    required_fit(make, call, argument=argument, text=text)
 
     def built(given: Any) -> Any:
-        return _pattern(given, words, argument) if isinstance(given, Call) else given
+        return _pattern(given, text, argument) if isinstance(given, Call) else given
 
     return make(*map(built, call.arguments), **{name: built(one) for name, one in call.options.items()})
 
 
 def _known(
-    name: str, makers: Mapping[str, Callable[..., Any]], words: str, argument: str, what: str
+    name: str, makers: Mapping[str, Callable[..., Any]], text: str, argument: str, what: str
 ) -> Callable[..., Any]:
     if name in makers:
         return makers[name]
     close = get_close_matches(name, makers, n=1)
     hint = f"Did you mean {close[0]!r}?" if close else ""
-    raise ArgumentError(argument, words, f"{what}, one of {', '.join(makers)}", hint=hint)
+    raise ArgumentError(argument, text, f"{what}, one of {', '.join(makers)}", hint=hint)

@@ -117,9 +117,9 @@ class _Document:
 
     def _aggregates(self) -> dict[str, Any]:
         found = {}
-        for name, words in self._tables["aggregates"].items():
+        for name, text in self._tables["aggregates"].items():
             with self._blame.at("aggregates", name):
-                found[name] = aggregate_of(words, argument=name)
+                found[name] = aggregate_of(text, argument=name)
         if not found:
             reason = '[aggregates] must have at least one, such as n = "count()"'
             raise self._blame.wrong(("aggregates",), reason)
