@@ -103,7 +103,7 @@ def test_a_query_is_told_as_windows_keys_and_aggregates() -> None:
 
 
 def test_a_query_shows_formula_algorithm_and_pattern_in_a_notebook() -> None:
-    told, said = words(query()._repr_html_()), query().plan().said
+    told, said = words(query()._repr_html_()), query().plan().explanation
     assert "E(w) = { τ : w·(60) ≤ τ < w·(60) + 60 }" in told
     assert "context-free" in told
     assert "n = count(), total = sum(amount)" in told
@@ -115,9 +115,9 @@ def test_a_plan_shows_its_candidates_with_the_chosen_one_marked() -> None:
     plan = query().plan()
     rows = [["".join(cell.itertext()) for cell in row] for row in parsed(plan._repr_html_()).iter("tr")]
     candidates = [row for row in rows if len(row) == 4 and row[1] != "pattern"]
-    assert [row[1] for row in candidates if row[0] == "→"] == [plan.said.pattern.name]
-    assert len(candidates) == len(plan.said.pattern.candidates)
-    algorithm, pattern = plan.said.algorithm.name, plan.said.pattern
+    assert [row[1] for row in candidates if row[0] == "→"] == [plan.explanation.pattern.name]
+    assert len(candidates) == len(plan.explanation.pattern.candidates)
+    algorithm, pattern = plan.explanation.algorithm.name, plan.explanation.pattern
     assert repr(plan) == f"<sash plan: {algorithm} by {pattern.name}, because {pattern.why}>"
 
 

@@ -53,13 +53,13 @@ def plan_of(
     *,
     where: Any = "process",
     cores: int = 4,
-    asked: Any = AUTO,
+    parallelism: Any = AUTO,
     function: float | None = None,
     costs: Costs = DEFAULTS,
 ) -> Plan:
     facts = Facts.of(bound, events, where=where, cores=cores, function=function)
     refuse = {"spark batch": impossible, "spark streaming": impossible_on_streams}.get(where, never)
-    return make_plan(bound, facts, costs, asked=asked, refuse=refuse)
+    return make_plan(bound, facts, costs, parallelism=parallelism, refuse=refuse)
 
 
 @pytest.mark.parametrize(
@@ -177,10 +177,10 @@ def test_what_will_not_be_folded_early_is_not_estimated_as_if_it_were(
 
 def test_a_pattern_that_was_asked_for_is_estimated_with_what_it_does() -> None:
     bound = query(sash.sliding(10_000, every=1_000), LIGHT)
-    by_key = plan_of(bound, DENSE, asked=sash.KeyFarm(3))
+    by_key = plan_of(bound, DENSE, parallelism=sash.KeyFarm(3))
     assert by_key.chosen.steps[0].what == "arrange events"
     assert by_key.candidates[0].steps[0].what == "fold panes as events stand"
-    dealt = plan_of(bound, DENSE, asked=sash.WinMapReduce(3, 2)).chosen.steps[0]
+    dealt = plan_of(bound, DENSE, parallelism=sash.WinMapReduce(3, 2)).chosen.steps[0]
     assert (dealt.what, dealt.share) == ("fold panes as events stand", 1 / 3)
 
 
@@ -239,11 +239,14 @@ def test_a_forbidden_pattern_is_listed_with_the_reason() -> None:
 
 def test_a_pattern_that_was_asked_for_is_taken_and_compared_with_the_planners_own() -> None:
     bound = query(sash.tumbling(100), LIGHT)
-    plan = plan_of(bound, MILLION, asked=sash.WinFarm(3))
+    plan = plan_of(bound, MILLION, parallelism=sash.WinFarm(3))
     assert plan.forced
     assert plan.pattern == sash.WinFarm(3)
-    assert plan.why == "as asked; by itself the planner would choose WinSeq()"
-    assert plan_of(bound, MILLION, asked=sash.WinSeq()).why == "as asked, and as the planner would choose"
+    assert plan.why == "as requested; by itself the planner would choose WinSeq()"
+    assert (
+        plan_of(bound, MILLION, parallelism=sash.WinSeq()).why
+        == "as requested, and as the planner would choose"
+    )
 
 
 def test_a_machine_with_other_constants_gets_another_plan() -> None:

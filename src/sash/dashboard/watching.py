@@ -164,7 +164,7 @@ def _rate(frame: Mapping[str, Any], before: int | None) -> float | None:
 def _explained(query: WindowQuery) -> dict[str, Any]:
     """What `query.explain()` says, without printing it."""
     planned = query.plan()
-    return {"plan": json.loads(planned.said.as_json()), "explain": str(planned)}
+    return {"plan": json.loads(planned.explanation.as_json()), "explain": str(planned)}
 
 
 def _reported(path: str | PathLike[str], bound: BoundQuery) -> ReportFolder | None:

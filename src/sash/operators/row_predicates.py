@@ -69,7 +69,7 @@ def truths(window: ThresholdWindow | PunctuatedWindow, rows: pa.Table, times: ND
 
     def ask(asked: NDArray[np.int64], values: list[dict[str, Any]]) -> list[bool]:
         return [
-            holds(window.predicate, Event(int(times[at]), values=row), asked_by=str(window))
+            holds(window.predicate, Event(int(times[at]), values=row), owner=str(window))
             for at, row in zip(asked, values, strict=True)
         ]
 

@@ -1,4 +1,4 @@
-"""`.parallel("auto")`: let the planner choose, and tell it what is known of the events.
+"""`.parallel("auto")`: let the planner choose, with what is known of the events.
 
 >>> Auto(hottest=0.99).hottest
 0.99
@@ -16,7 +16,7 @@ from sash.operators.patterns.declared import Pattern, require_pattern
 
 @dataclass(frozen=True, kw_only=True)
 class Auto:
-    """The planner chooses. What is said here it need not find out, or assume."""
+    """The planner chooses. What is given here it neither samples nor assumes."""
 
     rows: int | None = None
     """How many events there are."""
@@ -53,7 +53,7 @@ def available_cores() -> int:
 
 
 def require_parallelism(given: Any) -> Parallelism:
-    """A pattern, or the wish that the planner chooses one."""
+    """A pattern; None and Auto leave the choice to the planner."""
     if isinstance(given, Auto):
         return given
     return require_pattern(given) or AUTO

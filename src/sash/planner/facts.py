@@ -22,7 +22,7 @@ from sash.operators.folder import compiles
 from sash.operators.inputs import kind_of
 from sash.operators.panes import Panes
 from sash.operators.windowers import vectorised
-from sash.semantics.run_as import EngineWindow
+from sash.semantics.run_as import EngineWindow, declared_window
 from sash.semantics.window import Context, Window
 from sash.semantics.windows import (
     CountWindow,
@@ -171,8 +171,7 @@ def cut_of(window: Window, events: EventFacts, schema: pa.Schema) -> WindowFacts
     >>> cut.overlap, cut.windows, cut.panes
     (2.5, 53.5, 100.5)
     """
-    asked = window.asked if isinstance(window, EngineWindow) else window
-    overlap, windows, panes = _counts(asked, events)
+    overlap, windows, panes = _counts(declared_window(window), events)
     tiled = None if isinstance(window, EngineWindow) else panes
     return WindowFacts(window.label, window.context, overlap, windows, tiled, vectorised(window, schema))
 

@@ -1,4 +1,4 @@
-"""What semantics asks of an aggregate: a monoid, seen from outside.
+"""What semantics needs of an aggregate: a monoid, seen from outside.
 
     value of an extent  =  lower(lift(e₁) ⊕ lift(e₂) ⊕ … ⊕ lift(eₙ)),   oldest first
 

@@ -1,4 +1,4 @@
-"""A window query, as asked: frozen, validated, and the same for every runtime."""
+"""A window query, as declared: frozen, validated, and the same for every runtime."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Query:
         for label in labels:
             if labels.count(label) > 1:
                 raise ArgumentError(
-                    "windows", label, "told apart by different names",
+                    "windows", label, "windows with different names",
                     hint="Give each a name: sash.count(10).named('short').",
                 )  # fmt: skip
 
@@ -125,7 +125,7 @@ class Query:
             if getattr(self, argument).length:
                 raise Unsupported(
                     argument, str(getattr(self, argument)), "zero in arrival order",
-                    hint="In arrival order no event is late, and no clock goes on.",
+                    hint="In arrival order no event is late, and no watermark moves.",
                 )  # fmt: skip
         if self.emit.when is When.EVERY:
             raise Unsupported("emit", str(self.emit), "'close' or 'change', as arrival order has no clock")

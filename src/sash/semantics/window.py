@@ -1,4 +1,4 @@
-"""What every window kind is: an identifier w, an extent E(w), and a class that says what it needs to know.
+"""What every window kind is: an identifier w, an extent E(w), and a class.
 
     windower:  the ordered events of one key  →  ranges [lo, hi), where lo and hi never decrease
 
@@ -8,7 +8,7 @@ The class of a window decides which parallel model may compute it:
 - **FCF**, forward-context-free: the ends up to an event are known once that event has been seen.
 - **FCA**, forward-context-aware: where a window begins is only known when a later event has been seen.
 
-A `Window` is what was asked for: small, frozen, validated, and shipped to executors as it is.
+A `Window` is the declaration: small, frozen, validated, and shipped to executors as it is.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sash.semantics.event import Event, Order
 
 
 class Context(Enum):
-    """How much must be known to tell the ends of a window."""
+    """How much must be known to find the ends of a window."""
 
     CF = "context-free"
     FCF = "forward-context-free"
@@ -64,7 +64,7 @@ class Window(ABC):
     orders: ClassVar[frozenset[Order]] = frozenset({Order.EVENT_TIME})
 
     def named(self, name: str) -> Self:
-        """The same window under a name, to tell it apart from others in one query."""
+        """The same window under a name that distinguishes it from others in one query."""
         if not isinstance(name, str) or not name:
             raise ArgumentError("name", name, "a non-empty string")
         return replace(self, name=name)

@@ -30,7 +30,7 @@ from sash.operators.joins.bound import BoundJoin
 from sash.operators.joins.chunk import Chunk
 from sash.operators.predicate_kinds import integer_limit, kind_of, kind_of_column, to_kernel, within
 from sash.semantics.expression import TRUE, Column, Side, columns_of
-from sash.semantics.join import AskedRow, holds
+from sash.semantics.join import PredicateRow, holds
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -157,7 +157,7 @@ class Matcher:
         )
         return i[found], j[found]
 
-    def _rows(self, side: Side, places: Ints) -> list[AskedRow]:
+    def _rows(self, side: Side, places: Ints) -> list[PredicateRow]:
         """The rows at these places, each looked up once."""
         once, which = np.unique(places, return_inverse=True)
         rows = self._archives[side].at(once).asked()

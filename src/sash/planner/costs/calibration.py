@@ -1,4 +1,4 @@
-"""Measure the constants of the cost model in this process: about a second, once for a machine.
+"""Measure the constants of the cost model in this process: about a second, once per machine.
 
 Each constant is the time of the code that it stands for, over a generated batch, divided by how often it
 was done. Times are of this thread's processor, not of the clock on the wall, so that other work on the
@@ -48,7 +48,7 @@ SIX = 6
 
 
 def calibrated(defaults: ProcessCosts) -> ProcessCosts:
-    """The constants of this machine, as far as one thread can tell."""
+    """The constants of this machine, as far as one thread can measure."""
     keep_freed_memory()
     events = _events(EVENTS)
     times, ordinals = events["t"].to_numpy(), np.arange(EVENTS)
@@ -101,8 +101,8 @@ class _Windows:
         folded_block(panes, events, times)
 
     def reported(self) -> pa.Table:
-        said = told(self.bound, self.window, self.ranges, self.values, keys=self.keys)
-        return self.bound.ordered(said)
+        rows = told(self.bound, self.window, self.ranges, self.values, keys=self.keys)
+        return self.bound.ordered(rows)
 
     def folding(self, monoid: Monoid) -> _Folding:
         return _Folding(monoid, self.layout.rows, self.ranges)
@@ -161,7 +161,7 @@ def _by_definition() -> float:
 
 
 def _interpreted() -> float:
-    """Of a lift, a combine and a lower each, over windows of four events: two calls an event."""
+    """Of a lift, a combine and a lower each, over windows of four events: two calls per event."""
     events = _events(FEW)
     layout = _arranged(events, events["t"].to_numpy(), np.arange(FEW))
     ranges = window_ranges(count_window(4), layout, horizon=FEW)

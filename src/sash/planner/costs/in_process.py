@@ -178,7 +178,7 @@ class _ProcessEstimate:
     def _fold(
         self, what: str, elements: float, ranges: float, load: Load, *, lift: bool = False
     ) -> Iterator[CostStep]:
-        """Lift if asked, and fold elements into ranges."""
+        """Lift if `lift`, and fold elements into ranges."""
         combines = elements * (2 if load.overlapping else 1)
         compiled = interpreted = 0.0
         for monoid in self.facts.algebra:

@@ -29,7 +29,7 @@ from sash.planner.costs.step import CostStep
 from sash.planner.facts import Facts
 
 BATCH = 250_000
-"""Events of a micro-batch, where nobody says how often one begins."""
+"""Events of a micro-batch, where the trigger is not known."""
 
 
 def stream_steps(

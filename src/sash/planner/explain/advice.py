@@ -1,6 +1,6 @@
-"""What the user could change to make a query cheaper: one rule a function, one sentence a finding.
+"""What the user could change to make a query cheaper: one function per rule, one sentence per finding.
 
-A rule says something only where the change would help this query on this runtime; a query that is as cheap
+A rule applies only where the change would help this query on this runtime; a query that is as cheap
 as it can be gets no advice.
 """
 
@@ -15,7 +15,7 @@ from sash.operators.panes import Panes, clock_windows
 from sash.planner.facts import Facts
 from sash.planner.plans.plan import Plan
 from sash.semantics.durations import format_length
-from sash.semantics.run_as import EngineWindow
+from sash.semantics.run_as import declared_window
 from sash.semantics.windows import CountWindow, TimeWindow
 
 Rule = Callable[[BoundQuery, Plan], Iterator[str]]
@@ -30,7 +30,7 @@ def _whole_windows(bound: BoundQuery, plan: Plan) -> Iterator[str]:
     if plan.facts.whole:
         yield (
             f".{plan.facts.whole}(…) computes each window anew, so that its cost grows with the overlap; "
-            "what can be said as lift, combine and lower (@sash.monoid) is folded once for all windows"
+            "an aggregate of lift, combine and lower (@sash.monoid) is folded once for all windows"
         )
 
 
@@ -38,8 +38,8 @@ def _by_definition(bound: BoundQuery, plan: Plan) -> Iterator[str]:
     for cut in plan.facts.cuts:
         if not cut.on_columns:
             yield (
-                f"{cut.label} is evaluated event by event; a time, count or session window that says the "
-                "same is found on columns, and so is a predicate of &, | and comparisons of columns"
+                f"{cut.label} is evaluated event by event; an equivalent time, count or session "
+                "window is found on columns, and so is a predicate of &, | and comparisons of columns"
             )
 
 
@@ -74,11 +74,11 @@ def _slides(bound: BoundQuery, plan: Plan) -> Iterator[str]:
     if not _pays_for_panes(bound, plan):
         return
     for window in bound.query.windows:
-        asked = window.asked if isinstance(window, EngineWindow) else window
-        if isinstance(asked, TimeWindow | CountWindow):
-            pane = gcd(asked.size, asked.slide)
-            if pane < min(asked.size, asked.slide):
-                size, slide, short = (_length(asked, n) for n in (asked.size, asked.slide, pane))
+        declared = declared_window(window)
+        if isinstance(declared, TimeWindow | CountWindow):
+            pane = gcd(declared.size, declared.slide)
+            if pane < min(declared.size, declared.slide):
+                size, slide, short = (_length(declared, n) for n in (declared.size, declared.slide, pane))
                 yield (
                     f"{window.label}: a slide of {slide} does not divide {size}, so that panes are only "
                     f"{short} long; with one that does there would be fewer"
@@ -114,12 +114,12 @@ def _unknown_skew(bound: BoundQuery, plan: Plan) -> Iterator[str]:
     unknown = plan.facts.events.known == "assumed" and not plan.forced
     if plan.facts.where == "spark streaming" and plan.facts.whole and bound.keys and unknown:
         yield (
-            "if one key has most of the events, say so with .parallel(sash.Auto(hottest=0.9)): its windows "
-            "are then computed by all tasks"
+            "if one key has most of the events, declare it with .parallel(sash.Auto(hottest=0.9)): its "
+            "windows are then computed by all tasks"
         )
     if plan.facts.where == "spark batch" and plan.pattern is None and bound.keys and unknown:
         yield (
-            "if one key has most of the rows, say so with .parallel(sash.Auto(hottest=0.9)), or let a "
+            "if one key has most of the rows, declare it with .parallel(sash.Auto(hottest=0.9)), or let a "
             "small job look with .parallel(sash.Auto(sample=True))"
         )
 

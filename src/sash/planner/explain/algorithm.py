@@ -1,7 +1,7 @@
 """Which algorithm folds the windows of a plan, and where panes are folded.
 
-    range fold            two stacks over events that are all there: one combine an event and one a window,
-                          two an event where windows overlap; all keys in one call
+    range fold            two stacks over events that are all there: one combine per event and one per
+                          window, two per event where windows overlap; all keys in one call
     panes, range fold     events into panes first, once; then the same over panes
     panes in a tree       on a stream: panes as events arrive, the past in ever coarser cells
     recalculate           whole windows handed to a function: anew for each
@@ -52,11 +52,11 @@ def algorithm_of(bound: BoundQuery, plan: Plan) -> FoldAlgorithm:
         where = "once, before the windows that share them"
         return FoldAlgorithm("panes, then range fold", f"events into panes, then {fold}", where, slow)
     if isinstance(inner, WinMapReduce):
-        how = f"{fold}, of each partition, then one combine a partition"
+        how = f"{fold}, of each partition, then one combine per partition"
         return FoldAlgorithm("range fold of partitions", how, "nowhere", slow)
     overlap = any(cut.overlapping for cut in plan.facts.cuts)
-    combines = "two combines an event" if overlap else "one combine an event"
-    return FoldAlgorithm("range fold", f"{fold}: {combines} and one a window", _early(bound, plan), slow)
+    combines = "two combines per event" if overlap else "one combine per event"
+    return FoldAlgorithm("range fold", f"{fold}: {combines} and one per window", _early(bound, plan), slow)
 
 
 def _early(bound: BoundQuery, plan: Plan) -> str:

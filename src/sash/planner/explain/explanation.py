@@ -54,7 +54,7 @@ class AggregateExplanation:
 
     @property
     def call(self) -> str:
-        """As it was asked for."""
+        """As the user wrote it."""
         condition = [f"where={self.where}"] if self.where else []
         return f"{self.monoid}({', '.join([*self.columns, *condition])})"
 

@@ -1,4 +1,4 @@
-"""An explanation as text, for people. Only what an `Explanation` holds is said here."""
+"""An explanation as text, for people. It shows only what an `Explanation` holds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def numbered(stages: Iterable[str]) -> list[str]:
 
 
 def require_form(form: str) -> None:
-    """What `explain` was asked for."""
+    """ArgumentError unless `explain` has such a form."""
     if form not in ("text", "json"):
         raise ArgumentError("form", form, "'text' or 'json'")
 
@@ -42,72 +42,76 @@ def printed(text: str) -> str:
     return text
 
 
-def as_text(said: Explanation) -> str:
+def as_text(explanation: Explanation) -> str:
     """The explanation that `explain()` prints."""
     return sections(
         [
-            ("semantics", _semantics(said)),
-            ("computed over each window", _computed(said)),
-            ("algorithm", _algorithm(said)),
-            ("pattern", _pattern(said)),
-            (f"stages: {_NAMES[said.runtime]}", numbered(said.stages)),
-            ("state of a key", _state(said.state)),
-            ("cheaper", said.advice),
+            ("semantics", _semantics(explanation)),
+            ("computed over each window", _computed(explanation)),
+            ("algorithm", _algorithm(explanation)),
+            ("pattern", _pattern(explanation)),
+            (f"stages: {_NAMES[explanation.runtime]}", numbered(explanation.stages)),
+            ("state of a key", _state(explanation.state)),
+            ("cheaper", explanation.advice),
         ]
     )
 
 
-def _semantics(said: Explanation) -> list[str]:
+def _semantics(explanation: Explanation) -> list[str]:
     lines = []
-    for window in said.windows:
+    for window in explanation.windows:
         lines += [f"{window.label}  ({window.context})", f"  {window.formula}"]
         if window.overlap != 1:
-            lines.append(f"  an event lies in {_number(window.overlap)} of them")
+            lines.append(f"  each event lies in {_number(window.overlap)} of them")
         if not window.on_columns:
             lines.append("  evaluated event by event: correct, but slow on large inputs")
-    keys = ", ".join(said.keys) or "none"
-    return [*lines, f"{said.order} order of {said.time}, by key ({keys})", said.reported]
-
-
-def _computed(said: Explanation) -> list[str]:
-    if said.whole:
-        return [f"{said.whole}: whole windows, anew for each"]
+    keys = ", ".join(explanation.keys) or "none"
     return [
-        f"{one.name}: {one.call}, "
-        f"{'commutative' if one.commutative else 'ordered'}{'' if one.compiled else ', interpreted'}"
-        for one in said.aggregates
+        *lines,
+        f"{explanation.order} order of {explanation.time}, by key ({keys})",
+        explanation.reported,
     ]
 
 
-def _algorithm(said: Explanation) -> list[str]:
-    lines = [f"{said.algorithm.name}: {said.algorithm.how}"]
-    if said.algorithm.panes != "nowhere":
-        lines.append(f"panes are folded {said.algorithm.panes}")
+def _computed(explanation: Explanation) -> list[str]:
+    if explanation.whole:
+        return [f"{explanation.whole}: whole windows, anew for each"]
+    return [
+        f"{one.name}: {one.call}, "
+        f"{'commutative' if one.commutative else 'ordered'}{'' if one.compiled else ', interpreted'}"
+        for one in explanation.aggregates
+    ]
+
+
+def _algorithm(explanation: Explanation) -> list[str]:
+    lines = [f"{explanation.algorithm.name}: {explanation.algorithm.how}"]
+    if explanation.algorithm.panes != "nowhere":
+        lines.append(f"panes are folded {explanation.algorithm.panes}")
     return lines
 
 
-def _pattern(said: Explanation) -> list[str]:
-    pattern = said.pattern
+def _pattern(explanation: Explanation) -> list[str]:
+    pattern = explanation.pattern
     workers = "" if pattern.workers is None else f": {pattern.workers} worker{'s' * (pattern.workers > 1)}"
     lines = [f"{pattern.name}{workers}", f"  {pattern.why}"]
     if len(set(pattern.levels)) == 1:
         lines.append(f"  every level: {pattern.levels[0]}: there is nothing to fuse")
     elif pattern.levels:
         lines += [f"  level {number}: {stages}" for number, stages in enumerate(pattern.levels)]
-        asked = ", as asked" if "optimize=" in pattern.name else ""
-        ordered = "answers come in order of key, window and identifier"
-        lines.append(f"  what runs is level {pattern.level}{asked}; {ordered}")
-    return [*lines, *_candidates(said, pattern)]
+        requested = ", as requested" if "optimize=" in pattern.name else ""
+        ordered = "rows come in order of key, window and identifier"
+        lines.append(f"  what runs is level {pattern.level}{requested}; {ordered}")
+    return [*lines, *_candidates(explanation, pattern)]
 
 
-def _candidates(said: Explanation, pattern: PatternExplanation) -> list[str]:
+def _candidates(explanation: Explanation, pattern: PatternExplanation) -> list[str]:
     if len(pattern.candidates) < 2:
         return []
-    events = said.events
+    events = explanation.events
     constants = "constants of this machine" if pattern.measured else "default constants"
     keys = f"{events.keys:,} key{'s' * (events.keys > 1)}"
     lines = [
-        f"candidates for {said.cores} cores, {events.rows:,} events of {keys}, the hottest with "
+        f"candidates for {explanation.cores} cores, {events.rows:,} events of {keys}, the hottest with "
         f"{events.hottest:.0%} ({events.known}); {constants}:"
     ]
     width = max(len(one.pattern) for one in pattern.candidates)

@@ -1,4 +1,4 @@
-"""An explanation for notebooks: what `rendering` says as text, with the candidates as a table."""
+"""An explanation for notebooks: what `explanation_text` writes, with the candidates as a table."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from sash.planner.explain.explanation_text import as_text, in_seconds
 class Planned:
     """What computes a query and why: `str()` is what `explain()` prints, notebooks show it as tables."""
 
-    said: Explanation
+    explanation: Explanation
 
     def __str__(self) -> str:
-        return as_text(self.said)
+        return as_text(self.explanation)
 
     def __repr__(self) -> str:
-        pattern, algorithm = self.said.pattern, self.said.algorithm
+        pattern, algorithm = self.explanation.pattern, self.explanation.algorithm
         return f"<sash plan: {algorithm.name} by {pattern.name}, because {pattern.why}>"
 
     def _repr_html_(self) -> str:
-        return tables.block("plan", parts_of(self.said))
+        return tables.block("plan", parts_of(self.explanation))
 
 
-def parts_of(said: Explanation) -> Iterator[str]:
+def parts_of(explanation: Explanation) -> Iterator[str]:
     """Meaning, algorithm, pattern; candidates and stages below, folded away."""
-    yield tables.as_html(("window", "class", "holds"), map(_window, said.windows))
-    if said.whole:
-        yield f"<p>{escape(said.whole)} of whole windows</p>"
+    yield tables.as_html(("window", "class", "holds"), map(_window, explanation.windows))
+    if explanation.whole:
+        yield f"<p>{escape(explanation.whole)} of whole windows</p>"
     else:
-        computed = (f"{one.name} = {one.call}" for one in said.aggregates)
+        computed = (f"{one.name} = {one.call}" for one in explanation.aggregates)
         yield f"<p>computes <code>{escape(', '.join(computed))}</code></p>"
-    keys = ", ".join(said.keys) or "none"
-    yield f"<p>{escape(f'{said.order} order of {said.time}, by key ({keys})')}</p>"
-    yield f"<p><b>{escape(said.algorithm.name)}</b>: {escape(said.algorithm.how)}</p>"
-    yield f"<p><b>{escape(said.pattern.name)}</b>: {escape(said.pattern.why)}</p>"
-    yield f"<details><summary>candidates</summary>{''.join(_candidates(said))}</details>"
-    stages = "".join(f"<li>{escape(stage)}</li>" for stage in said.stages)
+    keys = ", ".join(explanation.keys) or "none"
+    yield f"<p>{escape(f'{explanation.order} order of {explanation.time}, by key ({keys})')}</p>"
+    yield f"<p><b>{escape(explanation.algorithm.name)}</b>: {escape(explanation.algorithm.how)}</p>"
+    yield f"<p><b>{escape(explanation.pattern.name)}</b>: {escape(explanation.pattern.why)}</p>"
+    yield f"<details><summary>candidates</summary>{''.join(_candidates(explanation))}</details>"
+    stages = "".join(f"<li>{escape(stage)}</li>" for stage in explanation.stages)
     yield f"<details><summary>stages</summary><ol>{stages}</ol></details>"
-    if said.advice:
-        advice = "".join(f"<li>{escape(line)}</li>" for line in said.advice)
+    if explanation.advice:
+        advice = "".join(f"<li>{escape(line)}</li>" for line in explanation.advice)
         yield f"<details><summary>cheaper</summary><ul>{advice}</ul></details>"
 
 
@@ -52,8 +52,8 @@ def _window(window: WindowExplanation) -> tuple[str, ...]:
     return escape(window.label), escape(window.context), f"<code>{escape(window.formula)}</code>"
 
 
-def _candidates(said: Explanation) -> Iterator[str]:
-    pattern = said.pattern
+def _candidates(explanation: Explanation) -> Iterator[str]:
+    pattern = explanation.pattern
     rows = [
         ("→" if one.chosen else "", escape(one.pattern), in_seconds(one.seconds), escape(one.dearest))
         for one in sorted(pattern.candidates, key=lambda one: one.seconds)

@@ -22,7 +22,7 @@ from sash.operators.panes import clock_windows
 from sash.operators.patterns.declared import WinFarm, window_workers
 from sash.planner.plans.plan import Plan
 from sash.semantics.durations import format_length
-from sash.semantics.run_as import EngineWindow
+from sash.semantics.run_as import declared_window
 from sash.semantics.window import Window
 from sash.semantics.windows import (
     CountWindow,
@@ -35,7 +35,7 @@ from sash.semantics.windows import (
 VARIABLE = 32
 """Bytes of a value whose type has no width of its own."""
 PLACE = 24
-"""Bytes that say whose a pane or an event is, and where it stands."""
+"""Bytes for the key and the position of a pane or an event."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class State:
     amount: str
     """How many of them a key has, in words."""
     units: int | None
-    """The same as a number, where the query alone says it."""
+    """The same as a number, where the query alone determines it."""
     unit_bytes: int
     growth: str
 
@@ -82,7 +82,7 @@ def _copied(state: State, holders: int) -> State:
     if holders == 1:
         return state
     units = None if state.units is None else state.units * holders
-    amount = f"{state.amount}, in {holders} buckets, each of which answers for windows of its own"
+    amount = f"{state.amount}, in {holders} buckets, each with windows of its own"
     return replace(state, amount=amount, units=units)
 
 
@@ -127,14 +127,14 @@ def _forgets(bound: BoundQuery, plan: StatePlan) -> str:
 
 def _needed(window: Window) -> tuple[str, int | None]:
     """The events of a key that a window may still need, in words and, if it is fixed, as a number."""
-    asked = window.asked if isinstance(window, EngineWindow) else window
-    match asked:
-        case SlideByTupleWindow() if asked.endless:
+    declared = declared_window(window)
+    match declared:
+        case SlideByTupleWindow() if declared.endless:
             return "all events", None
         case TimeWindow() | CumulateWindow() | SlideByTupleWindow():
-            return f"the events of the last {format_length(asked.size, asked.unit)}", None
+            return f"the events of the last {format_length(declared.size, declared.unit)}", None
         case CountWindow() | SlideByTimeWindow():
-            return f"the last {asked.size:,} events", asked.size
+            return f"the last {declared.size:,} events", declared.size
     return f"the events of the open window of {window.label}, however many there are", None
 
 

@@ -49,14 +49,14 @@ class Forbidden:
     reason: str
 
 
-def candidates(where: Where, cores: int, *, told: bool = False) -> list[Choice]:
+def candidates(where: Where, cores: int, *, events_known: bool = False) -> list[Choice]:
     """All that there is for so many cores. On a stream another choice is another state, which a checkpoint
-    does not survive: there is none, unless somebody has `told` what the events are like.
+    does not survive: there is none, unless the user gave facts about the events.
 
     >>> [named(choice) for choice in candidates("process", 1)]
     ['WinSeq()', 'PaneFarm(plq=1, wlq=1)']
     """
-    if where == "spark streaming" and not told:
+    if where == "spark streaming" and not events_known:
         return [None]
     alone = PaneFarm(1, 1)
     if where == "process" and cores == 1:
@@ -81,7 +81,7 @@ def allowed(
     choices: list[Choice], bound: BoundQuery, refuse: Refuse
 ) -> tuple[list[Choice], list[Forbidden]]:
     """Those that can compute this query, and those that cannot, with the reason. A reason that forbids
-    several of a kind is said of the first."""
+    several of a kind is listed with the first."""
     possible: list[Choice] = []
     forbidden: dict[str, Forbidden] = {}
     for choice in choices:

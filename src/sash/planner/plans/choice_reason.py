@@ -12,7 +12,7 @@ def because(choice: Choice, facts: Facts) -> str:
     if facts.where == "spark streaming" and choice is None:
         return "a bucket of keys is one worker on a stream, and Spark spreads the buckets over its tasks"
     if facts.where == "process" and facts.whole and facts.function is None:
-        return "what the function takes is only known once it has run; the estimates say 1 ms a window"
+        return "what the function takes is only known once it has run; the estimates assume 1 ms per window"
     on_spark = facts.where == "spark batch"
     match choice:
         case None:
@@ -56,7 +56,7 @@ def _alone(facts: Facts) -> str:
 
 def _buckets(facts: Facts) -> str:
     if facts.events.known == "assumed" and facts.events.keys > 1:
-        return "nothing says that a key has far more rows than others, so that keys share out well"
+        return "no key is known to have far more rows than others, so that keys share out well"
     return f"{_keys(facts.events)} share out well over {facts.cores} tasks"
 
 

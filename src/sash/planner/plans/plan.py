@@ -66,29 +66,30 @@ class Plan:
 
 
 def make_plan(
-    bound: BoundQuery, facts: Facts, costs: Costs, *, asked: Parallelism, refuse: Refuse = never
+    bound: BoundQuery, facts: Facts, costs: Costs, *, parallelism: Parallelism, refuse: Refuse = never
 ) -> Plan:
-    """The plan for a query over such events; `refuse` says what its runtime cannot do."""
-    choices = candidates(facts.where, facts.cores, told=facts.events.known == "given")
-    if not isinstance(asked, Auto) and asked not in choices:
-        choices.append(asked)
+    """The plan for a query over such events; `refuse` returns why its runtime cannot use a pattern."""
+    choices = candidates(facts.where, facts.cores, events_known=facts.events.known == "given")
+    forced = not isinstance(parallelism, Auto)
+    if not isinstance(parallelism, Auto) and parallelism not in choices:
+        choices.append(parallelism)
     possible, forbidden = allowed(choices, bound, refuse)
     costed = tuple(
-        Candidate(choice, tuple(steps_of(choice, facts, costs, forced=choice == asked)))
+        Candidate(choice, tuple(steps_of(choice, facts, costs, forced=choice == parallelism)))
         for choice in possible
     )
-    if isinstance(asked, Auto):
+    if not forced:
         winner = cheapest(costed)
         why = because(winner.pattern, facts)
     else:
-        winner = next(one for one in costed if one.pattern == asked)
+        winner = next(one for one in costed if one.pattern == parallelism)
         best = cheapest(costed)
-        why = f"as asked; by itself the planner would choose {best.name}"
+        why = f"as requested; by itself the planner would choose {best.name}"
         if best == winner:
-            why = "as asked, and as the planner would choose"
+            why = "as requested, and as the planner would choose"
     return Plan(
         winner.pattern, why, facts, costed, tuple(forbidden),
-        forced=not isinstance(asked, Auto), measured=costs.measured,
+        forced=forced, measured=costs.measured,
     )  # fmt: skip
 
 

@@ -2,9 +2,9 @@
 
     compute windows here for 0.1 s → what do the others take? → plan them with that number
 
-A user's function may take a microsecond or a minute, and nothing but running it tells. The windows that are
+A user's function may take a microsecond or a minute, and only running it shows which. The windows that are
 computed meanwhile count: nothing is computed twice, and no window depends on any other, so the answer is
-that of any other plan. Whoever wants worker processes from the first window on names a pattern.
+that of any other plan. To use worker processes from the first window on, name a pattern.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TRIAL = 0.1
 
 @dataclass(frozen=True)
 class TriedFirst:
-    """An evaluator that begins here, and goes on wherever the rest is done sooner."""
+    """An evaluator that begins here, and continues wherever the rest is done sooner."""
 
     facts: Facts
     costs: Costs
@@ -67,12 +67,12 @@ class TriedFirst:
         rest = np.arange(done, len(ranges))
         cut = next(cut for cut in self.facts.cuts if cut.label == window.label)
         facts = replace(self.facts, cuts=(replace(cut, windows=float(len(rest))),), function=each)
-        pattern = make_plan(bound, facts, self._costs_now(), asked=AUTO).pattern
+        pattern = make_plan(bound, facts, self._costs_now(), parallelism=AUTO).pattern
         assert pattern is not None
         try:
             values = evaluate(pattern, bound, window, layout, ranges.take(rest))
         except Unsupported:
-            # It cannot be sent to another process, and nobody asked for that.
+            # It cannot be sent to another process, and no pattern requires that.
             values = evaluated(bound, window, layout, ranges.take(rest))
         return values.owned_by(rest)
 

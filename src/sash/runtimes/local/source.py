@@ -81,7 +81,7 @@ class LocalSource:
         return replace(self, asked=asked)
 
     def plan(self, bound: BoundQuery) -> Plan:
-        return make_plan(bound, self._facts(bound), costs(), asked=self.asked)
+        return make_plan(bound, self._facts(bound), costs(), parallelism=self.asked)
 
     def _facts(self, bound: BoundQuery) -> Facts:
         known = self.asked if isinstance(self.asked, Auto) else AUTO

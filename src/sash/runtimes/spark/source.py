@@ -88,7 +88,7 @@ class SparkSource:
             events = seen(bound, first, known)
         cores = known.cores or task_slots(self.df.sparkSession)
         facts = Facts.of(bound, events, where="spark batch", cores=cores)
-        return make_plan(bound, facts, costs(), asked=self.asked, refuse=impossible)
+        return make_plan(bound, facts, costs(), parallelism=self.asked, refuse=impossible)
 
     def collect(self, bound: BoundQuery) -> pa.Table:
         return self._collected(self.dataframe(bound)).cast(bound.output)

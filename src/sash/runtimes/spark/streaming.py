@@ -77,7 +77,7 @@ class StreamingSource:
         cores = known.cores or task_slots(self.df.sparkSession)
         facts = Facts.of(bound, assumed(bound, known), where="spark streaming", cores=cores)
         # Not what was measured here: a checkpoint must find the plan that made it, wherever it goes on.
-        return make_plan(bound, facts, DEFAULTS, asked=self.asked, refuse=self._refusal)
+        return make_plan(bound, facts, DEFAULTS, parallelism=self.asked, refuse=self._refusal)
 
     def parallel(self, asked: Parallelism, bound: BoundQuery) -> StreamingSource:
         refusal = None if isinstance(asked, Auto) else self._refusal(asked, bound)

@@ -1,4 +1,4 @@
-"""What the simulator is asked about: timed arrivals in batches, checked once and never again.
+"""The input of the simulator: timed arrivals in batches, checked once and never again.
 
     times[0] ≤ times[1] ≤ …        batches[0] ≤ batches[1] ≤ …
 

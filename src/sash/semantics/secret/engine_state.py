@@ -1,4 +1,4 @@
-"""A key's reports in pieces: the simulator for streams that go on, whose old events are gone.
+"""A key's reports in pieces: the simulator for unbounded streams, whose old events are gone.
 
     reports of all events  =  reports of the first part, then of the second, …      (however it is cut)
 
@@ -7,12 +7,12 @@ and the events that a scope can still reach: (t0 + n·β, t] only moves forward.
 own.
 
 >>> from sash.semantics.secret.profiles import profile
->>> course = EngineState()
->>> [tuple(shown.content) for shown in course.go_on(profile("flink"), Kind.TIME, 3, 3, [10, 11])]
+>>> state = EngineState()
+>>> [tuple(shown.content) for shown in state.advance(profile("flink"), Kind.TIME, 3, 3, [10, 11])]
 []
->>> [tuple(shown.content) for shown in course.go_on(profile("flink"), Kind.TIME, 3, 3, [10, 11, 12, 15])]
+>>> [tuple(shown.content) for shown in state.advance(profile("flink"), Kind.TIME, 3, 3, [10, 11, 12, 15])]
 [(0, 1), (2,)]
->>> course.let_go(Kind.TIME, 3, 3, [10, 11, 12, 15])
+>>> state.let_go(Kind.TIME, 3, 3, [10, 11, 12, 15])
 3
 """
 
@@ -30,7 +30,7 @@ from sash.semantics.secret.scope import Kind, ScopeWindows
 from sash.semantics.secret.simulator import Simulation, TickState
 
 MOST = 10_000_000
-"""Reports at a time. Engines that show empty or unchanged windows say something at every slide or instant
+"""Reports at a time. Engines that show empty or unchanged windows report at every slide or instant
 since time 0, and a timestamp counts microseconds."""
 
 
@@ -65,7 +65,7 @@ class EngineState:
     revision: int = 0
     """How often that window had been reported before."""
 
-    def go_on(
+    def advance(
         self, profile: Profile, kind: Kind, size: int, slide: int, times: Sequence[int]
     ) -> list[Shown]:
         """`times` are the events that are held; what those that have not arrived make the engine report."""

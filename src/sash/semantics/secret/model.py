@@ -1,6 +1,6 @@
 """The model, step by step, as small pure functions, and the evaluator that is nothing but the definition.
 
-    tick     an arrival makes the engine look; `ticks` says which arrivals do
+    tick     an arrival makes the engine look; `ticks` lists the arrivals that do
     instants the application times (event numbers) [previous tick, this tick) that it then looks at
     scope    the interval (t0 + n·β, t] of each instant t
     content  the events in the scope that arrived strictly before the arrival that ticks
@@ -17,7 +17,7 @@ Report when several instants are one evaluation, as those of a tick of count win
     window-close, periodic      conditions on single instants: Pick takes one of those that satisfy them,
                                 and its content is reported
 
-Only windows with gaps (β > ω) tell the two apart. When the latest number of a tick lies in a gap, what is
+Only windows with gaps (β > ω) distinguish the two. When the latest number of a tick lies in a gap, what is
 seen is empty, although the same tick may have closed a window before the gap: with non-empty that window is
 not reported, and with content-change only if there was a report before.
 

@@ -34,7 +34,7 @@ class Origin:
     """t0 (or i0) as a function of (ts1, ω, β), with the formula that people read.
 
     For count windows ts1 is the number of the first event, which is 1. An origin without a function is one
-    that nobody has found out.
+    that is not known.
 
     >>> Origin("ts1 − β", lambda ts1, size, slide: ts1 - slide)(10, 5, 2)
     8
@@ -59,9 +59,7 @@ class Origin:
             raise Unsupported("scope", self.formula, "an origin with a function; this one is not known")
         start = self.function(first, size, slide)
         if not isinstance(start, int):
-            raise ArgumentError(
-                f"the origin {self.formula!r}", start, "a function that answers with an int"
-            )
+            raise ArgumentError(f"the origin {self.formula!r}", start, "a function that returns an int")
         return start
 
 

@@ -6,7 +6,7 @@
 An instant t that fails a condition on its content (non-empty, content-change) is followed by instants that
 fail it too, until the content becomes another one: an event enters, or the oldest one leaves the scope. And
 window-close and periodic only hold at the ends of windows and at multiples of the period. So the simulator
-leaps: it looks at no more than 3 instants an event, and at those that satisfy Report, whatever the span.
+leaps: it looks at no more than 3 instants per event, and at those that satisfy Report, whatever the span.
 What an engine does report takes its time: spark_dstream shows every empty window.
 """
 
@@ -155,7 +155,7 @@ class Simulation:
 
 
 def next_due(profile: Profile, windows: ScopeWindows, t: int, never: int) -> int:
-    """The least instant from t on that is an end of a window and a multiple of the period, as asked for.
+    """The least instant from t on that is an end of a window and a multiple of the period, if required.
 
     With both, the end e + k·β must be a multiple of the period λ: k ≡ −(e/g)·(β/g)⁻¹ mod λ/g, with
     g = gcd(β, λ); `never` when g does not divide e.

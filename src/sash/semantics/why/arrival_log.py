@@ -1,6 +1,6 @@
-"""What arrived when, and what the watermark said to it: the reference's judgement, kept.
+"""What arrived when, and whether it was late: the reference's judgement, kept.
 
-    step s:   before(s) judges its events,   after(s) = max(before(s), max τ − delay, what the source said)
+    step s:   before(s) judges its events, after(s) = max(before(s), max τ − delay, the source's watermark)
 
 after(s) never decreases, so the step at which the watermark reached a time is found by bisection.
 """

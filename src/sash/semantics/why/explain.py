@@ -1,4 +1,4 @@
-"""Ask about an event: from a query and the batches that arrived to a `Why`.
+"""Explain an event: from a query and the batches that arrived to a `Why`.
 
 explain(query, batches, key, at)  =  the windows that hold each event of `key` at time `at`, with the
                                      reports that `reference.evaluate(query, batches)` makes of them
@@ -37,15 +37,15 @@ def explain(
 ) -> Why:
     """What became of the events of `key` at time `at` (None: those without a time).
 
-    `calendar` says that times are timestamps in microseconds, to be written as clock times of `zone`.
+    `calendar`: times are timestamps in microseconds, to be written as clock times of `zone`.
     """
     arrived = tuple(batches)
     journal = ArrivalLog.of(query, arrived)
     own = journal.of_key(key)
-    asked = [entry for entry in own if entry.arrival.time == at]
+    chosen = [entry for entry in own if entry.arrival.time == at]
     seen = [entry.arrival.time for entry in journal.entries if entry.arrival.time is not None]
     reading = TimeFormat.of(seen, calendar=calendar, zone=zone)
-    if not asked:
+    if not chosen:
         raise _no_such_event(key, at, own, reading)
     keyed = any(entry.arrival.key is not None for entry in journal.entries)
     histories = [KeyHistory(query, window, arrived, journal, key) for window in query.windows]
@@ -67,7 +67,7 @@ def explain(
                 [(history, Reasons(history, reading, keyed)) for history in histories],
                 engines,
             )
-            for entry in asked
+            for entry in chosen
         ),
         late=dict(Counter(_late_reason(entry) for entry in own if not entry.accepted)),
     )
@@ -78,19 +78,19 @@ def _event(
     histories: Sequence[tuple[KeyHistory, Reasons]],
     engines: Mapping[str, Profile],
 ) -> EventStory:
-    time, (first, said) = entry.arrival.time, histories[0]
+    time, (first, reasons) = entry.arrival.time, histories[0]
     if time is None or not entry.accepted:
         allowed = first.query.allowed_lateness.length
-        why = lateness(entry, said.reading, allowed=allowed)
+        why = lateness(entry, reasons.reading, allowed=allowed)
         return EventStory(entry.number, time, accepted=False, verdict=why)
-    windows = tuple(_window(entry, history, said, engines) for history, said in histories)
+    windows = tuple(_window(entry, history, reasons, engines) for history, reasons in histories)
     return EventStory(
-        entry.number, time, accepted=True, verdict=acceptance(entry, said.reading), windows=windows
+        entry.number, time, accepted=True, verdict=acceptance(entry, reasons.reading), windows=windows
     )
 
 
 def _window(
-    entry: JudgedArrival, history: KeyHistory, said: Reasons, engines: Mapping[str, Profile]
+    entry: JudgedArrival, history: KeyHistory, reasons: Reasons, engines: Mapping[str, Profile]
 ) -> WindowStory:
     window, ordinal = history.window, history.ordinal(entry)
     if ordinal in history.displaced:
@@ -101,8 +101,8 @@ def _window(
     return WindowStory(
         label=window.label,
         formula=window.formula,
-        held=tuple(_held(one, history, said) for one in held),
-        absence="" if held else said.absence(position),
+        held=tuple(_held(one, history, reasons) for one in held),
+        absence="" if held else reasons.absence(position),
         engines=tuple(
             other_engines(
                 engines,
@@ -111,7 +111,7 @@ def _window(
                 position,
                 {(one.extent.lo, one.extent.hi) for one in held if one.reported},
                 newest=history.journal.newest(),
-                calendar=said.reading.calendar,
+                calendar=reasons.reading.calendar,
             )
         ),
         half_open=_ends_outside(window),
@@ -121,11 +121,11 @@ def _window(
 
 def _ends_outside(window: Window) -> bool:
     if isinstance(window, EngineWindow):
-        return isinstance(window.asked, TimeWindow)
+        return isinstance(window.declared, TimeWindow)
     return isinstance(window, TimeWindow | CumulateWindow | SlideByTimeWindow)
 
 
-def _held(held: HoldingWindow, history: KeyHistory, said: Reasons) -> HeldStory:
+def _held(held: HoldingWindow, history: KeyHistory, reasons: Reasons) -> HeldStory:
     extent = held.extent
     return HeldStory(
         id=extent.id,
@@ -134,8 +134,8 @@ def _held(held: HoldingWindow, history: KeyHistory, said: Reasons) -> HeldStory:
         holds=(extent.lo, extent.hi),
         reported=held.reported,
         closed=held.closed,
-        revision=held.tellings[-1].revision if held.tellings else None,
-        why=said.story(held),
+        revision=held.reports[-1].revision if held.reports else None,
+        why=reasons.story(held),
     )
 
 

@@ -1,4 +1,4 @@
-"""What other engines would have reported: the SECRET profiles, asked about the same events of one key.
+"""What other engines would have reported: the SECRET profiles, simulated over the same events of one key.
 
     reports with e  =  { r ∈ trace(profile, times of the key, W, S) : e ∈ content(r) }
 
@@ -24,7 +24,7 @@ from sash.semantics.window import Window
 from sash.semantics.windows import CountWindow, TimeWindow
 
 MANY = 200_000
-"""Instants that an engine which reports at every one of them is still asked about."""
+"""The most instants for which an engine that reports at every one is simulated."""
 
 Content = tuple[int, int]
 """The positions lo ≤ p < hi, in the key's order."""
@@ -38,13 +38,13 @@ class EngineStory:
     reports: int = 0
     contents: tuple[Content, ...] = ()
     same: bool | None = None
-    """Whether these are the contents that Sash has reported; None when the engine could not be asked."""
+    """Whether these are the contents that Sash has reported; None when the engine was not simulated."""
     remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class _Input:
-    """The events near the one that is asked about, as the model reads them."""
+class _NearEvents:
+    """The events near the explained one, as the model reads them."""
 
     kind: Kind
     first: int
@@ -85,29 +85,29 @@ def other_engines(
         return
     if any(later < earlier for earlier, later in pairwise(times)):
         for name in profiles:
-            yield EngineStory(name, remark="not asked: the model knows no disorder")
+            yield EngineStory(name, remark="not simulated: the model knows no disorder")
         return
     alone = _input(window, times, position, calendar=calendar)
     # As the last arrival it is in no content: it only ticks.
     among = _input(window, [*times, newest], position, calendar=calendar) if newest > times[-1] else alone
     for name, profile in profiles.items():
-        asked = among if profile.watermark and alone.kind is Kind.TIME else alone
-        remark = _unanswerable(profile, asked)
+        given = among if profile.watermark and alone.kind is Kind.TIME else alone
+        remark = _unanswerable(profile, given)
         if remark:
-            yield EngineStory(name, remark=f"not asked: {remark}")
+            yield EngineStory(name, remark=f"not simulated: {remark}")
             continue
-        shown = [content for content in asked.reports(profile) if position in range(*content)]
+        shown = [content for content in given.reports(profile) if position in range(*content)]
         contents = tuple(dict.fromkeys(shown))
         yield EngineStory(name, len(shown), contents, same=set(contents) == reported)
 
 
-def _unanswerable(profile: Profile, asked: _Input) -> str:
-    origin = profile.scope.origin(asked.kind)
+def _unanswerable(profile: Profile, given: _NearEvents) -> str:
+    origin = profile.scope.origin(given.kind)
     if origin is None:
-        return f"it has no {asked.kind} windows"
+        return f"it has no {given.kind} windows"
     if origin.function is None:
         return "where its first window starts is not known"
-    span = asked.positions[-1] - asked.positions[0] + 2 * asked.size
+    span = given.positions[-1] - given.positions[0] + 2 * given.size
     if Report.WINDOW_CLOSE not in profile.report and profile.period and span // profile.period > MANY:
         return "it reports at every instant, and there are too many"
     return ""
@@ -115,7 +115,7 @@ def _unanswerable(profile: Profile, asked: _Input) -> str:
 
 def _input(
     window: TimeWindow | CountWindow, times: Sequence[int], position: int, *, calendar: bool
-) -> _Input:
+) -> _NearEvents:
     reach = window.size + window.slide
     if isinstance(window, CountWindow):
         earliest, latest = (
@@ -123,13 +123,13 @@ def _input(
         )
         near, skipped = _between(times, earliest, latest)
         positions = range(skipped + 1, skipped + 1 + len(near))
-        return _Input(Kind.COUNT, 1, skipped, _arriving(near), positions, window.size, window.slide)
+        return _NearEvents(Kind.COUNT, 1, skipped, _arriving(near), positions, window.size, window.slide)
     shifted = [time - window.origin for time in times]
     near, skipped = _between(shifted, shifted[position] - reach, shifted[position] + reach)
     unit = gcd(window.size, window.slide, shifted[0], *near) if calendar else 1
     first, *counted = [time // unit for time in (shifted[0], *near)]
     size, slide = window.size // unit, window.slide // unit
-    return _Input(Kind.TIME, first, skipped, _arriving(counted), counted, size, slide)
+    return _NearEvents(Kind.TIME, first, skipped, _arriving(counted), counted, size, slide)
 
 
 def _between(times: Sequence[int], earliest: int, latest: int) -> tuple[Sequence[int], int]:

@@ -1,6 +1,6 @@
 """Why a window was reported, what one that was not is waiting for, and why an event is in none.
 
-Every sentence says the exact condition: a window closes when watermark ≥ closes_at, and the watermark is
+Every sentence has the exact condition: a window closes when watermark ≥ closes_at, and the watermark is
 max τ − delay, so the event that closes it is one with τ ≥ closes_at + delay.
 """
 
@@ -60,17 +60,17 @@ class Reasons:
     def story(self, held: HoldingWindow) -> tuple[str, ...]:
         """Why it was reported, each time that it was, and what it waits for if it is open."""
         if held.dissolved:
-            last = self._when(held.tellings[-1])
+            last = self._when(held.reports[-1])
             return (
                 f"held it when it was reported, but is no more since {last}: a late event moved its ends",
             )
-        told = [self._because(held, telling) for telling in held.tellings]
-        flushed = bool(held.tellings) and held.tellings[-1].step is None
+        sentences = [self._because(held, report) for report in held.reports]
+        flushed = bool(held.reports) and held.reports[-1].step is None
         if flushed and self.history.step_of_close(held.extent) is None:
-            told.append(f"on a stream it would still wait: {self.waits(held.extent)}")
+            sentences.append(f"on a stream it would still wait: {self.waits(held.extent)}")
         elif not held.closed:
-            told.append(f"{'still open: ' if told else ''}{self.waits(held.extent)}")
-        return tuple(told)
+            sentences.append(f"{'still open: ' if sentences else ''}{self.waits(held.extent)}")
+        return tuple(sentences)
 
     def waits(self, extent: Extent) -> str:
         """What must happen for it to close."""
@@ -116,14 +116,14 @@ class Reasons:
             case _:
                 return "no report has shown it"
 
-    def _because(self, held: HoldingWindow, telling: PastReport) -> str:
-        again = "reported again" if telling.revision else "reported"
-        when = self._when(telling)
-        if telling.step is None:
+    def _because(self, held: HoldingWindow, report: PastReport) -> str:
+        again = "reported again" if report.revision else "reported"
+        when = self._when(report)
+        if report.step is None:
             return f"{again} {when}"
         if self.history.query.corrects:
-            held_then = len(telling.ordinals or ())
-            return f"{again} (revision {telling.revision}) {when}, with {_events(held_then)}"
+            held_then = len(report.ordinals or ())
+            return f"{again} (revision {report.revision}) {when}, with {_events(held_then)}"
         if self.history.query.order is Order.ARRIVAL:
             return f"{again} {when}, which completes it"
         assert held.extent.closes_at is not None  # it has closed
@@ -131,10 +131,10 @@ class Reasons:
             f"{again} {when}: it closes when the watermark is {self.reading.from_on(held.extent.closes_at)}"
         )
 
-    def _when(self, telling: PastReport) -> str:
-        if telling.step is None:
+    def _when(self, report: PastReport) -> str:
+        if report.step is None:
             return "when the input ended"
-        step = self.history.journal.steps[telling.step]
+        step = self.history.journal.steps[report.step]
         moved = ""
         if self.history.query.order is Order.EVENT_TIME and step.after is not None:
             moved = f" (watermark {self.reading.time(step.after)})"

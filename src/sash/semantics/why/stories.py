@@ -1,7 +1,7 @@
 """The answer to 'why?': frozen, readable as text and as plain data.
 
-Why = what was known × EventStory, one an event at the time asked about × the late events of the key
-EventStory = its verdict × WindowStory, one a window of the query
+Why = what was known × EventStory, one per event at the given time × the late events of the key
+EventStory = its verdict × WindowStory, one per window of the query
 WindowStory = the windows that hold it (HeldStory) or why none does × what other engines report
 """
 
@@ -73,7 +73,7 @@ class EventStory:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What was known when the question was asked."""
+    """What was known at that moment."""
 
     arrived: int
     newest: int | None

@@ -31,7 +31,7 @@ class TimeFormat:
 
     @classmethod
     def of(cls, times: Iterable[int], *, calendar: bool, zone: tzinfo = UTC) -> TimeFormat:
-        """For an answer that speaks about these times."""
+        """For an answer with these times."""
         plain = cls(calendar, zone)
         moments = [plain._moment(time) for time in times] if calendar else []
         days = {moment.date() if moment else None for moment in moments}
@@ -47,7 +47,7 @@ class TimeFormat:
         return clock if moment.date() == self.day else f"{moment.date()} {clock}"
 
     def from_on(self, least: int) -> str:
-        """'at or after' the least time, or 'after' the one before it: whichever is the shorter to say.
+        """'at or after' the least time, or 'after' the one before it: whichever is shorter.
 
         >>> seconds = TimeFormat.of([0], calendar=True)
         >>> seconds.from_on(60_000_000), seconds.from_on(60_000_001)

@@ -112,9 +112,9 @@ class PolicyWindow(ContextAwareWindow):
             answer = self.wsp(total, old)
         except Exception as error:
             raise PredicateError(
-                f"the slide policy raised {type(error).__name__}: {error}; asked about {total=}, {old=}"
+                f"the slide policy raised {type(error).__name__}: {error}; called with {total=}, {old=}"
             ) from error
-        return truth(answer, asked_by=str(self), about=(total, old))
+        return truth(answer, owner=str(self), about=(total, old))
 
 
 def policy(
