@@ -1,4 +1,4 @@
-"""Recorded events from a file: Parquet, CSV, or JSON (an array, or one object a line)."""
+"""Recorded events from a file: Parquet, CSV, or JSON (an array, or one object per line)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line: one sentence and exit code 2 for what a user can mend, a traceback with --debug."""
+"""The command line: one sentence and exit code 2 for what a user can fix, a traceback with --debug."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from sash.errors import SashError
 
 
 class _OneSentence(TyperGroup):
-    """What a user can mend is one sentence and exit code 2; --debug or SASH_DEBUG shows where it arose."""
+    """What a user can fix is one sentence and exit code 2; --debug or SASH_DEBUG shows where it arose."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except (SashError, OSError) as error:
-            # Whoever closes a pipe has read enough.
+            # The reader of a pipe that closes it has read enough.
             if _debugging(ctx) or isinstance(error, BrokenPipeError):
                 raise
             console = Console(stderr=True, soft_wrap=True)
@@ -36,7 +36,7 @@ def _debugging(ctx: typer.Context) -> bool:
 
 
 def _sentence(error: Exception) -> str:
-    """What the system refuses (a full disk, a folder that is not ours) is told without its number."""
+    """What the system refuses (a full disk, a folder that is not ours) is shown without its number."""
     if isinstance(error, SashError) or not isinstance(error, OSError) or not error.strerror:
         return str(error)
     return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
@@ -51,8 +51,8 @@ app = typer.Typer(
 )
 
 
-def _show_version(asked: bool) -> None:
-    if asked:
+def _show_version(wanted: bool) -> None:
+    if wanted:
         print(f"sash {__version__}")
         raise typer.Exit
 
@@ -72,7 +72,7 @@ def demo(
     ctx: typer.Context,
     seconds: Annotated[float, typer.Option(min=1, help="How long quotes arrive.")] = 30,
     symbols: Annotated[int, typer.Option(help="How many symbols are quoted.")] = 400,
-    rate: Annotated[float, typer.Option(help="Quotes a second, when there is no burst.")] = 10_000,
+    rate: Annotated[float, typer.Option(help="Quotes per second, when there is no burst.")] = 10_000,
     out: Annotated[
         Path | None, typer.Option("--out", help="The folder to write to (a new temporary one).")
     ] = None,
@@ -86,7 +86,7 @@ def demo(
 
 @app.command()
 def run(ctx: typer.Context, pipeline: Annotated[Path, typer.Argument(help="A TOML file.")]) -> None:
-    """Run the pipeline of a file on Spark, from its checkpoint on.
+    """Run the pipeline of a file on Spark; it resumes from its checkpoint.
 
     The exit code is 130 when a pipeline that ends by itself is stopped before its end.
     """
@@ -99,9 +99,9 @@ def run(ctx: typer.Context, pipeline: Annotated[Path, typer.Argument(help="A TOM
 def explain(
     ctx: typer.Context,
     pipeline: Annotated[Path, typer.Argument(help="A TOML file.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print data, not sentences.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say what the query of a pipeline means, and how it will be computed."""
+    """Explain what the query of a pipeline means, and how it will be computed."""
     from sash.cli.commands import pipelines
 
     pipelines.explain(pipeline, as_json=as_json, debug=_debugging(ctx))
@@ -109,7 +109,7 @@ def explain(
 
 @app.command()
 def check(ctx: typer.Context, pipeline: Annotated[Path, typer.Argument(help="A TOML file.")]) -> None:
-    """Say whether a pipeline could run: its words, its columns, its connectors. Nothing is run."""
+    """Check whether a pipeline could run: its file, its columns, its connectors. Nothing is run."""
     from sash.cli.commands import pipelines
 
     pipelines.check(pipeline, debug=_debugging(ctx))
@@ -119,7 +119,7 @@ def check(ctx: typer.Context, pipeline: Annotated[Path, typer.Argument(help="A T
 def bench(
     names: Annotated[list[str] | None, typer.Argument(help="Which benchmarks; all when not given.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes: seconds, not minutes.")] = False,
-    listed: Annotated[bool, typer.Option("--list", help="Say what there is, and run nothing.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List them, and run nothing.")] = False,
     built_in: Annotated[
         bool, typer.Option("--built-in", help="The small comparison that needs no repository.")
     ] = False,
@@ -157,9 +157,9 @@ def why(
     profile: Annotated[
         list[str] | None, typer.Option("--profile", help="An engine to compare with (all). Repeatable.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print data, not sentences.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say why the windows that hold an event were reported, or what they are waiting for."""
+    """Explain why the windows that hold an event were reported, or what they are waiting for."""
     from sash.cli.commands.why import run
 
     run(
@@ -188,16 +188,16 @@ def calibrate() -> None:
 @app.command()
 def ui(
     host: Annotated[
-        str, typer.Option("--host", help="Whose address to serve at; a token is asked for beyond loopback.")
+        str, typer.Option("--host", help="The address to serve at; beyond loopback a token is needed.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="0 takes any that is free.")] = 7274,
     watch: Annotated[
         Path | None,
-        typer.Option("--watch", help="A folder that running queries tell their progress to."),
+        typer.Option("--watch", help="A folder to which running queries write their progress."),
     ] = None,
     browser: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
 ) -> None:
-    """Serve the live page of running queries and the window lab, on this machine only unless asked."""
+    """Serve the live page of running queries and the window lab, on this machine only by default."""
     from sash.cli.commands.ui import run
 
     run(host=host, port=port, watch=watch, open_browser=browser)
@@ -205,9 +205,9 @@ def ui(
 
 @app.command()
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Print data, not sentences.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say what Sash needs, what is there, and the command that mends what is not.
+    """Check what Sash needs, what is there, and list the command that fixes what is not.
 
     The exit code is 0 when everything that is needed is there, and 1 otherwise.
     """
@@ -222,9 +222,9 @@ def state(
     place: Annotated[
         Path, typer.Argument(metavar="DIR", help="A checkpoint of a streaming query, or an LMDB store.")
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print data, not sentences.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say what a checkpoint or a store holds, without running the query."""
+    """Show what a checkpoint or a store holds, without running the query."""
     from sash.cli.commands.state import run
 
     run(place, as_json=as_json)

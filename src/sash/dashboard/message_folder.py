@@ -54,8 +54,8 @@ class MessageFolder:
 class FolderReader:
     """A thread that hands on what is written to a folder."""
 
-    def __init__(self, path: str | PathLike[str], taker: MessageSink) -> None:
-        self.path, self._taker = Path(path), taker
+    def __init__(self, path: str | PathLike[str], sink: MessageSink) -> None:
+        self.path, self._taker = Path(path), sink
         if not self.path.is_dir():
             raise ArgumentError(
                 "watch", str(path), "a folder that exists",

@@ -3,7 +3,7 @@
     rows      key · id · start · end · values, the newest of a look, at most `ROWS`
     hottest   the keys with the most events in their latest window, or else with the most reports
 
-Reading what a sink has written costs the query nothing, and says nothing that it has not said. What
+Reading what a sink has written costs the query nothing. What
 counts the events of a window is an aggregate `sash.count()` of the query; where there is none, keys are
 ranked by how many windows were reported of them, and the ranking is named accordingly.
 """
@@ -42,7 +42,7 @@ class ReportFolder:
         values: tuple[str, ...],
         count: str | None,
     ) -> None:
-        """`count`: the column that says how many events a window holds, if there is one."""
+        """`count`: the column with the number of events of a window, if there is one."""
         self.path, self._keys, self._values, self._count = Path(path), keys, values, count
         self._seen: set[Path] = set()
         self._ranks: dict[str, float] = {}
@@ -114,10 +114,10 @@ def _by_end(table: pa.Table) -> Any:
 
 def _row(row: Mapping[str, Any], values: list[str]) -> dict[str, Any]:
     window = row["window"]
-    told = {name: _value(row[name]) for name in values}
+    shown = {name: _value(row[name]) for name in values}
     named = {"name": window["name"]} if "name" in window else {}
     ends = {end: _plain(window[end]) for end in ("start", "end")}
-    return {"key": row[KEY], "id": window["id"], **named, **ends, "values": told}
+    return {"key": row[KEY], "id": window["id"], **named, **ends, "values": shown}
 
 
 def _plain(at: datetime | int | None) -> int | None:

@@ -53,7 +53,7 @@ def serve(feed: Feed | None = None, *, host: str = "127.0.0.1", port: int = PORT
     """Serve the page; without a feed there is the window lab alone.
 
     host: an address of this machine. Only this machine can see the page unless it is another one; then
-        `url` has a token that whoever opens the page must have.
+        `url` has a token that the page needs.
     port: 0 for any that is free.
     """
     if find_spec("starlette") is None or find_spec("uvicorn") is None:

@@ -3,7 +3,7 @@
     GET  /                       the page; everything else that it needs is below /static
     GET  /api/messages           server-sent events: all that is known, then what comes
     GET  /api/windows?query&key  the latest windows of a key
-    GET  /api/lab                which windows the lab knows, and what each asks for
+    GET  /api/lab                which windows the lab knows, and what each needs
     POST /api/lab                an experiment → its windows, reports and Python
 
 A request is data and is never run: the lab reads numbers and words out of fixed lists.
@@ -35,7 +35,7 @@ STATIC = Path(__file__).parent / "static"
 EVERY = 0.2
 """Seconds between two looks at the feed."""
 BEAT = 15.0
-"""Seconds after which a silent stream says that it is still there."""
+"""Seconds after which a silent stream sends a comment to stay open."""
 LARGEST = 64 * 1024
 """Bytes of a request to the lab."""
 
@@ -58,7 +58,7 @@ class _Page:
     def __init__(self, feed: Feed, closing: Event) -> None:
         self._feed, self._closing = feed, closing
         self._name = uuid4().hex[:8]
-        """Tells the numbers of this server's messages from those of one before it on the same port."""
+        """Keeps the numbers of this server's messages apart from an earlier server's on the same port."""
 
     async def index(self, request: Request) -> Response:
         return FileResponse(STATIC / "index.html")
@@ -66,9 +66,9 @@ class _Page:
     async def messages(self, request: Request) -> Response:
         name, _, number = request.headers.get("last-event-id", "").partition("-")
         begin = int(number) if name == self._name and number.isdecimal() else 0
-        return StreamingResponse(self._told(request, begin), media_type="text/event-stream")
+        return StreamingResponse(self._events(request, begin), media_type="text/event-stream")
 
-    async def _told(self, request: Request, number: int) -> AsyncIterator[str]:
+    async def _events(self, request: Request, number: int) -> AsyncIterator[str]:
         silent = BEAT
         if number == 0:
             yield _event("hello", {"queries": self._feed.queries}, "")
@@ -82,14 +82,14 @@ class _Page:
             await asyncio.sleep(EVERY)
 
     async def windows(self, request: Request) -> Response:
-        asked = request.query_params
-        return JSONResponse(self._feed.windows(asked.get("query", ""), asked.get("key", "")))
+        given = request.query_params
+        return JSONResponse(self._feed.windows(given.get("query", ""), given.get("key", "")))
 
     async def lab_choices(self, request: Request) -> Response:
         return JSONResponse(choices())
 
     async def lab(self, request: Request) -> Response:
-        # What a form elsewhere could send without asking is refused; JSON it could not.
+        # What a form elsewhere could send without permission is refused; JSON it could not.
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
             return _refused("send application/json", 415)
         body = b""

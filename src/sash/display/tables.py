@@ -35,7 +35,7 @@ def as_text(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def as_html(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Cells are HTML already: whoever fills them escapes them."""
+    """Cells are HTML already: the caller escapes them."""
     head = "".join(f'<th scope="col" {CELL}>{name}</th>' for name in heads)
     body = "".join("<tr>" + "".join(f"<td {CELL}>{part}</td>" for part in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,4 +1,4 @@
-"""Beyond the model: what SECRET leaves open, asked of a live engine with one small run each.
+"""Beyond the model: what SECRET leaves open, measured on a live engine with one small run each.
 
     disorder, lateness, sessions, end of input, empty windows, gaps, times before 1970, count windows
 
@@ -92,9 +92,9 @@ QUESTIONS = (
 
 
 def edge_findings(engine: Engine) -> tuple[Finding, ...]:
-    """One finding for each question; those about windows that the engine does not have say so."""
-    asked = [question for question in QUESTIONS if question.run.kind in engine.kinds]
-    seen = dict(zip(asked, engine.answer([question.run for question in asked]), strict=True))
+    """One finding for each question; without a run where the engine has no such windows."""
+    possible = [question for question in QUESTIONS if question.run.kind in engine.kinds]
+    seen = dict(zip(possible, engine.answer([question.run for question in possible]), strict=True))
     asides = (_processing_time(engine), _failure(engine))
     return (*(_finding(question, seen.get(question)) for question in QUESTIONS), *asides)
 
@@ -124,11 +124,11 @@ def _finding(question: Question, seen: Seen | None) -> Finding:
             parameter=question.parameter, value="refused", evidence=(Evidence(fed, seen.refused),)
         )
     return Finding(
-        parameter=question.parameter, value=question.reading(seen), evidence=(Evidence(fed, _told(seen)),)
+        parameter=question.parameter, value=question.reading(seen), evidence=(Evidence(fed, _shown(seen)),)
     )
 
 
-def _told(seen: Seen) -> str:
+def _shown(seen: Seen) -> str:
     parts: Sequence[tuple[str, str]] = (
         ("", written(seen.reports)),
         ("at the end of the input: ", written(seen.flushed) if seen.flushed else ""),

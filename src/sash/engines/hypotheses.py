@@ -22,11 +22,11 @@ PERIODS = range(2, 8)
 """The periods that are considered; a period of 1 is no condition."""
 
 FLAGS = tuple(str(condition) for condition in Report)
-"""The four conditions of Report, each asked for or not."""
+"""The four conditions of Report, each required or not."""
 
 ORDER = {
     Kind.TIME: ORIGINS,
-    # Numbers of events always begin at 1: a formula that does not speak of ts1 says it more simply.
+    # Numbers of events always begin at 1: a formula without ts1 is simpler.
     Kind.COUNT: (ZERO, EPOCH, *(origin for origin in ORIGINS if origin not in (ZERO, EPOCH))),
 }
 """The known formulas for the origin; of those that fit equally well the first is chosen."""

@@ -48,7 +48,7 @@ REPORT: Mapping[Kind, tuple[ProbeRun, ...]] = MappingProxyType(
             ProbeRun(times=tuple(range(10, 20)), size=3, slide=3),
             ProbeRun(times=(10, 11, 30, 31, 45), size=3, slide=3),
             ProbeRun(times=(12, 13, 15, 18, 22, 29), size=4, slide=2),
-            # Contents that stay for longer than any period, so that a change can be told from a period.
+            # Contents that stay for longer than any period, so that a change differs from a period.
             ProbeRun(times=(20, 22, 60), size=16, slide=1),
         ),
         Kind.COUNT: (

@@ -3,7 +3,7 @@
     probe(engine)  =  infer → verify → look beyond
 
 The answer is a result in every case. Where the engine never reports, answers differently each time, or does
-what no parameters explain, it says so and shows what was seen; there is no profile then.
+what no parameters explain, the findings have that, with what was seen; there is no profile then.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def probe(
 
     `engine` is one of the names in LIVE, an adapter of one's own, or a profile to be simulated. `runs`
     fresh random runs check the result (0: none). `scope_runs` bounds the runs of the Scope experiments.
-    `beyond` asks what the model leaves open, too.
+    `beyond` adds findings on what the model leaves open.
 
     >>> from sash.semantics.secret import profile
     >>> found = probe(profile("storm"))
@@ -63,13 +63,15 @@ def probe(
 
 
 def _inferred(live: Engine, runs: int, scope_runs: int | None, seed: int) -> EngineFindings:
-    def ask(asked: Sequence[ProbeRun]) -> list[tuple[Content, ...] | None]:
-        answers = zip(asked, live.answer(asked), strict=True)
+    def run_engine(runs: Sequence[ProbeRun]) -> list[tuple[Content, ...] | None]:
+        answers = zip(runs, live.answer(runs), strict=True)
         return [seen.in_model(run) if seen.answered else None for run, seen in answers]
 
     kinds = [kind for kind in Kind if kind in live.kinds]
-    inferred = infer(ask, kinds, scope_runs=scope_runs, seed=seed)
-    checked = verify(ask, inferred.profile, runs=runs, seed=seed) if inferred.profile and runs else None
+    inferred = infer(run_engine, kinds, scope_runs=scope_runs, seed=seed)
+    checked = (
+        verify(run_engine, inferred.profile, runs=runs, seed=seed) if inferred.profile and runs else None
+    )
     return EngineFindings(
         engine=live.name,
         version=live.version,
@@ -82,7 +84,7 @@ def _inferred(live: Engine, runs: int, scope_runs: int | None, seed: int) -> Eng
 
 
 def engine_for(given: str | Engine | Profile) -> Engine:
-    """An engine that can be asked, by name; adapters are taken as they are, profiles are simulated."""
+    """An engine that can be driven, by name; adapters are taken as they are, profiles are simulated."""
     if isinstance(given, Profile):
         return Simulated(given)
     if not isinstance(given, str):

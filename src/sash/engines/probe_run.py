@@ -2,7 +2,7 @@
 
     ProbeRun   windows of one kind over timed arrivals      Seen   the contents that were reported, in order
 
-A run is the input of `sash.semantics.secret.simulate`, so that the model can be asked the same question.
+A run is the input of `sash.semantics.secret.simulate`, so that the model can simulate it.
 In the model the last event of an input only closes what lies before it. A live engine may show that event
 too, at once; `Seen.in_model` sets such reports aside.
 
@@ -74,8 +74,8 @@ class Seen:
     """What an engine showed: contents as event indexes, in the order of the reports.
 
     `flushed` came only because the input ended; `late` is what the engine handed to a late output. An
-    engine that does not take such windows says so in `refused`, a driver that cannot feed such events in
-    `unmeasured`.
+    engine that does not take such windows has its message in `refused`, a driver that cannot feed such
+    events in `unmeasured`.
     """
 
     reports: tuple[Content, ...] = ()
@@ -89,7 +89,7 @@ class Seen:
         return not (self.refused or self.unmeasured)
 
     def in_model(self, run: ProbeRun) -> tuple[Content, ...]:
-        """The reports that the model speaks of: those without the last event.
+        """The reports that are in the model: those without the last event.
 
         >>> Seen(reports=((0,), (0, 1))).in_model(ProbeRun(times=(5, 6), size=1, kind="count"))
         ((0,),)
@@ -99,7 +99,7 @@ class Seen:
 
 
 class Engine(Protocol):
-    """An engine that can be asked. `kinds` are the windows that it has."""
+    """An engine that can be driven. `kinds` are the windows that it has."""
 
     @property
     def name(self) -> str: ...

@@ -44,9 +44,9 @@ def _one(run: ProbeRun) -> Seen:
         late += operator.insert(rows, np.arange(rows.num_rows))["index"].to_pylist()
         clock.observe(run.times[index] for index in group)
         now = clock.value if clock.value is not None else now
-        said = operator.advance(now)
-        reports += _contents(bound, said.reports)
-        late += said.late["index"].to_pylist()
+        result = operator.advance(now)
+        reports += _contents(bound, result.reports)
+        late += result.late["index"].to_pylist()
     flushed = _contents(bound, operator.advance(now, flush=True).reports)
     return Seen(reports=tuple(reports), flushed=tuple(flushed), late=tuple(sorted(late)))
 

@@ -1,4 +1,4 @@
-"""A profile as an engine: it shows what the model says of it. For tests, and to try the probe out."""
+"""A profile as an engine: it shows what the model computes for it. For tests, and to try the probe out."""
 
 from __future__ import annotations
 

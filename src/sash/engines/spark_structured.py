@@ -1,4 +1,4 @@
-"""Spark Structured Streaming's own windows: one file a micro-batch, append mode.
+"""Spark Structured Streaming's own windows: one file per micro-batch, append mode.
 
 The rows of one micro-batch are a table without an order, so they are taken by the start of their window.
 Several queries run side by side: a micro-batch of one event is mostly waiting.
@@ -34,7 +34,7 @@ class SparkStructured:
         from sash.runtimes.spark.session import session as new_session
 
         self._owned = None if session else new_session(master="local[2]", app="sash probe")
-        # Refusals are findings here, not errors that somebody should read about.
+        # Refusals are findings here, not errors for the log.
         self._logger = logging.getLogger("DataFrameQueryContextLogger")
         self._level = self._logger.level
         self._logger.setLevel(logging.CRITICAL)

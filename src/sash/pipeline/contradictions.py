@@ -10,13 +10,13 @@ from sash.pipeline.schema import Pipeline, SinkTable, SourceTable
 
 
 def contradictions(pipeline: Pipeline, given: Mapping[str, Collection[str]]) -> Iterator[tuple[Place, str]]:
-    """`given`: the keys that the file has in each table, as some must not be said at all."""
+    """`given`: the keys that the file has in each table, as some must be left out."""
     query, sinks = pipeline.query, _sinks(pipeline)
     if bool(query.windows) == bool(query.rolling):
         yield ("query",), "[query] must have either windows or rolling, and not both"
     if query.rolling:
         for key in {"emit", "empty"}.intersection(given["query"]):
-            yield ("query", key), f"{key} must be left out with rolling: features come once an event"
+            yield ("query", key), f"{key} must be left out with rolling: there is one row per event"
     yield from _places("source", pipeline.source, SOURCES[pipeline.source.format])
     for name, sink in sinks.items():
         yield from _places(name, sink, SINKS[sink.format])
@@ -67,4 +67,4 @@ def _of_batch(
         yield ("run", key), f"{key} must be left out when mode is 'batch'"
     for name, sink in sinks.items():
         if sink.format == "memory":
-            yield (name, "format"), "format must not be memory when mode is 'batch': nobody could see it"
+            yield (name, "format"), "format must not be memory when mode is 'batch': its rows would be lost"

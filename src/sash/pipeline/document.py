@@ -126,7 +126,7 @@ class _Document:
         return found
 
 
-def _unknown(said: str, name: str, known: Any) -> str:
+def _unknown(problem: str, name: str, known: Any) -> str:
     close = get_close_matches(name, list(known), n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ";"
-    return f"{said}{hint} There are {', '.join(known)}"
+    return f"{problem}{hint} There are {', '.join(known)}"

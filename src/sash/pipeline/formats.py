@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class FormatNeeds:
-    """What a format needs to be told."""
+    """What a format needs."""
 
     path: bool = False
     """Whether it is a folder of files."""

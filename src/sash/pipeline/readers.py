@@ -55,17 +55,17 @@ def options(given: Any, name: str) -> dict[str, str]:
     """
     if not isinstance(given, dict):
         raise ArgumentError(name, given, "a table such as { header = true }")
-    told: dict[str, str] = {}
+    read: dict[str, str] = {}
     for option, value in given.items():
         if isinstance(value, dict):  # TOML reads a dotted key as a table inside of a table
-            told |= {f"{option}.{inner}": words for inner, words in options(value, name).items()}
+            read |= {f"{option}.{inner}": words for inner, words in options(value, name).items()}
         elif isinstance(value, bool):
-            told[option] = str(value).lower()
+            read[option] = str(value).lower()
         elif isinstance(value, str | int | float):
-            told[option] = str(value)
+            read[option] = str(value)
         else:
             raise ArgumentError(name, {option: value}, "texts, numbers, true or false")
-    return told
+    return read
 
 
 def one_of(*words: str) -> Callable[[Any, str], str]:

@@ -3,7 +3,7 @@
     <checkpoint>/reports     how far the windows have come
     <checkpoint>/late        how far the late output has come, a query of its own
 
-A run that is stopped, or killed, goes on from there when it is run again: each file, and each offset of a
+A run that is stopped, or killed, resumes from there when it is run again: each file, and each offset of a
 topic, is in exactly one micro-batch, and each micro-batch is in the sink once, where the sink keeps a log
 as Spark's files do.
 """
@@ -85,7 +85,7 @@ def _started(pipeline: Pipeline, query: WindowQuery) -> Iterator[StreamingQuery]
 def _awaited(
     running: list[StreamingQuery], read: Callable[[], Reading], *, title: str, stop: Event
 ) -> bool:
-    """False once all have ended, True when they were told to stop; QueryFailed when one has failed, which
+    """False once all have ended, True when `stop` was set; QueryFailed when one has failed, which
     ends the others too."""
     from sash.runtimes.spark.failures import require_well
 

@@ -1,11 +1,11 @@
-"""What a pipeline file may say: one frozen class for each of its tables, one field for each key.
+"""What a pipeline file may contain: one frozen class for each of its tables, one field for each key.
 
     [source]      where rows come from              [sink]   where reports go
     [stream]      their time and keys               [late]   where events go that are in no window
     [query]       windows, or look-backs            [run]    when, and from which checkpoint on
     [aggregates]  name = "words"                    [spark]  settings of the session
 
-A field says itself how its value is read, so that a key is declared in one place: its name, its type, how
+A field has its own reader, so that a key is declared in one place: its name, its type, how
 it is read and what it is when it is left out. What the classes hold is already understood: windows and
 aggregates, not their words.
 """

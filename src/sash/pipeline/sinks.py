@@ -31,7 +31,7 @@ def written(pipeline: Pipeline, sink: SinkTable, rows: DataFrame) -> None:
 def begun(
     pipeline: Pipeline, sink: SinkTable, rows: DataFrame, *, name: str, checkpoint: str
 ) -> StreamingQuery:
-    """Begin to write streaming rows; `checkpoint` is empty where there is nothing to go on from."""
+    """Begin to write streaming rows; `checkpoint` is empty where a run cannot be resumed."""
     writer: Any = _shaped(rows, sink, pipeline).writeStream.format(sink.format).options(**sink.options)
     writer = writer.queryName(name).outputMode("append").trigger(**pipeline.run.trigger.spark)
     if checkpoint:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _PATTERN = re.compile(r"[*?\[{]")
 _READING = {"csv": {"header": "true", "inferSchema": "true"}}
-"""What a format is read with unless the options say otherwise."""
+"""What a format is read with unless the options differ."""
 
 
 def opened(pipeline: Pipeline, spark: SparkSession) -> Any:

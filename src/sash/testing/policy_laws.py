@@ -17,7 +17,7 @@ from sash.semantics.windows import PolicyWindow
 
 
 def monotone(policy: PolicyWindow, samples: Iterable[Mapping[str, Any]]) -> int:
-    """Ask the policy about every prefix of every run of `samples` (rows by column name, a few dozen);
+    """Try the policy on every prefix of every run of `samples` (rows by column name, a few dozen);
     raise LawViolation on the first answer that contradicts a shorter one; return how many runs held.
 
     >>> from sash.aggregation.monoids import sum

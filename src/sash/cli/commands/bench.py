@@ -39,7 +39,7 @@ def show(measured: list[Measured], *, events: int) -> None:
         title=f"mean and maximum of the last n events, for each of {events:,} events, in one process",
         title_justify="left",
     )
-    for column in ("n", "Sash, ns an event", "anew with numpy, ns an event", "times faster"):
+    for column in ("n", "Sash, ns per event", "numpy, ns per event", "times faster"):
         table.add_column(column, justify="right")
     for one in measured:
         ratio = one.anew / one.incremental

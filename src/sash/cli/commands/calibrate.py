@@ -1,4 +1,4 @@
-"""`sash calibrate`: measure what the planner's estimates are made of, once for a machine."""
+"""`sash calibrate`: measure what the planner's estimates are made of, once per machine."""
 
 from __future__ import annotations
 

@@ -44,9 +44,9 @@ def compare(*, events: int) -> list[Measured]:
 def _measured(table: pa.Table, values: Floats, width: int) -> Measured:
     query = sash.stream(table, time="t").rolling(width).agg(mean=sash.mean("x"), high=sash.max("x"))
     means, highs = _anew(values, width)
-    said = query.collect().slice(width - 1)
-    np.testing.assert_allclose(said[f"mean_{width}"].to_numpy(), means)
-    np.testing.assert_array_equal(said[f"high_{width}"].to_numpy(), highs)
+    rows = query.collect().slice(width - 1)
+    np.testing.assert_allclose(rows[f"mean_{width}"].to_numpy(), means)
+    np.testing.assert_array_equal(rows[f"high_{width}"].to_numpy(), highs)
     incremental, anew = _best(query.collect, lambda: _anew(values, width))
     return Measured(width, 1e9 * incremental / len(values), 1e9 * anew / len(means))
 

@@ -48,7 +48,7 @@ def explain(file: Path, *, as_json: bool, debug: bool) -> None:
 
 
 def check(file: Path, *, debug: bool) -> None:
-    """Bind the query to its source, build what Spark would run, and say what comes out."""
+    """Bind the query to its source, build what Spark would run, and print the columns."""
     from sash.runtimes.spark.failures import in_one_sentence
 
     with _bound(file, debug=debug) as (pipeline, query, _):
@@ -74,10 +74,11 @@ def _sink(pipeline: Pipeline) -> str:
 
 def _summary(pipeline: Pipeline, outcome: RunSummary) -> str:
     counts = (
-        f"{pipeline.name}: {outcome.events:,} events in {outcome.batches:,} batches and "
+        f"{pipeline.name}: {outcome.events:,} events in {outcome.batches:,} "
+        f"batch{'es' * (outcome.batches != 1)} and "
         f"{outcome.seconds:.1f} s; {outcome.reports:,} reports, {outcome.late:,} late"
     )
     state = "stopped" if outcome.stopped else "done"
     if not pipeline.run.checkpoint:
         return f"{counts}; {state}"
-    return f"{counts}; {state}: run it again to go on from {pipeline.run.checkpoint}"
+    return f"{counts}; {state}: it can be resumed from {pipeline.run.checkpoint}: run it again"

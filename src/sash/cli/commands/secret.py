@@ -53,7 +53,7 @@ def simulate(
     kind: OfKind = "time",
     batches: Batches = None,
 ) -> None:
-    """Print the windows that an engine reports, one a line, as event numbers from t1."""
+    """Print the windows that an engine reports, one per line, as event numbers from t1."""
     from sash.display.timeline.window_lanes import label
     from sash.semantics.secret import trace
 

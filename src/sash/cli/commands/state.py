@@ -32,13 +32,13 @@ def run(place: Path, *, as_json: bool) -> None:
         )
     if Checkpoint.looks_like_one(place):
         checkpoint = Checkpoint.of(place)
-        _tell(as_json, *_checkpoint(checkpoint))
+        _print_all(as_json, *_checkpoint(checkpoint))
     elif (place / DATA).is_file():
         kept = stage_in(place)
         if kept is None:
-            _tell(as_json, {"store": str(place)}, namespaces=namespaces_in(place))
+            _print_all(as_json, {"store": str(place)}, namespaces=namespaces_in(place))
         else:
-            _tell(as_json, {"store": str(place), "batch": kept[0]}, [kept[1]])
+            _print_all(as_json, {"store": str(place), "batch": kept[0]}, [kept[1]])
     else:
         raise StoreError(
             f"{place} is neither a checkpoint of a streaming query (with metadata and offsets) nor an LMDB "
@@ -84,7 +84,7 @@ def _on_spark(checkpoint: Checkpoint) -> list[StageSeen]:
             spark.stop()
 
 
-def _tell(
+def _print_all(
     as_json: bool,
     facts: dict[str, Any],
     stages: Sequence[StageSeen] = (),
@@ -102,20 +102,20 @@ def _tell(
     console = Console(soft_wrap=True, highlight=False)
     _print(console, *(f"{name}: {fact}" for name, fact in facts.items() if fact is not None))
     for stage in stages:
-        _tell_stage(console, stage)
+        _print_stage(console, stage)
     if namespaces:
         rows = [(n.name, str(n.committed.epoch), f"{n.keys:,}", f"{n.bytes:,}") for n in namespaces]
         _print(console, "", *tables.as_text(("namespace", "epoch", "keys", "bytes"), rows))
 
 
-def _tell_stage(console: Console, stage: StageSeen) -> None:
+def _print_stage(console: Console, stage: StageSeen) -> None:
     from sash.runtimes.spark.inspection.description import in_words, tells_ticks
 
     ticks, count = tells_ticks(stage.description), len(stage.buckets)
     keys = "" if stage.keys is None else f", {stage.keys:,} key{'s' * (stage.keys != 1)}"
     held = f"{count} bucket{'s' * (count != 1)}{keys}, {stage.chunks:,} chunks, {stage.bytes:,} bytes"
-    told = {"identity": stage.fingerprint[:16], "watermark": _time(stage.watermark, ticks=ticks)}
-    lines = [*in_words(stage.description), *(f"{name:<9}  {words}" for name, words in told.items())]
+    facts = {"identity": stage.fingerprint[:16], "watermark": _time(stage.watermark, ticks=ticks)}
+    lines = [*in_words(stage.description), *(f"{name:<9}  {words}" for name, words in facts.items())]
     _print(console, "", f"{stage.where}: {held}", *(f"  {line}" for line in lines), "")
     heads = ("bucket", "partition", "keys", "holds", "rows", "chunks", "bytes", "watermark")
     _print(console, *tables.as_text(heads, [_row(bucket, ticks=ticks) for bucket in stage.buckets]))

@@ -16,7 +16,7 @@ from sash.dashboard.message_folder import FolderReader
 def run(*, host: str, port: int, watch: Path | None, open_browser: bool) -> None:
     """Serve until an interrupt (Ctrl-C)."""
     feed, console = Feed(), Console(soft_wrap=True, highlight=False)
-    with ExitStack() as ending, interrupts() as asked:
+    with ExitStack() as ending, interrupts() as stop:
         if watch is not None:
             ending.callback(FolderReader(watch, feed).stop)
         page = ending.enter_context(serve(feed, host=host, port=port))
@@ -25,4 +25,4 @@ def run(*, host: str, port: int, watch: Path | None, open_browser: bool) -> None
         console.print(f"it shows {shown}; Ctrl-C ends it", markup=False)
         if open_browser:
             webbrowser.open(page.url)
-        asked.wait()
+        stop.wait()

@@ -1,4 +1,4 @@
-"""`sash why`: ask recorded events why a window said what it said, or has not yet."""
+"""`sash why`: why a window over recorded events was reported, or has not been yet."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def run(
         .window(*(window_of(words) for words in windows), flush=at_once)
         .agg(events=sash.count())
     )
-    asked: dict[str, Any] = {"key": key} if key else {}
+    keyed: dict[str, Any] = {"key": key} if key else {}
     why = query.explain_window(
         at=_time(table, time, at),
         as_of=None if at_once else as_of or table.num_rows or None,
         engines=profiles or None,
-        **asked,
+        **keyed,
     )
     print(_json(why) if as_json else why)
 

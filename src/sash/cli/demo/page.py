@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def served(feed: Feed) -> tuple[Server | None, str]:
-    """The page, and what to say about it. A demo needs no particular port, and goes on without a page."""
+    """The page, and the line about it. A demo needs no particular port, and runs without a page too."""
     from sash.dashboard.server import serve
 
     try:

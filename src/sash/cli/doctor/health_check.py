@@ -1,4 +1,4 @@
-"""One thing that was looked at, and how to mend it."""
+"""One check, and how to fix what it found."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class HealthCheck:
-    """One thing that was looked at."""
+    """One check and its result."""
 
     name: str
     state: Literal["ok", "missing", "wrong"]
     found: str
     """What is there, in words."""
     fix: str = ""
-    """The command that mends it; empty when there is nothing to mend."""
+    """The command that fixes it; empty when there is nothing to fix."""
     needed: bool = True
 
     @property

@@ -4,8 +4,8 @@
 
 A version is compared by its leading numbers: 4.3.0rc1 counts as 4.3.0.
 
->>> asked = Requirement.parse("pandas>=2.2,<3")
->>> asked.allows("2.3.1"), asked.allows("3.0.0")
+>>> requirement = Requirement.parse("pandas>=2.2,<3")
+>>> requirement.allows("2.3.1"), requirement.allows("3.0.0")
 (True, False)
 """
 
@@ -33,19 +33,19 @@ _COMPARE: dict[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
 
 @dataclass(frozen=True)
 class Requirement:
-    """A distribution, the versions that will do, and the extra that asks for it."""
+    """A distribution, the versions that will do, and the extra that needs it."""
 
     name: str
     bounds: tuple[tuple[str, str], ...]
     extra: str | None = None
     extras: tuple[str, ...] = ()
-    """Its own extras that are asked for."""
+    """Its own extras that are needed."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
         """
-        >>> asked = Requirement.parse("pyspark[connect]<4.4,>=4.3; extra == 'connect'")
-        >>> asked.name, asked.versions, asked.extra, asked.extras
+        >>> requirement = Requirement.parse("pyspark[connect]<4.4,>=4.3; extra == 'connect'")
+        >>> requirement.name, requirement.versions, requirement.extra, requirement.extras
         ('pyspark', '<4.4,>=4.3', 'connect', ('connect',))
         """
         found = _REQUIREMENT.fullmatch(text.strip())

@@ -23,18 +23,23 @@ MOST = 40
 """Reports of an engine that are shown."""
 
 
-def engines(window: Window, events: Sequence[Event], told: set[tuple[int, ...]]) -> list[dict[str, Any]]:
-    """A lane for each engine; `told` are the contents that Sash has reported, as ordinals."""
+def engines(
+    window: Window, events: Sequence[Event], reported: set[tuple[int, ...]]
+) -> list[dict[str, Any]]:
+    """A lane for each engine; `reported` are the contents that Sash has reported, as ordinals."""
     if not isinstance(window, TimeWindow | CountWindow) or not events:
         return []
     return [
-        {"engine": name, "profile": str(profile), **_lane(profile, window, events, told)}
+        {"engine": name, "profile": str(profile), **_lane(profile, window, events, reported)}
         for name, profile in PROFILES.items()
     ]
 
 
 def _lane(
-    profile: Profile, window: TimeWindow | CountWindow, events: Sequence[Event], told: set[tuple[int, ...]]
+    profile: Profile,
+    window: TimeWindow | CountWindow,
+    events: Sequence[Event],
+    reported: set[tuple[int, ...]],
 ) -> dict[str, Any]:
     kind = Kind.COUNT if isinstance(window, CountWindow) else Kind.TIME
     origin = 0 if isinstance(window, CountWindow) else window.origin
@@ -61,4 +66,4 @@ def _lane(
         shown.append({"begin": min(begin, end - 1), "end": end, "holds": holds, "arrival": arrival})
     contents = {tuple(sorted(events[index].ordinal for index in report.content)) for report in reports}
     more = f"… and {len(reports) - MOST} more reports" if len(reports) > MOST else ""
-    return {"remark": more, "reports": shown, "same": contents == told}
+    return {"remark": more, "reports": shown, "same": contents == reported}

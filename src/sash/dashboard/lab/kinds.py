@@ -1,8 +1,8 @@
-"""The windows of the lab: every kind of Sash, each with the few numbers that it asks for.
+"""The windows of the lab: every kind of Sash, each with the few numbers that it needs.
 
     kind × numbers  →  a Window, and the Python that makes it
 
-Predicates and policies are chosen from lists, with a number to compare with; nobody's text is evaluated.
+Predicates and policies are chosen from lists, with a number to compare with; no text is evaluated.
 
 >>> choices()["sliding"]["parameters"][1]["name"]
 'every'
@@ -32,7 +32,7 @@ COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number or a word that a kind asks for."""
+    """A number or a word that a kind needs."""
 
     name: str
     label: str
@@ -43,7 +43,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class LabKind:
-    """A kind of window, as it is asked for."""
+    """A kind of window, as a form declares it."""
 
     title: str
     about: str
@@ -164,7 +164,7 @@ KINDS: Mapping[str, LabKind] = {
     ),
     "punctuated": LabKind(
         "Punctuated",
-        "The stream says itself where a window ends: with an event whose x satisfies a condition.",
+        "Events mark where a window ends: those whose x satisfies a condition.",
         _COMPARED,
         lambda p: windows.punctuated(partial(_compares, compare=p["compare"], value=p["value"])),
         lambda p: f"sash.punctuated(lambda row: row.x {p['compare']} {p['value']})",

@@ -55,8 +55,8 @@ def draw(
     own = list(windows)
     if own and axis is Kind.COUNT:
         raise ArgumentError("windows", [window.label for window in own], "left out with kind='count'")
-    asked = PROFILES if engines is None else _named(engines)
-    lanes = [_lane(name, profile, axis, events, size, slide) for name, profile in asked.items()]
+    profiles = PROFILES if engines is None else _named(engines)
+    lanes = [_lane(name, profile, axis, events, size, slide) for name, profile in profiles.items()]
     lanes += [lane_of(window, sequence(events.times)) for window in own]
     return Picture(
         title or f"{axis} windows of {size} every {slide}",

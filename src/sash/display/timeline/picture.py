@@ -1,11 +1,11 @@
 """What a timeline shows, before it is drawn: events on an axis, and lanes of windows below it.
 
-    Picture = axis × Mark, one an event × Lane, one an engine or window kind
+    Picture = axis × Mark, one per event × Lane, one per engine or window kind
     Lane    = rows of Spans that do not overlap
 
 Positions are numbers on the axis of the windows: times, or event numbers. A span reaches from half a unit
 before its first position to half a unit after its last, so that it encloses the events that it holds and
-nobody has to know which end is open.
+a reader need not know which end is open.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """The windows of one engine or kind; `remark` says why there are none, or that some are left out."""
+    """The windows of one engine or kind; `remark`: why there are none, or that some are left out."""
 
     title: str
     spans: tuple[Span, ...] = ()
@@ -128,9 +128,9 @@ def ticks(low: float, high: float, *, every: float) -> Iterator[float]:
 
 
 def _in_words(lane: Lane) -> str:
-    told = [span.content for span in lane.spans if span.reported_at is not None]
+    reported = [span.content for span in lane.spans if span.reported_at is not None]
     waiting = [span.content for span in lane.spans if span.reported_at is None]
-    parts = [f"reports {', '.join(told)}"] if told else []
+    parts = [f"reports {', '.join(reported)}"] if reported else []
     parts += [f"waiting: {', '.join(waiting)}"] if waiting else []
     parts += [lane.remark] if lane.remark else []
     return "; ".join(parts or ["no reports"]) + "."

@@ -1,7 +1,7 @@
 """A picture as SVG: the axis with its events on top, one lane below another.
 
 Lines and words are drawn in `currentColor`, so that an inline picture takes the colours of the page; a
-standalone one sets that colour itself, for light and for dark. Windows are told apart by shape too: a
+standalone one sets that colour itself, for light and for dark. Windows differ in shape too: a
 reported one is solid and ends in a triangle at the position of its report, a waiting one is dashed.
 """
 

@@ -73,9 +73,9 @@ def picture_of(
     read: Callable[[int], str] = str,
 ) -> Picture:
     """A lane for each window kind, over the events of one key. `read` writes a time for people."""
-    asked = [windows] if isinstance(windows, Window) else list(windows)
-    lanes = tuple(lane_of(window, events, delay=delay, order=order) for window in asked)
-    named = title or f"{', '.join(window.label for window in asked)} over {len(events)} events"
+    kinds = [windows] if isinstance(windows, Window) else list(windows)
+    lanes = tuple(lane_of(window, events, delay=delay, order=order) for window in kinds)
+    named = title or f"{', '.join(window.label for window in kinds)} over {len(events)} events"
     return Picture(named, "time", marks_of(events, read=read), lanes, lambda at: read(round(at)))
 
 

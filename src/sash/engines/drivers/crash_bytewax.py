@@ -1,7 +1,7 @@
 """Kill Bytewax and start it again: `python crash_bytewax.py folder file|plain`, in Bytewax's environment.
 
 Tumbling windows of 3 over the times 10 … 19, from a file, with recovery as often as Bytewax does by itself.
-The first start kills its process when event 6 comes; the second goes on from the recovery store, and ends.
+The first start kills its process when event 6 comes; the second resumes from the recovery store, and ends.
 Windows go to `folder/out`, one line each: through Bytewax's FileSink, or a plain sink that appends.
 """
 

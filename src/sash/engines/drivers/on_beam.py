@@ -1,7 +1,7 @@
 """Apache Beam on its DirectRunner: a TestStream advances the watermark after every group of events.
 
-A TestStream waits until the pipeline has nothing left to do before it goes on, so a marker that follows the
-last event tells the reports that the events caused from those of the end of the input.
+A TestStream waits until the pipeline has nothing left to do before it continues, so a marker that follows
+the last event separates the reports that the events caused from those of the end of the input.
 """
 
 from __future__ import annotations
