@@ -19,7 +19,7 @@ import sash
 from benchmarks.harness import Table, finish, options, race
 from sash.api.query import WindowQuery
 from sash.operators.bound import BoundQuery
-from sash.planner.plan import Plan
+from sash.planner.plans.plan import Plan
 from sash.runtimes.spark.batch.static_source import SparkSource
 
 if TYPE_CHECKING:

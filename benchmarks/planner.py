@@ -23,7 +23,7 @@ import pyarrow as pa
 import sash
 from benchmarks.harness import Table, finish, options, race
 from sash.api.query import WindowQuery
-from sash.planner.constants import costs
+from sash.planner.costs.constants import costs
 
 WORKLOADS = 20
 GOOD = 1.15

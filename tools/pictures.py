@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import sash
+from sash.display.timeline import Picture, picture_of
 from sash.semantics.event import sequence
-from sash.semantics.timeline import Picture, picture_of
 
 TIMES = (0, 1, 2, 5, 6, 11, 12, 13, 17, 18)
 CELSIUS = (20, 31, 35, 29, 40, 41, 33, 25, 36, 37)

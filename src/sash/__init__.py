@@ -150,7 +150,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
     from sash.operators.patterns.declared import (
         WinSeq as WinSeq,
     )
-    from sash.planner.asked import Auto as Auto
+    from sash.planner.auto import Auto as Auto
     from sash.runtimes.spark.files.parquet_stream import read_stream_parquet as read_stream_parquet
     from sash.runtimes.spark.monitoring.job_progress import progress as progress
     from sash.semantics.windows import (
@@ -200,7 +200,7 @@ _WINDOWS = (
 )  # fmt: skip
 _PATTERNS = ("KeyFarm", "PaneFarm", "WinFarm", "WinMapReduce", "WinSeq")
 _HOMES = {
-    "Auto": "sash.planner.asked",
+    "Auto": "sash.planner.auto",
     "Elastic": "sash.operators.elastic.declaration",
     "Monoid": "sash.aggregation.monoid",
     "ScaleGate": "sash.operators.order.scalegate",

@@ -13,7 +13,7 @@ from benchmarks.amta_paper.measuring import counting, plain_sum, readings
 from benchmarks.amta_paper.slide_policies import POLICIES, climb
 from sash.aggregators import AMTA, Recalculate
 from sash.semantics.windows import policy
-from sash.testing.policies import monotone
+from sash.testing.policy_laws import monotone
 
 TIMED = [name for name in latency.CLASSES if name != "recalculate"]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from sash.cli import bench
-from sash.cli.comparison import WIDTHS, compare
+from sash.cli.commands import bench
+from sash.cli.commands.comparison import WIDTHS, compare
 from sash.cli.main import app
 
 

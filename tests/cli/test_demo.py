@@ -92,9 +92,9 @@ def test_the_board_shows_what_was_measured_and_a_dash_for_what_was_not() -> None
     }  # fmt: skip
     feed.take(frame)
     feed.take(frame | {"events": 0, "late": 0, "rate": None})
-    board.listen()
+    board.update()
     assert board.rows() == [
-        ("sliding", "100", "50", "10:30:00", "12 a symbol", "1", "14", "2", "0.4 s"),
+        ("sliding", "100", "50", "10:30:00", "12 per symbol", "1", "14", "2", "0.4 s"),
         ("volume", "0", DASH, DASH, DASH, "0", "0", DASH, DASH),
     ]
     assert board.behind(100) == ["volume"]
@@ -160,6 +160,6 @@ def test_the_demo_ends_by_itself_in_a_terminal_and_shows_nothing_of_sparks_own(t
     assert demo.wait() == 0
     text = said.decode()
     assert "what was computed" in text
-    assert "To go on:" in text
+    assert "To try next:" in text
     for word in ("WARN", "TransformWithState", "Exception", "Traceback"):
         assert word not in text

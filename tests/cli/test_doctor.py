@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from sash.cli.doctor import report, software, surroundings
-from sash.cli.doctor.finding import Finding
-from sash.cli.doctor.requirements import Requirement
+from sash.cli.doctor.health_check import HealthCheck
+from sash.cli.doctor.version_bounds import Requirement
 from sash.cli.main import app
 from tests.aggregation.conftest import RedisServer
 
@@ -191,9 +191,10 @@ def test_a_pyspark_that_is_on_the_path_and_not_installed_has_its_version(
 
 def test_an_optional_thing_that_is_missing_is_told_and_does_not_harm() -> None:
     lines = [
-        str(line) for line in report.lines([Finding("kettle", "missing", "none", "buy one", needed=False)])
+        str(line)
+        for line in report.lines([HealthCheck("kettle", "missing", "none", "buy one", needed=False)])
     ]
     assert lines[0] == "missing kettle  none (optional)"
     assert lines[1].strip() == "buy one"
-    assert not Finding("kettle", "missing", "none", needed=False).harms
-    assert Finding("kettle", "missing", "none").harms
+    assert not HealthCheck("kettle", "missing", "none", needed=False).harms
+    assert HealthCheck("kettle", "missing", "none").harms

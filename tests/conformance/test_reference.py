@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from sash.semantics import windows
-from sash.semantics.reference import Batch, Late, Outcome, Report, evaluate
+from sash.semantics.reference import Batch, Late, Outcome, WindowReport, evaluate
 from tests.conformance.stanza import Missed, Stanza, Told, every_stanza
 
 STANZAS = list(every_stanza())
 
 
-def told(report: Report) -> Told:
+def told(report: WindowReport) -> Told:
     return Told(
         report.window,
         report.key,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import sash
-from sash.dashboard import Folder, watch
+from sash.dashboard import MessageFolder, watch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -24,7 +24,7 @@ RATE = 3_000
 def record(folder: Path, *, seconds: float) -> None:
     spark = sash.session(master="local[2]", app="record", spark_sql_shuffle_partitions="2")
     spark.sparkContext.setLogLevel("OFF")
-    watching = watch(spark, Folder(folder))
+    watching = watch(spark, MessageFolder(folder))
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch)
         vwap = (

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sash.dashboard import Feed, Folder
-from sash.dashboard import folder as folders
+from sash.dashboard import Feed, MessageFolder
+from sash.dashboard import message_folder as folders
 from sash.dashboard.feed import HISTORY, KEYS, QUERIES, WINDOWS
-from sash.dashboard.folder import Following
+from sash.dashboard.message_folder import FolderReader
 from sash.dashboard.messages import frame_of
 from sash.dashboard.open_windows import open_windows
 from sash.errors import ArgumentError
@@ -118,9 +118,9 @@ def test_many_threads_can_talk_at_once() -> None:
 
 
 def test_what_is_written_to_a_folder_is_heard_by_whoever_follows_it(tmp_path: Path) -> None:
-    folder, feed = Folder(tmp_path / "frames"), Feed()
+    folder, feed = MessageFolder(tmp_path / "frames"), Feed()
     folder.take(frame(0, events=3))
-    following = Following(tmp_path / "frames", feed)
+    following = FolderReader(tmp_path / "frames", feed)
     try:
         folder.take({"kind": "about", "query": "../other name", "explain": "τ ≤ 5"})
         eventually(lambda: set(feed.queries) == {"q", "../other name"})
@@ -137,7 +137,7 @@ def test_a_line_that_is_still_being_written_is_waited_for(tmp_path: Path) -> Non
     path = tmp_path / "q.jsonl"
     path.write_text("not ours\n[1]\n" + line[:10])
     feed = Feed()
-    following = Following(tmp_path, feed)
+    following = FolderReader(tmp_path, feed)
     try:
         time.sleep(3 * folders.EVERY)
         assert feed.since(0)[1] == []
@@ -152,7 +152,7 @@ def test_a_file_that_has_grown_large_is_begun_again_with_the_last_word(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(folders, "LARGEST", 500)
-    folder = Folder(tmp_path)
+    folder = MessageFolder(tmp_path)
     folder.take({"kind": "about", "query": "q", "explain": "what it is"})
     for batch in range(20):
         folder.take(frame(batch))
@@ -166,9 +166,9 @@ def test_a_file_that_has_grown_large_is_begun_again_with_the_last_word(
 def test_a_folder_that_cannot_be_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ArgumentError, match="a folder that can be written to"):
-        Folder(tmp_path / "file" / "frames")
+        MessageFolder(tmp_path / "file" / "frames")
     with pytest.raises(ArgumentError, match="watch must be a folder that exists"):
-        Following(tmp_path / "absent", Feed())
+        FolderReader(tmp_path / "absent", Feed())
 
 
 def test_what_was_not_measured_is_none_in_a_frame() -> None:

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import sash
-from sash.dashboard import Feed, Folder, watch
-from sash.dashboard.reported import Reported
+from sash.dashboard import Feed, MessageFolder, watch
+from sash.dashboard.report_folder import ReportFolder
 from tests.runtimes.micro_batches import stream_batches
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def test_a_query_that_nobody_described_and_that_fails_is_told_of_too(
 
 @pytest.mark.spark
 def test_after_stopping_nothing_more_is_told(spark: SparkSession, tmp_path: Path) -> None:
-    watching = watch(spark, Folder(tmp_path / "frames"))
+    watching = watch(spark, MessageFolder(tmp_path / "frames"))
     watching.stop()
     rows = stream_batches(spark, [pa.table({"x": [1, 2]})])
     writing = rows.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c"))
@@ -179,7 +179,7 @@ def write(folder: Path, name: str, **columns: list[Any]) -> None:
 
 
 def test_reports_are_read_once_and_what_is_not_complete_is_not_read(tmp_path: Path) -> None:
-    out = Reported(tmp_path, keys=("k",), values=("n",), count="n")
+    out = ReportFolder(tmp_path, keys=("k",), values=("n",), count="n")
     assert out.look() is None
     write(tmp_path, "batch=0/a.parquet", k=["a", "b"], window=[window(1), window(1)], n=[3, 5])
     write(tmp_path, "_batch=1/a.parquet", k=["c"], window=[window(2)], n=[9])
@@ -200,7 +200,7 @@ def test_reports_are_read_once_and_what_is_not_complete_is_not_read(tmp_path: Pa
 
 
 def test_without_a_count_keys_are_ranked_by_reports_and_the_page_says_so(tmp_path: Path) -> None:
-    out = Reported(tmp_path, keys=("k", "l"), values=("x",), count=None)
+    out = ReportFolder(tmp_path, keys=("k", "l"), values=("x",), count=None)
     write(
         tmp_path, "a.parquet", k=["a", "a", None], l=[1, 1, 2], window=[window(1), window(2), window(1)],
         x=[1.5, float("nan"), None],
@@ -213,7 +213,7 @@ def test_without_a_count_keys_are_ranked_by_reports_and_the_page_says_so(tmp_pat
 
 
 def test_a_query_without_keys_has_one_for_all(tmp_path: Path) -> None:
-    out = Reported(tmp_path, keys=(), values=("n",), count="n")
+    out = ReportFolder(tmp_path, keys=(), values=("n",), count="n")
     write(tmp_path, "a.parquet", window=[window(1), window(2)], n=[3, 4])
     told = out.look()
     assert told is not None

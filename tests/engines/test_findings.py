@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from sash.engines.experiment import Run, Seen
 from sash.engines.findings import EngineFindings, profile_from_json, profile_to_json, write_findings
 from sash.engines.probe import probe
+from sash.engines.probe_run import ProbeRun, Seen
 from sash.engines.simulated import Simulated
 from sash.engines.verification import smallest, verify
 from sash.errors import ArgumentError
@@ -61,7 +61,7 @@ def test_a_profile_that_does_not_hold_is_told_with_the_smallest_run_that_shows_i
     assert (verdict.runs, verdict.agreed < 50) == (50, True)
     assert "fresh random runs reproduced" in str(verdict)
     # Two events 10 apart and one that closes the window of the second: nothing smaller differs.
-    least = smallest(ask, claimed, Run(times=(3, 4, 19, 19, 40, 41), size=6, slide=4))
+    least = smallest(ask, claimed, ProbeRun(times=(3, 4, 19, 19, 40, 41), size=6, slide=4))
     assert (len(least.times), least.times[1] - least.times[0], least.size, least.slide) == (3, 10, 1, 1)
     assert verdict.difference.seen != verdict.difference.simulated
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sash.engines.experiment import Run, Seen, random_run
 from sash.engines.hypotheses import PERIODS, all_hypotheses
 from sash.engines.inference import infer
 from sash.engines.probe import probe
+from sash.engines.probe_run import ProbeRun, Seen, random_run
 from sash.engines.simulated import Simulated
 from sash.semantics.secret import (
     ORIGINS,
@@ -104,7 +104,7 @@ class Silent(Simulated):
 class Moody(Simulated):
     """Leaves out the first report when it is asked again."""
 
-    asked: ClassVar[Counter[Run]] = Counter()
+    asked: ClassVar[Counter[ProbeRun]] = Counter()
 
     def answer(self, runs):
         self.asked.update(runs)
@@ -186,7 +186,7 @@ def test_windows_of_one_kind_that_fit_no_common_profile_leave_the_other_kind_its
 
 
 def test_reports_that_hold_the_last_event_are_beyond_the_model():
-    run = Run(times=(1, 2, 3), size=1, kind="count")
+    run = ProbeRun(times=(1, 2, 3), size=1, kind="count")
     assert Seen(reports=((0,), (1,), (2,))).in_model(run) == run.simulated(profile("pyflink"))
 
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from sash.engines.beyond import look_beyond
-from sash.engines.experiment import Run
+from sash.engines.edge_questions import edge_findings
 from sash.engines.hypotheses import all_hypotheses
 from sash.engines.inference import Elimination
-from sash.engines.own import Sash
+from sash.engines.parameter_runs import REPORT, TICK
 from sash.engines.peers import PEERS
-from sash.engines.plan import REPORT, TICK
 from sash.engines.probe import probe
-from sash.engines.spark import SparkStructured
+from sash.engines.probe_run import ProbeRun
+from sash.engines.sash_engine import Sash
+from sash.engines.spark_structured import SparkStructured
 from sash.semantics.secret import Kind, Report, Tick
 
 CLOSED_AND_NOT_EMPTY = frozenset({Report.WINDOW_CLOSE, Report.NON_EMPTY})
@@ -32,7 +32,7 @@ def test_sash_closes_aligned_windows_and_counts_from_the_first_event():
 
 
 def test_sash_hands_late_events_over_and_loses_nothing_at_the_end():
-    told = {finding.parameter: finding.value for finding in look_beyond(Sash())}
+    told = {finding.parameter: finding.value for finding in edge_findings(Sash())}
     assert told["out of order, within the delay"] == "counted"
     assert told["out of order, beyond the delay"] == "late output"
     assert told["session, exactly the gap"] == "merges"
@@ -44,13 +44,17 @@ def test_sash_hands_late_events_over_and_loses_nothing_at_the_end():
 def test_spark_closes_aligned_windows_and_loses_those_before_1970(spark):
     runs = [
         TICK[Kind.TIME][0], TICK[Kind.TIME][-1], REPORT[Kind.TIME][0], REPORT[Kind.TIME][2],
-        Run(times=(8, 9, 10, 11, 12, 13, 14, 15), size=5, slide=2),
-        Run(times=(-5, -4, 0, 3), size=5, slide=2),
+        ProbeRun(times=(8, 9, 10, 11, 12, 13, 14, 15), size=5, slide=2),
+        ProbeRun(times=(-5, -4, 0, 3), size=5, slide=2),
     ]  # fmt: skip
     engine = SparkStructured(spark)
     try:
         *answers, gaps, sessions = engine.answer(
-            [*runs, Run(times=(1, 2), size=2, slide=5), Run(times=(1, 3, 9), size=2, kind="session")]
+            [
+                *runs,
+                ProbeRun(times=(1, 2), size=2, slide=5),
+                ProbeRun(times=(1, 3, 9), size=2, kind="session"),
+            ]
         )
     finally:
         engine.close()

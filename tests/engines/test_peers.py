@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from sash.engines.experiment import Run
 from sash.engines.peers import PEERS, Peer, peer
 from sash.engines.probe import LIVE, engine_for, probe
+from sash.engines.probe_run import ProbeRun
 from sash.errors import EngineError, MissingDependency, UnknownEngine
 from sash.semantics.secret import profile
 
 STAND_IN = Path(__file__).parent / "stand_ins" / "on_tumbling.py"
-RUN = Run(times=(10, 11, 12, 13, 14, 15), size=3, slide=3)
+RUN = ProbeRun(times=(10, 11, 12, 13, 14, 15), size=3, slide=3)
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_a_driver_says_who_it_is(tumbling):
 
 
 def test_many_runs_travel_in_one_request_although_the_engine_prints(tumbling):
-    first, refused, second = tumbling.answer([RUN, Run(times=(1, 2), size=2, slide=1), RUN])
+    first, refused, second = tumbling.answer([RUN, ProbeRun(times=(1, 2), size=2, slide=1), RUN])
     assert first == second
     assert (first.reports, first.flushed, first.late) == (((0, 1), (2, 3, 4)), ((5,),), ())
     assert (refused.refused, refused.answered) == ("tumbling windows only", False)
@@ -39,21 +39,21 @@ def test_many_runs_travel_in_one_request_although_the_engine_prints(tumbling):
 
 def test_a_run_that_fails_is_an_error_with_the_words_of_the_engine_and_the_next_one_works(tumbling):
     with pytest.raises(EngineError, match="on_tumbling failed: ValueError: thirteen brings bad luck"):
-        tumbling.answer([Run(times=(1,), size=13, slide=13)])
+        tumbling.answer([ProbeRun(times=(1,), size=13, slide=13)])
     assert tumbling.answer([RUN])[0].reports == ((0, 1), (2, 3, 4))
 
 
 def test_an_engine_that_dies_is_an_error_now_and_later(tumbling):
     for _ in range(2):
         with pytest.raises(EngineError, match="on_tumbling failed: it has ended"):
-            tumbling.answer([Run(times=(1,), size=14, slide=14)])
+            tumbling.answer([ProbeRun(times=(1,), size=14, slide=14)])
 
 
 def test_an_engine_that_hangs_is_given_up_and_ended():
     engine = Peer(Path(sys.executable), STAND_IN)
     engine.patience = 0.5
     with pytest.raises(EngineError, match=r"no answer within 0\.5 s"):
-        engine.answer([Run(times=(1,), size=15, slide=15)])
+        engine.answer([ProbeRun(times=(1,), size=15, slide=15)])
     engine.close(grace=0.1)
 
 

@@ -73,7 +73,7 @@ def test_an_event_without_a_time_is_late() -> None:
 @pytest.mark.parametrize(
     ("where", "error", "words"),
     [
-        (lambda a, b: a.x, PredicateError, "must answer True or False; it answered 1 for left Row"),
+        (lambda a, b: a.x, PredicateError, "must return True or False; it returned 1 for left Row"),
         (lambda a, b: a.x / 0 > 1, PredicateError, r"raised ZeroDivisionError.*left Row\(t=1, x=1\)"),
         (lambda a, b: a.z == b.x, UnknownColumn, r"one of the columns \['t', 'x'\]"),
     ],

@@ -94,6 +94,6 @@ def test_explain_draws_all_levels_and_says_which_one_runs() -> None:
     assert "level 0: emitter → 2 pane workers → collector → emitter → 3 window workers → collector" in text
     assert "level 1: emitter → 2 pane workers → collector + emitter → 3 window workers → collector" in text
     assert "level 2: emitter → 2 pane workers → 3 window workers → collector" in text
-    assert "what runs is level 1, as asked" in text
+    assert "what runs is level 1, as requested" in text
     chosen = query(sash.sliding(60, every=20)).parallel(sash.PaneFarm(2, 3)).explain()
     assert "what runs is level 2" in chosen

@@ -82,7 +82,7 @@ def test_differential_a_run_goes_on_from_its_checkpoint_and_writes_nothing_twice
     answer = told("run", file)
     assert answer.exit_code == 0, answer.output
     assert "8 events" in answer.output
-    assert "run it again to go on from checkpoint" in answer.output
+    assert "it can be resumed from checkpoint: run it again" in answer.output
     before = rows_of(tmp_path / "reports", spark)
     assert before == windows_of(FIRST)
 
@@ -236,7 +236,7 @@ def test_a_stream_without_an_end_is_stopped_by_an_interrupt(tmp_path: Path, spar
         answer = told("run", file)
     assert answer.exit_code == 0, answer.output
     assert "8 events" in answer.output
-    assert "stopped: run it again to go on from checkpoint" in answer.output
+    assert "stopped: it can be resumed from checkpoint: run it again" in answer.output
     assert rows_of(tmp_path / "reports", spark) == windows_of(FIRST)
 
 

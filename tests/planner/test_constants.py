@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from sash.planner.calibration import calibrated
-from sash.planner.constants import DEFAULTS, FILE, ProcessCosts, costs, keep
+from sash.planner.costs.calibration import calibrated
+from sash.planner.costs.constants import DEFAULTS, FILE, ProcessCosts, costs, keep
 
 
 @pytest.fixture

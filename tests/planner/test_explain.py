@@ -40,11 +40,11 @@ def test_explain_says_meaning_algorithm_pattern_stages_and_state(
     for line in (
         "time(100, 30)  (context-free)",
         "E(w) = { τ : w·(30) ≤ τ < w·(30) + 100 }",
-        "an event lies in 3.33 of them",
+        "each event lies in 3.33 of them",
         "n: count(), commutative",
         "f: first(x), ordered",
         "range fold: two stacks over ranges",
-        "two combines an event and one a window",
+        "two combines per event and one per window",
         "WinSeq(): 1 worker",
         "candidates for 4 cores, 1,000 events of 10 keys, the hottest with 10% (counted)",
         "✗ WinMapReduce(map=4, reduce=4): ",

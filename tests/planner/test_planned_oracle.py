@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 import sash
 from sash.aggregation import monoids
 from sash.operators.bounded import answer
-from sash.planner.constants import DEFAULTS, ProcessCosts
+from sash.planner.costs.constants import DEFAULTS, ProcessCosts
 from sash.planner.facts import Facts
+from sash.planner.plans.trial import TriedFirst
 from sash.planner.sampling import counted
-from sash.planner.trial import TriedFirst
 from sash.semantics.reference import Arrival, Batch, evaluate
 from sash.semantics.window import Window
 from tests.runtimes.strategies import any_window, arrivals

@@ -15,11 +15,11 @@ from sash.api.query import WindowQuery
 from sash.errors import ArgumentError
 from sash.operators.bound import BoundQuery
 from sash.operators.patterns.allowed import refusal
-from sash.planner.asked import AUTO, Auto
-from sash.planner.candidates import candidates, named, never
-from sash.planner.constants import DEFAULTS, Costs, ProcessCosts
-from sash.planner.facts import Events, Facts, cut_of
-from sash.planner.plan import TIE, Plan, cheapest, make_plan
+from sash.planner.auto import AUTO, Auto
+from sash.planner.costs.constants import DEFAULTS, Costs, ProcessCosts
+from sash.planner.facts import EventFacts, Facts, cut_of
+from sash.planner.plans.candidates import candidates, named, never
+from sash.planner.plans.plan import TIE, Plan, cheapest, make_plan
 from sash.runtimes.spark.patterns.static_plan import impossible
 from sash.runtimes.spark.patterns.stream_plan import impossible_on_streams
 from tests.runtimes.strategies import any_window
@@ -27,7 +27,7 @@ from tests.runtimes.strategies import any_window
 SCHEMA = pa.schema(
     [("t", pa.int64()), ("k", pa.int64()), ("x", pa.float64()), ("i", pa.int64()), ("s", "str")]
 )
-MILLION = Events(rows=1_000_000, keys=100, hottest=0.01, span=1_000_000, known="counted")
+MILLION = EventFacts(rows=1_000_000, keys=100, hottest=0.01, span=1_000_000, known="counted")
 ONE_KEY = replace(MILLION, keys=1, hottest=1.0)
 HOT = replace(MILLION, hottest=0.99)
 
@@ -49,17 +49,17 @@ def whole(window: Any) -> BoundQuery:
 
 def plan_of(
     bound: BoundQuery,
-    events: Events,
+    events: EventFacts,
     *,
     where: Any = "process",
     cores: int = 4,
-    asked: Any = AUTO,
+    parallelism: Any = AUTO,
     function: float | None = None,
     costs: Costs = DEFAULTS,
 ) -> Plan:
     facts = Facts.of(bound, events, where=where, cores=cores, function=function)
     refuse = {"spark batch": impossible, "spark streaming": impossible_on_streams}.get(where, never)
-    return make_plan(bound, facts, costs, asked=asked, refuse=refuse)
+    return make_plan(bound, facts, costs, parallelism=parallelism, refuse=refuse)
 
 
 @pytest.mark.parametrize(
@@ -82,12 +82,12 @@ def plan_of(
     ],
 )
 def test_the_choice_in_process_follows_keys_overlap_and_algebra(
-    bound: BoundQuery, events: Events, how: dict[str, Any], chosen: str
+    bound: BoundQuery, events: EventFacts, how: dict[str, Any], chosen: str
 ) -> None:
     assert plan_of(bound, events, **how).chosen.name == chosen
 
 
-UNKNOWN = Events(rows=10_000_000, keys=1_000, hottest=0.001)
+UNKNOWN = EventFacts(rows=10_000_000, keys=1_000, hottest=0.001)
 SPARSE = replace(UNKNOWN, span=10_000_000_000, known="sampled")
 KEY_BY_KEY = "KeyFarm(PaneFarm(plq=1, wlq=1), replicas=4)"
 
@@ -111,7 +111,7 @@ KEY_BY_KEY = "KeyFarm(PaneFarm(plq=1, wlq=1), replicas=4)"
     ],
 )
 def test_the_choice_on_spark_follows_what_travels_and_where_the_hot_key_is(
-    bound: BoundQuery, events: Events, how: dict[str, Any], chosen: str
+    bound: BoundQuery, events: EventFacts, how: dict[str, Any], chosen: str
 ) -> None:
     assert plan_of(bound, events, where="spark batch", **how).chosen.name == chosen
 
@@ -136,7 +136,7 @@ GIVEN = replace(UNKNOWN, known="given")
     ],
 )
 def test_the_choice_on_a_stream_follows_what_is_said_of_its_events(
-    bound: BoundQuery, events: Events, chosen: str
+    bound: BoundQuery, events: EventFacts, chosen: str
 ) -> None:
     assert plan_of(bound, events, where="spark streaming").chosen.name == chosen
 
@@ -144,7 +144,7 @@ def test_the_choice_on_a_stream_follows_what_is_said_of_its_events(
 # Panes that are folded before events are arranged
 
 
-DENSE = Events(rows=10_000_000, keys=10, hottest=0.1, span=1_000_000, known="counted")
+DENSE = EventFacts(rows=10_000_000, keys=10, hottest=0.1, span=1_000_000, known="counted")
 
 
 def test_early_folding_is_in_the_estimate_of_every_candidate() -> None:
@@ -168,7 +168,7 @@ def test_early_folding_is_in_the_estimate_of_every_candidate() -> None:
     ],
 )
 def test_what_will_not_be_folded_early_is_not_estimated_as_if_it_were(
-    window: Any, aggregates: dict[str, Any], events: Events
+    window: Any, aggregates: dict[str, Any], events: EventFacts
 ) -> None:
     plan = plan_of(query(window, aggregates), events)
     assert plan.facts.early is None
@@ -177,10 +177,10 @@ def test_what_will_not_be_folded_early_is_not_estimated_as_if_it_were(
 
 def test_a_pattern_that_was_asked_for_is_estimated_with_what_it_does() -> None:
     bound = query(sash.sliding(10_000, every=1_000), LIGHT)
-    by_key = plan_of(bound, DENSE, asked=sash.KeyFarm(3))
+    by_key = plan_of(bound, DENSE, parallelism=sash.KeyFarm(3))
     assert by_key.chosen.steps[0].what == "arrange events"
     assert by_key.candidates[0].steps[0].what == "fold panes as events stand"
-    dealt = plan_of(bound, DENSE, asked=sash.WinMapReduce(3, 2)).chosen.steps[0]
+    dealt = plan_of(bound, DENSE, parallelism=sash.WinMapReduce(3, 2)).chosen.steps[0]
     assert (dealt.what, dealt.share) == ("fold panes as events stand", 1 / 3)
 
 
@@ -196,7 +196,7 @@ def test_what_is_as_good_as_the_best_but_simpler_wins() -> None:
 
 WINDOWS = st.one_of(any_window)
 EVENTS = st.builds(
-    Events,
+    EventFacts,
     rows=st.integers(0, 10**9),
     keys=st.integers(1, 10**6),
     hottest=st.floats(0.001, 1.0),
@@ -212,7 +212,7 @@ AGGREGATES = st.sampled_from([LIGHT, ORDERED, OBJECTS, LIGHT | ORDERED, {"s": sa
     where=st.sampled_from(["process", "spark batch", "spark streaming"]), as_function=st.booleans(),
 )  # fmt: skip
 def test_what_is_forbidden_is_never_a_candidate_and_equal_facts_give_equal_plans(
-    window: Any, events: Events, aggregates: dict[str, Any], cores: int, where: Any, as_function: bool
+    window: Any, events: EventFacts, aggregates: dict[str, Any], cores: int, where: Any, as_function: bool
 ) -> None:
     schema = SCHEMA.empty_table()
     windowed = sash.stream(schema, time="t", key="k").window(window.named("w"))
@@ -239,11 +239,14 @@ def test_a_forbidden_pattern_is_listed_with_the_reason() -> None:
 
 def test_a_pattern_that_was_asked_for_is_taken_and_compared_with_the_planners_own() -> None:
     bound = query(sash.tumbling(100), LIGHT)
-    plan = plan_of(bound, MILLION, asked=sash.WinFarm(3))
+    plan = plan_of(bound, MILLION, parallelism=sash.WinFarm(3))
     assert plan.forced
     assert plan.pattern == sash.WinFarm(3)
-    assert plan.why == "as asked; by itself the planner would choose WinSeq()"
-    assert plan_of(bound, MILLION, asked=sash.WinSeq()).why == "as asked, and as the planner would choose"
+    assert plan.why == "as requested; by itself the planner would choose WinSeq()"
+    assert (
+        plan_of(bound, MILLION, parallelism=sash.WinSeq()).why
+        == "as requested, and as the planner would choose"
+    )
 
 
 def test_a_machine_with_other_constants_gets_another_plan() -> None:
@@ -271,7 +274,7 @@ def test_a_machine_with_other_constants_gets_another_plan() -> None:
 def test_windows_and_panes_are_counted_from_rows_keys_and_span(
     window: Any, overlap: float, windows: float, panes: float | None
 ) -> None:
-    cut = cut_of(window, Events(rows=100_000, keys=100, hottest=0.01, span=100_000), SCHEMA)
+    cut = cut_of(window, EventFacts(rows=100_000, keys=100, hottest=0.01, span=100_000), SCHEMA)
     assert cut.overlap == pytest.approx(overlap)
     assert cut.windows == pytest.approx(min(windows, 100_000 * max(1.0, overlap)), rel=0.05)
     assert cut.panes == (None if panes is None else pytest.approx(min(panes, 100_000), rel=0.05))

@@ -22,7 +22,7 @@ from sash.operators.windows.ranges import MISSING
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Event, Order, arrange
 from sash.semantics.query import Query, When
-from sash.semantics.reference import Arrival, Batch, Late, Outcome, Report, evaluate
+from sash.semantics.reference import Arrival, Batch, Late, Outcome, WindowReport, evaluate
 from sash.semantics.windows import SlideByTimeWindow
 
 NO_DELAY_OF_ITS_OWN = 2**62
@@ -138,7 +138,7 @@ class NaiveOperator:
                     own.append(Event(arrival.time, len(own), arrival.key, arrival.values))
         return events
 
-    def _reports(self, reports: list[Report]) -> pa.Table:
+    def _reports(self, reports: list[WindowReport]) -> pa.Table:
         bound = self.bound
         columns: dict[str, Any] = {}
         for position, key in enumerate(bound.keys):

@@ -19,7 +19,7 @@ from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator, compaction, journal
 from sash.operators.engine.rings import RingLane
 from sash.semantics.query import Query
-from sash.semantics.reference import Batch, Report, evaluate
+from sash.semantics.reference import Batch, WindowReport, evaluate
 from sash.semantics.watermark import Watermark
 from tests.runtimes.tables import table_of
 
@@ -154,7 +154,7 @@ def shown(bound: BoundQuery, reports: pa.Table) -> list[Shown]:
     return sorted(rows, key=repr)
 
 
-def expected(bound: BoundQuery, reports: list[Report]) -> list[Shown]:
+def expected(bound: BoundQuery, reports: list[WindowReport]) -> list[Shown]:
     rows = []
     for report in reports:
         name = report.window if bound.several_windows else None

@@ -20,7 +20,7 @@ from sash.operators.bound import BoundQuery
 from sash.semantics.query import Query
 from sash.semantics.run_as import engine_window
 from sash.semantics.secret import PROFILES, Kind, Profile, model, profile, trace
-from sash.semantics.secret.inputs import arrivals
+from sash.semantics.secret.arrivals import arrivals
 from sash.semantics.window import Window
 from tests.semantics.test_secret_published import PUBLISHED
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sash.semantics.reference import Arrival, Report
+from sash.semantics.reference import Arrival, WindowReport
 
 Shown = tuple[Any, ...]
 
@@ -33,7 +33,9 @@ def rows_of(reports: pa.Table, aggregates: Iterable[str]) -> list[Shown]:
     return sorted(rows, key=repr)
 
 
-def expected_rows(reports: Iterable[Report], aggregates: Iterable[str], *, named: bool) -> list[Shown]:
+def expected_rows(
+    reports: Iterable[WindowReport], aggregates: Iterable[str], *, named: bool
+) -> list[Shown]:
     """The same of the reference's reports."""
     names = list(aggregates)
     rows = [

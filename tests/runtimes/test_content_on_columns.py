@@ -13,8 +13,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sash.operators.kinds.delta import DeltaKind
-from sash.operators.kinds.delta_by_definition import ExactDeltaKind
 
 import sash
 from sash.aggregation import monoids
@@ -22,6 +20,8 @@ from sash.errors import PredicateError, SashError
 from sash.operators.bound import BoundQuery
 from sash.operators.columns.layout import Layout, arrange
 from sash.operators.kinds import KINDS, kind_of
+from sash.operators.kinds.delta import DeltaKind
+from sash.operators.kinds.delta_by_definition import ExactDeltaKind
 from sash.operators.predicates import row_predicates
 from sash.operators.windows.windowers import vectorised
 from sash.semantics import windows
@@ -268,7 +268,7 @@ def test_oracle_a_predicate_says_of_all_rows_what_it_says_of_each(text: str, row
 
     def each() -> list[bool]:
         events = [Event(0, values=row) for row in layout.rows.to_pylist()]
-        return [holds(window.predicate, event, asked_by=str(window)) for event in events]
+        return [holds(window.predicate, event, owner=str(window)) for event in events]
 
     assert _outcome(lambda: _truths(window, layout).tolist()) == _outcome(each)
 
@@ -353,7 +353,7 @@ def test_only_rows_that_numpy_may_see_differently_are_asked_one_by_one() -> None
         return row.a * 3 == 6
 
     rows = pa.table({"a": [2, 2**62, None, 5]})
-    with pytest.raises(PredicateError, match=r"raised TypeError.*asked about Row\(a=None\)"):
+    with pytest.raises(PredicateError, match=r"raised TypeError.*called with Row\(a=None\)"):
         _truths(windows.threshold(steep), layout_of(rows))
     assert [row["a"] for row in seen[1:]] == [2**62, None]
     seen.clear()
@@ -364,7 +364,7 @@ def test_only_rows_that_numpy_may_see_differently_are_asked_one_by_one() -> None
 def test_a_division_by_zero_is_blamed_on_its_row() -> None:
     window = windows.punctuated(lambda row: row.a % row.b == 0)
     rows = pa.table({"a": [2, 3], "b": [2, 0]})
-    with pytest.raises(PredicateError, match=r"ZeroDivisionError.*asked about Row\(a=3, b=0\)"):
+    with pytest.raises(PredicateError, match=r"ZeroDivisionError.*called with Row\(a=3, b=0\)"):
         _truths(window, layout_of(rows))
 
 

@@ -91,5 +91,5 @@ def test_what_is_no_condition_over_columns_is_refused(where, message):
 def test_a_condition_that_cannot_be_computed_names_the_row():
     with pytest.raises(PredicateError, match=r"where=\(x / y\) > 1 raised ZeroDivisionError.*'y': 0"):
         condition("x / y > 1").holds({"x": 1, "y": 0, "z": 5})
-    with pytest.raises(PredicateError, match="must answer True or False; it answered 3"):
+    with pytest.raises(PredicateError, match="must return True or False; it returned 3"):
         condition("x").holds({"x": 3})

@@ -18,7 +18,7 @@ from sash.semantics import windows
 from sash.semantics.event import sequence
 from sash.semantics.run_as import EngineWindow, engine_window
 from sash.semantics.secret import Kind, Profile, Report, profile, simulate, trace
-from sash.semantics.secret.course import Course
+from sash.semantics.secret.engine_state import EngineState
 from sash.semantics.window import Window
 from tests.semantics.test_secret_model import LENGTHS, inputs, profiles
 
@@ -55,14 +55,14 @@ def test_differential_a_course_cut_anywhere_reports_what_the_whole_reports(
     engine: Profile, given_input: Any, size: int, slide: int, kind: Any, rng: random.Random
 ) -> None:
     times, _ = given_input
-    course, axis, held, found = Course(), Kind(kind), [], []
+    state, axis, held, found = EngineState(), Kind(kind), [], []
     for number, time in enumerate(times, start=1):
         held.append(time)
         if rng.random() < 0.5 or number == len(times):
-            gone = course.base
-            said = course.go_on(engine, axis, size, slide, held)
+            gone = state.base
+            said = state.advance(engine, axis, size, slide, held)
             found += [[gone + index for index in shown.content] for shown in said]
-            del held[: course.let_go(axis, size, slide, held)]
+            del held[: state.let_go(axis, size, slide, held)]
     assert found == simulate(engine, times, size, slide, kind=kind)
 
 

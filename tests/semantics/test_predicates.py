@@ -1,4 +1,4 @@
-"""A user's functions: asked about rows, and blamed by name when they cannot answer."""
+"""A user's functions: called with rows, and named in the error when they fail."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def test_a_predicate_that_answers_with_something_else_than_a_bool_is_refused(
     with pytest.raises(PredicateError) as blamed:
         list(window.extents(sequence([1], x=[7])))
     message = str(blamed.value)
-    assert f"the predicate of {window} must answer True or False" in message
-    assert f"it answered {answer!r} for Row(x=7)" in message
+    assert f"the predicate of {window} must return True or False" in message
+    assert f"it returned {answer!r} for Row(x=7)" in message
 
 
 @BOTH
@@ -76,7 +76,7 @@ def test_a_policy_that_raises_is_blamed_with_the_folds_that_it_saw() -> None:
 def test_a_policy_that_answers_with_something_else_than_a_bool_is_refused(answer: Any) -> None:
     window = policy(lambda total, old: answer, track={"s": SUM}, every=2)
     with pytest.raises(
-        PredicateError, match=r"the predicate of policy\(every 2\) must answer True or False"
+        PredicateError, match=r"the predicate of policy\(every 2\) must return True or False"
     ):
         list(window.extents(sequence([1], x=[7])))
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sash.semantics import windows
 from sash.semantics.event import Order, arrange
 from sash.semantics.query import Emit
-from sash.semantics.reference import Batch, Outcome, Report, evaluate
+from sash.semantics.reference import Batch, Outcome, WindowReport, evaluate
 from sash.semantics.window import Window
 from tests.semantics.strategies import ANY_WINDOW, KINDS, Stream, arrivals_of, cut, events_of, streams
 from tests.semantics.test_reference_order import EARLY, collapsed, displaced, query_of, ticks
@@ -137,8 +137,8 @@ def test_an_event_that_a_window_has_no_place_for_is_late_for_that_window_only() 
     assert [report.values["holds"] for report in outcome.reports if report.window == "all"] == [(0,), (2,)]
 
 
-def by_window(outcome: Outcome) -> list[list[Report]]:
-    def identity(report: Report) -> tuple[str, str, int]:
+def by_window(outcome: Outcome) -> list[list[WindowReport]]:
+    def identity(report: WindowReport) -> tuple[str, str, int]:
         return str(report.key), report.window, report.id
 
     return [list(told) for _, told in groupby(sorted(outcome.reports, key=identity), key=identity)]

@@ -22,8 +22,8 @@ from sash.semantics.secret import (
     simulate,
     trace,
 )
-from sash.semantics.secret.inputs import arrivals
-from sash.semantics.secret.scope import Windows
+from sash.semantics.secret.arrivals import arrivals
+from sash.semantics.secret.scope import ScopeWindows
 from sash.semantics.secret.simulator import next_due
 
 ENGINES = (
@@ -276,14 +276,14 @@ def test_pick_reports_one_of_what_all_would_report(given_input, size, slide):
         assert earliest == [group[0] for group in by_tick]
     else:
         # STREAM asks for a content: the number that Pick takes of a tick must not lie in a gap.
-        windows = Windows(-size, size, slide)
+        windows = ScopeWindows(-size, size, slide)
         ticking = model.ticks(Tick.TIME, arrivals(times))
         previous = {now: before for before, now in pairwise(ticking)}
         assert latest == [group[-1] for group in by_tick if holds(windows, group[0].arrival)]
         assert earliest == [group[0] for group in by_tick if holds(windows, previous[group[0].arrival] + 1)]
 
 
-def holds(windows: Windows, number: int) -> bool:
+def holds(windows: ScopeWindows, number: int) -> bool:
     """Whether the scope at the number holds the event of that number."""
     return windows.scope(number)[0] < number
 
@@ -334,7 +334,7 @@ def test_oracle_cep_reports_a_window_before_a_gap_only_after_another_report():
 @settings(deadline=None)
 @given(st.integers(-30, 30), LENGTHS, LENGTHS, st.integers(-30, 60))
 def test_the_closed_forms_of_a_scope_agree_with_a_search(start, size, slide, t):
-    windows = Windows(start, size, slide)
+    windows = ScopeWindows(start, size, slide)
     ends = [start + n * slide + size for n in range(100)]
     assert windows.ends_at(t) == (t in ends)
     assert windows.next_end(t) == next(end for end in ends if end >= t)
@@ -346,7 +346,7 @@ def test_the_closed_forms_of_a_scope_agree_with_a_search(start, size, slide, t):
 @settings(deadline=None)
 @given(profiles(), LENGTHS, LENGTHS, st.integers(-30, 30), st.integers(0, 60))
 def test_the_next_due_instant_is_the_first_that_is_due(engine, size, slide, start, ahead):
-    windows, never = Windows(start, size, slide), 10**6
+    windows, never = ScopeWindows(start, size, slide), 10**6
     t = start + ahead
     # Ends repeat modulo the period within slide · period instants.
     due = (u for u in range(t, t + size + slide * 5 + 60) if model.is_due(engine, windows, u, never))

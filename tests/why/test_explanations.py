@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sash.display.why_html import as_html
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Order
 from sash.semantics.query import Emit, Query
-from sash.semantics.reference import Arrival, Batch, Report, evaluate, one_by_one
+from sash.semantics.reference import Arrival, Batch, WindowReport, evaluate, one_by_one
 from sash.semantics.secret import PROFILES, Kind, simulate
 from sash.semantics.why import EventStory, Why, explain
 from sash.semantics.window import Window
@@ -51,7 +52,7 @@ def stories(query: Query, batches: list[Batch]) -> Iterable[tuple[Arrival, Event
         yield arrival, next(event for event in why.events if event.number == number)
 
 
-def last_reports(query: Query, batches: list[Batch]) -> dict[tuple[Any, int], Report]:
+def last_reports(query: Query, batches: list[Batch]) -> dict[tuple[Any, int], WindowReport]:
     return {(report.key, report.id): report for report in evaluate(query, batches).reports}
 
 
@@ -184,8 +185,8 @@ def test_why_can_be_read_as_text_html_and_data() -> None:
     why = explain(query, one_by_one(Arrival(t, "<k>") for t in (1, 5, 12)), key="<k>", at=5)
     assert isinstance(why, Why)
     assert "event 2 of key '<k>'" in str(why)
-    assert "&lt;k&gt;" in why._repr_html_()
-    assert "<k>" not in why._repr_html_()
+    assert "&lt;k&gt;" in as_html(why)
+    assert "<k>" not in as_html(why)
     (event,) = why.to_dict()["events"]
     assert [window["window"] for window in event["windows"]] == ["time(10, 10)", "count(2, 2)"]
 

@@ -1,4 +1,4 @@
-"""Windows in words: what can be said, and what is refused with which hint."""
+"""Windows in words: what can be written, and what is refused with which hint."""
 
 from __future__ import annotations
 

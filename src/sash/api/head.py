@@ -10,9 +10,9 @@ from typing import Any, Self
 
 import pyarrow as pa
 
+from sash.display import tables
 from sash.errors import ArgumentError
 from sash.operators.bound import WINDOW
-from sash.semantics import tables
 from sash.semantics.durations import whole_number
 
 ITEMS = 3

@@ -13,13 +13,14 @@ import pyarrow as pa
 from sash.api.head import Head
 from sash.api.source import Source
 from sash.api.starting import start_join
+from sash.display import tables
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.joins.bound import BoundJoin, BoundSide
-from sash.planner.explanation import VERSION
-from sash.planner.rendering import numbered, printed, require_form, sections
+from sash.planner.explain.explanation import VERSION
+from sash.planner.explain.explanation_text import numbered, printed, require_form, sections
 from sash.runtimes.local.local_join import LocalJoin
 from sash.runtimes.local.local_source import LocalSource
-from sash.semantics import durations, tables
+from sash.semantics import durations
 from sash.semantics.durations import Duration, DurationLike, whole_number
 from sash.semantics.event import Order
 from sash.semantics.expression import Side

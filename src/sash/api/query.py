@@ -13,15 +13,15 @@ from sash.api.head import Head
 from sash.api.source import Source
 from sash.api.starting import start
 from sash.api.why import NO_KEY, explain_window
+from sash.display import tables
 from sash.errors import Unsupported
 from sash.operators.bound import BoundQuery
 from sash.operators.patterns.allowed import require_allowed
 from sash.operators.patterns.declared import Pattern
-from sash.planner.asked import Auto, require_asked
-from sash.planner.explanation import Explanation
-from sash.planner.notebook import Planned, parts_of
-from sash.planner.rendering import as_text, printed, require_form
-from sash.semantics import tables
+from sash.planner.auto import Auto, require_parallelism
+from sash.planner.explain.explanation import Explanation
+from sash.planner.explain.explanation_text import as_text, printed, require_form
+from sash.planner.explain.notebook import Planned, parts_of
 from sash.semantics.durations import DurationLike
 from sash.semantics.run_as import as_engine
 from sash.semantics.secret import Profile
@@ -88,7 +88,7 @@ class WindowQuery:
     def parallel(self, pattern: Pattern | Auto | Literal["auto"], /) -> WindowQuery:
         """Compute the same answer with the workers of a pattern: `parallel(sash.WinFarm(4))`. With "auto"
         the planner chooses; `sash.Auto(hottest=0.9)` tells it what is known of the events."""
-        asked = require_asked(pattern)
+        asked = require_parallelism(pattern)
         if not isinstance(asked, Auto):
             require_allowed(asked, self.bound)
         return replace(self, source=self.source.parallel(asked, self.bound))
@@ -101,7 +101,7 @@ class WindowQuery:
         """What this query means, how it will be computed and why, what it holds, what would be cheaper.
 
         "text", for people, is printed and returned; "json", for machines, is only returned, with the keys
-        that `sash.planner.explanation` documents.
+        that `sash.planner.explain.explanation` documents.
         """
         require_form(form)
         said = self._explained()

@@ -17,7 +17,7 @@ from sash.errors import ArgumentError, Unsupported
 from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
 from sash.operators.folding.whole_windows import Apply, Fold, WholeWindow
 from sash.operators.patterns.declared import Pattern
-from sash.planner.asked import AUTO, Asked, Auto, require_asked
+from sash.planner.auto import AUTO, Auto, Parallelism, require_parallelism
 from sash.runtimes import ddl
 from sash.semantics import durations, windows
 from sash.semantics.durations import Duration, DurationLike, Unit
@@ -130,7 +130,7 @@ class Windowed:
     stream: Stream
     query: Query
     rolling: bool = False
-    pattern: Asked = AUTO
+    pattern: Parallelism = AUTO
 
     def __repr__(self) -> str:
         windows = ", ".join(window.label for window in self.query.windows)
@@ -138,7 +138,7 @@ class Windowed:
 
     def parallel(self, pattern: Pattern | Auto | Literal["auto"], /) -> Windowed:
         """Compute what follows with the workers of a pattern; what it cannot compute is refused then."""
-        return replace(self, pattern=require_asked(pattern))
+        return replace(self, pattern=require_parallelism(pattern))
 
     def semantics(self, engine: str | Profile) -> Windowed:
         """Report as that engine does: `semantics("flink")`, or any other profile of `sash.secret`.

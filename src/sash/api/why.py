@@ -16,14 +16,15 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import pyarrow as pa
 
 from sash.api.source import Source, source_of
+from sash.display.why_html import NotebookWhy
 from sash.errors import ArgumentError
 from sash.operators.bound import BoundQuery
 from sash.operators.columns.times import to_integers
 from sash.semantics.durations import whole_number
 from sash.semantics.reference import Arrival, Batch, one_by_one
 from sash.semantics.secret import PROFILES, Profile, profile
-from sash.semantics.why import Why, explain
-from sash.semantics.why.reading import EPOCH
+from sash.semantics.why import explain
+from sash.semantics.why.time_format import EPOCH
 
 
 @runtime_checkable
@@ -51,7 +52,7 @@ def explain_window(
     as_of: int | None = None,
     events: Any = None,
     engines: str | Iterable[str] | None = None,
-) -> Why:
+) -> NotebookWhy:
     """What became of the events of `key` at time `at`. See `WindowQuery.explain_window`."""
     given = source if events is None else source_of(events)
     if not isinstance(given, Recorded):
@@ -66,7 +67,7 @@ def explain_window(
     replayed = as_of is not None or events is not None
     batches = one_by_one(arrivals[:asked]) if replayed else [Batch(arrivals)]
     timestamps = pa.types.is_timestamp(bound.time_type)
-    return explain(
+    why = explain(
         replace(bound.query, aggregates={}, flush=bound.query.flush and not replayed),
         batches,
         key=whose,
@@ -75,6 +76,7 @@ def explain_window(
         zone=_zone(bound.time_type.tz) if timestamps else UTC,
         engines=_profiles(engines),
     )
+    return NotebookWhy.of(why)
 
 
 def _rows(bound: BoundQuery, given: Recorded) -> pa.Table:

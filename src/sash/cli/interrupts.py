@@ -1,4 +1,4 @@
-"""Ctrl-C as a wish, not as an exception in the middle of something."""
+"""Ctrl-C as a request, not as an exception in the middle of something."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, current_thread, main_thread
 
-WISHES = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
@@ -15,15 +15,15 @@ def interrupts() -> Iterator[Event]:
     """An event that is set by an interrupt (Ctrl-C), or by a request to end, as long as the block runs.
 
     Spark's own handler would cancel all jobs and raise wherever this process happens to be; a stream is
-    stopped between two looks instead. Only the main thread can be asked so.
+    stopped between two looks instead. Only the main thread receives signals.
     """
-    asked = Event()
+    requested = Event()
     if current_thread() is not main_thread():
-        yield asked
+        yield requested
         return
-    before = {wish: signal.signal(wish, lambda *_: asked.set()) for wish in WISHES}
+    before = {number: signal.signal(number, lambda *_: requested.set()) for number in SIGNALS}
     try:
-        yield asked
+        yield requested
     finally:
-        for wish, handler in before.items():
-            signal.signal(wish, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""The command line: one sentence and exit code 2 for what a user can mend, a traceback with --debug."""
+"""The command line: one sentence and exit code 2 for what a user can fix, a traceback with --debug."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 from sash._version import __version__
-from sash.cli import secret
+from sash.cli.commands import secret
 from sash.errors import SashError
 
 
 class _OneSentence(TyperGroup):
-    """What a user can mend is one sentence and exit code 2; --debug or SASH_DEBUG shows where it arose."""
+    """What a user can fix is one sentence and exit code 2; --debug or SASH_DEBUG shows where it arose."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except (SashError, OSError) as error:
-            # Whoever closes a pipe has read enough.
+            # The reader of a pipe that closes it has read enough.
             if _debugging(ctx) or isinstance(error, BrokenPipeError):
                 raise
             console = Console(stderr=True, soft_wrap=True)
@@ -36,7 +36,7 @@ def _debugging(ctx: typer.Context) -> bool:
 
 
 def _sentence(error: Exception) -> str:
-    """What the system refuses (a full disk, a folder that is not ours) is told without its number."""
+    """What the system refuses (a full disk, a folder that is not ours) is shown without its number."""
     if isinstance(error, SashError) or not isinstance(error, OSError) or not error.strerror:
         return str(error)
     return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
@@ -51,8 +51,8 @@ app = typer.Typer(
 )
 
 
-def _show_version(asked: bool) -> None:
-    if asked:
+def _show_version(wanted: bool) -> None:
+    if wanted:
         print(f"sash {__version__}")
         raise typer.Exit
 
@@ -72,7 +72,7 @@ def demo(
     ctx: typer.Context,
     seconds: Annotated[float, typer.Option(min=1, help="How long quotes arrive.")] = 30,
     symbols: Annotated[int, typer.Option(help="How many symbols are quoted.")] = 400,
-    rate: Annotated[float, typer.Option(help="Quotes a second, when there is no burst.")] = 10_000,
+    rate: Annotated[float, typer.Option(help="Quotes per second, when there is no burst.")] = 10_000,
     out: Annotated[
         Path | None, typer.Option("--out", help="The folder to write to (a new temporary one).")
     ] = None,
@@ -86,11 +86,11 @@ def demo(
 
 @app.command()
 def run(ctx: typer.Context, pipeline: Annotated[Path, typer.Argument(help="A TOML file.")]) -> None:
-    """Run the pipeline of a file on Spark, from its checkpoint on.
+    """Run the pipeline of a file on Spark; it resumes from its checkpoint.
 
     The exit code is 130 when a pipeline that ends by itself is stopped before its end.
     """
-    from sash.cli import pipelines
+    from sash.cli.commands import pipelines
 
     raise typer.Exit(pipelines.run(pipeline, debug=_debugging(ctx)))
 
@@ -99,18 +99,18 @@ def run(ctx: typer.Context, pipeline: Annotated[Path, typer.Argument(help="A TOM
 def explain(
     ctx: typer.Context,
     pipeline: Annotated[Path, typer.Argument(help="A TOML file.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print data, not sentences.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say what the query of a pipeline means, and how it will be computed."""
-    from sash.cli import pipelines
+    """Explain what the query of a pipeline means, and how it will be computed."""
+    from sash.cli.commands import pipelines
 
     pipelines.explain(pipeline, as_json=as_json, debug=_debugging(ctx))
 
 
 @app.command()
 def check(ctx: typer.Context, pipeline: Annotated[Path, typer.Argument(help="A TOML file.")]) -> None:
-    """Say whether a pipeline could run: its words, its columns, its connectors. Nothing is run."""
-    from sash.cli import pipelines
+    """Check whether a pipeline could run: its file, its columns, its connectors. Nothing is run."""
+    from sash.cli.commands import pipelines
 
     pipelines.check(pipeline, debug=_debugging(ctx))
 
@@ -119,13 +119,13 @@ def check(ctx: typer.Context, pipeline: Annotated[Path, typer.Argument(help="A T
 def bench(
     names: Annotated[list[str] | None, typer.Argument(help="Which benchmarks; all when not given.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes: seconds, not minutes.")] = False,
-    listed: Annotated[bool, typer.Option("--list", help="Say what there is, and run nothing.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List them, and run nothing.")] = False,
     built_in: Annotated[
         bool, typer.Option("--built-in", help="The small comparison that needs no repository.")
     ] = False,
 ) -> None:
     """Run the benchmarks of the repository, or a small comparison where only the package is installed."""
-    from sash.cli.bench import run
+    from sash.cli.commands.bench import run
 
     raise typer.Exit(run(names or [], quick=quick, listed=listed, built_in=built_in))
 
@@ -157,10 +157,10 @@ def why(
     profile: Annotated[
         list[str] | None, typer.Option("--profile", help="An engine to compare with (all). Repeatable.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print data, not sentences.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say why the windows that hold an event were reported, or what they are waiting for."""
-    from sash.cli.why import run
+    """Explain why the windows that hold an event were reported, or what they are waiting for."""
+    from sash.cli.commands.why import run
 
     run(
         file,
@@ -180,7 +180,7 @@ def why(
 @app.command()
 def calibrate() -> None:
     """Measure this machine for the planner's estimates, once; plans work without it."""
-    from sash.cli.calibrate import run
+    from sash.cli.commands.calibrate import run
 
     run()
 
@@ -188,26 +188,26 @@ def calibrate() -> None:
 @app.command()
 def ui(
     host: Annotated[
-        str, typer.Option("--host", help="Whose address to serve at; a token is asked for beyond loopback.")
+        str, typer.Option("--host", help="The address to serve at; beyond loopback a token is needed.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="0 takes any that is free.")] = 7274,
     watch: Annotated[
         Path | None,
-        typer.Option("--watch", help="A folder that running queries tell their progress to."),
+        typer.Option("--watch", help="A folder to which running queries write their progress."),
     ] = None,
     browser: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
 ) -> None:
-    """Serve the live page of running queries and the window lab, on this machine only unless asked."""
-    from sash.cli.ui import run
+    """Serve the live page of running queries and the window lab, on this machine only by default."""
+    from sash.cli.commands.ui import run
 
     run(host=host, port=port, watch=watch, open_browser=browser)
 
 
 @app.command()
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Print data, not sentences.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say what Sash needs, what is there, and the command that mends what is not.
+    """Check what Sash needs, what is there, and list the command that fixes what is not.
 
     The exit code is 0 when everything that is needed is there, and 1 otherwise.
     """
@@ -222,10 +222,10 @@ def state(
     place: Annotated[
         Path, typer.Argument(metavar="DIR", help="A checkpoint of a streaming query, or an LMDB store.")
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print data, not sentences.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say what a checkpoint or a store holds, without running the query."""
-    from sash.cli.state import run
+    """Show what a checkpoint or a store holds, without running the query."""
+    from sash.cli.commands.state import run
 
     run(place, as_json=as_json)
 

@@ -1,4 +1,4 @@
-"""The Spark of a command: what it has to say about itself goes to a log, not between our lines.
+"""The Spark of a command: its log goes to a file, not between our lines.
 
 A JVM and the Python workers that it starts write to the standard error that it was born with. So that is
 a file, or nothing, while the JVM is born, and ours again afterwards.

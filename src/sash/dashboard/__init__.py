@@ -5,12 +5,12 @@
     watching.add(handle, query=q, reports="out")          explain(), open windows, degree, windows of keys
     page = sash.dashboard.serve(feed)                     page.url; page.stop()
 
-`Folder` instead of `Feed` writes what is heard to a folder, for `sash ui --watch` in another process.
+`MessageFolder` instead of `Feed` writes the messages to a folder, for `sash ui --watch` in another process.
 """
 
 from sash.dashboard.feed import Feed
-from sash.dashboard.folder import Folder
-from sash.dashboard.serving import Server, serve
+from sash.dashboard.message_folder import MessageFolder
+from sash.dashboard.server import Server, serve
 from sash.dashboard.watching import Watching, watch
 
-__all__ = ["Feed", "Folder", "Server", "Watching", "serve", "watch"]
+__all__ = ["Feed", "MessageFolder", "Server", "Watching", "serve", "watch"]

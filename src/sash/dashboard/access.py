@@ -2,7 +2,7 @@
 
     loopback     anybody on this machine, under a name of this machine: a page elsewhere that points its
                  own name here (DNS rebinding) is refused
-    elsewhere    whoever has the token: once in the address, from then on in a cookie
+    elsewhere    requests with the token: once in the address, from then on in a cookie
 
 Every answer carries a policy that lets the browser load and run only what this server has sent as a file.
 """
@@ -82,9 +82,9 @@ class Guard:
 
     def _given(self, scope: Scope) -> str | None:
         """The token of the address or, without one there, of the cookie."""
-        asked: list[str] | None = parse_qs(scope["query_string"].decode("latin-1")).get("token")
-        if asked:
-            return asked[0]
+        tokens: list[str] | None = parse_qs(scope["query_string"].decode("latin-1")).get("token")
+        if tokens:
+            return tokens[0]
         cookies = SimpleCookie(Headers(scope=scope).get("cookie", ""))
         return str(cookies[COOKIE].value) if COOKIE in cookies else None
 

@@ -1,12 +1,12 @@
-"""The feed: what running queries have said, bounded, and safe to use from any thread.
+"""The feed: messages about running queries, bounded, and safe to use from any thread.
 
     feed = Feed()
-    feed.take({"kind": "frame", "query": "trades", "batch": 0, …})     whoever watches a query
-    feed.since(0)                                                      whoever shows it
+    feed.take({"kind": "frame", "query": "trades", "batch": 0, …})     by the watcher of a query
+    feed.since(0)                                                      by the page
 
-`sash.dashboard.messages` lists the kinds of messages. Each gets a number; a reader asks for those after
-the last that it has seen. Of frames the latest `HISTORY` of a query are kept, of everything else the last
-word. The windows of a key are not sent to everybody: `windows(query, key)` has the latest of them.
+`sash.dashboard.messages` lists the kinds of messages. Each gets a number; a reader gets those after
+the last that it has seen. Of frames the latest `HISTORY` of a query are kept, of everything else the latest
+one. The windows of a key are not sent to every reader: `windows(query, key)` has the latest of them.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from sash.dashboard.messages import KINDS, Message
 from sash.errors import ArgumentError
 
 HISTORY = 600
-"""Frames of a query: ten minutes at one micro-batch a second."""
+"""Frames of a query: ten minutes at one micro-batch per second."""
 QUERIES = 32
-"""What was heard of longest ago is forgotten."""
+"""The query without messages for the longest time is forgotten."""
 KEYS, WINDOWS = 500, 40
 """Keys of a query whose windows are at hand, and how many of each."""
 TOTALS = ("events", "late", "reports")
@@ -72,16 +72,18 @@ class Feed:
         self.take({**frame, "kind": "frame", "query": query})
 
     def since(self, number: int) -> tuple[int, list[dict[str, Any]]]:
-        """The number to ask with next time, and the messages after `number`, in order."""
+        """The number for the next call, and the messages after `number`, in order."""
         with self._lock:
             if number >= self._number:
                 return self._number, []
-            found = [told for query in self._queries.values() for told in query.messages()]
-            return self._number, [told for at, told in sorted(found, key=lambda one: one[0]) if at > number]
+            found = [numbered for query in self._queries.values() for numbered in query.messages()]
+            return self._number, [
+                message for at, message in sorted(found, key=lambda one: one[0]) if at > number
+            ]
 
     @property
     def queries(self) -> list[str]:
-        """The names of those that were heard of."""
+        """The names of those with messages."""
         with self._lock:
             return list(self._queries)
 

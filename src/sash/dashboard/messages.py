@@ -1,4 +1,4 @@
-"""What is said about running queries: plain JSON, the same in memory, in a file and on the wire.
+"""Messages about running queries: plain JSON, the same in memory, in a file and on the wire.
 
     about     what the query is: explain() as data and as text, its keys, whether it is elastic
     started   a run of it began
@@ -10,7 +10,7 @@ Every message is a dict with `kind` and `query`, the name of the query. A frame 
 
     batch, at           its number, and when it began, in milliseconds since 1970 (so are all instants)
     events, late, reports        counts of this micro-batch
-    rate, capacity      events a second: since the micro-batch before began, and while this one worked
+    rate, capacity      events per second: since the micro-batch before began, and while this one worked
     latency             milliseconds from the trigger to the commit
     newest, watermark   the newest event time seen, and the time up to which windows are closed
     open                windows of a busy key that have begun and wait for the watermark
@@ -30,23 +30,23 @@ Message: TypeAlias = Mapping[str, Any]
 KINDS = ("about", "started", "frame", "reports", "ended")
 EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 COUNTED = ("events", "late", "reports", "read", "written")
-"""Of the counts that Sash adds to Spark's progress reports, those that a frame tells."""
+"""Of the counts that Sash adds to Spark's progress reports, those that a frame has."""
 
 
-class Taker(Protocol):
-    """Whoever is told: a `Feed`, which a page shows, or a `Folder`, which another process reads."""
+class MessageSink(Protocol):
+    """Takes messages: a `Feed`, which a page shows, or a `MessageFolder`, which another process reads."""
 
     def take(self, message: Message) -> None: ...
 
 
 def frame_of(progress: Mapping[str, Any], *, query: str) -> dict[str, Any]:
-    """One of Spark's progress reports, as its JSON says it, as a frame. The rate is left to whoever knows
+    """One of Spark's progress reports (its JSON) as a frame. The rate is left to the caller, who knows
     the frame before: Spark's own counts from the last time that it looked for data, and found none.
 
-    >>> told = {"batchId": 7, "timestamp": "2026-01-05T10:30:00.000Z", "numInputRows": 100,
+    >>> report = {"batchId": 7, "timestamp": "2026-01-05T10:30:00.000Z", "numInputRows": 100,
     ...     "durationMs": {"triggerExecution": 400}, "eventTime": {}, "stateOperators": [],
     ...     "observedMetrics": {"sash reports": {"events": 200, "late": 3}}}
-    >>> frame = frame_of(told, query="trades")
+    >>> frame = frame_of(report, query="trades")
     >>> frame["events"], frame["capacity"], frame["late"], frame["watermark"]
     (200, 500.0, 3, None)
     """

@@ -1,9 +1,9 @@
-"""Windows that have begun and wait for the watermark, as the clock alone can tell.
+"""Windows that have begun and wait for the watermark, counted by the clock alone.
 
     open(m, now)  =  |{ w : start(w) ≤ now, end(w) > m }|        m the watermark, now the newest event time
 
 That is a count for one key which had events all the time; a key that is silent has fewer. Windows that
-events cut (count, session, delta, …) are not known to a clock: for those the answer is None.
+events cut (count, session, delta, …) are no clock windows: for those the result is None.
 """
 
 from __future__ import annotations

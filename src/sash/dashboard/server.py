@@ -1,112 +1,98 @@
-"""The page as an ASGI application: files, a stream of messages, the windows of a key, and the lab.
+"""`serve(feed)`: the page in a thread of this process.
 
-    GET  /                       the page; everything else that it needs is below /static
-    GET  /api/messages           server-sent events: all that is known, then what comes
-    GET  /api/windows?query&key  the latest windows of a key
-    GET  /api/lab                which windows the lab knows, and what each asks for
-    POST /api/lab                an experiment → its windows, reports and Python
-
-A request is data and is never run: the lab reads numbers and words out of fixed lists.
+Whether the port is free is found out by taking it, before anything is started; the socket that took it is
+the one that serves.
 """
 
 from __future__ import annotations
 
-import asyncio
-import json
-from collections.abc import AsyncIterator
-from pathlib import Path
-from threading import Event
-from uuid import uuid4
+import socket
+from errno import EACCES, EADDRINUSE
+from importlib.util import find_spec
+from threading import Event, Thread
+from typing import TYPE_CHECKING
 
-from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp
-
-from sash.dashboard.access import Guard
 from sash.dashboard.feed import Feed
-from sash.dashboard.lab import answer, choices
-from sash.errors import SashError
+from sash.errors import ArgumentError, MissingDependency
 
-STATIC = Path(__file__).parent / "static"
-EVERY = 0.2
-"""Seconds between two looks at the feed."""
-BEAT = 15.0
-"""Seconds after which a silent stream says that it is still there."""
-LARGEST = 64 * 1024
-"""Bytes of a request to the lab."""
+if TYPE_CHECKING:
+    import uvicorn
 
-
-def application(feed: Feed, *, token: str | None = None, closing: Event | None = None) -> ASGIApp:
-    """The page over a feed; `closing` ends the streams of messages when it is set."""
-    page = _Page(feed, closing or Event())
-    routes = [
-        Route("/", page.index),
-        Route("/api/messages", page.messages),
-        Route("/api/windows", page.windows),
-        Route("/api/lab", page.lab_choices, methods=["GET"]),
-        Route("/api/lab", page.lab, methods=["POST"]),
-        Mount("/static", StaticFiles(directory=STATIC)),
-    ]
-    return Guard(Starlette(routes=routes), token=token)
+PORT = 7274
+"""The keys of 's' 'a' 's' 'h' on a telephone."""
+REASONS = {EADDRINUSE: "is in use", EACCES: "is not ours to take"}
+GRACE = 2
+"""Seconds that open connections have to end."""
 
 
-class _Page:
-    def __init__(self, feed: Feed, closing: Event) -> None:
-        self._feed, self._closing = feed, closing
-        self._name = uuid4().hex[:8]
-        """Tells the numbers of this server's messages from those of one before it on the same port."""
+class Server:
+    """A page that is being served: `url`, and `stop()`."""
 
-    async def index(self, request: Request) -> Response:
-        return FileResponse(STATIC / "index.html")
+    def __init__(self, server: uvicorn.Server, listening: socket.socket, url: str, closing: Event) -> None:
+        self.url = url
+        self._server, self._closing, self._socket = server, closing, listening
+        # Outside of the main thread uvicorn leaves the signals of the process alone.
+        self._thread = Thread(target=server.run, args=([listening],), name="sash page", daemon=True)
+        self._thread.start()
 
-    async def messages(self, request: Request) -> Response:
-        name, _, number = request.headers.get("last-event-id", "").partition("-")
-        begin = int(number) if name == self._name and number.isdecimal() else 0
-        return StreamingResponse(self._told(request, begin), media_type="text/event-stream")
+    def stop(self) -> None:
+        """End all connections and give the port back."""
+        self._closing.set()
+        self._server.should_exit = True
+        self._thread.join()
+        self._socket.close()
 
-    async def _told(self, request: Request, number: int) -> AsyncIterator[str]:
-        silent = BEAT
-        if number == 0:
-            yield _event("hello", {"queries": self._feed.queries}, "")
-        while not (self._closing.is_set() or await request.is_disconnected()):
-            number, messages = self._feed.since(number)
-            if messages:
-                yield _event("messages", messages, f"{self._name}-{number}")
-            elif silent <= 0:
-                yield ": still here\n\n"
-            silent = silent - EVERY if not messages and silent > 0 else BEAT
-            await asyncio.sleep(EVERY)
+    def __enter__(self) -> Server:
+        return self
 
-    async def windows(self, request: Request) -> Response:
-        asked = request.query_params
-        return JSONResponse(self._feed.windows(asked.get("query", ""), asked.get("key", "")))
-
-    async def lab_choices(self, request: Request) -> Response:
-        return JSONResponse(choices())
-
-    async def lab(self, request: Request) -> Response:
-        # What a form elsewhere could send without asking is refused; JSON it could not.
-        if request.headers.get("content-type", "").partition(";")[0] != "application/json":
-            return _refused("send application/json", 415)
-        body = b""
-        async for part in request.stream():
-            body += part
-            if len(body) > LARGEST:
-                return _refused("an experiment has at most 64 kB", 413)
-        try:
-            return JSONResponse(await run_in_threadpool(answer, json.loads(body)))
-        except (SashError, RecursionError, UnicodeDecodeError, json.JSONDecodeError) as error:
-            return _refused(str(error), 422)
+    def __exit__(self, *error: object) -> None:
+        self.stop()
 
 
-def _refused(why: str, status: int) -> Response:
-    return JSONResponse({"error": why}, status_code=status)
+def serve(feed: Feed | None = None, *, host: str = "127.0.0.1", port: int = PORT) -> Server:
+    """Serve the page; without a feed there is the window lab alone.
+
+    host: an address of this machine. Only this machine can see the page unless it is another one; then
+        `url` has a token that the page needs.
+    port: 0 for any that is free.
+    """
+    if find_spec("starlette") is None or find_spec("uvicorn") is None:
+        raise MissingDependency(
+            "the page needs starlette and uvicorn; install them with: pip install 'sash[dashboard]'"
+        )
+    import uvicorn
+
+    from sash.dashboard.access import token_for
+    from sash.dashboard.web_app import application
+
+    listening = _listening(host, port)
+    token, closing = token_for(host), Event()
+    app = application(Feed() if feed is None else feed, token=token, closing=closing)
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=GRACE,
+        server_header=False,
+    )  # fmt: skip
+    address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}/"
+    url = address if token is None else f"{address}?token={token}"
+    return Server(uvicorn.Server(config), listening, url, closing)
 
 
-def _event(kind: str, data: object, number: str) -> str:
-    identified = f"id: {number}\n" if number else ""
-    return f"event: {kind}\n{identified}data: {json.dumps(data, ensure_ascii=False, allow_nan=False)}\n\n"
+def _listening(host: str, port: int) -> socket.socket:
+    if not isinstance(port, int) or not 0 <= port < 65536:
+        raise ArgumentError("port", port, "a number from 0 (any that is free) to 65535")
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except OSError as error:
+        raise ArgumentError("host", host, f"an address of this machine ({error.strerror})") from None
+    listening = socket.socket(family, kind, protocol)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind(address)
+        listening.listen(64)
+    except OSError as error:
+        listening.close()
+        if error.errno in REASONS:
+            hint = f"{host}:{port} {REASONS[error.errno]}; port 0 takes any that is free."
+            raise ArgumentError("port", port, "one that is free", hint=hint) from None
+        raise ArgumentError("host", host, f"an address of this machine ({error.strerror})") from None
+    return listening

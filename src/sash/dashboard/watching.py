@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sash.dashboard.messages import Message, Taker, frame_of
+from sash.dashboard.messages import Message, MessageSink, frame_of
 from sash.dashboard.open_windows import open_windows
-from sash.dashboard.reported import Reported
+from sash.dashboard.report_folder import ReportFolder
 from sash.operators.bound import BoundQuery, BoundRolling
 from sash.semantics.window import Window
 
@@ -36,24 +36,24 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Known:
-    """What was said about a query besides its progress."""
+    """What is known of a query besides its progress."""
 
     windows: tuple[Window, ...] = ()
     scale: int = 1000
     """Units of its times in a millisecond."""
     delay: int = 0
     handle: Any = None
-    reported: Reported | None = None
+    reported: ReportFolder | None = None
     newest: int | None = None
     began: int | None = None
     """When its latest micro-batch began."""
 
 
-def watch(spark: SparkSession, taker: Taker) -> Watching:
-    """Tell `taker`, a Feed or a Folder, about every streaming query of the session, until it is stopped."""
+def watch(spark: SparkSession, sink: MessageSink) -> Watching:
+    """Send messages about every streaming query of the session to a Feed or a MessageFolder."""
     from sash.runtimes.spark.monitoring.listener import listen
 
-    watching = Watching(taker)
+    watching = Watching(sink)
     watching.listening = listen(spark, watching)
     return watching
 
@@ -63,8 +63,8 @@ class Watching:
 
     listening: Callable[[], None] | None = None
 
-    def __init__(self, taker: Taker) -> None:
-        self._taker = taker
+    def __init__(self, sink: MessageSink) -> None:
+        self._taker = sink
         self._known: dict[str, _Known] = {}
         self._lock = Lock()
         self._news: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
@@ -74,7 +74,7 @@ class Watching:
     def add(
         self, handle: Any, *, query: WindowQuery | None = None, reports: str | PathLike[str] | None = None
     ) -> None:
-        """Tell more about a running query.
+        """Add what Spark does not know of a running query.
 
         handle:  what `start()` gave; its degree is shown when it is elastic.
         query:   the Sash query that it runs, for explain() and for the windows that are open.
@@ -96,10 +96,10 @@ class Watching:
         about["reports"] = known.reported is not None
         with self._lock:
             self._known[name] = known
-        self._tell({"kind": "about", "query": name, **about})
+        self._send({"kind": "about", "query": name, **about})
 
     def stop(self) -> None:
-        """No more news; what was heard is told before this returns."""
+        """Stop; pending messages are sent before this returns."""
         if self.listening is not None:
             self.listening()
             self.listening = None
@@ -107,17 +107,17 @@ class Watching:
         self._thread.join()
 
     def started(self, name: str, run: str) -> None:
-        self._tell({"kind": "started", "query": name, "run": run, "at": round(time() * 1000)})
+        self._send({"kind": "started", "query": name, "run": run, "at": round(time() * 1000)})
 
     def progress(self, name: str, report: Mapping[str, Any]) -> None:
         self._news.put(lambda: self._progress(name, report))
 
     def ended(self, name: str, error: str | None) -> None:
-        said = error.strip().splitlines()[0] if error and error.strip() else None
+        first = error.strip().splitlines()[0] if error and error.strip() else None
         self._news.put(lambda: self._look(name))
-        self._tell({"kind": "ended", "query": name, "error": said, "at": round(time() * 1000)})
+        self._send({"kind": "ended", "query": name, "error": first, "at": round(time() * 1000)})
 
-    def _tell(self, message: Message) -> None:
+    def _send(self, message: Message) -> None:
         self._news.put(lambda: self._taker.take(message))
 
     def _work(self) -> None:
@@ -156,24 +156,24 @@ class Watching:
 
 
 def _rate(frame: Mapping[str, Any], before: int | None) -> float | None:
-    """Events a second since the micro-batch before began."""
+    """Events per second since the micro-batch before began."""
     at = frame["at"]
     return 1000 * frame["events"] / (at - before) if before is not None and at and at > before else None
 
 
 def _explained(query: WindowQuery) -> dict[str, Any]:
-    """What `query.explain()` says, without printing it."""
+    """What `query.explain()` returns, without printing it."""
     planned = query.plan()
-    return {"plan": json.loads(planned.said.as_json()), "explain": str(planned)}
+    return {"plan": json.loads(planned.explanation.as_json()), "explain": str(planned)}
 
 
-def _reported(path: str | PathLike[str], bound: BoundQuery) -> Reported | None:
+def _reported(path: str | PathLike[str], bound: BoundQuery) -> ReportFolder | None:
     """None for rolling features: their rows are events, and show no window."""
     if isinstance(bound, BoundRolling):
         return None
     counts = (name for name, one in bound.aggregates.items() if one.name == "count" and not one.columns)
     values = tuple(field.name for field in bound.values)
-    return Reported(path, keys=bound.keys, values=values, count=next(counts, None))
+    return ReportFolder(path, keys=bound.keys, values=values, count=next(counts, None))
 
 
 def _of_elastic(known: _Known, frame: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """What a probe found out about one engine, as data that can be written down, compared and printed.
 
-    EngineFindings = who (engine, version, date) × Finding, one a parameter × Verdict on fresh runs
+    EngineFindings = who (engine, version, date) × Finding, one per parameter × Verdict on fresh runs
 
 A `Finding` is a cell of the table: a parameter, its value, and the runs that decided it. A value of None
-means that the probe could not tell; `remark` then says why, and the evidence shows what was seen.
+means that the probe could not decide; `remark` is then the reason, and the evidence shows what was seen.
 
 >>> tick = Finding(parameter="tick", value="time", evidence=(Evidence("fed", "seen", "tuple, batch"),))
 >>> EngineFindings.from_json(EngineFindings(engine="x", findings=(tick,)).to_json()).findings == (tick,)
@@ -37,7 +37,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One parameter of one engine. `also` lists the values that no run told apart from `value`."""
+    """One parameter of one engine. `also` lists the values that no run distinguishes from `value`."""
 
     parameter: str
     value: str | None
@@ -83,7 +83,7 @@ class EngineFindings:
     """Everything that was found out about one engine.
 
     `findings` are SECRET's parameters ('tick', 'report', 't0', 'i0', 'count tick', 'pick'), `beyond` what
-    the model does not say. `profile` is None when they do not add up to one; `remark` says why.
+    the model leaves open. `profile` is None when they do not add up to one; `remark` is the reason.
     """
 
     engine: str

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, combinations
 
-from sash.engines.experiment import Content, Run
+from sash.engines.probe_run import Content, ProbeRun
 from sash.semantics.secret import ORIGINS, Kind, Origin, Pick, Profile, Report, Scope, Tick
 from sash.semantics.secret.scope import EPOCH, ZERO
 
@@ -22,11 +22,11 @@ PERIODS = range(2, 8)
 """The periods that are considered; a period of 1 is no condition."""
 
 FLAGS = tuple(str(condition) for condition in Report)
-"""The four conditions of Report, each asked for or not."""
+"""The four conditions of Report, each required or not."""
 
 ORDER = {
     Kind.TIME: ORIGINS,
-    # Numbers of events always begin at 1: a formula that does not speak of ts1 says it more simply.
+    # Numbers of events always begin at 1: a formula without ts1 is simpler.
     Kind.COUNT: (ZERO, EPOCH, *(origin for origin in ORIGINS if origin not in (ZERO, EPOCH))),
 }
 """The known formulas for the origin; of those that fit equally well the first is chosen."""
@@ -69,13 +69,13 @@ class Hypothesis:
             return f"{'with' if parameter in self.report else 'without'} {parameter}"
         return str(self.pick if parameter == "pick" else self.tick)
 
-    def explains(self, run: Run, seen: tuple[Content, ...]) -> bool:
+    def explains(self, run: ProbeRun, seen: tuple[Content, ...]) -> bool:
         """Whether the simulation of the hypothesis shows what was seen, for some t0 if that is free."""
         if self.origin is not None:
             return run.simulated(self.profile(self.origin)) == seen
         return any(True for _ in self.starts(run, seen))
 
-    def starts(self, run: Run, seen: tuple[Content, ...]) -> Iterator[int]:
+    def starts(self, run: ProbeRun, seen: tuple[Content, ...]) -> Iterator[int]:
         """The values of t0 that explain what was seen, among those that any known formula comes near."""
         first = run.times[0] if self.kind is Kind.TIME else 1
         known = [origin(first, run.size, run.slide) for origin in ORIGINS]

@@ -3,7 +3,7 @@
     findings  =  what every surviving hypothesis agrees on, with the run that struck out each other value
 
 The runs of `plan` come first. Then, as long as two hypotheses survive that answer some random run
-differently, that run is asked. What is left cannot be told apart by any run that was tried: the simplest is
+differently, the engine gets that run. What is left no run that was tried distinguishes: the simplest is
 chosen, and the others are listed with it.
 
 Three things end an inference without a profile: the engine never reports, the same run gives different
@@ -17,14 +17,14 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from random import Random
 
-from sash.engines.experiment import Content, Run, random_run, written
 from sash.engines.findings import Evidence, Finding
 from sash.engines.hypotheses import FLAGS, ORDER, Hypothesis, all_hypotheses
-from sash.engines.plan import PICK, REPORT, SCOPE, TICK
+from sash.engines.parameter_runs import PICK, REPORT, SCOPE, TICK
+from sash.engines.probe_run import Content, ProbeRun, random_run, written
 from sash.semantics.secret import Kind, Profile, Scope
 
-Ask = Callable[[Sequence[Run]], list[tuple[Content, ...] | None]]
-"""Runs in, what the engine showed out: the reports that the model speaks of; None where it refused."""
+RunEngine = Callable[[Sequence[ProbeRun]], list[tuple[Content, ...] | None]]
+"""Runs in, what the engine showed out: the reports that are in the model; None where it refused."""
 
 _TRIED = 800
 _ROUNDS = 12
@@ -39,7 +39,7 @@ class Elimination:
 
     kind: Kind
     alive: list[Hypothesis]
-    answers: list[tuple[Run, tuple[Content, ...]]] = field(default_factory=list)
+    answers: list[tuple[ProbeRun, tuple[Content, ...]]] = field(default_factory=list)
     evidence: dict[str, list[Evidence]] = field(default_factory=dict)
     trouble: str = ""
     unknown: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class Elimination:
             return ("tick", "report", "t0")
         return ("count tick", "report", "i0", "pick")
 
-    def strike(self, run: Run, seen: tuple[Content, ...] | None) -> None:
+    def strike(self, run: ProbeRun, seen: tuple[Content, ...] | None) -> None:
         """Strike out what the run contradicts, and note which values of which parameter died with it."""
         if seen is None:
             return
@@ -60,8 +60,8 @@ class Elimination:
             return
         left = [one for one in self.alive if one.explains(run, seen)]
         for parameter in self.parameters:
-            asked = FLAGS if parameter == "report" else (parameter,)
-            gone = [value for one in asked for value in _values(self.alive, one) - _values(left, one)]
+            parts = FLAGS if parameter == "report" else (parameter,)
+            gone = [value for one in parts for value in _values(self.alive, one) - _values(left, one)]
             if gone and left:
                 note = Evidence(str(run), written(seen), ", ".join(sorted(gone)))
                 self.evidence.setdefault(parameter, []).append(note)
@@ -70,7 +70,7 @@ class Elimination:
             return
         self.alive = left
 
-    def settle_scope(self, scope: Sequence[tuple[Run, tuple[Content, ...] | None]]) -> None:
+    def settle_scope(self, scope: Sequence[tuple[ProbeRun, tuple[Content, ...] | None]]) -> None:
         """From here on each known formula of the origin is a hypothesis, and must explain all runs so far.
 
         When none does, tick and report still stand, as some t0 explains each run; the formula is unknown.
@@ -95,7 +95,7 @@ class Elimination:
             ]
 
     def findings(self) -> list[Finding]:
-        """One finding a parameter; without a value where the hypotheses were refuted together."""
+        """One finding per parameter; without a value where the hypotheses were refuted together."""
         found = []
         for parameter in self.parameters:
             evidence = tuple(self.evidence.get(parameter, ()))
@@ -127,31 +127,33 @@ class Inferred:
     remark: str = ""
 
 
-def infer(ask: Ask, kinds: Sequence[Kind], *, scope_runs: int | None = None, seed: int = 1) -> Inferred:
-    """The parameters of the engine behind `ask`, for the kinds of windows that it has.
+def infer(
+    run_engine: RunEngine, kinds: Sequence[Kind], *, scope_runs: int | None = None, seed: int = 1
+) -> Inferred:
+    """The parameters of the engine behind `run_engine`, for the kinds of windows that it has.
 
-    `scope_runs` bounds the runs of the Scope phase for engines that are slow to ask.
+    `scope_runs` bounds the runs of the Scope phase for slow engines.
     """
-    time = _eliminate(ask, Kind.TIME, scope_runs, seed, ()) if Kind.TIME in kinds else None
+    time = _eliminate(run_engine, Kind.TIME, scope_runs, seed, ()) if Kind.TIME in kinds else None
     agreed = time.alive if time and not time.trouble else ()
-    count = _eliminate(ask, Kind.COUNT, scope_runs, seed, agreed) if Kind.COUNT in kinds else None
+    count = _eliminate(run_engine, Kind.COUNT, scope_runs, seed, agreed) if Kind.COUNT in kinds else None
     both = [one for one in (time, count) if one is not None]
     findings: dict[str, Finding] = {}
     for finding in (finding for one in both for finding in one.findings()):
-        # Both kinds speak of Report; count windows, asked second, do so with what was left to say.
+        # Both kinds have a Report; count windows, which come second, only decide what was left open.
         if finding.parameter not in findings or not findings[finding.parameter].evidence:
             findings[finding.parameter] = finding
     trouble = "; ".join(f"{one.kind} windows: {one.trouble}" for one in both if one.trouble)
-    told = {one.kind: one.alive for one in both if not one.trouble}
-    return Inferred(_profile(told), tuple(findings.values()), trouble)
+    survivors = {one.kind: one.alive for one in both if not one.trouble}
+    return Inferred(_profile(survivors), tuple(findings.values()), trouble)
 
 
-def _profile(told: Mapping[Kind, list[Hypothesis]]) -> Profile | None:
-    """The simplest that survived; of one kind of windows only, if the other could not be told."""
-    if len(told) < 2:
-        return next((one.profile(one.origin) for [one, *_] in told.values() if one.origin), None)
-    time, count = told[Kind.TIME], told[Kind.COUNT]
-    # Count windows were only asked with reports that time windows agree with, so there is a pair.
+def _profile(survivors: Mapping[Kind, list[Hypothesis]]) -> Profile | None:
+    """The simplest that survived; of one kind of windows only, if the other could not be inferred."""
+    if len(survivors) < 2:
+        return next((one.profile(one.origin) for [one, *_] in survivors.values() if one.origin), None)
+    time, count = survivors[Kind.TIME], survivors[Kind.COUNT]
+    # Count windows were only tried with reports that time windows agree with, so there is a pair.
     second = count[0]
     first = next(one for one in time if (one.report, one.period) == (second.report, second.period))
     return Profile(
@@ -165,29 +167,29 @@ def _profile(told: Mapping[Kind, list[Hypothesis]]) -> Profile | None:
 
 
 def _eliminate(
-    ask: Ask, kind: Kind, scope_runs: int | None, seed: int, agreed: Sequence[Hypothesis]
+    run_engine: RunEngine, kind: Kind, scope_runs: int | None, seed: int, agreed: Sequence[Hypothesis]
 ) -> Elimination:
     state = Elimination(kind, all_hypotheses(kind, reports=agreed))
     early = [*TICK[kind], *REPORT[kind], *PICK[kind]]
     scope = list(SCOPE[kind])
     Random(seed).shuffle(scope)
-    answers = ask(early)
+    answers = run_engine(early)
     state.trouble = "" if any(answers) else "the engine never reports"
     for run, seen in zip(early, answers, strict=True):
         state.strike(run, seen)
     if not state.trouble:
         scope = scope[:scope_runs]
-        state.settle_scope(list(zip(scope, ask(scope), strict=True)))
-        _tell_apart(ask, state, Random(seed))
-    # Answers that vary can look like anything; where something is wrong, all runs are asked again.
-    asked = [run for run, _ in state.answers]
-    _require_the_same(ask, state, asked if state.trouble else asked[:_REPEATED])
+        state.settle_scope(list(zip(scope, run_engine(scope), strict=True)))
+        _distinguish(run_engine, state, Random(seed))
+    # Answers that vary can look like anything; where something is wrong, all runs are repeated.
+    runs = [run for run, _ in state.answers]
+    _require_the_same(run_engine, state, runs if state.trouble else runs[:_REPEATED])
     return state
 
 
-def _require_the_same(ask: Ask, state: Elimination, runs: Sequence[Run]) -> None:
+def _require_the_same(run_engine: RunEngine, state: Elimination, runs: Sequence[ProbeRun]) -> None:
     before = dict(state.answers)
-    for run, after in zip(runs, ask(runs), strict=True):
+    for run, after in zip(runs, run_engine(runs), strict=True):
         if before[run] != after:
             first, then = written(before[run]), written(after or ())
             state.trouble = f"answers vary from run to run: {run} → {first}, then {then}"
@@ -195,18 +197,18 @@ def _require_the_same(ask: Ask, state: Elimination, runs: Sequence[Run]) -> None
             return
 
 
-def _tell_apart(ask: Ask, state: Elimination, source: Random) -> None:
-    """Ask random runs on which the survivors disagree, until none is found."""
+def _distinguish(run_engine: RunEngine, state: Elimination, source: Random) -> None:
+    """Run random runs on which the survivors disagree, until none is found."""
     for _ in range(_ROUNDS):
         tried = (random_run(source, state.kind) for _ in range(_TRIED))
-        telling = list(islice((run for run in tried if _disagree(state.alive, run)), _AT_ONCE))
-        if state.trouble or not telling:
+        decisive = list(islice((run for run in tried if _disagree(state.alive, run)), _AT_ONCE))
+        if state.trouble or not decisive:
             return
-        for run, seen in zip(telling, ask(telling), strict=True):
+        for run, seen in zip(decisive, run_engine(decisive), strict=True):
             state.strike(run, seen)
 
 
-def _disagree(hypotheses: Sequence[Hypothesis], run: Run) -> bool:
+def _disagree(hypotheses: Sequence[Hypothesis], run: ProbeRun) -> bool:
     answers = (run.simulated(one.profile(one.origin)) for one in hypotheses if one.origin)
     first = next(answers, None)
     return any(other != first for other in answers)

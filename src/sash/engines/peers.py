@@ -1,4 +1,4 @@
-"""Engines that live in environments of their own, each driven over a subprocess that speaks JSON lines.
+"""Engines that live in environments of their own, each driven over a subprocess with JSON lines.
 
 PyFlink pins its own numpy, pandas, pyarrow and Beam, so it cannot share an environment with Sash, nor with
 the Beam of today. `make peers` creates both environments under `.venv-peers` (or $SASH_PEERS):
@@ -22,7 +22,7 @@ from selectors import EVENT_READ, DefaultSelector
 from types import MappingProxyType
 from typing import IO, Any
 
-from sash.engines.experiment import Run, Seen
+from sash.engines.probe_run import ProbeRun, Seen
 from sash.errors import EngineError, MissingDependency
 
 DRIVERS = Path(__file__).parent / "drivers"
@@ -31,7 +31,7 @@ PATIENCE = 300.0
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class PeerEnvironment:
     """Where a peer lives: the environment's name, what is installed there, and the driver's module."""
 
     environment: str
@@ -39,11 +39,11 @@ class Home:
     driver: str
 
 
-PEERS: Mapping[str, Home] = MappingProxyType(
+PEERS: Mapping[str, PeerEnvironment] = MappingProxyType(
     {
-        "beam": Home("beam", ("apache-beam==2.77.0", "bytewax==0.21.1"), "on_beam"),
-        "bytewax": Home("beam", ("apache-beam==2.77.0", "bytewax==0.21.1"), "on_bytewax"),
-        "pyflink": Home("flink", ("apache-flink==2.3.0",), "on_pyflink"),
+        "beam": PeerEnvironment("beam", ("apache-beam==2.77.0", "bytewax==0.21.1"), "on_beam"),
+        "bytewax": PeerEnvironment("beam", ("apache-beam==2.77.0", "bytewax==0.21.1"), "on_bytewax"),
+        "pyflink": PeerEnvironment("flink", ("apache-flink==2.3.0",), "on_pyflink"),
     }
 )
 
@@ -53,23 +53,23 @@ class Peer:
 
     def __init__(self, python: Path, driver: Path, *, patience: float = PATIENCE) -> None:
         self._python, self._driver, self.patience = python, driver, patience
-        self._words: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
+        self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
         self._process = self._start()
         try:
-            hello = self._read()
+            greeting = self._read()
         except EngineError:
             self.close(grace=0)
             raise
-        self.name, self.version = str(hello["engine"]), str(hello["version"])
-        self.kinds = frozenset(map(str, hello["kinds"]))
+        self.name, self.version = str(greeting["engine"]), str(greeting["version"])
+        self.kinds = frozenset(map(str, greeting["kinds"]))
 
-    def answer(self, runs: Sequence[Run]) -> list[Seen]:
+    def answer(self, runs: Sequence[ProbeRun]) -> list[Seen]:
         if not runs:
             return []
-        return [_seen(one) for one in self._ask({"runs": [_asked(run) for run in runs]})["answers"]]
+        return [_seen(one) for one in self._exchange({"runs": [_request(run) for run in runs]})["answers"]]
 
     def window_starts(self) -> list[int]:
-        return list(map(int, self._ask({"clock": True})["starts"]))
+        return list(map(int, self._exchange({"clock": True})["starts"]))
 
     def close(self, *, grace: float = 10.0) -> None:
         """End the process: by closing its input, and by force if it has not ended after `grace` seconds."""
@@ -83,19 +83,19 @@ class Peer:
             self._process.wait()
         if self._process.stdout is not None:
             self._process.stdout.close()
-        self._words.close()
+        self._stderr.close()
 
-    def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _exchange(self, request: Mapping[str, Any]) -> dict[str, Any]:
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
         except BrokenPipeError:
             raise self._failed("it has ended") from None
-        said = self._read()
-        if "error" in said:
-            raise self._failed(said["error"])
-        return said
+        message = self._read()
+        if "error" in message:
+            raise self._failed(message["error"])
+        return message
 
     def _start(self) -> subprocess.Popen[bytes]:
         # PyFlink starts more Pythons by name: its own must be the first on the path.
@@ -104,7 +104,7 @@ class Peer:
             [self._python, DRIVERS / "serving.py", self._driver.stem],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._words,
+            stderr=self._stderr,
             env={**os.environ, "PATH": path, "PYTHONPATH": str(self._driver.parent)},
         )
 
@@ -117,14 +117,14 @@ class Peer:
         line = self._process.stdout.readline()
         if not line:
             raise self._failed("it has ended")
-        said: dict[str, Any] = json.loads(line)
-        return said
+        message: dict[str, Any] = json.loads(line)
+        return message
 
     def _failed(self, why: str) -> EngineError:
-        self._words.seek(0)
-        words = self._words.read().decode(errors="replace").strip().splitlines()[-5:]
+        self._stderr.seek(0)
+        words = self._stderr.read().decode(errors="replace").strip().splitlines()[-5:]
         last = "; ".join(word.strip() for word in words) or "nothing"
-        return EngineError(f"{self._driver.stem} failed: {why}. Its last words: {last}")
+        return EngineError(f"{self._driver.stem} failed: {why}. Its last lines: {last}")
 
 
 def peer(name: str) -> Peer:
@@ -144,16 +144,16 @@ def python_of(name: str) -> Path:
     return python.absolute()
 
 
-def _asked(run: Run) -> dict[str, Any]:
+def _request(run: ProbeRun) -> dict[str, Any]:
     shape = {"kind": run.kind, "size": run.size, "slide": run.slide, "delay": run.delay}
     return {"times": run.times, "groups": run.groups(), **shape}
 
 
-def _seen(said: Mapping[str, Any]) -> Seen:
+def _seen(message: Mapping[str, Any]) -> Seen:
     return Seen(
-        reports=tuple(tuple(content) for content in said.get("reports", ())),
-        flushed=tuple(tuple(content) for content in said.get("flushed", ())),
-        late=tuple(said.get("late", ())),
-        refused=str(said.get("refused", "")),
-        unmeasured=str(said.get("unmeasured", "")),
+        reports=tuple(tuple(content) for content in message.get("reports", ())),
+        flushed=tuple(tuple(content) for content in message.get("flushed", ())),
+        late=tuple(message.get("late", ())),
+        refused=str(message.get("refused", "")),
+        unmeasured=str(message.get("unmeasured", "")),
     )

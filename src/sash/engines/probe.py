@@ -3,7 +3,7 @@
     probe(engine)  =  infer → verify → look beyond
 
 The answer is a result in every case. Where the engine never reports, answers differently each time, or does
-what no parameters explain, it says so and shows what was seen; there is no profile then.
+what no parameters explain, the findings have that, with what was seen; there is no profile then.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Any
 
-from sash.engines.beyond import look_beyond
-from sash.engines.experiment import Content, Engine, Run
+from sash.engines.edge_questions import edge_findings
 from sash.engines.findings import EngineFindings
 from sash.engines.inference import infer
 from sash.engines.peers import PEERS, peer
+from sash.engines.probe_run import Content, Engine, ProbeRun
 from sash.engines.simulated import Simulated
 from sash.engines.verification import verify
 from sash.errors import UnknownEngine
@@ -41,7 +41,7 @@ def probe(
 
     `engine` is one of the names in LIVE, an adapter of one's own, or a profile to be simulated. `runs`
     fresh random runs check the result (0: none). `scope_runs` bounds the runs of the Scope experiments.
-    `beyond` asks what the model leaves open, too.
+    `beyond` adds findings on what the model leaves open.
 
     >>> from sash.semantics.secret import profile
     >>> found = probe(profile("storm"))
@@ -56,20 +56,22 @@ def probe(
     ):
         found = _inferred(live, runs, scope_runs, seed)
         return (
-            replace(found, beyond=look_beyond(live))
+            replace(found, beyond=edge_findings(live))
             if beyond and not isinstance(live, Simulated)
             else found
         )
 
 
 def _inferred(live: Engine, runs: int, scope_runs: int | None, seed: int) -> EngineFindings:
-    def ask(asked: Sequence[Run]) -> list[tuple[Content, ...] | None]:
-        answers = zip(asked, live.answer(asked), strict=True)
+    def run_engine(runs: Sequence[ProbeRun]) -> list[tuple[Content, ...] | None]:
+        answers = zip(runs, live.answer(runs), strict=True)
         return [seen.in_model(run) if seen.answered else None for run, seen in answers]
 
     kinds = [kind for kind in Kind if kind in live.kinds]
-    inferred = infer(ask, kinds, scope_runs=scope_runs, seed=seed)
-    checked = verify(ask, inferred.profile, runs=runs, seed=seed) if inferred.profile and runs else None
+    inferred = infer(run_engine, kinds, scope_runs=scope_runs, seed=seed)
+    checked = (
+        verify(run_engine, inferred.profile, runs=runs, seed=seed) if inferred.profile and runs else None
+    )
     return EngineFindings(
         engine=live.name,
         version=live.version,
@@ -82,17 +84,17 @@ def _inferred(live: Engine, runs: int, scope_runs: int | None, seed: int) -> Eng
 
 
 def engine_for(given: str | Engine | Profile) -> Engine:
-    """An engine that can be asked, by name; adapters are taken as they are, profiles are simulated."""
+    """An engine that can be driven, by name; adapters are taken as they are, profiles are simulated."""
     if isinstance(given, Profile):
         return Simulated(given)
     if not isinstance(given, str):
         return given
     if given == "sash":
-        from sash.engines.own import Sash
+        from sash.engines.sash_engine import Sash
 
         return Sash()
     if given == "spark_structured":
-        from sash.engines.spark import SparkStructured
+        from sash.engines.spark_structured import SparkStructured
 
         return SparkStructured()
     if given in PEERS:

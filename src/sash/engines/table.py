@@ -1,11 +1,11 @@
 """The table of engines and their parameters: the profiles beside what live engines were measured to do.
 
-    SECRET's table    one row a profile or measured engine, one column a parameter
-    beyond the model  one row a question that the model leaves open, one column a measured engine
+    SECRET's table    one row per profile or measured engine, one column per parameter
+    beyond the model  one row per question that the model leaves open, one column per measured engine
 
 Every cell of a measured engine has its evidence, as a numbered note: the runs that decided it. A profile
-was not measured here but taken from publications and documentation; its note says so, and what its
-simulation answers to the papers' own experiment.
+was not measured here but taken from publications and documentation; its note has that, and what its
+simulation reports in the papers' own experiment.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 
+from sash.display.timeline.window_lanes import run
 from sash.engines.findings import EngineFindings, Finding
 from sash.errors import ArgumentError
 from sash.semantics.secret import Kind, Profile, simulate
-from sash.semantics.timeline.windows import run
 
 ABSENT, UNKNOWN = "—", "?"
 EXPERIMENT = tuple(range(10, 20)), 3, 3
@@ -86,9 +86,9 @@ def engine_table(profiles: Mapping[str, Profile], measured: Sequence[EngineFindi
     grids = [Grid("SECRET's parameters", heads, tuple(rows))]
     questions = dict.fromkeys(finding.parameter for found in measured for finding in found.beyond)
     if questions:
-        asked = ("question", *(found.engine for found in measured))
+        heads = ("question", *(found.engine for found in measured))
         grids.append(
-            Grid("beyond the model", asked, tuple(_question_row(q, measured, notes) for q in questions))
+            Grid("beyond the model", heads, tuple(_question_row(q, measured, notes) for q in questions))
         )
     return EngineTable(tuple(grids), tuple(notes.texts))
 
@@ -114,10 +114,10 @@ def _profile_row(name: str, profile: Profile, notes: _Notes) -> tuple[Cell, ...]
 
 def _simulated(profile: Profile) -> str:
     times, size, slide = EXPERIMENT
-    asked = f"times {times[0]} … {times[-1]}, ω = {size}, β = {slide}"
+    fed = f"times {times[0]} … {times[-1]}, ω = {size}, β = {slide}"
     if profile.scope.time is None or profile.scope.time.function is None:
         return "nothing, as it is not known where its time windows start"
-    return f"{asked} → {' | '.join(run(content) for content in simulate(profile, times, size, slide))}"
+    return f"{fed} → {' | '.join(run(content) for content in simulate(profile, times, size, slide))}"
 
 
 def _measured_row(found: EngineFindings, notes: _Notes) -> tuple[Cell, ...]:

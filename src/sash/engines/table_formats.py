@@ -10,7 +10,7 @@ from sash.engines.table import Cell, EngineTable, Grid
 from sash.errors import ArgumentError
 
 WIDEST = 34
-"""Characters of a text column; longer cells go on in the next line."""
+"""Characters of a text column; longer cells continue in the next line."""
 
 
 def as_format(table: EngineTable, form: str) -> str:

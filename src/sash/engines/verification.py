@@ -12,62 +12,64 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
 
-from sash.engines.experiment import Run, random_run, written
 from sash.engines.findings import Difference, Verdict
-from sash.engines.inference import Ask
+from sash.engines.inference import RunEngine
+from sash.engines.probe_run import ProbeRun, random_run, written
 from sash.semantics.secret import Kind, Profile
 
 _PASSES = 25
 _DRAWS, _LEAST = 20, 10
 
 
-def verify(ask: Ask, profile: Profile, *, runs: int, seed: int) -> Verdict:
+def verify(run_engine: RunEngine, profile: Profile, *, runs: int, seed: int) -> Verdict:
     """How many of `runs` fresh random runs the profile reproduces. Runs that are refused do not count."""
     source, kinds = Random(f"verify {seed}"), [kind for kind in Kind if profile.scope.origin(kind)]
     answered = agreed = 0
-    worst: Run | None = None
+    worst: ProbeRun | None = None
     for _ in range(_DRAWS):
         if answered == runs:
             break
         drawn = [random_run(source, source.choice(kinds)) for _ in range(max(runs - answered, _LEAST))]
-        answers = [(run, seen) for run, seen in zip(drawn, ask(drawn), strict=True) if seen is not None]
+        answers = [
+            (run, seen) for run, seen in zip(drawn, run_engine(drawn), strict=True) if seen is not None
+        ]
         answers = answers[: runs - answered]
         answered += len(answers)
         differing = [run for run, seen in answers if run.simulated(profile) != seen]
         agreed += len(answers) - len(differing)
         worst = min([*([worst] if worst else []), *differing], key=_weight, default=None)
-    difference = _difference(ask, profile, worst) if worst else None
+    difference = _difference(run_engine, profile, worst) if worst else None
     return Verdict(runs=answered, agreed=agreed, seed=seed, difference=difference)
 
 
-def _difference(ask: Ask, profile: Profile, run: Run) -> Difference:
-    run = smallest(ask, profile, run)
-    seen = ask([run])[0] or ()
+def _difference(run_engine: RunEngine, profile: Profile, run: ProbeRun) -> Difference:
+    run = smallest(run_engine, profile, run)
+    seen = run_engine([run])[0] or ()
     return Difference(fed=str(run), seen=written(seen), simulated=written(run.simulated(profile)))
 
 
-def smallest(ask: Ask, profile: Profile, run: Run) -> Run:
+def smallest(run_engine: RunEngine, profile: Profile, run: ProbeRun) -> ProbeRun:
     """The run, made smaller while the engine still answers otherwise than the simulation."""
     for _ in range(_PASSES):
         smaller = sorted(set(_smaller(run)), key=_weight)
-        differing = _first_difference(smaller, ask, profile)
+        differing = _first_difference(smaller, run_engine, profile)
         if differing is None:
             return run
         run = differing
     return run
 
 
-def _first_difference(runs: Sequence[Run], ask: Ask, profile: Profile) -> Run | None:
-    answers = zip(runs, ask(runs), strict=True)
+def _first_difference(runs: Sequence[ProbeRun], run_engine: RunEngine, profile: Profile) -> ProbeRun | None:
+    answers = zip(runs, run_engine(runs), strict=True)
     return next((run for run, seen in answers if seen not in (None, run.simulated(profile))), None)
 
 
-def _weight(run: Run) -> tuple[int, ...]:
+def _weight(run: ProbeRun) -> tuple[int, ...]:
     span = run.times[-1] - run.times[0]
     return len(run.times), run.batches is not None, span, run.size + run.slide, abs(run.times[0])
 
 
-def _smaller(run: Run) -> Iterator[Run]:
+def _smaller(run: ProbeRun) -> Iterator[ProbeRun]:
     if run.batches is not None:
         yield replace(run, batches=None)
     for index in range(len(run.times)):

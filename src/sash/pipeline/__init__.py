@@ -2,10 +2,10 @@
 
 `reading.read` checks a file as far as it can be without data, `binding.bound` binds its query to the
 columns of its source, `running.run_stream` and `run_batch` run it: from its checkpoint on, or all at once.
-What is wrong is told with the line that is to blame.
+Errors name the line of the file.
 """
 
-from sash.pipeline.reading import read
+from sash.pipeline.document import read
 from sash.pipeline.schema import Pipeline
 
 __all__ = ["Pipeline", "read"]

@@ -1,7 +1,7 @@
 """The query of a pipeline, bound to the columns of its source.
 
-Everything that can be refused is refused by the API itself; here it is asked for in steps, so that what is
-wrong can be told of the line that asked for it.
+Everything that can be refused is refused by the API itself; here it is built in steps, so that an error
+names the line of the file that caused it.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 
 _PROBE = "__sash_probe"
 """An aggregate that fits every input, to bind what stands before the aggregates."""
-_KEYS = {"stream": [key.name for key in fields(schema.Stream)], "query": ["emit", "empty"]}
+_KEYS = {"stream": [key.name for key in fields(schema.StreamTable)], "query": ["emit", "empty"]}
 """Arguments of the API that are keys of these tables."""
 
 
 def bound(pipeline: Pipeline, spark: SparkSession) -> WindowQuery:
-    """The query. Its source is asked for its schema; nothing runs."""
+    """The query. The schema of its source is read; nothing runs."""
     require_sinks(pipeline, spark)
-    rows, said = opened(pipeline, spark), pipeline.stream
+    rows, table = opened(pipeline, spark), pipeline.stream
     with _by_argument(pipeline):
         timed = stream(
             rows,
-            time=said.time,
-            key=said.key,
-            delay=said.delay,
-            allowed_lateness=said.allowed_lateness,
-            order=said.order,
-            idle=said.idle,
-            forget_after=said.forget_after,
+            time=table.time,
+            key=table.key,
+            delay=table.delay,
+            allowed_lateness=table.allowed_lateness,
+            order=table.order,
+            idle=table.idle,
+            forget_after=table.forget_after,
         )
         windowed = _windowed(pipeline, timed)
         windowed.agg(**{_PROBE: monoids.count()})

@@ -1,9 +1,10 @@
-"""Calls in words: 'quantile(price, 0.5)', 'WinFarm(PaneFarm(2, 3), replicas=2)'. Read, never evaluated.
+"""Calls as text: 'quantile(price, 0.5)', 'WinFarm(PaneFarm(2, 3), replicas=2)'. Parsed, never evaluated.
 
     call      =  name ( [argument {, argument}] )
     argument  =  [name =] value
-    value     =  number | true | false | word | 'text' | "text" | call | list
-    list      =  [ value {, value} ]
+    value     =  number | true | false | name | 'text' | "text" | call | [value, …]
+
+It is a part of Python's grammar, so Python's own parser reads it.
 
 >>> call_of("quantile(price, 0.5)", argument="median")
 Call(name='quantile', arguments=('price', 0.5), options={})
@@ -12,30 +13,19 @@ Call(name='quantile', arguments=('price', 0.5), options={})
 >>> call_of("sum(x", argument="total")
 Traceback (most recent call last):
     ...
-sash.errors.ArgumentError: total must be words such as 'sum(price)'; got 'sum(x'. After 'sum(x' there is a \
-')' or a ',' missing.
+sash.errors.ArgumentError: total must be a call such as 'sum(price)'; got 'sum(x'. After 'sum': '(' was \
+never closed.
 """
 
 from __future__ import annotations
 
-import re
+import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from inspect import Parameter, signature
 from typing import Any, TypeAlias
 
 from sash.errors import ArgumentError
-
-_TOKEN = re.compile(
-    r"""\s*(?:
-        (?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?!\w)
-      | (?P<word>[^\W\d][\w.]*)
-      | (?P<text>"[^"]*"|'[^']*')
-      | (?P<mark>[(),=\[\]])
-    )""",
-    re.VERBOSE,
-)
-_INTEGER = re.compile(r"[+-]?\d+")
 
 
 @dataclass(frozen=True)
@@ -52,15 +42,59 @@ Value: TypeAlias = "str | int | float | Call | tuple[Value, ...]"
 _TRUTHS = {"true": True, "false": False}
 
 
-def call_of(words: Any, *, argument: str, example: str = "sum(price)") -> Call:
-    """The call that the words say; `argument` is the name to blame when they cannot be read."""
-    if not isinstance(words, str):
-        raise ArgumentError(argument, words, f"words such as '{example}'")
-    return _Reader(words, argument, example).whole()
+class _Unreadable(Exception):
+    """A part of Python that is no call."""
+
+
+def call_of(text: Any, *, argument: str, example: str = "sum(price)") -> Call:
+    """The call that a text states; `argument` is the name for errors."""
+    try:
+        if not isinstance(text, str):
+            raise _Unreadable
+        value = _value(ast.parse(text.strip(), mode="eval").body)
+        if not isinstance(value, Call):
+            raise _Unreadable(f"'{value}' is no call; write '{value}(…)'.")
+        return value
+    except SyntaxError as error:
+        before = (error.text or "")[: max(0, (error.offset or 1) - 1)].strip()
+        place = f"After '{before}'" if before else "At the beginning"
+        hint = f"{place}: {error.msg}."
+    except (_Unreadable, ValueError, RecursionError) as error:
+        hint = str(error)
+    raise ArgumentError(argument, text, f"a call such as '{example}'", hint=hint)
+
+
+def _value(part: ast.expr) -> Value:
+    match part:
+        case ast.Call(called, arguments, keywords):
+            options = {str(one.arg): _value(one.value) for one in keywords if one.arg is not None}
+            if len(options) < len(keywords):
+                raise _Unreadable("Each name=value needs a name, and none may be given twice.")
+            return Call(_name(called), tuple(map(_value, arguments)), options)
+        case ast.Name() | ast.Attribute():
+            name = _name(part)
+            return _TRUTHS.get(name, name)
+        case ast.Constant(int() | float() | str() as value):
+            return value
+        case ast.UnaryOp(ast.USub() | ast.UAdd() as sign, ast.Constant(int() | float() as value)):
+            return -value if isinstance(sign, ast.USub) else value
+        case ast.List(elements):
+            return tuple(map(_value, elements))
+    raise _Unreadable(f"'{ast.unparse(part)}' is neither a name, a number, a text, a list nor a call.")
+
+
+def _name(part: ast.expr) -> str:
+    """A name, or several with dots between them."""
+    match part:
+        case ast.Name(name):
+            return name
+        case ast.Attribute(inner, name):
+            return f"{_name(inner)}.{name}"
+    raise _Unreadable(f"'{ast.unparse(part)}' is no name.")
 
 
 def required_form(make: Callable[..., Any], name: str) -> str:
-    """How a function is called, in the words of this module.
+    """How a function is called, as this module reads it.
 
     >>> from sash.aggregation import monoids
     >>> required_form(monoids.quantile, "quantile")
@@ -77,78 +111,9 @@ def _shown(parameter: Parameter) -> str:
     return f"[{parameter.name}={'…' if parameter.default is None else parameter.default}]"
 
 
-def required_fit(make: Callable[..., Any], call: Call, *, argument: str, words: str) -> None:
+def required_fit(make: Callable[..., Any], call: Call, *, argument: str, text: str) -> None:
     """ArgumentError unless the function can be called so."""
     try:
         signature(make).bind(*call.arguments, **call.options)
     except TypeError:
-        raise ArgumentError(argument, words, f"'{required_form(make, call.name)}'") from None
-
-
-class _Reader:
-    def __init__(self, words: str, argument: str, example: str) -> None:
-        self._words, self._argument, self._example = words, argument, example
-        self._at = 0
-
-    def whole(self) -> Call:
-        value = self._value()
-        if not isinstance(value, Call):
-            raise self._refused(f"'{value}' is no call; write '{value}(…)'.")
-        if self._words[self._at :].strip():
-            raise self._refused(f"After {self._read()} nothing may follow.")
-        return value
-
-    def _value(self) -> Value:
-        if self._takes("["):
-            return self._list()
-        kind, token = self._token()
-        if kind == "number":
-            return int(token) if _INTEGER.fullmatch(token) else float(token)
-        if kind == "text":
-            return token[1:-1]
-        if kind != "word":
-            raise self._refused(f"After {self._read()} a name, a number or a text is missing.")
-        return self._call(token) if self._takes("(") else _TRUTHS.get(token, token)
-
-    def _list(self) -> tuple[Value, ...]:
-        values: list[Value] = []
-        while not self._takes("]"):
-            if values and not self._takes(","):
-                raise self._refused(f"After {self._read()} there is a ']' or a ',' missing.")
-            values.append(self._value())
-        return tuple(values)
-
-    def _call(self, name: str) -> Call:
-        arguments: list[Value] = []
-        options: dict[str, Value] = {}
-        while not self._takes(")"):
-            if (arguments or options) and not self._takes(","):
-                raise self._refused(f"After {self._read()} there is a ')' or a ',' missing.")
-            value = self._value()
-            if isinstance(value, str) and self._takes("="):
-                options[value] = self._value()
-            elif options:
-                raise self._refused(f"What has no name comes before {next(iter(options))}=….")
-            else:
-                arguments.append(value)
-        return Call(name, tuple(arguments), options)
-
-    def _token(self) -> tuple[str, str]:
-        found = _TOKEN.match(self._words, self._at)
-        if found is None or found.lastgroup == "mark":
-            return "", ""
-        self._at = found.end()
-        return str(found.lastgroup), found[str(found.lastgroup)]
-
-    def _takes(self, mark: str) -> bool:
-        found = _TOKEN.match(self._words, self._at)
-        if found is None or found["mark"] != mark:
-            return False
-        self._at = found.end()
-        return True
-
-    def _read(self) -> str:
-        return f"'{self._words[: self._at].strip()}'" if self._at else "the beginning"
-
-    def _refused(self, hint: str) -> ArgumentError:
-        return ArgumentError(self._argument, self._words, f"words such as '{self._example}'", hint=hint)
+        raise ArgumentError(argument, text, f"'{required_form(make, call.name)}'") from None

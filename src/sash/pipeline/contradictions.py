@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from sash.pipeline.formats import PASSING, SINKS, SOURCES, Format
+from sash.pipeline.formats import PASSING, SINKS, SOURCES, FormatNeeds
 from sash.pipeline.positions import Place
-from sash.pipeline.schema import Pipeline, Sink, Source
+from sash.pipeline.schema import Pipeline, SinkTable, SourceTable
 
 
 def contradictions(pipeline: Pipeline, given: Mapping[str, Collection[str]]) -> Iterator[tuple[Place, str]]:
-    """`given`: the keys that the file has in each table, as some must not be said at all."""
+    """`given`: the keys that the file has in each table, as some must be left out."""
     query, sinks = pipeline.query, _sinks(pipeline)
     if bool(query.windows) == bool(query.rolling):
         yield ("query",), "[query] must have either windows or rolling, and not both"
     if query.rolling:
         for key in {"emit", "empty"}.intersection(given["query"]):
-            yield ("query", key), f"{key} must be left out with rolling: features come once an event"
+            yield ("query", key), f"{key} must be left out with rolling: there is one row per event"
     yield from _places("source", pipeline.source, SOURCES[pipeline.source.format])
     for name, sink in sinks.items():
         yield from _places(name, sink, SINKS[sink.format])
     yield from _of_stream(pipeline, sinks) if pipeline.streaming else _of_batch(pipeline, sinks, given)
 
 
-def _sinks(pipeline: Pipeline) -> dict[str, Sink]:
+def _sinks(pipeline: Pipeline) -> dict[str, SinkTable]:
     return {"sink": pipeline.sink} | ({} if pipeline.late is None else {"late": pipeline.late})
 
 
-def _places(name: str, table: Source | Sink, format_: Format) -> Iterator[tuple[Place, str]]:
+def _places(name: str, table: SourceTable | SinkTable, format_: FormatNeeds) -> Iterator[tuple[Place, str]]:
     """What a format lacks, or is given without having a use for it."""
     what = table.format
     if format_.place and not table.path and not (format_.catalogued and table.table):
@@ -41,7 +41,7 @@ def _places(name: str, table: Source | Sink, format_: Format) -> Iterator[tuple[
             yield (name, "options"), f"options must have {option!r} for {what}"
 
 
-def _of_stream(pipeline: Pipeline, sinks: Mapping[str, Sink]) -> Iterator[tuple[Place, str]]:
+def _of_stream(pipeline: Pipeline, sinks: Mapping[str, SinkTable]) -> Iterator[tuple[Place, str]]:
     source, run = pipeline.source.format, pipeline.run
     if SOURCES[source].endless and run.trigger.bounded:
         works = f"'processing_time <duration>' for {source}, which never ends"
@@ -58,7 +58,7 @@ def _of_stream(pipeline: Pipeline, sinks: Mapping[str, Sink]) -> Iterator[tuple[
 
 
 def _of_batch(
-    pipeline: Pipeline, sinks: Mapping[str, Sink], given: Mapping[str, Collection[str]]
+    pipeline: Pipeline, sinks: Mapping[str, SinkTable], given: Mapping[str, Collection[str]]
 ) -> Iterator[tuple[Place, str]]:
     source = pipeline.source.format
     if SOURCES[source].endless:
@@ -67,4 +67,4 @@ def _of_batch(
         yield ("run", key), f"{key} must be left out when mode is 'batch'"
     for name, sink in sinks.items():
         if sink.format == "memory":
-            yield (name, "format"), "format must not be memory when mode is 'batch': nobody could see it"
+            yield (name, "format"), "format must not be memory when mode is 'batch': its rows would be lost"

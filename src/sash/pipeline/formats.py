@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Format:
-    """What a format needs to be told."""
+class FormatNeeds:
+    """What a format needs."""
 
     path: bool = False
     """Whether it is a folder of files."""
@@ -30,24 +30,24 @@ KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 DELTA = "io.delta:delta-spark_2.13"
 ICEBERG = "org.apache.iceberg:iceberg-spark-runtime"
 
-_FILES = {name: Format(path=True) for name in ("parquet", "csv", "json")}
+_FILES = {name: FormatNeeds(path=True) for name in ("parquet", "csv", "json")}
 _TABLES = {
-    "delta": Format(catalogued=True, package=DELTA),
-    "iceberg": Format(catalogued=True, package=ICEBERG),
+    "delta": FormatNeeds(catalogued=True, package=DELTA),
+    "iceberg": FormatNeeds(catalogued=True, package=ICEBERG),
 }
-SOURCES: Mapping[str, Format] = {
+SOURCES: Mapping[str, FormatNeeds] = {
     **_FILES,
-    "rate": Format(endless=True),
-    "socket": Format(options=("host", "port"), endless=True),
-    "kafka": Format(options=(SERVERS,), package=KAFKA),
+    "rate": FormatNeeds(endless=True),
+    "socket": FormatNeeds(options=("host", "port"), endless=True),
+    "kafka": FormatNeeds(options=(SERVERS,), package=KAFKA),
     **_TABLES,
 }
-SINKS: Mapping[str, Format] = {
+SINKS: Mapping[str, FormatNeeds] = {
     **_FILES,
-    "console": Format(),
-    "memory": Format(),
-    "noop": Format(),
-    "kafka": Format(options=(SERVERS, "topic"), package=KAFKA),
+    "console": FormatNeeds(),
+    "memory": FormatNeeds(),
+    "noop": FormatNeeds(),
+    "kafka": FormatNeeds(options=(SERVERS, "topic"), package=KAFKA),
     **_TABLES,
 }
 PASSING = ("console", "memory", "noop")

@@ -1,11 +1,11 @@
-"""What a pipeline file may say: one frozen class for each of its tables, one field for each key.
+"""What a pipeline file may contain: one frozen class for each of its tables, one field for each key.
 
     [source]      where rows come from              [sink]   where reports go
     [stream]      their time and keys               [late]   where events go that are in no window
     [query]       windows, or look-backs            [run]    when, and from which checkpoint on
     [aggregates]  name = "words"                    [spark]  settings of the session
 
-A field says itself how its value is read, so that a key is declared in one place: its name, its type, how
+A field has its own reader, so that a key is declared in one place: its name, its type, how
 it is read and what it is when it is left out. What the classes hold is already understood: windows and
 aggregates, not their words.
 """
@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from sash.aggregation.monoid import Monoid
-from sash.pipeline import values
+from sash.pipeline import readers
+from sash.pipeline.aggregates_and_patterns import pattern_of
 from sash.pipeline.blame import Blame
 from sash.pipeline.formats import SINKS, SOURCES
-from sash.pipeline.spoken import pattern_of
 from sash.pipeline.trigger import AVAILABLE_NOW, Trigger
-from sash.planner.asked import AUTO, Asked
+from sash.planner.auto import AUTO, Parallelism
 from sash.semantics.durations import DurationLike
 from sash.semantics.query import Emit
 from sash.semantics.window import Window
@@ -39,57 +39,59 @@ def by(read: Callable[[Any, str], Any], *, each: Callable[[Any, str], Any] | Non
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
-    format: str = field(metadata=by(values.one_of(*SOURCES)))
-    path: str = field(metadata=by(values.text), default="")
-    table: str = field(metadata=by(values.text), default="")
+class SourceTable:
+    format: str = field(metadata=by(readers.one_of(*SOURCES)))
+    path: str = field(metadata=by(readers.text), default="")
+    table: str = field(metadata=by(readers.text), default="")
     """Of a catalog, for delta and iceberg."""
-    schema: str = field(metadata=by(values.text), default="")
+    schema: str = field(metadata=by(readers.text), default="")
     """Columns and types as Spark writes them; of the JSON in `value` for kafka and socket."""
-    select: tuple[str, ...] = field(metadata=by(values.texts), default=())
+    select: tuple[str, ...] = field(metadata=by(readers.texts), default=())
     """Expressions of Spark SQL over the columns of the source; all columns as they are when left out."""
-    options: Mapping[str, str] = field(metadata=by(values.options), default_factory=dict)
+    options: Mapping[str, str] = field(metadata=by(readers.options), default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stream:
-    time: str = field(metadata=by(values.text))
-    key: tuple[str, ...] = field(metadata=by(values.texts), default=())
-    delay: DurationLike = field(metadata=by(values.length), default=0)
-    allowed_lateness: DurationLike = field(metadata=by(values.length), default=0)
-    order: str = field(metadata=by(values.one_of("event-time", "arrival")), default="event-time")
-    idle: DurationLike | None = field(metadata=by(values.lookback), default=None)
-    forget_after: DurationLike | None = field(metadata=by(values.lookback), default=None)
+class StreamTable:
+    time: str = field(metadata=by(readers.text))
+    key: tuple[str, ...] = field(metadata=by(readers.texts), default=())
+    delay: DurationLike = field(metadata=by(readers.length), default=0)
+    allowed_lateness: DurationLike = field(metadata=by(readers.length), default=0)
+    order: str = field(metadata=by(readers.one_of("event-time", "arrival")), default="event-time")
+    idle: DurationLike | None = field(metadata=by(readers.lookback), default=None)
+    forget_after: DurationLike | None = field(metadata=by(readers.lookback), default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Query:
-    windows: tuple[Window, ...] = field(metadata=by(values.listed, each=values.window), default=())
+class QueryTable:
+    windows: tuple[Window, ...] = field(metadata=by(readers.listed, each=readers.window), default=())
     rolling: tuple[DurationLike | SlideByTupleWindow, ...] = field(
-        metadata=by(values.listed, each=values.rolling), default=()
+        metadata=by(readers.listed, each=readers.rolling), default=()
     )
     emit: Emit = field(metadata=by(lambda given, _: Emit.parse(given)), default=Emit())
-    empty: bool = field(metadata=by(values.flag), default=False)
-    semantics: str = field(metadata=by(values.engine), default="")
-    parallel: Asked = field(metadata=by(lambda given, name: pattern_of(given, argument=name)), default=AUTO)
+    empty: bool = field(metadata=by(readers.flag), default=False)
+    semantics: str = field(metadata=by(readers.engine), default="")
+    parallel: Parallelism = field(
+        metadata=by(lambda given, name: pattern_of(given, argument=name)), default=AUTO
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sink:
-    format: str = field(metadata=by(values.one_of(*SINKS)))
-    path: str = field(metadata=by(values.text), default="")
-    table: str = field(metadata=by(values.text), default="")
-    overwrite: bool = field(metadata=by(values.flag), default=False)
+class SinkTable:
+    format: str = field(metadata=by(readers.one_of(*SINKS)))
+    path: str = field(metadata=by(readers.text), default="")
+    table: str = field(metadata=by(readers.text), default="")
+    overwrite: bool = field(metadata=by(readers.flag), default=False)
     """Whether a batch run takes the place of what is there."""
-    options: Mapping[str, str] = field(metadata=by(values.options), default_factory=dict)
+    options: Mapping[str, str] = field(metadata=by(readers.options), default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
-    name: str = field(metadata=by(values.text), default="")
-    mode: str = field(metadata=by(values.one_of("stream", "batch")), default="stream")
+class RunTable:
+    name: str = field(metadata=by(readers.text), default="")
+    mode: str = field(metadata=by(readers.one_of("stream", "batch")), default="stream")
     trigger: Trigger = field(metadata=by(Trigger.parse), default=AVAILABLE_NOW)
-    checkpoint: str = field(metadata=by(values.text), default="")
+    checkpoint: str = field(metadata=by(readers.text), default="")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,19 +101,19 @@ class Pipeline:
     file: Path
     blame: Blame
     """Where each key stands, for what turns out to be wrong only later."""
-    source: Source
-    stream: Stream
-    query: Query
+    source: SourceTable
+    stream: StreamTable
+    query: QueryTable
     aggregates: Mapping[str, Monoid]
-    sink: Sink
-    late: Sink | None = None
-    run: Run = field(default_factory=Run)
+    sink: SinkTable
+    late: SinkTable | None = None
+    run: RunTable = field(default_factory=RunTable)
     spark: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         """Of the running query: what Spark calls it, and the table of the memory sink."""
-        return self.run.name or values.identifier(self.file.stem)
+        return self.run.name or readers.identifier(self.file.stem)
 
     @property
     def streaming(self) -> bool:

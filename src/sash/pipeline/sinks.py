@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sash.pipeline.schema import Pipeline, Sink
+from sash.pipeline.schema import Pipeline, SinkTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
 
-def written(pipeline: Pipeline, sink: Sink, rows: DataFrame) -> None:
+def written(pipeline: Pipeline, sink: SinkTable, rows: DataFrame) -> None:
     """Write static rows, all of them."""
     mode = "overwrite" if sink.overwrite else "append" if sink.format == "kafka" else "errorifexists"
     writer: Any = _shaped(rows, sink, pipeline).write.format(sink.format).options(**sink.options)
@@ -28,8 +28,10 @@ def written(pipeline: Pipeline, sink: Sink, rows: DataFrame) -> None:
         writer.mode("append" if sink.format == "console" else "overwrite").save()
 
 
-def begun(pipeline: Pipeline, sink: Sink, rows: DataFrame, *, name: str, checkpoint: str) -> StreamingQuery:
-    """Begin to write streaming rows; `checkpoint` is empty where there is nothing to go on from."""
+def begun(
+    pipeline: Pipeline, sink: SinkTable, rows: DataFrame, *, name: str, checkpoint: str
+) -> StreamingQuery:
+    """Begin to write streaming rows; `checkpoint` is empty where a run cannot be resumed."""
     writer: Any = _shaped(rows, sink, pipeline).writeStream.format(sink.format).options(**sink.options)
     writer = writer.queryName(name).outputMode("append").trigger(**pipeline.run.trigger.spark)
     if checkpoint:
@@ -41,7 +43,7 @@ def begun(pipeline: Pipeline, sink: Sink, rows: DataFrame, *, name: str, checkpo
     return query
 
 
-def _shaped(rows: DataFrame, sink: Sink, pipeline: Pipeline) -> DataFrame:
+def _shaped(rows: DataFrame, sink: SinkTable, pipeline: Pipeline) -> DataFrame:
     if sink.format == "csv":
         return _flat(rows)
     return _messages(rows, pipeline.stream.key) if sink.format == "kafka" else rows

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from sash.errors import ArgumentError, MissingDependency, SashError
 from sash.pipeline.formats import SINKS, SOURCES
-from sash.pipeline.schema import Pipeline, Source
+from sash.pipeline.schema import Pipeline, SourceTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _PATTERN = re.compile(r"[*?\[{]")
 _READING = {"csv": {"header": "true", "inferSchema": "true"}}
-"""What a format is read with unless the options say otherwise."""
+"""What a format is read with unless the options differ."""
 
 
 def opened(pipeline: Pipeline, spark: SparkSession) -> Any:
@@ -55,7 +55,7 @@ def require_sinks(pipeline: Pipeline, spark: SparkSession) -> None:
                 _require_connector(spark, sink.format, SINKS[sink.format].package)
 
 
-def _rows(source: Source, spark: SparkSession, place: str, *, streaming: bool) -> Any:
+def _rows(source: SourceTable, spark: SparkSession, place: str, *, streaming: bool) -> Any:
     if source.format == "parquet" and streaming:
         from sash.runtimes.spark.files.parquet_stream import read_stream_parquet
 
@@ -78,7 +78,7 @@ def _parsed(rows: DataFrame, schema: str) -> DataFrame:
     return rows.select(event.alias("event")).select("event.*")
 
 
-def _blamed(source: Source, error: SashError) -> str:
+def _blamed(source: SourceTable, error: SashError) -> str:
     """The key that an error of the reader is about: an option by its name, a type of the schema."""
     if getattr(error, "argument", None) in source.options:
         return "options"

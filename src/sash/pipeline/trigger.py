@@ -2,7 +2,7 @@
 
     available_now                all that is there, in as many micro-batches as it needs; then it ends
     once                         all that is there, in one micro-batch; then it ends
-    processing_time <duration>   whatever has come, every so often, until it is stopped
+    processing_time <duration>   what has arrived, at this interval, until it is stopped
 
 After the last micro-batch of `available_now` Spark moves the watermark once more, which closes windows;
 `once` leaves that to the next run.
@@ -25,7 +25,7 @@ _EXPECTED = "'available_now', 'once' or 'processing_time <duration>'"
 
 @dataclass(frozen=True)
 class Trigger:
-    """When, as Spark's `trigger(…)` is told."""
+    """When a micro-batch begins."""
 
     word: str
     every: Duration | None = None

@@ -22,7 +22,7 @@ from sash.operators.folding.early_panes import Early
 from sash.operators.folding.folder import compiles
 from sash.operators.folding.panes import Panes
 from sash.operators.windows.windowers import vectorised
-from sash.semantics.run_as import EngineWindow
+from sash.semantics.run_as import EngineWindow, declared_window
 from sash.semantics.window import Context, Window
 from sash.semantics.windows import (
     CountWindow,
@@ -42,7 +42,7 @@ FEW = 10.0
 
 
 @dataclass(frozen=True)
-class Events:
+class EventFacts:
     """What is known of the input."""
 
     rows: int
@@ -60,7 +60,7 @@ class Events:
 
 
 @dataclass(frozen=True)
-class Cut:
+class WindowFacts:
     """How one window of the query cuts the events."""
 
     label: str
@@ -76,7 +76,7 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Algebra:
+class AggregateFacts:
     """What is known of one aggregate."""
 
     name: str
@@ -87,7 +87,7 @@ class Algebra:
     compiled: bool
 
     @classmethod
-    def of(cls, name: str, monoid: Monoid, bound: BoundQuery) -> Algebra:
+    def of(cls, name: str, monoid: Monoid, bound: BoundQuery) -> AggregateFacts:
         fast = compiles(monoid, bound.schema)
         kinds = tuple(kind_of(bound.schema.field(column).type) for column in monoid.columns)
         element = monoid.bind(kinds).identity() if fast else None
@@ -101,9 +101,9 @@ class Facts:
 
     where: Where
     cores: int
-    events: Events
-    cuts: tuple[Cut, ...]
-    algebra: tuple[Algebra, ...]
+    events: EventFacts
+    cuts: tuple[WindowFacts, ...]
+    algebra: tuple[AggregateFacts, ...]
     columns: int
     """How many columns are read."""
     whole: Literal["apply", "fold"] | None = None
@@ -126,7 +126,13 @@ class Facts:
 
     @classmethod
     def of(
-        cls, bound: BoundQuery, events: Events, *, where: Where, cores: int, function: float | None = None
+        cls,
+        bound: BoundQuery,
+        events: EventFacts,
+        *,
+        where: Where,
+        cores: int,
+        function: float | None = None,
     ) -> Facts:
         whole = None
         if isinstance(bound, BoundWhole):
@@ -136,7 +142,7 @@ class Facts:
             cores=cores,
             events=events,
             cuts=tuple(cut_of(window, events, bound.schema) for window in bound.query.windows),
-            algebra=tuple(Algebra.of(name, m, bound) for name, m in bound.aggregates.items()),
+            algebra=tuple(AggregateFacts.of(name, m, bound) for name, m in bound.aggregates.items()),
             columns=len(bound.columns),
             whole="fold" if whole == "fold" else "apply" if whole else None,
             function=function,
@@ -144,7 +150,7 @@ class Facts:
         )
 
 
-def _early(bound: BoundQuery, events: Events) -> float | None:
+def _early(bound: BoundQuery, events: EventFacts) -> float | None:
     """As `operators.folding.early_panes` will find it, if events are spread evenly and come in order
     of time: blocks of rows, of which each folds its own part of the panes."""
     how = Early(1)
@@ -157,21 +163,20 @@ def _early(bound: BoundQuery, events: Events) -> float | None:
     return left if left * how.gain <= events.rows else None
 
 
-def cut_of(window: Window, events: Events, schema: pa.Schema) -> Cut:
+def cut_of(window: Window, events: EventFacts, schema: pa.Schema) -> WindowFacts:
     """How a window cuts events that are spread evenly.
 
     >>> from sash.semantics.windows import time
-    >>> cut = cut_of(time(10, 4), Events(rows=1000, keys=2, hottest=0.5, span=100), pa.schema([]))
+    >>> cut = cut_of(time(10, 4), EventFacts(rows=1000, keys=2, hottest=0.5, span=100), pa.schema([]))
     >>> cut.overlap, cut.windows, cut.panes
     (2.5, 53.5, 100.5)
     """
-    asked = window.asked if isinstance(window, EngineWindow) else window
-    overlap, windows, panes = _counts(asked, events)
+    overlap, windows, panes = _counts(declared_window(window), events)
     tiled = None if isinstance(window, EngineWindow) else panes
-    return Cut(window.label, window.context, overlap, windows, tiled, vectorised(window, schema))
+    return WindowFacts(window.label, window.context, overlap, windows, tiled, vectorised(window, schema))
 
 
-def _counts(window: Window, events: Events) -> tuple[float, float, float | None]:
+def _counts(window: Window, events: EventFacts) -> tuple[float, float, float | None]:
     """Overlap, windows, panes."""
     rows, keys = float(events.rows), float(max(1, events.keys))
     match window:
@@ -201,7 +206,7 @@ def _counts(window: Window, events: Events) -> tuple[float, float, float | None]
     return 1.0, max(1.0, rows / FEW), None
 
 
-def _occupied(events: Events, every: int, size: int, *, per_event: float, pane: int) -> float:
+def _occupied(events: EventFacts, every: int, size: int, *, per_event: float, pane: int) -> float:
     """How many of the intervals that start at every `every` hold an event of their key."""
     rows, keys = float(events.rows), float(max(1, events.keys))
     if events.span is None:
@@ -209,7 +214,7 @@ def _occupied(events: Events, every: int, size: int, *, per_event: float, pane: 
     return min(rows * max(1.0, per_event), keys * (events.span + max(size - every, 0) + every / 4) / every)
 
 
-def _events_in(events: Events, length: int) -> float:
+def _events_in(events: EventFacts, length: int) -> float:
     """Events of a key in an interval of this length."""
     if events.span is None:
         return DENSE

@@ -19,47 +19,47 @@ import pyarrow.compute as pc
 from sash.operators.bound import BoundQuery
 from sash.operators.columns.layout import key_codes
 from sash.operators.columns.times import to_integers
-from sash.planner.asked import Auto
-from sash.planner.facts import Events, Known
+from sash.planner.auto import Auto
+from sash.planner.facts import EventFacts, Known
 
 SAMPLE = 2**14
 """Events that are looked at: a share of one half is then known to within two percent."""
 ASSUMED_ROWS = 10_000_000
-"""Rows of a DataFrame that nobody has counted: enough for the cost of a row to count."""
+"""Rows of a DataFrame that were not counted: enough for the cost of a row to count."""
 ASSUMED_KEYS = 1_000
 
 
-def counted(bound: BoundQuery, table: pa.Table, asked: Auto) -> Events:
+def counted(bound: BoundQuery, table: pa.Table, auto: Auto) -> EventFacts:
     """Of a table in this process."""
     rows = table.num_rows
     keys, hottest = _keys(bound, table.take(pa.array(_spread(rows))), rows)
     known: Known = "counted" if rows <= SAMPLE else "sampled"
-    return _as_asked(Events(rows, keys, hottest, _span(bound, table), known), asked)
+    return _overridden(EventFacts(rows, keys, hottest, _span(bound, table), known), auto)
 
 
-def seen(bound: BoundQuery, first: pa.Table, asked: Auto) -> Events:
+def seen(bound: BoundQuery, first: pa.Table, auto: Auto) -> EventFacts:
     """Of a DataFrame whose first rows have been fetched."""
-    rows = max(asked.rows or ASSUMED_ROWS, first.num_rows)
+    rows = max(auto.rows or ASSUMED_ROWS, first.num_rows)
     keys, hottest = _keys(bound, first, rows)
     span = _span(bound, first)
     # The first rows are a stretch of the stream, not a sample of all of it.
     whole = None if span is None or not first.num_rows else span * rows // first.num_rows
-    return _as_asked(Events(rows, keys, hottest, whole, "sampled"), asked)
+    return _overridden(EventFacts(rows, keys, hottest, whole, "sampled"), auto)
 
 
-def assumed(bound: BoundQuery, asked: Auto) -> Events:
-    """Of a DataFrame that nothing is known about, but for what the user says."""
-    keys = (asked.keys or ASSUMED_KEYS) if bound.keys else 1
-    known: Known = "assumed" if asked.hottest is None and asked.keys is None else "given"
-    return _as_asked(Events(asked.rows or ASSUMED_ROWS, keys, 1 / keys, None, known), asked)
+def assumed(bound: BoundQuery, auto: Auto) -> EventFacts:
+    """Of a DataFrame that nothing is known about, but for what the user gave."""
+    keys = (auto.keys or ASSUMED_KEYS) if bound.keys else 1
+    known: Known = "assumed" if auto.hottest is None and auto.keys is None else "given"
+    return _overridden(EventFacts(auto.rows or ASSUMED_ROWS, keys, 1 / keys, None, known), auto)
 
 
-def _as_asked(events: Events, asked: Auto) -> Events:
-    """What the user says counts more than what was seen."""
-    keys = asked.keys or events.keys
-    hottest = asked.hottest or max(events.hottest if asked.keys is None else 0.0, 1 / keys)
-    rows = asked.rows or events.rows
-    return Events(rows, keys, hottest, events.span, events.known)
+def _overridden(events: EventFacts, auto: Auto) -> EventFacts:
+    """What the user gave overrides what was seen."""
+    keys = auto.keys or events.keys
+    hottest = auto.hottest or max(events.hottest if auto.keys is None else 0.0, 1 / keys)
+    rows = auto.rows or events.rows
+    return EventFacts(rows, keys, hottest, events.span, events.known)
 
 
 def _spread(rows: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -66,9 +66,9 @@ class Condition:
         except Exception as error:
             raise PredicateError(
                 f"the condition where={self} raised {type(error).__name__}: {error}; "
-                f"asked about {self._part(row)}"
+                f"called with {self._part(row)}"
             ) from error
-        return truth(answer, asked_by=f"where={self}", about=self._part(row))
+        return truth(answer, owner=f"where={self}", about=self._part(row))
 
     def _part(self, row: Mapping[str, Any]) -> dict[str, Any]:
         return {name: row[name] for name in self.columns}

@@ -1,8 +1,8 @@
 """Durations: Spark interval strings and timedeltas are microseconds, integers are ticks.
 
 A time column is either a timestamp, measured in microseconds as Spark does, or an integer in a unit that
-only its owner knows. A duration therefore carries which of the two it speaks about, and the two are never
-mixed: `sliding("1 hour", every=60)` is an error, because nobody can say what 60 is.
+only its owner knows. A duration therefore carries which of the two it is in, and the two are never
+mixed: `sliding("1 hour", every=60)` is an error, because the unit of 60 is not known.
 
 >>> parse("1 hour 30 minutes", "size")
 Duration(length=5400000000, unit=<Unit.MICROSECONDS: 'microseconds'>)
@@ -102,7 +102,7 @@ def _parse_text(text: str, argument: str) -> int:
         if unit in ("month", "year", "quarter"):
             raise DurationError(
                 argument, text, "of a fixed length",
-                hint=f"A {unit} has no fixed length; say how many days you mean.",
+                hint=f"A {unit} has no fixed length; give a number of days.",
             )  # fmt: skip
         if unit not in MICROSECONDS:
             raise DurationError(argument, text, f"in one of the units {', '.join(MICROSECONDS)}")

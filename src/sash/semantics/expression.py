@@ -1,11 +1,11 @@
-"""What a predicate over two rows says, found by asking it about symbols instead of values.
+"""A predicate over two rows as a tree, found by calling it with symbols instead of values.
 
     where(l, r)  =  abs(l.x - r.a) <= 10          the function
     tree         =  ≤ (abs (− (left.x, right.a)), 10)
 
 A row of symbols answers `l.x` with a symbol, and operators between symbols build a tree. What a tree
 says can be taken apart (equalities, bands), written down as text and compiled. Python's `and`, `or`,
-`not`, `if` and chained comparisons ask a symbol for its truth, which it does not have: such functions
+`not`, `if` and chained comparisons need the truth of a symbol, which it does not have: such functions
 are not traceable, and neither are those that hand a symbol to another library. They still work, on
 rows.
 
@@ -79,13 +79,13 @@ MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
 class Untraceable(BaseException):
-    """The function does more than operators between columns; the message says what. Callers handle it. No
-    Exception, so that a function which handles those of its own does not go on with half an answer."""
+    """The function does more than operators between columns; the message names it. Callers handle it. No
+    Exception, so that a function which handles those of its own does not continue with half a result."""
 
 
 def trace(where: Callable[..., Any], left: Sequence[str], right: Sequence[str]) -> Node:
-    """The tree of `where`, or the constant that it answers with; UnknownColumn if it asks for another
-    column than these, Untraceable if it cannot be said as a tree."""
+    """The tree of `where`, or the constant that it returns; UnknownColumn if it reads another
+    column than these, Untraceable if it has no tree."""
     try:
         answer = where(_SymbolRow(Side.LEFT, left), _SymbolRow(Side.RIGHT, right))
     except (SashError, Untraceable):
@@ -165,16 +165,16 @@ class _Symbol:
 
     __hash__ = None  # type: ignore[assignment]
     __array_ufunc__ = None
-    """Tells numpy to leave operators with its own scalars to us."""
+    """Makes numpy leave operators with its own scalars to us."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
 
     def __bool__(self) -> NoReturn:
-        raise Untraceable("it asks for the truth of a comparison (and, or, not, if, in, a < b < c)")
+        raise Untraceable("it needs the truth of a comparison (and, or, not, if, in, a < b < c)")
 
     def __str__(self) -> NoReturn:
-        raise Untraceable("it asks for the text of a value")
+        raise Untraceable("it needs the text of a value")
 
     __repr__ = __str__
 

@@ -38,7 +38,7 @@ Where: TypeAlias = Callable[[Any, Any], Any]
 
 @dataclass(frozen=True)
 class Join:
-    """What was asked: how far apart in time, which pairs, and how late each side may come."""
+    """The declaration: how far apart in time, which pairs, and how late each side may come."""
 
     within: Duration
     where: Where | None = None
@@ -69,8 +69,8 @@ class _NullRead(Exception):
     """A predicate has read a null."""
 
 
-class AskedRow(Row):
-    """A row that a predicate is asked about: a null that it reads ends the question."""
+class PredicateRow(Row):
+    """A row that a predicate reads: a null that it reads ends the evaluation."""
 
     __slots__ = ()
 
@@ -81,8 +81,8 @@ class AskedRow(Row):
         return value
 
 
-def holds(where: Where | None, left: AskedRow, right: AskedRow) -> bool:
-    """Whether the predicate is true for these rows; PredicateError, with both, if it cannot say."""
+def holds(where: Where | None, left: PredicateRow, right: PredicateRow) -> bool:
+    """Whether the predicate is true for these rows; PredicateError, with both, if it fails."""
     if where is None:
         return True
     try:
@@ -94,9 +94,9 @@ def holds(where: Where | None, left: AskedRow, right: AskedRow) -> bool:
     except Exception as error:
         raise PredicateError(
             f"the predicate of the join raised {type(error).__name__}: {error}; "
-            f"asked about left {left} and right {right}"
+            f"called with left {left} and right {right}"
         ) from error
-    return truth(answer, asked_by="the join", about=f"left {left} and right {right}")
+    return truth(answer, owner="the join", about=f"left {left} and right {right}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class JoinBatch:
-    """What arrives together on both sides, and what the source says about time afterwards."""
+    """What arrives together on both sides, and the source's watermark afterwards, if it has one."""
 
     left: Sequence[Arrival] = ()
     right: Sequence[Arrival] = ()
@@ -139,7 +139,7 @@ class Missed:
 
 @dataclass
 class JoinOutcome:
-    """Everything that a join says about its inputs."""
+    """Everything that a join emits for its inputs."""
 
     pairs: list[Pair] = field(default_factory=list)
     late: list[Missed] = field(default_factory=list)
@@ -195,5 +195,5 @@ def _pairs(join: Join, events: dict[Side, list[Event]]) -> Iterable[Pair]:
     for left in events[Side.LEFT]:
         for right in events[Side.RIGHT]:
             meet = left.key == right.key and abs(left.time - right.time) <= join.within.length
-            if meet and holds(join.where, AskedRow(left.values), AskedRow(right.values)):
+            if meet and holds(join.where, PredicateRow(left.values), PredicateRow(right.values)):
                 yield Pair(left, right)

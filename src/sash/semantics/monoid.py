@@ -1,4 +1,4 @@
-"""What semantics asks of an aggregate: a monoid, seen from outside.
+"""What semantics needs of an aggregate: a monoid, seen from outside.
 
     value of an extent  =  lower(lift(e₁) ⊕ lift(e₂) ⊕ … ⊕ lift(eₙ)),   oldest first
 
@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from sash.semantics.condition import Condition
 
 
-class Monoid(Protocol):
+class MonoidLike(Protocol):
     """Structural: the aggregation room's monoids fit it, and so does any test double."""
 
     @property
@@ -33,13 +33,13 @@ class Monoid(Protocol):
     def lower(self) -> Any: ...
 
 
-def fold(monoid: Monoid, rows: Iterable[Mapping[str, Any]]) -> Any:
+def fold(monoid: MonoidLike, rows: Iterable[Mapping[str, Any]]) -> Any:
     """The value of `monoid` over `rows`, by definition: lift each, combine in order, lower once."""
     elements = [monoid.lift(*values) for row in rows if (values := inputs(monoid, row)) is not None]
     return monoid.lower(reduce(monoid.combine, elements)) if elements else monoid.nothing
 
 
-def inputs(monoid: Monoid, row: Mapping[str, Any]) -> list[Any] | None:
+def inputs(monoid: MonoidLike, row: Mapping[str, Any]) -> list[Any] | None:
     """What `lift` takes of this row; None when the row does not count."""
     values = [row[column] for column in monoid.columns]
     if any(value is None for value in values):

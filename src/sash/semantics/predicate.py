@@ -1,4 +1,4 @@
-"""Asking a user's function about an event, with an error that says which event it could not answer for."""
+"""Calling a user's predicate with an event, with an error that names the event for which it failed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sash.semantics.event import Event, Row
 Predicate: TypeAlias = Callable[[Row], Any]
 
 
-def holds(predicate: Predicate, event: Event, *, asked_by: str) -> bool:
+def holds(predicate: Predicate, event: Event, *, owner: str) -> bool:
     """Whether the predicate is true for this event. Null counts as false, as in SQL's WHERE."""
     try:
         answer = predicate(event.row)
@@ -19,12 +19,12 @@ def holds(predicate: Predicate, event: Event, *, asked_by: str) -> bool:
         raise
     except Exception as error:
         raise PredicateError(
-            f"the predicate of {asked_by} raised {type(error).__name__}: {error}; asked about {event.row}"
+            f"the predicate of {owner} raised {type(error).__name__}: {error}; called with {event.row}"
         ) from error
-    return truth(answer, asked_by=asked_by, about=event.row)
+    return truth(answer, owner=owner, about=event.row)
 
 
-def truth(answer: Any, *, asked_by: str, about: object) -> bool:
+def truth(answer: Any, *, owner: str, about: object) -> bool:
     """The answer of a user's function as a bool; anything but a bool (or null) is refused, because a number
     or an array that happens to be true hides a mistake."""
     if answer is None:
@@ -32,7 +32,7 @@ def truth(answer: Any, *, asked_by: str, about: object) -> bool:
     if isinstance(answer, bool) or type(answer).__name__ in ("bool_", "bool"):
         return bool(answer)
     raise PredicateError(
-        f"the predicate of {asked_by} must answer True or False; it answered {answer!r} for {about}"
+        f"the predicate of {owner} must return True or False; it returned {answer!r} for {about}"
     )
 
 

@@ -1,4 +1,4 @@
-"""A window query, as asked: frozen, validated, and the same for every runtime."""
+"""A window query, as declared: frozen, validated, and the same for every runtime."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sash.errors import ArgumentError, UnitError, Unsupported
 from sash.semantics import durations
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Order
-from sash.semantics.monoid import Monoid
+from sash.semantics.monoid import MonoidLike
 from sash.semantics.window import Window
 
 NO_TIME = Duration(0, Unit.TICKS)
@@ -71,7 +71,7 @@ class Query:
     """Which windows, which aggregates over them, and what is reported when."""
 
     windows: tuple[Window, ...]
-    aggregates: Mapping[str, Monoid] = field(default_factory=dict)
+    aggregates: Mapping[str, MonoidLike] = field(default_factory=dict)
     order: Order = Order.EVENT_TIME
     delay: Duration = NO_TIME
     allowed_lateness: Duration = NO_TIME
@@ -110,7 +110,7 @@ class Query:
         for label in labels:
             if labels.count(label) > 1:
                 raise ArgumentError(
-                    "windows", label, "told apart by different names",
+                    "windows", label, "windows with different names",
                     hint="Give each a name: sash.count(10).named('short').",
                 )  # fmt: skip
 
@@ -125,7 +125,7 @@ class Query:
             if getattr(self, argument).length:
                 raise Unsupported(
                     argument, str(getattr(self, argument)), "zero in arrival order",
-                    hint="In arrival order no event is late, and no clock goes on.",
+                    hint="In arrival order no event is late, and no watermark moves.",
                 )  # fmt: skip
         if self.emit.when is When.EVERY:
             raise Unsupported("emit", str(self.emit), "'close' or 'change', as arrival order has no clock")

@@ -41,14 +41,14 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What arrives together, and what the source says about time afterwards."""
+    """What arrives together, and the source's watermark afterwards, if it has one."""
 
     arrivals: Sequence[Arrival] = ()
     watermark: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class WindowReport:
     """What a reader sees of one window: (key, w, extent, when), and the values of its aggregates."""
 
     key: Hashable
@@ -74,14 +74,14 @@ class Late:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Everything that a query says about an input."""
+    """Everything that a query emits for an input."""
 
-    reports: list[Report]
+    reports: list[WindowReport]
     late: list[Late]
 
 
 @dataclass(slots=True)
-class _Told:
+class _LastReport:
     """What was last reported of a window."""
 
     extent: Extent
@@ -106,15 +106,15 @@ def evaluate(query: Query, batches: Iterable[Batch]) -> Outcome:
 
 
 class Evaluation:
-    """All that has arrived, and all that has been said: `evaluate`, in steps."""
+    """All that has arrived, and all that was reported: `evaluate`, in steps."""
 
     def __init__(self, query: Query) -> None:
         self.query = query
         self.watermark = Watermark(delay=query.delay.length, allowed_lateness=query.allowed_lateness.length)
         self.events: dict[Hashable, list[Event]] = {}
-        self.told: dict[tuple[Hashable, str], dict[int, _Told]] = {}
+        self.last_reports: dict[tuple[Hashable, str], dict[int, _LastReport]] = {}
         self.displaced: set[tuple[Hashable, str, int]] = set()
-        self.reports: list[Report] = []
+        self.reports: list[WindowReport] = []
         self.late: list[Late] = []
         self.forgotten = 0
         """How many keys were forgotten."""
@@ -137,8 +137,8 @@ class Evaluation:
             if self.watermark.has_reached(max(event.time for event in events) + after):
                 self.forgotten += 1
                 del self.events[key]
-                for told in [told for told in self.told if told[0] == key]:
-                    del self.told[told]
+                for known in [known for known in self.last_reports if known[0] == key]:
+                    del self.last_reports[known]
                 self.displaced = {known for known in self.displaced if known[0] != key}
 
     def _accept(self, arrival: Arrival) -> None:
@@ -184,20 +184,22 @@ class Evaluation:
     def _report_window(
         self, key: Hashable, window: Window, events: Sequence[Event], *, tick: bool, flush: bool
     ) -> None:
-        told = self.told.setdefault((key, window.label), {})
+        last_reports = self.last_reports.setdefault((key, window.label), {})
         seen = set()
         for extent in window.extents(events, horizon=self.watermark.horizon, empty=self.query.empty):
             seen.add(extent.id)
             content = events[extent.lo : extent.hi]
             closed = self._settled(extent.closes_at, flush=flush)
-            if self._is_due(told.get(extent.id), content, closed=closed, tick=tick):
-                self._tell(key, window, extent, content, closed=closed, flush=flush)
-        for extent in list(_dissolved(told, seen)):
-            was = told[extent.id]
+            if self._is_due(last_reports.get(extent.id), content, closed=closed, tick=tick):
+                self._emit(key, window, extent, content, closed=closed, flush=flush)
+        for extent in list(_dissolved(last_reports, seen)):
+            was = last_reports[extent.id]
             if was.closed or tick or flush or self.query.emit.when is When.CHANGE:
-                self._tell(key, window, extent, [], closed=was.closed, flush=flush)
+                self._emit(key, window, extent, [], closed=was.closed, flush=flush)
 
-    def _is_due(self, was: _Told | None, content: Sequence[Event], *, closed: bool, tick: bool) -> bool:
+    def _is_due(
+        self, was: _LastReport | None, content: Sequence[Event], *, closed: bool, tick: bool
+    ) -> bool:
         changed = was is None or was.ordinals != _ordinals(content)
         match self.query.emit.when:
             case When.CLOSE:
@@ -208,7 +210,7 @@ class Evaluation:
                 first_close = closed and (was is None or not was.closed)
                 return first_close or (changed and (closed or (tick and bool(content))))
 
-    def _tell(
+    def _emit(
         self,
         key: Hashable,
         window: Window,
@@ -218,12 +220,12 @@ class Evaluation:
         closed: bool,
         flush: bool,
     ) -> None:
-        told, ordinals = self.told[key, window.label], _ordinals(content)
-        revision = told[extent.id].revision + 1 if extent.id in told else 0
-        told[extent.id] = _Told(extent, ordinals, revision, closed)
+        last_reports, ordinals = self.last_reports[key, window.label], _ordinals(content)
+        revision = last_reports[extent.id].revision + 1 if extent.id in last_reports else 0
+        last_reports[extent.id] = _LastReport(extent, ordinals, revision, closed)
         rows = [event.values for event in content]
         self.reports.append(
-            Report(
+            WindowReport(
                 key=key,
                 window=window.label,
                 id=extent.id,
@@ -237,9 +239,9 @@ class Evaluation:
         )
 
 
-def _dissolved(told: Mapping[int, _Told], seen: set[int]) -> Iterator[Extent]:
+def _dissolved(last_reports: Mapping[int, _LastReport], seen: set[int]) -> Iterator[Extent]:
     """The windows that were reported with a content and are no more."""
-    return (was.extent for id, was in told.items() if id not in seen and was.ordinals)
+    return (was.extent for id, was in last_reports.items() if id not in seen and was.ordinals)
 
 
 def _ordinals(content: Iterable[Event]) -> tuple[int, ...]:

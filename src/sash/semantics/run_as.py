@@ -1,4 +1,4 @@
-"""Run as an engine: the windows that were asked for, reported as a SECRET profile says.
+"""Run as an engine: the declared windows, reported as a SECRET profile prescribes.
 
     reports of a key  =  secret.trace(profile, the times of the key's events in order, size, slide)
 
@@ -7,9 +7,9 @@ folded over them stays what it is. Each key is a SECRET stream of its own, in ev
 known by the event that ticks, so it is final when that event is: `closes_at` is the event's time.
 
 Window (t0 + n·β, t0 + n·β + ω] of the model shows itself as [start, end) = [t0 + n·β + 1, start + ω), with
-the identifier ⌊start / β⌋: Sash's own where windows start at multiples of β. An `origin` that was asked for
-shifts time. Count windows count events from 0 in the same way, and show the times of their first and last
-event. Where a profile reports a window more than once, `revision` counts its reports from 0.
+the identifier ⌊start / β⌋: Sash's own where windows start at multiples of β. An `origin` of the declared
+window shifts time. Count windows count events from 0 in the same way, and show the times of their first and
+last event. Where a profile reports a window more than once, `revision` counts its reports from 0.
 
 >>> from sash.semantics.event import sequence
 >>> from sash.semantics.windows import time
@@ -28,7 +28,7 @@ from sash.errors import Unsupported
 from sash.semantics.durations import Unit
 from sash.semantics.event import Event
 from sash.semantics.query import Query
-from sash.semantics.secret.course import Course, Shown
+from sash.semantics.secret.engine_state import EngineState, Shown
 from sash.semantics.secret.parameters import Profile, Report
 from sash.semantics.secret.profiles import profile as profile_named
 from sash.semantics.secret.scope import ALIGNED_START, Kind
@@ -43,7 +43,7 @@ ON_CLOSE = frozenset({Report.WINDOW_CLOSE, Report.NON_EMPTY})
 class EngineWindow(Window):
     """A time or count window as an engine reports it."""
 
-    asked: TimeWindow | CountWindow
+    declared: TimeWindow | CountWindow
     profile: Profile
     engine: str
     """The profile's name, for people."""
@@ -51,15 +51,15 @@ class EngineWindow(Window):
     context: ClassVar[Context] = Context.FCA
 
     def __str__(self) -> str:
-        return f"{self.asked} as {self.engine}"
+        return f"{self.declared} as {self.engine}"
 
     @property
     def kind(self) -> Kind:
-        return Kind.TIME if isinstance(self.asked, TimeWindow) else Kind.COUNT
+        return Kind.TIME if isinstance(self.declared, TimeWindow) else Kind.COUNT
 
     @property
     def time_unit(self) -> Unit:
-        return self.asked.time_unit
+        return self.declared.time_unit
 
     @property
     def formula(self) -> str:
@@ -68,7 +68,7 @@ class EngineWindow(Window):
     @property
     def shift(self) -> int:
         """What is taken off the times before the engine sees them."""
-        return self.asked.origin if isinstance(self.asked, TimeWindow) else 0
+        return self.declared.origin if isinstance(self.declared, TimeWindow) else 0
 
     @property
     def repeats(self) -> bool:
@@ -78,18 +78,18 @@ class EngineWindow(Window):
         self, events: Sequence[Event], *, horizon: int | None = None, empty: bool = False
     ) -> Iterator[Extent]:
         """One for each report, in order; a window that is reported again comes again."""
-        for extent, _ in self.reports(events, Course()):
+        for extent, _ in self.reports(events, EngineState()):
             yield extent
 
-    def reports(self, events: Sequence[Event], course: Course) -> list[tuple[Extent, int]]:
-        """What the events that have not arrived in `course` make the engine report, with the revision."""
-        size, slide = self.asked.size, self.asked.slide
-        shown = course.go_on(self.profile, self.kind, size, slide, self._times(events))
+    def reports(self, events: Sequence[Event], state: EngineState) -> list[tuple[Extent, int]]:
+        """What the events that have not arrived in `state` make the engine report, with the revision."""
+        size, slide = self.declared.size, self.declared.slide
+        shown = state.advance(self.profile, self.kind, size, slide, self._times(events))
         return [(self._extent(one, events), one.revision) for one in shown]
 
-    def let_go(self, events: Sequence[Event], course: Course) -> int:
-        """How many of the oldest events no later report of `course` can show."""
-        return course.let_go(self.kind, self.asked.size, self.asked.slide, self._times(events))
+    def let_go(self, events: Sequence[Event], state: EngineState) -> int:
+        """How many of the oldest events no later report of `state` can show."""
+        return state.let_go(self.kind, self.declared.size, self.declared.slide, self._times(events))
 
     def _times(self, events: Sequence[Event]) -> list[int]:
         return [time - self.shift for time in times(events)]
@@ -99,9 +99,14 @@ class EngineWindow(Window):
         hi = shown.content.stop
         lo, closes_at = min(shown.content.start, hi), events[shown.arrival].time
         if self.kind is Kind.COUNT:
-            return spanned(shown.lower // self.asked.slide, events, lo, hi, closes_at=closes_at)
-        w, start = (shown.lower + 1) // self.asked.slide, shown.lower + 1 + self.shift
-        return Extent(w, lo, hi, start, start + self.asked.size, closes_at)
+            return spanned(shown.lower // self.declared.slide, events, lo, hi, closes_at=closes_at)
+        w, start = (shown.lower + 1) // self.declared.slide, shown.lower + 1 + self.shift
+        return Extent(w, lo, hi, start, start + self.declared.size, closes_at)
+
+
+def declared_window(window: Window) -> Window:
+    """The window as the user declared it, whichever engine it is reported as."""
+    return window.declared if isinstance(window, EngineWindow) else window
 
 
 def as_engine(query: Query, engine: str | Profile) -> Query:
@@ -117,7 +122,7 @@ def as_engine(query: Query, engine: str | Profile) -> Query:
         if given:
             raise Unsupported(
                 argument, value, f"{works} with semantics({name!r})",
-                hint="The profile says what is reported, and when.",
+                hint="The profile determines what is reported, and when.",
             )  # fmt: skip
     return replace(query, windows=windows)
 

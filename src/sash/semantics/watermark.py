@@ -8,7 +8,7 @@ An event that arrives is judged by the watermark that stood before its batch:
     watermark − allowed_lateness ≤ τ            late, but it re-opens its windows
     otherwise                                   too late: it goes to the late output and is counted
 
-The watermark also moves when a source says so (`advance_to`), and it never moves back.
+The watermark also moves when a source moves it (`advance_to`), and it never moves back.
 
 >>> mark = Watermark(delay=5, allowed_lateness=10)
 >>> mark.observe([100, 90]); mark.value

@@ -1,4 +1,4 @@
-"""What every window kind is: an identifier w, an extent E(w), and a class that says what it needs to know.
+"""What every window kind is: an identifier w, an extent E(w), and a class.
 
     windower:  the ordered events of one key  →  ranges [lo, hi), where lo and hi never decrease
 
@@ -8,7 +8,7 @@ The class of a window decides which parallel model may compute it:
 - **FCF**, forward-context-free: the ends up to an event are known once that event has been seen.
 - **FCA**, forward-context-aware: where a window begins is only known when a later event has been seen.
 
-A `Window` is what was asked for: small, frozen, validated, and shipped to executors as it is.
+A `Window` is the declaration: small, frozen, validated, and shipped to executors as it is.
 """
 
 from __future__ import annotations
@@ -17,17 +17,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from html import escape
 from typing import Any, ClassVar, Self
 
 from sash.errors import ArgumentError
-from sash.semantics import tables
 from sash.semantics.durations import Unit, whole_number
 from sash.semantics.event import Event, Order
 
 
 class Context(Enum):
-    """How much must be known to tell the ends of a window."""
+    """How much must be known to find the ends of a window."""
 
     CF = "context-free"
     FCF = "forward-context-free"
@@ -66,7 +64,7 @@ class Window(ABC):
     orders: ClassVar[frozenset[Order]] = frozenset({Order.EVENT_TIME})
 
     def named(self, name: str) -> Self:
-        """The same window under a name, to tell it apart from others in one query."""
+        """The same window under a name that distinguishes it from others in one query."""
         if not isinstance(name, str) or not name:
             raise ArgumentError("name", name, "a non-empty string")
         return replace(self, name=name)
@@ -80,11 +78,11 @@ class Window(ABC):
         named = f"{self.name!r}, " if self.name else ""
         return f"<sash window {named}{self}: {self.formula}, {self.context.value}>"
 
-    def _repr_html_(self) -> str:
-        """For notebooks: what it is called, its formula with the numbers filled in, its class."""
-        named = f" as {escape(self.name)}" if self.name else ""
-        told = f"<p><b>{escape(str(self))}</b>{named}, {self.context.value}</p>"
-        return tables.block("window", [told, f"<p><code>{escape(self.formula)}</code></p>"])
+    def _repr_markdown_(self) -> str:
+        """For notebooks. All that a user can name is in a block of code, where nothing is markup."""
+        title = f"{self.name}: {self}" if self.name else str(self)
+        code = (f"    {' '.join(line.split())}" for line in (title, self.formula))
+        return "\n".join([f"**{self.context.value} window**", "", *code])
 
     @property
     def repeats(self) -> bool:

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from sash.testing.monoid_laws import laws
-from sash.testing.policies import monotone
+from sash.testing.policy_laws import monotone
 
 __all__ = ["laws", "monotone"]

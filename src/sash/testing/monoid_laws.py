@@ -10,7 +10,7 @@
     shape          elements that are kept in columns look like identity()
 
 a, b and c range over the lifted samples and over sums of them. Two elements count as equal when they look
-equal, or when no result tells them apart: equal lowered values, also after combining with a sample on
+equal, or when no result distinguishes them: equal lowered values, also after combining with a sample on
 either side. So a set may be kept as an unordered list, and a sketch need not define equality. Floats are
 compared relative to the largest number around, because a ⊕ b may cancel what a and b are made of.
 """
@@ -39,7 +39,7 @@ def laws(
 
     Samples are rows: a tuple of one value per column (or a mapping by column name), or the bare value
     when there is a single column. Give a dozen that differ, including the extremes you expect. `relative`
-    and `absolute` say how far apart floats may be that count as equal.
+    and `absolute` bound how far apart floats may be that count as equal.
 
     >>> from sash.aggregation.monoids import max, collect
     >>> laws(max("x"), [3, 1, 2]) > 0

@@ -1,4 +1,4 @@
-"""What the queries of the demo have said last, as a table for a terminal and as lines for anything else.
+"""The latest numbers of the demo's queries, as a table for a terminal and as lines for anything else.
 
 All numbers come from the feed that the live page shows too; what was not measured is a dash.
 """
@@ -15,7 +15,7 @@ from sash.dashboard.feed import Feed
 
 DASH = "–"
 COLUMNS = (
-    "query", "quotes", "a second", "watermark", "open windows", "late", "reports", "degree", "batch",
+    "query", "quotes", "per second", "watermark", "open windows", "late", "reports", "degree", "batch",
 )  # fmt: skip
 
 
@@ -23,13 +23,13 @@ class Board:
     """The latest frame of each query."""
 
     def __init__(self, feed: Feed, names: Iterable[str]) -> None:
-        self._feed, self._heard = feed, 0
+        self._feed, self._number = feed, 0
         self.frames: dict[str, Mapping[str, Any]] = {name: {} for name in names}
 
-    def listen(self) -> None:
-        self._heard, messages = self._feed.since(self._heard)
+    def update(self) -> None:
+        self._number, messages = self._feed.since(self._number)
         for message in messages:
-            # A micro-batch without data, which Spark adds to move time, says nothing of the rate.
+            # A micro-batch without data, which Spark adds to move time, has no rate.
             if message["kind"] == "frame" and message["query"] in self.frames:
                 last = self.frames[message["query"]]
                 rate = message["rate"] if message["events"] else last.get("rate")
@@ -61,7 +61,7 @@ class Board:
             (
                 name,
                 f"{self.total(name, 'events'):,}",
-                _number(frame.get("rate") or None),  # of a first micro-batch Spark says 0, not knowing it
+                _number(frame.get("rate") or None),  # Spark has 0 for a first micro-batch
                 _clock(frame.get("watermark")),
                 _open(frame.get("open")),
                 f"{self.total(name, 'late'):,}",
@@ -75,7 +75,8 @@ class Board:
     def lines(self) -> list[str]:
         """One for each query, without a control character."""
         return [
-            f"{name:<9}" + ", ".join(f"{what} {said}" for what, said in zip(COLUMNS[1:], row, strict=True))
+            f"{name:<9}"
+            + ", ".join(f"{column} {cell}" for column, cell in zip(COLUMNS[1:], row, strict=True))
             for name, *row in self.rows()
         ]
 
@@ -89,4 +90,4 @@ def _clock(milliseconds: int | None) -> str:
 
 
 def _open(windows: int | None) -> str:
-    return DASH if windows is None else f"{windows} a symbol"
+    return DASH if windows is None else f"{windows} per symbol"

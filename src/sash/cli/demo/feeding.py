@@ -1,4 +1,4 @@
-"""A thread that writes what the market says to a folder, a parquet file every half second."""
+"""A thread that writes the quotes to a folder, a parquet file every half second."""
 
 from __future__ import annotations
 

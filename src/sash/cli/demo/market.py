@@ -68,7 +68,7 @@ class Market:
         if not 1 <= symbols <= MOST_SYMBOLS:
             raise ArgumentError("symbols", symbols, f"a number from 1 to {MOST_SYMBOLS:,}")
         if rate <= 0:
-            raise ArgumentError("rate", rate, "a positive number of quotes a second")
+            raise ArgumentError("rate", rate, "a positive number of quotes per second")
         self._random = np.random.default_rng(seed)
         self._rate, self._now = rate, opens
         self._names = pa.array(tickers(symbols))

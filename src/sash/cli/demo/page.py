@@ -9,12 +9,12 @@ from sash.errors import ArgumentError, MissingDependency
 
 if TYPE_CHECKING:
     from sash.dashboard.feed import Feed
-    from sash.dashboard.serving import Server
+    from sash.dashboard.server import Server
 
 
 def served(feed: Feed) -> tuple[Server | None, str]:
-    """The page, and what to say about it. A demo needs no particular port, and goes on without a page."""
-    from sash.dashboard.serving import serve
+    """The page, and the line about it. A demo needs no particular port, and runs without a page too."""
+    from sash.dashboard.server import serve
 
     try:
         with suppress(ArgumentError):  # the usual port is in use

@@ -1,7 +1,7 @@
 """The three queries of the demo, and the same sliding window as a pipeline file.
 
 features    for every quote: how many, the mean price and its deviation over the last 5 and 30 seconds
-sliding     the last 10 seconds of a symbol, every second, by as many tasks as the load asks for
+sliding     the last 10 seconds of a symbol, every second, by as many tasks as the load needs
 volume      the last 20,000 that a symbol has traded, whenever it has traded another 5,000
 """
 
@@ -71,11 +71,11 @@ def queries(spark: SparkSession, quotes: Path) -> dict[str, WindowQuery]:
     }
 
 
-def started(asked: dict[str, WindowQuery], out: Path, *, cores: int) -> Iterator[tuple[str, Any]]:
+def started(made: dict[str, WindowQuery], out: Path, *, cores: int) -> Iterator[tuple[str, Any]]:
     """The handles of the running queries, one by one. Each writes parquet to a folder of its name."""
     # Few shares of the keys: each costs a moment in every micro-batch, and here are few keys and cores.
     elastic = {"sliding": sash.Elastic(min=1, max=max(2, cores), buckets=max(8, cores))}
-    for name, query in asked.items():
+    for name, query in made.items():
         place = out / "checkpoints" / name
         yield (
             name,

@@ -25,7 +25,7 @@ from sash.dashboard.watching import watch
 from sash.errors import ArgumentError
 
 LOOK, LINE = 0.25, 5.0
-"""Seconds between two looks, and between two lines where nobody has a terminal."""
+"""Seconds between two looks, and between two lines where there is no terminal."""
 WARM_UP, CATCH_UP = 120.0, 20.0
 """Seconds that the queries have to begin, and to finish what has arrived."""
 
@@ -38,7 +38,7 @@ def run(*, seconds: float, symbols: int, rate: float, out: Path | None, page: bo
     feeder = Feeder(folder / "quotes", symbols=symbols, rate=rate)
     with interrupts() as stop, ExitStack() as ending:
         ending.callback(feeder.stop)
-        with _said(console, "starting Spark"):
+        with _status(console, "starting Spark"):
             session = spark_session(app="sash demo", debug=debug, log=folder / "spark.log")
             spark = ending.enter_context(session)
         feed = Feed()
@@ -50,19 +50,19 @@ def run(*, seconds: float, symbols: int, rate: float, out: Path | None, page: bo
                 ending.callback(server.stop)
             console.print(about, highlight=False)
         handles: dict[str, Any] = {}
-        with _said(console, "starting three queries; the first time their aggregates are compiled"):
+        with _status(console, "starting three queries; the first time their aggregates are compiled"):
             feeder.begin()
-            asked = queries(spark, feeder.folder)
-            for name, handle in started(asked, folder, cores=spark.sparkContext.defaultParallelism):
+            made = queries(spark, feeder.folder)
+            for name, handle in started(made, folder, cores=spark.sparkContext.defaultParallelism):
                 handles[name] = handle
                 ending.callback(handle.stop)
-                watching.add(handle, query=asked[name], reports=folder / name)
+                watching.add(handle, query=made[name], reports=folder / name)
             board = Board(feed, handles)
             _warmed_up(board, feeder, handles, stop=stop)
         if not stop.is_set():
             feeder.start()
             _watched(console, board, feeder, handles, seconds=seconds, stop=stop)
-        board.listen()
+        board.update()
     summary(console, board, feeder, folder, early=stop.is_set())
 
 
@@ -77,7 +77,7 @@ def _prepared(out: Path | None) -> Path:
 
 
 @contextmanager
-def _said(console: Console, what: str) -> Iterator[None]:
+def _status(console: Console, what: str) -> Iterator[None]:
     """What is being done: with a spinner in a terminal, as a line elsewhere."""
     if not console.is_terminal:
         console.print(what)
@@ -91,7 +91,7 @@ def _warmed_up(board: Board, feeder: Feeder, handles: dict[str, Any], *, stop: E
     """Until every query has reported something: by then Python workers have started, and compiled."""
     begun = time.monotonic()
     while board.silent() and time.monotonic() - begun < WARM_UP and not stop.wait(LOOK):
-        board.listen()
+        board.update()
         _require_well(feeder, handles)
 
 
@@ -103,7 +103,7 @@ def _watched(
     with shown(console, board) as show:
         while not stop.wait(LOOK):
             passed = time.monotonic() - begun
-            board.listen()
+            board.update()
             _require_well(feeder, handles)
             if passed >= seconds:
                 feeder.stop()

@@ -1,4 +1,4 @@
-"""What the demo leaves behind, and how to go on."""
+"""What the demo leaves behind, and what to try next."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def summary(console: Console, board: Board, feeder: Feeder, folder: Path, *, ear
         console.print(_windows(windows))
     console.print(
         f"{feeder.quotes:,} quotes in {feeder.files} files{', stopped early' if early else ''}. "
-        "What came too late was counted, not lost; windows that are still open wait for time to go on.\n"
-        "To go on:\n"
+        "Late quotes are counted, not lost; windows that are still open wait for the watermark.\n"
+        "To try next:\n"
         f"  sash explain {folder / 'pipeline.toml'}   what the sliding window means and costs\n"
         f"  sash run {folder / 'pipeline.toml'}       the same windows once more, from the files\n"
         "  sash ui       the window lab: draw events, see windows, compare engines\n"

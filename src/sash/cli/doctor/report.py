@@ -1,4 +1,4 @@
-"""Everything that was looked at, told: what is needed first."""
+"""All checks, printed: what is needed first."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from rich.console import Console
 from rich.text import Text
 
 from sash.cli.doctor import software, surroundings
-from sash.cli.doctor.finding import Finding
+from sash.cli.doctor.health_check import HealthCheck
 
 _MARKS = {"ok": ("ok", "green"), "missing": ("missing", "red"), "wrong": ("wrong", "red")}
 _OPTIONAL = "yellow"
 
 
 def run(*, as_json: bool) -> bool:
-    """Look, tell, and answer whether everything that is needed is there."""
-    findings = checkup()
-    ready = not any(finding.harms for finding in findings)
+    """Check, print, and return whether everything that is needed is there."""
+    checks = checkup()
+    ready = not any(check.harms for check in checks)
     if as_json:
-        print(json.dumps({"ready": ready, "findings": [asdict(each) for each in findings]}, indent=2))
+        print(json.dumps({"ready": ready, "findings": [asdict(each) for each in checks]}, indent=2))
         return ready
     console = Console(soft_wrap=True, highlight=False)
-    for line in lines(findings):
+    for line in lines(checks):
         console.print(line)
     console.print()
-    harmful = [each.name for each in findings if each.harms]
+    harmful = [each.name for each in checks if each.harms]
     console.print("everything that Sash needs is here" if ready else f"needed: {', '.join(harmful)}")
     return ready
 
 
-def checkup() -> list[Finding]:
+def checkup() -> list[HealthCheck]:
     """Everything, what is needed first."""
-    findings = [
+    checks = [
         software.python(),
         software.java(),
         *software.packages(),
@@ -45,21 +45,21 @@ def checkup() -> list[Finding]:
         surroundings.redis_server(),
         *software.extras(),
     ]
-    return sorted(findings, key=lambda finding: not finding.needed)
+    return sorted(checks, key=lambda check: not check.needed)
 
 
-def lines(findings: Sequence[Finding]) -> list[Text]:
-    """One for each finding, and one for each command."""
-    width = max(len(finding.name) for finding in findings)
-    said: list[Text] = []
-    for finding in findings:
-        word, colour = _MARKS[finding.state]
-        if finding.state != "ok" and not finding.needed:
+def lines(checks: Sequence[HealthCheck]) -> list[Text]:
+    """One for each check, and one for each command."""
+    width = max(len(check.name) for check in checks)
+    shown: list[Text] = []
+    for check in checks:
+        word, colour = _MARKS[check.state]
+        if check.state != "ok" and not check.needed:
             colour = _OPTIONAL
-        optional = "" if finding.needed or finding.state == "ok" else " (optional)"
-        said.append(
-            Text.assemble((f"{word:<8}", colour), f"{finding.name:<{width}}  {finding.found}{optional}")
+        optional = "" if check.needed or check.state == "ok" else " (optional)"
+        shown.append(
+            Text.assemble((f"{word:<8}", colour), f"{check.name:<{width}}  {check.found}{optional}")
         )
-        if finding.fix:
-            said.append(Text.assemble(" " * (width + 10), (finding.fix, "bold")))
-    return said
+        if check.fix:
+            shown.append(Text.assemble(" " * (width + 10), (check.fix, "bold")))
+    return shown

@@ -1,8 +1,8 @@
 """Python, Java and packages.
 
-Which packages in which versions is read from the metadata of the installed distribution, so that it is said
-in one place, pyproject.toml. No package is imported to ask for its version: one that is broken is not to
-break the answer.
+Which packages in which versions is read from the metadata of the installed distribution, so that it is
+written in one place, pyproject.toml. No package is imported for its version: a broken one must not
+break the report.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from importlib import metadata, util
 from pathlib import Path
 from shlex import quote
 
-from sash.cli.doctor.finding import Finding, install
-from sash.cli.doctor.requirements import Requirement
+from sash.cli.doctor.health_check import HealthCheck, install
+from sash.cli.doctor.version_bounds import Requirement
 
 DISTRIBUTION = "sash"
 JAVA = 17
@@ -27,104 +27,112 @@ NEEDED = frozenset({None, "spark"})
 FOR_DEVELOPERS = frozenset({"dev", "test", "bench", "docs"})
 
 
-def python() -> Finding:
+def python() -> HealthCheck:
     version = ".".join(map(str, sys.version_info[:3]))
-    asked = Requirement.parse(f"python{_required_python()}")
-    if asked.allows(version):
-        return Finding("Python", "ok", f"{version} at {sys.executable}")
-    return Finding(
-        "Python", "wrong", f"{version}; {asked.versions} is needed", install("python3.11", "python@3.11")
+    requirement = Requirement.parse(f"python{_required_python()}")
+    if requirement.allows(version):
+        return HealthCheck("Python", "ok", f"{version} at {sys.executable}")
+    return HealthCheck(
+        "Python",
+        "wrong",
+        f"{version}; {requirement.versions} is needed",
+        install("python3.11", "python@3.11"),
     )
 
 
-def java() -> Finding:
+def java() -> HealthCheck:
     """As Spark finds it: below JAVA_HOME if that is set, otherwise on the path."""
     home = os.environ.get("JAVA_HOME")
     program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     fix = install("openjdk-17-jre-headless", "openjdk@17")
     if program is None:
-        return Finding("Java", "missing", f"no `java` on the path, and Spark needs version {JAVA}", fix)
+        return HealthCheck("Java", "missing", f"no `java` on the path, and Spark needs version {JAVA}", fix)
     if not Path(program).exists():
-        return Finding(
+        return HealthCheck(
             "Java", "wrong", f"JAVA_HOME is {home}, where there is no bin/java", "unset JAVA_HOME"
         )
     version = java_version(program)
     if version is None:
-        return Finding("Java", "wrong", f"{program} does not tell its version", fix)
+        return HealthCheck("Java", "wrong", f"{program} does not print its version", fix)
     if int(version.split(".")[0]) < JAVA:
-        return Finding("Java", "wrong", f"{version} at {program}; Spark needs {JAVA} or later", fix)
-    return Finding("Java", "ok", f"{version} at {program}")
+        return HealthCheck("Java", "wrong", f"{version} at {program}; Spark needs {JAVA} or later", fix)
+    return HealthCheck("Java", "ok", f"{version} at {program}")
 
 
 def java_version(program: str) -> str | None:
-    """What `java -version` says; 1.8.0 is what version 8 called itself."""
+    """What `java -version` prints; 1.8.0 is what version 8 called itself."""
     try:
-        told = subprocess.run(
+        result = subprocess.run(
             [program, "-version"], capture_output=True, text=True, check=False, timeout=30
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    version = re.search(r'version "(?:1\.)?([\d.]+)', told.stderr + told.stdout)
+    version = re.search(r'version "(?:1\.)?([\d.]+)', result.stderr + result.stdout)
     return version[1] if version else None
 
 
-def packages() -> Iterator[Finding]:
+def packages() -> Iterator[HealthCheck]:
     """Those without which Sash does not run."""
     if _version(DISTRIBUTION) is None:
         words = "runs from its source, so that what it depends on is not known"
-        yield Finding(DISTRIBUTION, "wrong", words, f"{quote(sys.executable)} -m pip install --editable .")
-    for asked in requirements():
-        if asked.extra in NEEDED:
-            yield package(asked, _version(asked.name))
+        yield HealthCheck(
+            DISTRIBUTION, "wrong", words, f"{quote(sys.executable)} -m pip install --editable ."
+        )
+    for requirement in requirements():
+        if requirement.extra in NEEDED:
+            yield package(requirement, _version(requirement.name))
     spark_home = os.environ.get("SPARK_HOME")
     found = util.find_spec("pyspark")
     own = Path(found.origin).parent if found and found.origin else None
     if spark_home and own and Path(spark_home).resolve() != own.resolve():
         words = f"SPARK_HOME is {spark_home}, and pyspark is at {own}: Python and Java would differ"
-        yield Finding("Spark", "wrong", words, "unset SPARK_HOME")
+        yield HealthCheck("Spark", "wrong", words, "unset SPARK_HOME")
 
 
-def package(asked: Requirement, version: str | None) -> Finding:
+def package(requirement: Requirement, version: str | None) -> HealthCheck:
     """
     >>> package(Requirement.parse("pandas>=2.2,<3"), "3.0.1").found
     '3.0.1; >=2.2,<3 is needed'
     """
-    fix = _pip(asked)
+    fix = _pip(requirement)
     if version is None:
-        return Finding(
-            asked.name, "missing", f"not installed; {asked.versions or 'any version'} is needed", fix
+        return HealthCheck(
+            requirement.name,
+            "missing",
+            f"not installed; {requirement.versions or 'any version'} is needed",
+            fix,
         )
-    if not asked.allows(version):
-        return Finding(asked.name, "wrong", f"{version}; {asked.versions} is needed", fix)
-    return Finding(asked.name, "ok", version)
+    if not requirement.allows(version):
+        return HealthCheck(requirement.name, "wrong", f"{version}; {requirement.versions} is needed", fix)
+    return HealthCheck(requirement.name, "ok", version)
 
 
-def extras() -> Iterator[Finding]:
+def extras() -> Iterator[HealthCheck]:
     """What can be added, each as a whole."""
     by_extra: dict[str, list[Requirement]] = {}
-    for asked in requirements():
-        if asked.extra is not None and asked.extra not in NEEDED | FOR_DEVELOPERS:
-            by_extra.setdefault(asked.extra, []).extend(_with_its_extras(asked))
+    for requirement in requirements():
+        if requirement.extra is not None and requirement.extra not in NEEDED | FOR_DEVELOPERS:
+            by_extra.setdefault(requirement.extra, []).extend(_with_its_extras(requirement))
     for extra, several in by_extra.items():
-        findings = [package(asked, _version(asked.name)) for asked in several]
-        lacking = [f"{each.name} {each.found}" for each in findings if each.state != "ok"]
+        checks = [package(requirement, _version(requirement.name)) for requirement in several]
+        lacking = [f"{each.name} {each.found}" for each in checks if each.state != "ok"]
         name = f"extra {extra}"
         if lacking:
             fix = _pip(f"{DISTRIBUTION}[{extra}]")
-            yield Finding(name, "missing", "; ".join(lacking), fix, needed=False)
+            yield HealthCheck(name, "missing", "; ".join(lacking), fix, needed=False)
         else:
-            there = ", ".join(f"{each.name} {each.found}" for each in findings)
-            yield Finding(name, "ok", there, needed=False)
+            there = ", ".join(f"{each.name} {each.found}" for each in checks)
+            yield HealthCheck(name, "ok", there, needed=False)
 
 
-def _with_its_extras(asked: Requirement) -> list[Requirement]:
+def _with_its_extras(requirement: Requirement) -> list[Requirement]:
     """A requirement, and what its own extras bring: pyspark[connect] brings grpcio."""
-    brought = [each for each in requirements(asked.name) if each.extra in asked.extras]
-    return [asked, *(each for each in brought if each.extra is not None)]
+    brought = [each for each in requirements(requirement.name) if each.extra in requirement.extras]
+    return [requirement, *(each for each in brought if each.extra is not None)]
 
 
 def requirements(distribution: str = DISTRIBUTION) -> list[Requirement]:
-    """What an installed distribution asks for; nothing when it is not installed."""
+    """What an installed distribution needs; nothing when it is not installed."""
     try:
         return [Requirement.parse(text) for text in metadata.requires(distribution) or ()]
     except metadata.PackageNotFoundError:
@@ -155,5 +163,5 @@ def _version_in_file(name: str) -> str | None:
     return written[1] if written else None
 
 
-def _pip(asked: Requirement | str) -> str:
-    return f"{quote(sys.executable)} -m pip install {quote(str(asked))}"
+def _pip(requirement: Requirement | str) -> str:
+    return f"{quote(sys.executable)} -m pip install {quote(str(requirement))}"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from shlex import quote
 
-from sash.cli.doctor.finding import Finding, install
+from sash.cli.doctor.health_check import HealthCheck, install
 
 ROOM = 2**30
 """Bytes of disk that shuffles and checkpoints of small queries fit in."""
@@ -19,30 +19,30 @@ MEMORY = 2 * 2**30
 REDIS = ("127.0.0.1", 6379)
 
 
-def machine() -> Finding:
+def machine() -> HealthCheck:
     memory, cores = _memory(), _cores()
     words = f"{cores} core{'s' * (cores != 1)}"
     if memory is not None:
         words += f", {_gigabytes(memory)} of memory"
     if memory is None or memory >= MEMORY:
-        return Finding("machine", "ok", words, needed=False)
+        return HealthCheck("machine", "ok", words, needed=False)
     fix = f"give this machine or container {_gigabytes(MEMORY)} or more"
-    return Finding("machine", "wrong", f"{words}; Spark may run out of it", fix, needed=False)
+    return HealthCheck("machine", "wrong", f"{words}; Spark may run out of it", fix, needed=False)
 
 
-def disk() -> Finding:
+def disk() -> HealthCheck:
     """Where Spark shuffles and temporary checkpoints go."""
     folder = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or _temporary()
     fix = "export SPARK_LOCAL_DIRS=… TMPDIR=…   (a folder that you may write, with more room)"
     reason = _unwritable(Path(folder))
     if reason:
-        return Finding("disk", "wrong", f"{folder} cannot be written: {reason}", fix)
+        return HealthCheck("disk", "wrong", f"{folder} cannot be written: {reason}", fix)
     free = shutil.disk_usage(folder).free
     words = f"{_gigabytes(free)} free in {folder}"
-    return Finding("disk", "ok", words) if free >= ROOM else Finding("disk", "wrong", words, fix)
+    return HealthCheck("disk", "ok", words) if free >= ROOM else HealthCheck("disk", "wrong", words, fix)
 
 
-def machine_code() -> Finding:
+def machine_code() -> HealthCheck:
     """Where compiled kernels are kept for the next process. Without it each process compiles anew."""
     name, fix = "machine code", f"export SASH_CACHE_DIR={quote(_temporary())}/sash-cache"
     try:
@@ -50,23 +50,25 @@ def machine_code() -> Finding:
 
         folder = directory()
     except ImportError:
-        return Finding(name, "missing", "not looked at: a package is missing", "see above", needed=False)
+        return HealthCheck(
+            name, "missing", "not looked at: a package is missing", "see above", needed=False
+        )
     except (OSError, ValueError) as error:
-        return Finding(name, "wrong", str(error), fix, needed=False)
+        return HealthCheck(name, "wrong", str(error), fix, needed=False)
     reason = _unwritable(folder)
     if reason:
-        return Finding(name, "wrong", f"{folder} cannot be written: {reason}", fix, needed=False)
-    return Finding(name, "ok", f"kept in {folder}", needed=False)
+        return HealthCheck(name, "wrong", f"{folder} cannot be written: {reason}", fix, needed=False)
+    return HealthCheck(name, "ok", f"kept in {folder}", needed=False)
 
 
-def lmdb_store() -> Finding:
+def lmdb_store() -> HealthCheck:
     """An LMDB environment, opened, written and read."""
     name = "LMDB store"
     try:
         from sash.aggregation.stores.lmdb import LMDB
         from sash.errors import StoreError
     except ImportError:
-        return Finding(name, "missing", "not tried: a package is missing", "see above")
+        return HealthCheck(name, "missing", "not tried: a package is missing", "see above")
     try:
         with tempfile.TemporaryDirectory(prefix="sash-doctor-") as folder, LMDB(folder) as store:
             store.put_many({b"key": b"value"})
@@ -74,11 +76,11 @@ def lmdb_store() -> Finding:
             store.get_many([b"key"])
     except (OSError, StoreError) as error:
         fix = "export TMPDIR=…   (a folder on a local disk that can be mapped into memory)"
-        return Finding(name, "wrong", str(error), fix)
-    return Finding(name, "ok", "written and read")
+        return HealthCheck(name, "wrong", str(error), fix)
+    return HealthCheck(name, "ok", "written and read")
 
 
-def redis_server(address: tuple[str, int] = REDIS) -> Finding:
+def redis_server(address: tuple[str, int] = REDIS) -> HealthCheck:
     """Whether one answers where `sash.Elastic(store="redis")` looks for it. Even a refusal is an answer."""
     name, where = "Redis server", f"{address[0]}:{address[1]}"
     try:
@@ -88,10 +90,10 @@ def redis_server(address: tuple[str, int] = REDIS) -> Finding:
     except OSError:
         words = f"nothing answers at {where}; only sash.Elastic(store='redis') needs one"
         begin = "redis-server --daemonize yes" if shutil.which("redis-server") else None
-        return Finding(name, "missing", words, begin or install("redis-server", "redis"), needed=False)
+        return HealthCheck(name, "missing", words, begin or install("redis-server", "redis"), needed=False)
     if answers:
-        return Finding(name, "ok", f"answers at {where}", needed=False)
-    return Finding(
+        return HealthCheck(name, "ok", f"answers at {where}", needed=False)
+    return HealthCheck(
         name, "wrong", f"something else answers at {where}", "redis-server --port 6380", needed=False
     )
 

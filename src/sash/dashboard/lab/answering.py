@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sash.dashboard.lab.engines import engines
+from sash.dashboard.lab.engine_reports import engines
 from sash.dashboard.lab.experiment import Experiment
 from sash.semantics.event import Event, Order, arrange
 from sash.semantics.reference import Batch, Evaluation, one_by_one
@@ -22,7 +22,7 @@ from sash.semantics.windows import CountWindow, CumulateWindow, SlideByTimeWindo
 def answer(given: Any) -> dict[str, Any]:
     """What an experiment, as a browser sends it, comes to."""
     experiment = Experiment.read(given)
-    run = _Run(experiment)
+    run = _ReferenceRun(experiment)
     window = experiment.window
     return {
         "window": {"label": window.label, "formula": window.formula, "context": window.context.value},
@@ -36,7 +36,7 @@ def answer(given: Any) -> dict[str, Any]:
     }
 
 
-class _Run:
+class _ReferenceRun:
     """The reference over the events, one after the other."""
 
     def __init__(self, experiment: Experiment) -> None:
@@ -47,12 +47,12 @@ class _Run:
         self.watermarks: list[int | None] = []
         self.reports: list[dict[str, Any]] = []
         for number, arrival in enumerate(experiment.arrivals):
-            told, known = len(self._evaluation.reports), len(self._accepted)
+            before, known = len(self._evaluation.reports), len(self._accepted)
             self._evaluation.take(Batch((arrival,)))
             if len(self._accepted) > known:
                 self._numbers.append(number)
             self.watermarks.append(self._evaluation.watermark.value)
-            for report in self._evaluation.reports[told:]:
+            for report in self._evaluation.reports[before:]:
                 holds = [self._numbers[ordinal] for ordinal in report.ordinals]
                 self.reports.append(
                     {"arrival": number, "id": report.id, "revision": report.revision, "holds": holds}
@@ -96,7 +96,7 @@ class _Run:
         return f"M({at}) = {_interval(ids)}"
 
     def extents(self) -> list[dict[str, Any]]:
-        """The windows over what has been accepted, and who made each be reported last."""
+        """The windows over what has been accepted, and the arrival that made each be reported last."""
         last = {report["id"]: report for report in self.reports}
         return [
             {
@@ -127,7 +127,7 @@ class _Run:
 
 
 def _drawn(window: Window, extent: Extent) -> dict[str, float | None]:
-    """Where it is drawn: half a unit around what it holds, so that nobody has to know which end is open."""
+    """Where it is drawn: half a unit around what it holds, so that no end has to be shown as open."""
     if extent.start is None or extent.end is None:
         return {"from": None, "to": None}
     outside = isinstance(window, TimeWindow | CumulateWindow | SlideByTimeWindow)
@@ -168,15 +168,15 @@ def python(experiment: Experiment) -> str:
     query = experiment.query
     times = [arrival.time for arrival in experiment.arrivals]
     xs = [arrival.values["x"] for arrival in experiment.arrivals]
-    asked = ['time="time"']
-    asked += [f"delay={query.delay.length}"] * bool(query.delay.length)
-    asked += [f"allowed_lateness={query.allowed_lateness.length}"] * bool(query.allowed_lateness.length)
-    asked += ['order="arrival"'] * (query.order is Order.ARRIVAL)
+    arguments = ['time="time"']
+    arguments += [f"delay={query.delay.length}"] * bool(query.delay.length)
+    arguments += [f"allowed_lateness={query.allowed_lateness.length}"] * bool(query.allowed_lateness.length)
+    arguments += ['order="arrival"'] * (query.order is Order.ARRIVAL)
     return (
         "import pyarrow as pa\nimport sash\n\n"
         f'events = pa.table({{"time": {times}, "x": {xs}}})\n'
         "q = (\n"
-        f"    sash.stream(events, {', '.join(asked)})\n"
+        f"    sash.stream(events, {', '.join(arguments)})\n"
         f"    .window({experiment.kind.python(experiment.numbers)})\n"
         '    .agg(n=sash.count(), total=sash.sum("x"))\n'
         ")\n"

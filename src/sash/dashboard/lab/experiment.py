@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sash.dashboard.lab.kinds import KINDS, Kind, Parameter
+from sash.dashboard.lab.kinds import KINDS, LabKind, Parameter
 from sash.errors import ArgumentError
 from sash.semantics import durations
 from sash.semantics.durations import whole_number
@@ -29,19 +29,19 @@ OVERLAP = 50
 
 @dataclass(frozen=True)
 class Experiment:
-    """What was asked."""
+    """A window, and events that arrive."""
 
-    kind: Kind
+    kind: LabKind
     numbers: Mapping[str, Any]
     window: Window
     query: Query
     arrivals: tuple[Arrival, ...]
     selected: int | None
-    """The event that is asked about, by its number in the order of arrival, from 0."""
+    """The event to explain, by its number in the order of arrival, from 0."""
 
     @classmethod
     def read(cls, given: Any) -> Experiment:
-        """A checked experiment; ArgumentError says what is wrong with one."""
+        """A checked experiment; ArgumentError names what is wrong."""
         if not isinstance(given, Mapping):
             raise ArgumentError(
                 "experiment", type(given).__name__, "an object with kind, numbers and events"
@@ -49,9 +49,9 @@ class Experiment:
         name = given.get("kind")
         if not isinstance(name, str) or name not in KINDS:
             raise ArgumentError("kind", name, f"one of {', '.join(KINDS)}")
-        kind, said = KINDS[name], given.get("numbers")
-        said = said if isinstance(said, Mapping) else {}
-        numbers = {one.name: _parameter(one, said.get(one.name, one.default)) for one in kind.parameters}
+        kind, values = KINDS[name], given.get("numbers")
+        values = values if isinstance(values, Mapping) else {}
+        numbers = {one.name: _parameter(one, values.get(one.name, one.default)) for one in kind.parameters}
         _require_few(numbers)
         window = kind.build(numbers)
         query = Query(

@@ -1,8 +1,8 @@
-"""The windows of the lab: every kind of Sash, each with the few numbers that it asks for.
+"""The windows of the lab: every kind of Sash, each with the few numbers that it needs.
 
     kind × numbers  →  a Window, and the Python that makes it
 
-Predicates and policies are chosen from lists, with a number to compare with; nobody's text is evaluated.
+Predicates and policies are chosen from lists, with a number to compare with; no text is evaluated.
 
 >>> choices()["sliding"]["parameters"][1]["name"]
 'every'
@@ -32,7 +32,7 @@ COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number or a word that a kind asks for."""
+    """A number or a word that a kind needs."""
 
     name: str
     label: str
@@ -42,8 +42,8 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A kind of window, as it is asked for."""
+class LabKind:
+    """A kind of window, as a form declares it."""
 
     title: str
     about: str
@@ -87,64 +87,64 @@ _COMPARED = (
     Parameter("value", "than or to", 5, "x"),
 )
 
-KINDS: Mapping[str, Kind] = {
-    "sliding": Kind(
+KINDS: Mapping[str, LabKind] = {
+    "sliding": LabKind(
         "Sliding",
         "The last while, again and again: windows overlap.",
         (_SIZE, _EVERY, _ORIGIN),
         lambda p: windows.sliding(p["size"], every=p["every"], origin=p["origin"]),
         lambda p: f"sash.sliding({p['size']}, every={p['every']}{_origin(p)})",
     ),
-    "tumbling": Kind(
+    "tumbling": LabKind(
         "Tumbling",
         "Windows that touch and do not overlap.",
         (_SIZE, _ORIGIN),
         lambda p: windows.tumbling(p["size"], origin=p["origin"]),
         lambda p: f"sash.tumbling({p['size']}{_origin(p)})",
     ),
-    "hopping": Kind(
+    "hopping": LabKind(
         "Hopping",
         "Windows with gaps between them; events in a gap belong to none.",
         (Parameter("size", "size", 4), Parameter("every", "every", 10), _ORIGIN),
         lambda p: windows.hopping(p["size"], every=p["every"], origin=p["origin"]),
         lambda p: f"sash.hopping({p['size']}, every={p['every']}{_origin(p)})",
     ),
-    "cumulate": Kind(
+    "cumulate": LabKind(
         "Cumulating",
         "Windows that grow by a step from a tumbling start up to a maximum.",
         (Parameter("size", "maximum", 12), Parameter("step", "step", 4), _ORIGIN),
         lambda p: windows.cumulate(p["size"], p["step"], origin=p["origin"]),
         lambda p: f"sash.cumulate({p['size']}, {p['step']}{_origin(p)})",
     ),
-    "session": Kind(
+    "session": LabKind(
         "Session",
         "Bursts of activity, cut where nothing happens for longer than the gap.",
         (Parameter("gap", "gap", 4),),
         lambda p: windows.session(p["gap"]),
         lambda p: f"sash.session({p['gap']})",
     ),
-    "count": Kind(
+    "count": LabKind(
         "Count",
         "So many events, every so many events.",
         (_EVENTS, _EVERY_EVENTS),
         lambda p: windows.count(p["size"], p["every"]),
         lambda p: f"sash.count({p['size']}, {p['every']})",
     ),
-    "slide_by_tuple": Kind(
+    "slide_by_tuple": LabKind(
         "Slide by tuple",
         "A range of time, looked back at from every so many events.",
         (_SIZE, _EVERY_EVENTS),
         lambda p: windows.slide_by_tuple(p["size"], p["every"]),
         lambda p: f"sash.slide_by_tuple({p['size']}, {p['every']})",
     ),
-    "slide_by_time": Kind(
+    "slide_by_time": LabKind(
         "Slide by time",
         "The last so many events, looked back at from the ticks of a clock.",
         (_EVENTS, _EVERY, _ORIGIN),
         lambda p: windows.slide_by_time(p["size"], p["every"], origin=p["origin"]),
         lambda p: f"sash.slide_by_time({p['size']}, {p['every']}{_origin(p)})",
     ),
-    "delta": Kind(
+    "delta": LabKind(
         "Delta",
         "The last stretch of a value that never decreases, whenever it has grown enough.",
         (
@@ -155,21 +155,21 @@ KINDS: Mapping[str, Kind] = {
         lambda p: windows.delta("x", p["size"], p["every"], closed=p["closed"]),
         lambda p: f"sash.delta(\"x\", {p['size']}, {p['every']}{_closed(p)})",
     ),
-    "threshold": Kind(
+    "threshold": LabKind(
         "Threshold",
         "Runs of events for which a condition on x holds.",
         _COMPARED,
         lambda p: windows.threshold(partial(_compares, compare=p["compare"], value=p["value"])),
         lambda p: f"sash.threshold(lambda row: row.x {p['compare']} {p['value']})",
     ),
-    "punctuated": Kind(
+    "punctuated": LabKind(
         "Punctuated",
-        "The stream says itself where a window ends: with an event whose x satisfies a condition.",
+        "Events mark where a window ends: those whose x satisfies a condition.",
         _COMPARED,
         lambda p: windows.punctuated(partial(_compares, compare=p["compare"], value=p["value"])),
         lambda p: f"sash.punctuated(lambda row: row.x {p['compare']} {p['value']})",
     ),
-    "policy": Kind(
+    "policy": LabKind(
         "Slide policy",
         "The longest run of the latest events whose x add up to at most a limit.",
         (

@@ -1,7 +1,7 @@
 """Kill Bytewax and start it again: `python crash_bytewax.py folder file|plain`, in Bytewax's environment.
 
 Tumbling windows of 3 over the times 10 … 19, from a file, with recovery as often as Bytewax does by itself.
-The first start kills its process when event 6 comes; the second goes on from the recovery store, and ends.
+The first start kills its process when event 6 comes; the second resumes from the recovery store, and ends.
 Windows go to `folder/out`, one line each: through Bytewax's FileSink, or a plain sink that appends.
 """
 
@@ -51,7 +51,7 @@ def main(folder: Path, sink: str) -> None:
     if sink == "file":
         op.output("out", written, FileSink(out))
     else:
-        op.output("out", op.map("bare", written, lambda one: one[1]), Plain(out))
+        op.output("out", op.map("bare", written, lambda one: one[1]), PlainSink(out))
     run_main(flow, recovery_config=RecoveryConfig(recovery))
 
 
@@ -65,17 +65,17 @@ def killer(armed: bool) -> Any:
     return read
 
 
-class Plain(DynamicSink[str]):
+class PlainSink(DynamicSink[str]):
     """Appends, and knows nothing of recovery."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def build(self, step_id: str, worker_index: int, worker_count: int) -> Any:
-        return Appending(self.path)
+        return AppendingPartition(self.path)
 
 
-class Appending(StatelessSinkPartition[str]):
+class AppendingPartition(StatelessSinkPartition[str]):
     def __init__(self, path: Path) -> None:
         self.path = path
 

@@ -1,8 +1,8 @@
 """Kill Spark and start it again: `python crash_spark.py folder file|plain`, where PySpark is installed.
 
-Tumbling windows of 3 over the times 10 … 19, one file a micro-batch, with a checkpoint. The first start
+Tumbling windows of 3 over the times 10 … 19, one file per micro-batch, with a checkpoint. The first start
 kills the JVM and itself in the micro-batch that shows the second window, after it was written and before
-Spark has noted that; the second goes on from the checkpoint, and ends. Windows go to `folder/out`, one line
+Spark has noted that; the second resumes from the checkpoint, and ends. Windows go to `folder/out`, one line
 each: as a reader of Spark's file sink sees them, or from foreachBatch, which appends.
 """
 

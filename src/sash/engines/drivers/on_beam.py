@@ -1,7 +1,7 @@
 """Apache Beam on its DirectRunner: a TestStream advances the watermark after every group of events.
 
-A TestStream waits until the pipeline has nothing left to do before it goes on, so a marker that follows the
-last event tells the reports that the events caused from those of the end of the input.
+A TestStream waits until the pipeline has nothing left to do before it continues, so a marker that follows
+the last event separates the reports that the events caused from those of the end of the input.
 """
 
 from __future__ import annotations
@@ -45,8 +45,13 @@ def one(run: dict[str, Any]) -> dict[str, Any]:
     BEFORE_THE_END.clear()
     with beam.Pipeline(runner="DirectRunner", options=PipelineOptions(["--streaming"])) as pipeline:
         events = pipeline | fed(run)
-        _ = events | "mark" >> beam.ParDo(Mark())
-        _ = events | beam.WindowInto(windows(run)) | beam.GroupByKey() | "show" >> beam.ParDo(Show())
+        _ = events | "mark" >> beam.ParDo(EndMarker())
+        _ = (
+            events
+            | beam.WindowInto(windows(run))
+            | beam.GroupByKey()
+            | "show" >> beam.ParDo(CollectWindow())
+        )
     at_end = BEFORE_THE_END[0]
     return {"reports": SHOWN[:at_end], "flushed": SHOWN[at_end:], "late": []}
 
@@ -74,7 +79,7 @@ def windows(run: dict[str, Any]) -> window.WindowFn:
     return window.SlidingWindows(run["size"], run["slide"])
 
 
-class Mark(beam.DoFn):
+class EndMarker(beam.DoFn):
     """Notes how many reports there were when the marker came."""
 
     def process(self, element: tuple[str, int]) -> Iterator[Any]:
@@ -83,7 +88,7 @@ class Mark(beam.DoFn):
         return iter(())
 
 
-class Show(beam.DoFn):
+class CollectWindow(beam.DoFn):
     """Notes what a window holds."""
 
     def process(self, element: tuple[str, Iterable[int]]) -> Iterator[Any]:

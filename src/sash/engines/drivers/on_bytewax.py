@@ -51,7 +51,7 @@ def one(run: dict[str, Any]) -> dict[str, Any]:
 
 
 def window_starts() -> list[int]:
-    """Over system time. The user must say what windows align to: here 250 ms past 1970."""
+    """Over system time. The user must choose what windows align to: here 250 ms past 1970."""
     origin = EPOCH + timedelta(milliseconds=250)
     meta: list[tuple[str, tuple[int, win.WindowMetadata]]] = []
     flow = Dataflow("clock")

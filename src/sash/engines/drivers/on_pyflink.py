@@ -4,8 +4,8 @@ PyFlink's own watermark strategies emit periodically, by the clock. The watermar
 the event that moves it once the interval is 0, so the events pass through a table on their way. And Python
 operators hold a watermark back until their bundle of events is done, so a bundle is one event.
 
-`Watch` notes the watermark at each event, and a run whose events came before the watermark of the event
-ahead of them gets no answer: it would not be the experiment that was asked for.
+`NoteWatermark` notes the watermark at each event. A run whose events came before the watermark of the event
+ahead of them gets no answer: it would be another experiment.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ def obstacle(run: dict[str, Any]) -> str:
 def together(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     environment = one_by_one()
     streams = [stream for number, run in enumerate(runs) for stream in branch(environment, number, run)]
-    said: list[list[tuple[str, int, Any]]] = [[] for _ in runs]
+    collected: list[list[tuple[str, int, Any]]] = [[] for _ in runs]
     with streams[0].union(*streams[1:]).execute_and_collect() as results:
         for number, what, watermark, held in results:
-            said[number].append((what, watermark, held))
-    return [told(run, one) for run, one in zip(runs, said, strict=True)]
+            collected[number].append((what, watermark, held))
+    return [contents(run, one) for run, one in zip(runs, collected, strict=True)]
 
 
 def one_by_one() -> Any:
@@ -73,7 +73,7 @@ def one_by_one() -> Any:
 def window_starts() -> list[int]:
     events = one_by_one().from_collection([0, 1, 2], type_info=Types.INT()).map(slowly, Types.INT())
     windows = events.key_by(lambda _: 0).window(TumblingProcessingTimeWindows.of(Time.seconds(1)))
-    with windows.process(Start(), Types.LONG()).execute_and_collect() as starts:
+    with windows.process(NoteStart(), Types.LONG()).execute_and_collect() as starts:
         return sorted(set(starts))
 
 
@@ -84,15 +84,18 @@ def slowly(event: int) -> int:
 
 
 def branch(environment: Any, number: int, run: dict[str, Any]) -> list[Any]:
-    said = Types.TUPLE([Types.INT(), Types.STRING(), Types.LONG(), Types.LIST(Types.INT())])
+    row_type = Types.TUPLE([Types.INT(), Types.STRING(), Types.LONG(), Types.LIST(Types.INT())])
     late = OutputTag(f"late-{number}", event_type())
     timed = watermarked(environment, run)
-    watched = timed.process(Watch(number), output_type=said)
+    watched = timed.process(NoteWatermark(number), output_type=row_type)
     keyed = timed.key_by(lambda _: 0, key_type=Types.INT())
     if run["kind"] == "count":
-        return [watched, keyed.count_window(run["size"], run["slide"]).process(Show(number), said)]
-    shown = keyed.window(windows(run)).side_output_late_data(late).process(Show(number), said)
-    dropped = shown.get_side_output(late).map(lambda one: (number, "late", 0, [one[0]]), said)
+        return [
+            watched,
+            keyed.count_window(run["size"], run["slide"]).process(NoteWindow(number), row_type),
+        ]
+    shown = keyed.window(windows(run)).side_output_late_data(late).process(NoteWindow(number), row_type)
+    dropped = shown.get_side_output(late).map(lambda one: (number, "late", 0, [one[0]]), row_type)
     return [watched, shown, dropped]
 
 
@@ -126,14 +129,14 @@ def windows(run: dict[str, Any]) -> Any:
     return SlidingEventTimeWindows.of(size, slide)
 
 
-def told(run: dict[str, Any], said: list[tuple[str, int, Any]]) -> dict[str, Any]:
+def contents(run: dict[str, Any], collected: list[tuple[str, int, Any]]) -> dict[str, Any]:
     if run["kind"] != "count":
-        require_watermarks(run, {held[0]: at for what, at, held in said if what == "watch"})
-    shown = [(watermark == AT_END, held) for what, watermark, held in said if what == "show"]
+        require_watermarks(run, {held[0]: at for what, at, held in collected if what == "watch"})
+    shown = [(watermark == AT_END, held) for what, watermark, held in collected if what == "show"]
     return {
         "reports": [held for at_end, held in shown if not at_end],
         "flushed": [held for at_end, held in shown if at_end],
-        "late": sorted(held[0] for what, _, held in said if what == "late"),
+        "late": sorted(held[0] for what, _, held in collected if what == "late"),
     }
 
 
@@ -144,7 +147,7 @@ def require_watermarks(run: dict[str, Any], watermarks: dict[int, int]) -> None:
             raise RuntimeError(f"event {index} of {run} came at watermark {watermarks[index]}, not {due}")
 
 
-class Watch(ProcessFunction):
+class NoteWatermark(ProcessFunction):
     """Notes the watermark at which an event came."""
 
     def __init__(self, number: int) -> None:
@@ -154,14 +157,14 @@ class Watch(ProcessFunction):
         yield self.number, "watch", ctx.timer_service().current_watermark(), [value[0]]
 
 
-class Start(ProcessWindowFunction):
+class NoteStart(ProcessWindowFunction):
     """Shows where a window starts."""
 
     def process(self, key: int, context: Any, elements: Iterable[int]) -> Iterator[int]:
         yield context.window().start
 
 
-class Show(ProcessWindowFunction):
+class NoteWindow(ProcessWindowFunction):
     """Notes what a window holds, and the watermark at which it was shown."""
 
     def __init__(self, number: int) -> None:

@@ -9,9 +9,9 @@ driver cannot feed, {"unmeasured": "why"}.
     →  {"clock": true}     ←  {"starts": […]}, in ms, of windows of 1 s over the time of processing
 
 The first line out is {"engine": …, "version": …, "kinds": […]}. A driver is a module beside this one with
-ENGINE, KINDS, `version()` and `answer(runs)`. Contents are indexes into `times`; `groups` says which events
-arrive together. Only the standard library and the engine are imported here: Sash is not installed in the
-environments of other engines.
+ENGINE, KINDS, `version()` and `answer(runs)`. Contents are indexes into `times`; `groups` lists the events
+that arrive together. Only the standard library and the engine are imported here: Sash is not installed in
+the environments of other engines.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def main() -> None:
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     driver = import_module(sys.argv[1])
-    say(channel, {"engine": driver.ENGINE, "version": driver.version(), "kinds": driver.KINDS})
+    send(channel, {"engine": driver.ENGINE, "version": driver.version(), "kinds": driver.KINDS})
     for line in sys.stdin:
         try:
-            said = reply(driver, json.loads(line))
+            answer = reply(driver, json.loads(line))
         except Exception as error:
             traceback.print_exc()
-            said = {"error": f"{type(error).__name__}: {error}"}
-        say(channel, said)
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        send(channel, answer)
 
 
 def reply(driver: Any, request: dict[str, Any]) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def reply(driver: Any, request: dict[str, Any]) -> dict[str, Any]:
     return {"answers": driver.answer(request["runs"])}
 
 
-def say(channel: TextIO, message: dict[str, Any]) -> None:
+def send(channel: TextIO, message: dict[str, Any]) -> None:
     channel.write(json.dumps(message) + "\n")
     channel.flush()
 

@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.arrays import Ints, Mask
-from sash.semantics.join import AskedRow
+from sash.semantics.join import PredicateRow
 
 
 @dataclass(frozen=True)
@@ -52,15 +52,15 @@ class Rows:
         return len(self.time)
 
     @cached_property
-    def _asked(self) -> dict[int, AskedRow]:
+    def _asked(self) -> dict[int, PredicateRow]:
         return {}
 
-    def asked(self, positions: Ints) -> list[AskedRow]:
+    def asked(self, positions: Ints) -> list[PredicateRow]:
         """Some rows as a user's function sees them; each is made once."""
         chosen, made = positions.tolist(), self._asked
         missing = [position for position in dict.fromkeys(chosen) if position not in made]
         values = self.table.take(pa.array(missing, pa.int64())).to_pylist()
-        made.update(zip(missing, map(AskedRow, values), strict=True))
+        made.update(zip(missing, map(PredicateRow, values), strict=True))
         return [made[position] for position in chosen]
 
     def take(self, positions: Ints) -> Rows:
@@ -91,7 +91,7 @@ class Located:
         """The rows, in this order."""
         return pa.concat_tables([part.table for part in self.parts]).take(pa.array(self.positions[order]))
 
-    def asked(self) -> list[AskedRow]:
+    def asked(self) -> list[PredicateRow]:
         """The rows as a user's function sees them; places must increase."""
         edges = np.searchsorted(self.positions, [*self.starts, np.iinfo(np.int64).max])
         return [

@@ -124,7 +124,7 @@ class BoundJoin:
     def _check_answer(self) -> None:
         rows = f"rows with the columns left {self.left.schema.names} and right {self.right.schema.names}"
         if isinstance(self.tree, Constant):
-            truth(self.tree.value, asked_by="the join", about=rows)
+            truth(self.tree.value, owner="the join", about=rows)
         for part in conjuncts(self.tree or TRUE):
             kind = kind_of(part, self.schemas)
             if kind not in (None, "bool"):

@@ -36,7 +36,7 @@ from sash.operators.predicates.predicate_kinds import (
     within,
 )
 from sash.semantics.expression import TRUE, Column, Side, columns_of
-from sash.semantics.join import AskedRow, holds
+from sash.semantics.join import PredicateRow, holds
 
 Found = tuple[Ints, Ints]
 
@@ -161,7 +161,7 @@ class Matcher:
         )
         return i[found], j[found]
 
-    def _rows(self, side: Side, places: Ints) -> list[AskedRow]:
+    def _rows(self, side: Side, places: Ints) -> list[PredicateRow]:
         """The rows at these places, each looked up once."""
         once, which = np.unique(places, return_inverse=True)
         rows = self._archives[side].at(once).asked()

@@ -35,7 +35,7 @@ from sash.operators.kinds.kind import Moment
 from sash.operators.kinds.progress import Progress
 from sash.operators.windows.ranges import MISSING, Ranges
 from sash.semantics.run_as import EngineWindow
-from sash.semantics.secret.course import Course
+from sash.semantics.secret.engine_state import EngineState
 from sash.semantics.secret.scope import Kind
 
 
@@ -88,7 +88,9 @@ class ClosedProgress(Progress[EngineWindow]):
         own, moved = own_clock(self.window, layout, start)
         first = first_unreported(self.window, np.where(since == MISSING, MISSING, since - moved))
         slots = np.arange(layout.slots)
-        spent: Ints = cut(own.times, own.offsets, slots, first * self.window.asked.slide) - own.offsets[:-1]
+        spent: Ints = (
+            cut(own.times, own.offsets, slots, first * self.window.declared.slide) - own.offsets[:-1]
+        )
         return spent
 
     def _settled_counts(self, layout: Layout, memory: EngineMemory, final: Ints) -> Ints:
@@ -98,18 +100,18 @@ class ClosedProgress(Progress[EngineWindow]):
         tick = latest[layout.offsets[some] + final[some] - 1] - layout.offsets[some]
         since[some] = np.where(tick < 0, since[some], memory.base[some] + tick + 1)
         self.remembered["since"] = since
-        spent: Ints = np.maximum(first_end(self.window, since) - self.window.asked.size - memory.base, 0)
+        spent: Ints = np.maximum(first_end(self.window, since) - self.window.declared.size - memory.base, 0)
         return spent
 
 
 _NUMBERS = attrgetter(
     "base", "arrived", "start", "previous", "clock", "last.start", "last.stop", "lower", "revision"
 )
-"""Of a course, as they are remembered."""
+"""Of a state, as they are remembered."""
 
 
 class ModelProgress(Progress[EngineWindow]):
-    """Every other profile: a `Course` for each key, a number in each column."""
+    """Every other profile: a `EngineState` for each key, a number in each column."""
 
     memory: ClassVar[dict[str, int | float]] = {
         "base": 0, "arrived": 0, "start": MISSING, "previous": MISSING, "clock": MISSING,
@@ -120,24 +122,24 @@ class ModelProgress(Progress[EngineWindow]):
         return by_model(self.window, layout, self._courses())
 
     def move_on(self, layout: Layout, settled: int) -> Ints:
-        gone, courses, final = np.zeros(layout.slots, np.int64), self._courses(), layout.before(settled + 1)
+        gone, states, final = np.zeros(layout.slots, np.int64), self._courses(), layout.before(settled + 1)
         for slot, (_, events) in enumerate(layout.events()):
             ready = events[: int(final[slot])]
-            self.window.reports(ready, courses[slot])
-            gone[slot] = self.window.let_go(ready, courses[slot])
-        self._remember(courses)
+            self.window.reports(ready, states[slot])
+            gone[slot] = self.window.let_go(ready, states[slot])
+        self._remember(states)
         return gone
 
-    def _courses(self) -> list[Course]:
+    def _courses(self) -> list[EngineState]:
         rows = zip(*(self.remembered[name].tolist() for name in self.memory), strict=True)
         known: Iterable[list[Any]] = ([None if n == MISSING else n for n in row] for row in rows)
         return [
-            Course(base, arrived, start, previous, clock, range(lo, hi), lower, revision)
+            EngineState(base, arrived, start, previous, clock, range(lo, hi), lower, revision)
             for base, arrived, start, previous, clock, lo, hi, lower, revision in known
         ]
 
-    def _remember(self, courses: list[Course]) -> None:
-        rows = (_NUMBERS(course) for course in courses)
+    def _remember(self, states: list[EngineState]) -> None:
+        rows = (_NUMBERS(state) for state in states)
         numbers = [[MISSING if number is None else number for number in row] for row in rows]
         columns = np.array(numbers, np.int64).reshape(-1, len(self.memory)).T
         self.remembered = dict(zip(self.memory, columns, strict=True))

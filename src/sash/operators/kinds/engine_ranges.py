@@ -22,7 +22,7 @@ from sash.operators.kinds.kind import Held
 from sash.operators.windows.numbering import numbered
 from sash.operators.windows.ranges import MISSING, NEVER, Ranges, RepeatedRanges, event_bounds
 from sash.semantics.run_as import EngineWindow
-from sash.semantics.secret.course import Course, refuse_too_many
+from sash.semantics.secret.engine_state import EngineState, refuse_too_many
 from sash.semantics.secret.parameters import Pick, Report, Tick
 from sash.semantics.secret.scope import ORIGINS, Kind
 from sash.semantics.windows import TimeWindow
@@ -62,7 +62,7 @@ def on_columns(window: EngineWindow) -> bool:
 def engine_ranges(window: EngineWindow, layout: Layout) -> Ranges:
     """All reports over a bounded input."""
     if not on_columns(window):
-        return by_model(window, layout, [Course() for _ in range(layout.slots)])
+        return by_model(window, layout, [EngineState() for _ in range(layout.slots)])
     return closed_ranges(window, layout, EngineMemory.blank(layout.slots))
 
 
@@ -72,12 +72,12 @@ def closed_ranges(window: EngineWindow, layout: Layout, memory: EngineMemory) ->
     return by_kind(window, layout, memory)
 
 
-def by_model(window: EngineWindow, layout: Layout, courses: Iterable[Course]) -> Ranges:
-    """The reports that the events which have not arrived make: each course goes on."""
+def by_model(window: EngineWindow, layout: Layout, states: Iterable[EngineState]) -> Ranges:
+    """The reports that the events which have not arrived make: each state goes on."""
     found = [
         (slot, base, extent, revision)
-        for (slot, (base, events)), course in zip(enumerate(layout.events()), courses, strict=True)
-        for extent, revision in window.reports(events, course)
+        for (slot, (base, events)), state in zip(enumerate(layout.events()), states, strict=True)
+        for extent, revision in window.reports(events, state)
     ]
     ranges = Ranges.of((slot, base, extent) for slot, base, extent, _ in found)
     if not window.repeats:
@@ -88,7 +88,7 @@ def by_model(window: EngineWindow, layout: Layout, courses: Iterable[Course]) ->
 
 def starts(window: EngineWindow, layout: Layout, memory: EngineMemory) -> Ints:
     """t0 of each slot, as the engine sees time: remembered, or fixed by the first event; else MISSING."""
-    size, slide, origin = window.asked.size, window.asked.slide, window.profile.scope.time
+    size, slide, origin = window.declared.size, window.declared.slide, window.profile.scope.time
     assert origin is not None
     assert origin.function is not None
     known = memory.start.copy()
@@ -103,7 +103,7 @@ def starts(window: EngineWindow, layout: Layout, memory: EngineMemory) -> Ints:
 
 def first_unreported(window: EngineWindow, since: Ints) -> Ints:
     """The least n ≥ 0 with n·β + ω > since: window n ends after the last tick; 0 when there was none."""
-    size, slide = window.asked.size, window.asked.slide
+    size, slide = window.declared.size, window.declared.slide
     return np.where(since == MISSING, 0, np.maximum((since - size) // slide + 1, 0))
 
 
@@ -114,7 +114,7 @@ def own_clock(window: EngineWindow, layout: Layout, start: Ints) -> tuple[Layout
 
 
 def _closed_times(window: EngineWindow, layout: Layout, memory: EngineMemory) -> Ranges:
-    report, asked = window.profile.report, window.asked
+    report, asked = window.profile.report, window.declared
     assert isinstance(asked, TimeWindow)
     plain = replace(asked, origin=0)
     own, moved = own_clock(window, layout, starts(window, layout, memory))
@@ -190,14 +190,14 @@ def first_end(window: EngineWindow, since: Ints) -> Ints:
     tick has passed (it is at least `since`)."""
     origin = window.profile.scope.count
     assert origin is not None
-    size, slide = window.asked.size, window.asked.slide
+    size, slide = window.declared.size, window.declared.slide
     end = origin(1, size, slide) + size
     ahead: Ints = np.maximum(-((end - np.maximum(since, 1)) // slide), 0)
     return end + ahead * slide
 
 
 def _closed_counts(window: EngineWindow, layout: Layout, memory: EngineMemory) -> Ranges:
-    size, slide = window.asked.size, window.asked.slide
+    size, slide = window.declared.size, window.declared.slide
     first = first_end(window, memory.since)
     arrived = memory.base + layout.sizes
     slot, number = numbered(np.maximum((arrived - 1 - first) // slide + 1, 0))
@@ -248,7 +248,7 @@ def _is_news(window: EngineWindow, memory: EngineMemory, slot: Ints, seen: Ints)
     Outside of gaps it holds that event, so it is neither empty nor what was reported before. In a gap it is
     empty, which is a change once the key has had a report; each report holds events.
     """
-    origin, size, slide = window.profile.scope.count, window.asked.size, window.asked.slide
+    origin, size, slide = window.profile.scope.count, window.declared.size, window.declared.slide
     assert origin is not None
     start = origin(1, size, slide)
     lower = start + np.maximum(-((start + size - seen) // slide), 0) * slide

@@ -67,7 +67,7 @@ def truths(window: ThresholdWindow | PunctuatedWindow, rows: pa.Table, times: In
 
     def ask(asked: Ints, values: list[dict[str, Any]]) -> list[bool]:
         return [
-            holds(window.predicate, Event(int(times[at]), values=row), asked_by=str(window))
+            holds(window.predicate, Event(int(times[at]), values=row), owner=str(window))
             for at, row in zip(asked, values, strict=True)
         ]
 

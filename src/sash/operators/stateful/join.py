@@ -97,7 +97,7 @@ class Join(Stateful):
         ]
 
     def _holds(self, left: Row, right: Row) -> bool:
-        return join.holds(self.asked.where, join.AskedRow(left), join.AskedRow(right))
+        return join.holds(self.asked.where, join.PredicateRow(left), join.PredicateRow(right))
 
     def _paired(self, left: Row, right: Row) -> dict[str, Any]:
         rows = zip(self.prefixes, (left, right), strict=True)

@@ -15,12 +15,12 @@ from sash.operators.folding.values import Evaluator
 from sash.operators.patterns.declared import WinMapReduce
 from sash.operators.patterns.evaluate import evaluator, workers_of
 from sash.operators.step_counter import watched
-from sash.planner.asked import AUTO, Asked, Auto, available_cores
-from sash.planner.constants import costs
+from sash.planner.auto import AUTO, Auto, Parallelism, available_cores
+from sash.planner.costs.constants import costs
 from sash.planner.facts import Facts
-from sash.planner.plan import Plan, make_plan
+from sash.planner.plans.plan import Plan, make_plan
+from sash.planner.plans.trial import TRIAL, TriedFirst
 from sash.planner.sampling import counted
-from sash.planner.trial import TRIAL, TriedFirst
 from sash.runtimes.progress_bar import ProgressReading, shown
 
 
@@ -30,7 +30,7 @@ class LocalSource:
 
     table: pa.Table
     form: str = "arrow"
-    asked: Asked = AUTO
+    asked: Parallelism = AUTO
     """Who computes the windows, or the wish that the planner says."""
 
     bounded = True
@@ -77,11 +77,11 @@ class LocalSource:
             return Early(self.asked.cores or available_cores())
         return Early(self.asked.map) if isinstance(self.asked, WinMapReduce) else None
 
-    def parallel(self, asked: Asked, bound: BoundQuery) -> LocalSource:
+    def parallel(self, asked: Parallelism, bound: BoundQuery) -> LocalSource:
         return replace(self, asked=asked)
 
     def plan(self, bound: BoundQuery) -> Plan:
-        return make_plan(bound, self._facts(bound), costs(), asked=self.asked)
+        return make_plan(bound, self._facts(bound), costs(), parallelism=self.asked)
 
     def _facts(self, bound: BoundQuery) -> Facts:
         known = self.asked if isinstance(self.asked, Auto) else AUTO

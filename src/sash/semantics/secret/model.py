@@ -1,6 +1,6 @@
 """The model, step by step, as small pure functions, and the evaluator that is nothing but the definition.
 
-    tick     an arrival makes the engine look; `ticks` says which arrivals do
+    tick     an arrival makes the engine look; `ticks` lists the arrivals that do
     instants the application times (event numbers) [previous tick, this tick) that it then looks at
     scope    the interval (t0 + n·β, t] of each instant t
     content  the events in the scope that arrived strictly before the arrival that ticks
@@ -17,7 +17,7 @@ Report when several instants are one evaluation, as those of a tick of count win
     window-close, periodic      conditions on single instants: Pick takes one of those that satisfy them,
                                 and its content is reported
 
-Only windows with gaps (β > ω) tell the two apart. When the latest number of a tick lies in a gap, what is
+Only windows with gaps (β > ω) distinguish the two. When the latest number of a tick lies in a gap, what is
 seen is empty, although the same tick may have closed a window before the gap: with non-empty that window is
 not reported, and with content-change only if there was a report before.
 
@@ -32,9 +32,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from sash.errors import Unsupported
-from sash.semantics.secret.inputs import Arrivals
+from sash.semantics.secret.arrivals import Arrivals
 from sash.semantics.secret.parameters import Pick, Profile, Report, Tick
-from sash.semantics.secret.scope import Kind, Windows
+from sash.semantics.secret.scope import Kind, ScopeWindows
 
 NOTHING = range(0)
 """What counts as the last reported content before the first report."""
@@ -89,11 +89,11 @@ def content(positions: Sequence[int], arrived: int, scope: tuple[int, int]) -> r
     return range(bisect_right(positions, lower, 0, arrived), bisect_right(positions, upper, 0, arrived))
 
 
-def is_due(profile: Profile, windows: Windows, t: int, now: int) -> bool:
+def is_due(profile: Profile, windows: ScopeWindows, t: int, now: int) -> bool:
     """The conditions that only depend on the instant: window-close (t < now ends a window), periodic.
 
     >>> from sash.semantics.secret.profiles import profile
-    >>> [t for t in range(9, 13) if is_due(profile("flink"), Windows(-1, 3, 3), t, 12)]
+    >>> [t for t in range(9, 13) if is_due(profile("flink"), ScopeWindows(-1, 3, 3), t, 12)]
     [11]
     """
     if Report.WINDOW_CLOSE in profile.report and not (t < now and windows.ends_at(t)):
@@ -137,22 +137,22 @@ def pick(profile: Profile, instants: Sequence[int]) -> int:
     return instants[0] if profile.pick is Pick.EARLIEST else instants[-1]
 
 
-def windows_of(profile: Profile, kind: Kind, arrivals: Arrivals, size: int, slide: int) -> Windows:
+def windows_of(profile: Profile, kind: Kind, arrivals: Arrivals, size: int, slide: int) -> ScopeWindows:
     """The windows of a query on this (non-empty) input: the origin is fixed by the first event.
 
     >>> from sash.semantics.secret.profiles import profile
     >>> windows_of(profile("stream"), Kind.TIME, Arrivals(times=(30, 31), batches=(0, 1)), 5, 1)
-    Windows(start=25, size=5, slide=1)
+    ScopeWindows(start=25, size=5, slide=1)
     """
     return windows_from(profile, kind, arrivals.positions(kind)[0], size, slide)
 
 
-def windows_from(profile: Profile, kind: Kind, first: int, size: int, slide: int) -> Windows:
+def windows_from(profile: Profile, kind: Kind, first: int, size: int, slide: int) -> ScopeWindows:
     """The windows of an input whose first event has this position."""
     origin = profile.scope.origin(kind)
     if origin is None:
         raise Unsupported("kind", str(kind), f"a kind of window that the profile has: {profile.scope}")
-    return Windows(origin(first, size, slide), size, slide)
+    return ScopeWindows(origin(first, size, slide), size, slide)
 
 
 def evaluate(profile: Profile, kind: Kind, arrivals: Arrivals, size: int, slide: int) -> Iterator[Reported]:

@@ -28,7 +28,7 @@ from sash.semantics.secret.scope import Kind, Scope
 
 
 class Report(StrEnum):
-    """Conditions for a report at an instant t; an engine asks for a conjunction of them."""
+    """Conditions for a report at an instant t; an engine requires a conjunction of them."""
 
     CONTENT_CHANGE = "content-change"
     """The content differs from what was reported last; before the first report that is empty."""

@@ -8,7 +8,7 @@ the same with event numbers (from 1) instead of times, and i0 instead of t0.
 
 Engines differ only in the origin, which they compute from ω, β and the time ts1 of the first event:
 
->>> windows = Windows(start=ALIGNED_END(10, 3, 3), size=3, slide=3)
+>>> windows = ScopeWindows(start=ALIGNED_END(10, 3, 3), size=3, slide=3)
 >>> windows.start, [windows.scope(t) for t in (10, 12, 13)]
 (9, [(9, 10), (9, 12), (12, 13)])
 """
@@ -34,7 +34,7 @@ class Origin:
     """t0 (or i0) as a function of (ts1, ω, β), with the formula that people read.
 
     For count windows ts1 is the number of the first event, which is 1. An origin without a function is one
-    that nobody has found out.
+    that is not known.
 
     >>> Origin("ts1 − β", lambda ts1, size, slide: ts1 - slide)(10, 5, 2)
     8
@@ -59,9 +59,7 @@ class Origin:
             raise Unsupported("scope", self.formula, "an origin with a function; this one is not known")
         start = self.function(first, size, slide)
         if not isinstance(start, int):
-            raise ArgumentError(
-                f"the origin {self.formula!r}", start, "a function that answers with an int"
-            )
+            raise ArgumentError(f"the origin {self.formula!r}", start, "a function that returns an int")
         return start
 
 
@@ -161,7 +159,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Windows:
+class ScopeWindows:
     """The windows (start + n·β, start + n·β + ω], n ≥ 0, of one query on one input."""
 
     start: int
@@ -173,7 +171,7 @@ class Windows:
 
         With gaps (β > ω) the next window may not have begun: then nothing lies in the scope.
 
-        >>> Windows(0, 2, 5).scope(2), Windows(0, 2, 5).scope(3)
+        >>> ScopeWindows(0, 2, 5).scope(2), ScopeWindows(0, 2, 5).scope(3)
         ((0, 2), (5, 3))
         """
         n = max(0, _ceiling(t - self.start - self.size, self.slide))
@@ -187,7 +185,7 @@ class Windows:
     def next_end(self, t: int) -> int:
         """The least end of a window that is at least t: start + ω + max(0, ⌈(t − start − ω)/β⌉)·β.
 
-        >>> Windows(0, 3, 2).next_end(4)
+        >>> ScopeWindows(0, 3, 2).next_end(4)
         5
         """
         lower, _ = self.scope(t)
@@ -198,7 +196,8 @@ class Windows:
 
         n(t) ≥ m  ⟺  t > start + ω + (m − 1)·β, with m = ⌈(position − start)/β⌉; position > start.
 
-        >>> Windows(25, 5, 1).leaves_at(30), Windows(25, 5, 1).scope(34), Windows(25, 5, 1).scope(35)
+        >>> windows = ScopeWindows(25, 5, 1)
+        >>> windows.leaves_at(30), windows.scope(34), windows.scope(35)
         (35, (29, 34), (30, 35))
         """
         m = _ceiling(position - self.start, self.slide)

@@ -6,7 +6,7 @@
 An instant t that fails a condition on its content (non-empty, content-change) is followed by instants that
 fail it too, until the content becomes another one: an event enters, or the oldest one leaves the scope. And
 window-close and periodic only hold at the ends of windows and at multiples of the period. So the simulator
-leaps: it looks at no more than 3 instants an event, and at those that satisfy Report, whatever the span.
+leaps: it looks at no more than 3 instants per event, and at those that satisfy Report, whatever the span.
 What an engine does report takes its time: spark_dstream shows every empty window.
 """
 
@@ -20,11 +20,11 @@ from typing import Literal
 
 from sash.errors import Unsupported
 from sash.semantics.secret import model
-from sash.semantics.secret.inputs import Arrivals, arrivals, kind_of, positive
+from sash.semantics.secret.arrivals import Arrivals, arrivals, kind_of, positive
 from sash.semantics.secret.model import NOTHING, Reported
 from sash.semantics.secret.parameters import Profile, Report
 from sash.semantics.secret.profiles import profile as profile_named
-from sash.semantics.secret.scope import Kind, Windows
+from sash.semantics.secret.scope import Kind, ScopeWindows
 
 
 def simulate(
@@ -75,7 +75,7 @@ def trace(
     if not events.times:
         return []
     windows = model.windows_of(profile, axis, events, size, slide)
-    return list(Run(profile, axis, events.positions(axis), windows).reports(events))
+    return list(Simulation(profile, axis, events.positions(axis), windows).reports(events))
 
 
 def require_windows(engine: str | Profile, profile: Profile, kind: Kind) -> None:
@@ -94,7 +94,7 @@ def require_windows(engine: str | Profile, profile: Profile, kind: Kind) -> None
 
 
 @dataclass(slots=True)
-class Standing:
+class TickState:
     """What a tick must know of the ones before it: their last position, and the last reported content."""
 
     previous: int | None = None
@@ -102,20 +102,20 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Simulation:
     """`model.evaluate` by leaps."""
 
     profile: Profile
     kind: Kind
     positions: Sequence[int]
-    windows: Windows
+    windows: ScopeWindows
 
     def reports(self, events: Arrivals) -> Iterator[Reported]:
-        standing = Standing()
+        standing = TickState()
         for arrival in model.ticks(self.profile.tick_of(self.kind), events):
             yield from self.tick(arrival, standing)
 
-    def tick(self, arrival: int, standing: Standing) -> Iterator[Reported]:
+    def tick(self, arrival: int, standing: TickState) -> Iterator[Reported]:
         """What this arrival, which ticks, makes the engine report."""
         now = self.positions[arrival]
         passed = model.instants(standing.previous, now, self.windows.start)
@@ -154,14 +154,14 @@ class Run:
         return model.content(self.positions, arrival, self.windows.scope(t))
 
 
-def next_due(profile: Profile, windows: Windows, t: int, never: int) -> int:
-    """The least instant from t on that is an end of a window and a multiple of the period, as asked for.
+def next_due(profile: Profile, windows: ScopeWindows, t: int, never: int) -> int:
+    """The least instant from t on that is an end of a window and a multiple of the period, if required.
 
     With both, the end e + k·β must be a multiple of the period λ: k ≡ −(e/g)·(β/g)⁻¹ mod λ/g, with
     g = gcd(β, λ); `never` when g does not divide e.
 
     >>> from dataclasses import replace
-    >>> flink, windows = profile_named("flink"), Windows(-1, 3, 3)
+    >>> flink, windows = profile_named("flink"), ScopeWindows(-1, 3, 3)
     >>> next_due(flink, windows, 9, 100)
     11
     >>> every_5 = replace(flink, report={*flink.report, Report.PERIODIC}, period=5)
@@ -178,21 +178,21 @@ def next_due(profile: Profile, windows: Windows, t: int, never: int) -> int:
     return end + -(end // common) * pow(windows.slide // common, -1, cycle) % cycle * windows.slide
 
 
-def due_every(profile: Profile, windows: Windows) -> int:
+def due_every(profile: Profile, windows: ScopeWindows) -> int:
     """The distance between two instants that are due: they are an arithmetic progression.
 
-    >>> [due_every(profile_named(name), Windows(0, 3, 3)) for name in ("flink", "coral8")]
+    >>> [due_every(profile_named(name), ScopeWindows(0, 3, 3)) for name in ("flink", "coral8")]
     [3, 1]
     """
     return lcm(windows.slide if Report.WINDOW_CLOSE in profile.report else 1, profile.period or 1)
 
 
 def changes_at(
-    positions: Sequence[int], arrived: int, windows: Windows, t: int, held: range, never: int
+    positions: Sequence[int], arrived: int, windows: ScopeWindows, t: int, held: range, never: int
 ) -> int:
     """The least instant after t at which the content can differ from `held`, at most `never`.
 
-    >>> changes_at((30, 31), 2, Windows(25, 5, 1), 31, range(0, 2), 40)
+    >>> changes_at((30, 31), 2, ScopeWindows(25, 5, 1), 31, range(0, 2), 40)
     35
     """
     entering = bisect_right(positions, t, 0, arrived)

@@ -1,4 +1,4 @@
-"""Ask about an event: from a query and the batches that arrived to a `Why`.
+"""Explain an event: from a query and the batches that arrived to a `Why`.
 
 explain(query, batches, key, at)  =  the windows that hold each event of `key` at time `at`, with the
                                      reports that `reference.evaluate(query, batches)` makes of them
@@ -15,12 +15,12 @@ from sash.semantics.query import Query
 from sash.semantics.reference import Batch
 from sash.semantics.run_as import EngineWindow
 from sash.semantics.secret import PROFILES, Profile
-from sash.semantics.why import reasons
-from sash.semantics.why.answer import EventStory, HeldStory, Known, Why, WindowStory
-from sash.semantics.why.engines import other_engines
-from sash.semantics.why.history import Held, KeyHistory
-from sash.semantics.why.journal import Entry, Journal
-from sash.semantics.why.reading import Reading
+from sash.semantics.why.arrival_log import ArrivalLog, JudgedArrival
+from sash.semantics.why.history import HoldingWindow, KeyHistory
+from sash.semantics.why.other_engines import other_engines
+from sash.semantics.why.report_reasons import Reasons, acceptance, lateness
+from sash.semantics.why.stories import EventStory, HeldStory, Known, Why, WindowStory
+from sash.semantics.why.time_format import TimeFormat
 from sash.semantics.window import Window, times
 from sash.semantics.windows import CumulateWindow, SlideByTimeWindow, TimeWindow
 
@@ -37,15 +37,15 @@ def explain(
 ) -> Why:
     """What became of the events of `key` at time `at` (None: those without a time).
 
-    `calendar` says that times are timestamps in microseconds, to be written as clock times of `zone`.
+    `calendar`: times are timestamps in microseconds, to be written as clock times of `zone`.
     """
     arrived = tuple(batches)
-    journal = Journal.of(query, arrived)
+    journal = ArrivalLog.of(query, arrived)
     own = journal.of_key(key)
-    asked = [entry for entry in own if entry.arrival.time == at]
+    chosen = [entry for entry in own if entry.arrival.time == at]
     seen = [entry.arrival.time for entry in journal.entries if entry.arrival.time is not None]
-    reading = Reading.of(seen, calendar=calendar, zone=zone)
-    if not asked:
+    reading = TimeFormat.of(seen, calendar=calendar, zone=zone)
+    if not chosen:
         raise _no_such_event(key, at, own, reading)
     keyed = any(entry.arrival.key is not None for entry in journal.entries)
     histories = [KeyHistory(query, window, arrived, journal, key) for window in query.windows]
@@ -64,33 +64,33 @@ def explain(
         events=tuple(
             _event(
                 entry,
-                [(history, reasons.Reasons(history, reading, keyed)) for history in histories],
+                [(history, Reasons(history, reading, keyed)) for history in histories],
                 engines,
             )
-            for entry in asked
+            for entry in chosen
         ),
         late=dict(Counter(_late_reason(entry) for entry in own if not entry.accepted)),
     )
 
 
 def _event(
-    entry: Entry,
-    histories: Sequence[tuple[KeyHistory, reasons.Reasons]],
+    entry: JudgedArrival,
+    histories: Sequence[tuple[KeyHistory, Reasons]],
     engines: Mapping[str, Profile],
 ) -> EventStory:
-    time, (first, said) = entry.arrival.time, histories[0]
+    time, (first, reasons) = entry.arrival.time, histories[0]
     if time is None or not entry.accepted:
         allowed = first.query.allowed_lateness.length
-        why = reasons.lateness(entry, said.reading, allowed=allowed)
+        why = lateness(entry, reasons.reading, allowed=allowed)
         return EventStory(entry.number, time, accepted=False, verdict=why)
-    windows = tuple(_window(entry, history, said, engines) for history, said in histories)
+    windows = tuple(_window(entry, history, reasons, engines) for history, reasons in histories)
     return EventStory(
-        entry.number, time, accepted=True, verdict=reasons.acceptance(entry, said.reading), windows=windows
+        entry.number, time, accepted=True, verdict=acceptance(entry, reasons.reading), windows=windows
     )
 
 
 def _window(
-    entry: Entry, history: KeyHistory, said: reasons.Reasons, engines: Mapping[str, Profile]
+    entry: JudgedArrival, history: KeyHistory, reasons: Reasons, engines: Mapping[str, Profile]
 ) -> WindowStory:
     window, ordinal = history.window, history.ordinal(entry)
     if ordinal in history.displaced:
@@ -101,8 +101,8 @@ def _window(
     return WindowStory(
         label=window.label,
         formula=window.formula,
-        held=tuple(_held(one, history, said) for one in held),
-        absence="" if held else said.absence(position),
+        held=tuple(_held(one, history, reasons) for one in held),
+        absence="" if held else reasons.absence(position),
         engines=tuple(
             other_engines(
                 engines,
@@ -111,7 +111,7 @@ def _window(
                 position,
                 {(one.extent.lo, one.extent.hi) for one in held if one.reported},
                 newest=history.journal.newest(),
-                calendar=said.reading.calendar,
+                calendar=reasons.reading.calendar,
             )
         ),
         half_open=_ends_outside(window),
@@ -121,11 +121,11 @@ def _window(
 
 def _ends_outside(window: Window) -> bool:
     if isinstance(window, EngineWindow):
-        return isinstance(window.asked, TimeWindow)
+        return isinstance(window.declared, TimeWindow)
     return isinstance(window, TimeWindow | CumulateWindow | SlideByTimeWindow)
 
 
-def _held(held: Held, history: KeyHistory, said: reasons.Reasons) -> HeldStory:
+def _held(held: HoldingWindow, history: KeyHistory, reasons: Reasons) -> HeldStory:
     extent = held.extent
     return HeldStory(
         id=extent.id,
@@ -134,16 +134,18 @@ def _held(held: Held, history: KeyHistory, said: reasons.Reasons) -> HeldStory:
         holds=(extent.lo, extent.hi),
         reported=held.reported,
         closed=held.closed,
-        revision=held.tellings[-1].revision if held.tellings else None,
-        why=said.story(held),
+        revision=held.reports[-1].revision if held.reports else None,
+        why=reasons.story(held),
     )
 
 
-def _late_reason(entry: Entry) -> str:
+def _late_reason(entry: JudgedArrival) -> str:
     return "behind the watermark" if entry.arrival.time is not None else "time is null"
 
 
-def _no_such_event(key: Hashable, at: int | None, own: Sequence[Entry], reading: Reading) -> ArgumentError:
+def _no_such_event(
+    key: Hashable, at: int | None, own: Sequence[JudgedArrival], reading: TimeFormat
+) -> ArgumentError:
     stamps = sorted({entry.arrival.time for entry in own if entry.arrival.time is not None})
     if not own:
         return ArgumentError("key", key, "the key of an event that has arrived")

@@ -17,14 +17,14 @@ from dataclasses import dataclass, replace
 from sash.semantics.event import Event, Order, arrange
 from sash.semantics.query import Query
 from sash.semantics.reference import Arrival, Batch, Evaluation
-from sash.semantics.why.journal import Entry, Journal, events_of
+from sash.semantics.why.arrival_log import ArrivalLog, JudgedArrival, events_of
 from sash.semantics.window import Extent, Window, times
 from sash.semantics.windows import CumulateWindow, DeltaWindow, ThresholdWindow, TimeWindow
 from sash.semantics.windows.time import clock_extent
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class PastReport:
     """One report of a window: at which step (None: the end of the input), and what it held."""
 
     step: int | None
@@ -34,51 +34,53 @@ class Telling:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HoldingWindow:
     """A window that holds the event, or did when it was last reported."""
 
     extent: Extent
     closed: bool
     """Whether no expected event can change it; also at the end of the input."""
-    tellings: tuple[Telling, ...]
+    reports: tuple[PastReport, ...]
     dissolved: bool = False
 
     @property
     def reported(self) -> bool:
-        return bool(self.tellings)
+        return bool(self.reports)
 
 
 class KeyHistory:
-    """The accepted events of one key as one window kind sees them, and what was said of its windows."""
+    """The accepted events of one key as one window kind sees them, and the reports of its windows."""
 
     def __init__(
-        self, query: Query, window: Window, batches: Sequence[Batch], journal: Journal, key: Hashable
+        self, query: Query, window: Window, batches: Sequence[Batch], journal: ArrivalLog, key: Hashable
     ) -> None:
         self.query, self.window, self.journal = query, window, journal
         entries = [entry for entry in journal.of_key(key) if entry.accepted]
-        self.entries: Sequence[Entry] = entries
+        self.entries: Sequence[JudgedArrival] = entries
         ordered = arrange(events_of(entries), query.order)
         self.events, displaced = window.place(ordered)
         self.displaced = {event.ordinal: reason for event, reason in displaced}
         self._batches, self._key = batches, key
-        self._at: dict[int, tuple[list[Extent], dict[int, list[Telling]]]] = {}
+        self._at: dict[int, tuple[list[Extent], dict[int, list[PastReport]]]] = {}
 
     def position(self, ordinal: int) -> int:
         """Where an event stands in the query's order, among those that have a place."""
         return next(p for p, event in enumerate(self.events) if event.ordinal == ordinal)
 
-    def holding(self, position: int) -> Iterator[Held]:
+    def holding(self, position: int) -> Iterator[HoldingWindow]:
         """The windows that hold the event at this position, by increasing identifier."""
         event = self.events[position]
-        extents, told = self._around(event.time)
+        extents, past_reports = self._around(event.time)
         holding = [extent for extent in extents if extent.lo <= position < extent.hi]
         for extent in holding:
-            tellings = told[extent.id] if self.query.corrects else self._told_once(extent)
-            yield Held(extent, self.settled(extent), tuple(tellings))
-        for id, tellings in told.items():
+            reports = past_reports[extent.id] if self.query.corrects else self._reported_once(extent)
+            yield HoldingWindow(extent, self.settled(extent), tuple(reports))
+        for id, reports in past_reports.items():
             # A late event can dissolve a reported window: two sessions merge, a trigger moves.
-            if id not in {extent.id for extent in holding} and _told_with(tellings, event.ordinal):
-                yield Held(Extent(id, 0, 0, None, None, None), True, tuple(tellings), dissolved=True)
+            if id not in {extent.id for extent in holding} and _reported_with(reports, event.ordinal):
+                yield HoldingWindow(
+                    Extent(id, 0, 0, None, None, None), True, tuple(reports), dissolved=True
+                )
 
     def settled(self, extent: Extent) -> bool:
         return self.query.flush or self.step_of_close(extent) is not None
@@ -87,7 +89,7 @@ class KeyHistory:
         """The event's number in the order of arrival, over all keys."""
         return self.entries[event.ordinal].number
 
-    def ordinal(self, entry: Entry) -> int:
+    def ordinal(self, entry: JudgedArrival) -> int:
         """The accepted event's number among those of its key, from 0."""
         return bisect_left(self.entries, entry.number, key=lambda own: own.number)
 
@@ -101,34 +103,34 @@ class KeyHistory:
         closer = self.events[extent.hi if outside else extent.hi - 1]
         return self.entries[closer.ordinal].step
 
-    def _told_once(self, extent: Extent) -> list[Telling]:
+    def _reported_once(self, extent: Extent) -> list[PastReport]:
         step = self.step_of_close(extent)
-        return [Telling(step, 0, None)] if step is not None or self.query.flush else []
+        return [PastReport(step, 0, None)] if step is not None or self.query.flush else []
 
-    def _around(self, at: int) -> tuple[list[Extent], dict[int, list[Telling]]]:
-        """The windows that may hold an event of this time, and all that was told of them."""
+    def _around(self, at: int) -> tuple[list[Extent], dict[int, list[PastReport]]]:
+        """The windows that may hold an event of this time, and all reports of them."""
         if at not in self._at:
-            told = self._replayed(at) if self.query.corrects else {}
-            self._at[at] = list(self._extents(at)), told
+            past_reports = self._replayed(at) if self.query.corrects else {}
+            self._at[at] = list(self._extents(at)), past_reports
         return self._at[at]
 
     def _extents(self, at: int) -> Iterable[Extent]:
         if isinstance(self.window, TimeWindow | CumulateWindow):
-            # The clock says which: listing all windows would take an hour-by-second window ages.
+            # The clock determines which: listing all windows would take an hour-by-second window ages.
             stamps = times(self.events)
             return [clock_extent(self.window, w, stamps) for w in self.window.mapping(at)]
         return self.window.extents(self.events, horizon=self.journal.watermark.horizon)
 
-    def _replayed(self, at: int) -> dict[int, list[Telling]]:
+    def _replayed(self, at: int) -> dict[int, list[PastReport]]:
         near = self._near(at)
         accepted = [o for o, entry in enumerate(self.entries) if near is None or entry.arrival.time in near]
         evaluation = _OfOneKey(replace(self.query, windows=(self.window,), aggregates={}), self._key, near)
-        told: dict[int, list[Telling]] = defaultdict(list)
+        past_reports: dict[int, list[PastReport]] = defaultdict(list)
 
         def drain(step: int | None) -> None:
             for report in evaluation.reports:
                 held = tuple(accepted[ordinal] for ordinal in report.ordinals)
-                told[report.id].append(Telling(step, report.revision, held))
+                past_reports[report.id].append(PastReport(step, report.revision, held))
             evaluation.reports.clear()
 
         for step, batch in enumerate(self._batches):
@@ -137,7 +139,7 @@ class KeyHistory:
         if self.query.flush:
             evaluation.report(flush=True)
             drain(None)
-        return told
+        return past_reports
 
     def _near(self, at: int) -> range | None:
         """The times that can be in a window with `at`; None when any can, or when empty windows count."""
@@ -161,5 +163,5 @@ class _OfOneKey(Evaluation):
             super()._accept(arrival)
 
 
-def _told_with(tellings: Sequence[Telling], ordinal: int) -> bool:
-    return any(telling.ordinals is not None and ordinal in telling.ordinals for telling in tellings)
+def _reported_with(reports: Sequence[PastReport], ordinal: int) -> bool:
+    return any(report.ordinals is not None and ordinal in report.ordinals for report in reports)

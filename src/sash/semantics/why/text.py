@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from sash.semantics.event import Order
-from sash.semantics.why.answer import EventStory, HeldStory, Why, WindowStory
-from sash.semantics.why.engines import EngineStory
-from sash.semantics.why.reading import runs
+from sash.semantics.why.other_engines import EngineStory
+from sash.semantics.why.stories import EventStory, HeldStory, Why, WindowStory
+from sash.semantics.why.time_format import runs
 
 SHOWN = 2
 """How many windows are shown at each end of a group."""

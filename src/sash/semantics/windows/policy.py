@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 from sash.errors import ArgumentError, PredicateError, Unsupported
 from sash.semantics.durations import Unit
 from sash.semantics.event import Event, Order
-from sash.semantics.monoid import Monoid, fold
+from sash.semantics.monoid import MonoidLike, fold
 from sash.semantics.predicate import require_callable, truth
 from sash.semantics.window import BOTH_ORDERS, Context, ContextAwareWindow, Extent, positive_count, spanned
 
@@ -35,7 +35,7 @@ class PolicyWindow(ContextAwareWindow):
     """As far back as the policy allows, every S events."""
 
     wsp: Callable[[Any, Any], Any]
-    track: Mapping[str, Monoid] = field(hash=False)
+    track: Mapping[str, MonoidLike] = field(hash=False)
     slide: int
 
     context: ClassVar[Context] = Context.FCA
@@ -112,11 +112,13 @@ class PolicyWindow(ContextAwareWindow):
             answer = self.wsp(total, old)
         except Exception as error:
             raise PredicateError(
-                f"the slide policy raised {type(error).__name__}: {error}; asked about {total=}, {old=}"
+                f"the slide policy raised {type(error).__name__}: {error}; called with {total=}, {old=}"
             ) from error
-        return truth(answer, asked_by=str(self), about=(total, old))
+        return truth(answer, owner=str(self), about=(total, old))
 
 
-def policy(wsp: Callable[[Any, Any], Any], *, track: Mapping[str, Monoid], every: int = 1) -> PolicyWindow:
+def policy(
+    wsp: Callable[[Any, Any], Any], *, track: Mapping[str, MonoidLike], every: int = 1
+) -> PolicyWindow:
     """Evict with `wsp(total, old)` over the tracked aggregates; report every `every` insertions."""
     return PolicyWindow(wsp, track, every)

@@ -1,4 +1,4 @@
-"""Punctuated windows: the stream itself says where they end.
+"""Punctuated windows: events of the stream mark where they end.
 
     E(w) = the events after the w-th punctuation, up to and with the next one,   w = 0, 1, 2, …
 
@@ -52,7 +52,7 @@ class PunctuatedWindow(ContextAwareWindow):
     ) -> Iterator[Extent]:
         w, lo = 0, 0
         for hi, event in enumerate(events, start=1):
-            if holds(self.predicate, event, asked_by=str(self)):
+            if holds(self.predicate, event, owner=str(self)):
                 yield spanned(w, events, lo, hi, closes_at=event.time)
                 w, lo = w + 1, hi
         if lo < len(events):
@@ -61,5 +61,5 @@ class PunctuatedWindow(ContextAwareWindow):
 
 def punctuated(predicate: Predicate) -> PunctuatedWindow:
     """Windows that end with an event for which `predicate(row)` is true. Made of comparisons, `&` and `|`
-    it is computed on columns; with `and`, `or` or `if` it is asked about each event."""
+    it is computed on columns; with `and`, `or` or `if` it is called for each event."""
     return PunctuatedWindow(predicate)

@@ -5,7 +5,7 @@
 
 A window shows the time of its first event as its start and T as its end: [start, T) holds its events. The
 first window of a key is the first T after its first event. There is one for every later T, whether or not
-events have come since: 'the last ten trades, every minute' says the same ten when nobody trades.
+events have come since: 'the last ten trades, every minute' are the same ten when there are no trades.
 
 >>> from sash.semantics.event import sequence
 >>> slide_by_time(2, 10).extent(1, sequence([1, 2, 3, 15, 25]))

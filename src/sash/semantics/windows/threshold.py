@@ -48,7 +48,7 @@ class ThresholdWindow(ContextAwareWindow):
     def extents(
         self, events: Sequence[Event], *, horizon: int | None = None, empty: bool = False
     ) -> Iterator[Extent]:
-        inside = [holds(self.predicate, event, asked_by=str(self)) for event in events]
+        inside = [holds(self.predicate, event, owner=str(self)) for event in events]
         w, lo = 0, 0
         for hi in range(len(events) + 1):
             if hi < len(events) and inside[hi]:
@@ -62,5 +62,5 @@ class ThresholdWindow(ContextAwareWindow):
 
 def threshold(predicate: Predicate) -> ThresholdWindow:
     """Runs of events for which `predicate(row)` is true. Made of comparisons, `&` and `|` it is computed on
-    columns; with `and`, `or` or `if` it is asked about each event."""
+    columns; with `and`, `or` or `if` it is called for each event."""
     return ThresholdWindow(predicate)

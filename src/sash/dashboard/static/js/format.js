@@ -1,4 +1,4 @@
-// Numbers for people. What was not measured is said to be so.
+// Numbers for people. What was not measured is a dash.
 
 export const NOT_MEASURED = "not measured";
 

@@ -1,4 +1,4 @@
-// What the windows of the chosen event say, what other engines would report, and the Python for it all.
+// Why the windows of the chosen event were reported, what other engines would report, and the Python for it all.
 import { h, replace, svg } from "./dom.js";
 import { minus, names, rows } from "./lab-scale.js";
 
@@ -37,24 +37,24 @@ export class Answers {
 }
 
 function story(state, answer) {
-  const told = answer.story;
-  if (!told) return [h("p", { class: "soft" }, "Choose an event that has arrived, to see which windows hold it and why they were reported.")];
-  const event = answer.events[told.event];
+  const story = answer.story;
+  if (!story) return [h("p", { class: "soft" }, "Choose an event that has arrived, to see which windows hold it and why they were reported.")];
+  const event = answer.events[story.event];
   const ids = event.windows;
   const where = ids.length ? `lies in ${ids.length === 1 ? "window" : "windows"} ${ids.map(minus).join(", ")}` : "lies in no window";
   return [
-    h("p", { id: "mapping" }, h("b", {}, `t${told.event + 1}`), ` at ${event.time} ${where}. `,
+    h("p", { id: "mapping" }, h("b", {}, `t${story.event + 1}`), ` at ${event.time} ${where}. `,
       event.mapping ? h("span", { class: "mono soft" }, event.mapping) : ""),
-    h("p", { class: "soft small" }, sentence(numbered(told.verdict))),
-    told.absence ? h("p", {}, `It ${told.absence}.`) : null,
-    told.held.length ? h("ul", { class: "story" }, told.held.flatMap((held) => held.why.map((why) => h("li", {}, h("b", {}, `w ${minus(held.id)} `), numbered(why))))) : null,
+    h("p", { class: "soft small" }, sentence(numbered(story.verdict))),
+    story.absence ? h("p", {}, `It ${story.absence}.`) : null,
+    story.held.length ? h("ul", { class: "story" }, story.held.flatMap((held) => held.why.map((why) => h("li", {}, h("b", {}, `w ${minus(held.id)} `), numbered(why))))) : null,
   ];
 }
 
-/** What Sash said, and which arrival made it say so. */
+/** What Sash reported, and the arrival that caused it. */
 function reports(answer) {
-  if (!answer.reports.length) return h("p", { class: "soft small said-list" }, "Nothing has been reported yet.");
-  return h("div", { class: "scroll said-list" }, h("table", {},
+  if (!answer.reports.length) return h("p", { class: "soft small report-list" }, "Nothing has been reported yet.");
+  return h("div", { class: "scroll report-list" }, h("table", {},
     h("caption", { class: "unseen" }, "Reports of Sash, in order"),
     h("thead", {}, h("tr", {}, ["when", "reports", "with"].map((name) => h("th", { scope: "col" }, name)))),
     h("tbody", {}, answer.reports.map((report) => h("tr", { "data-report": report.id },
@@ -78,8 +78,8 @@ function engines(state, answer, scale) {
   }
   const groups = new Map();
   for (const engine of answer.engines) {
-    const says = engine.same === null ? engine.remark : JSON.stringify(engine.reports.map((report) => [report.holds, report.arrival]));
-    groups.set(says, [...(groups.get(says) ?? []), engine]);
+    const shown = engine.same === null ? engine.remark : JSON.stringify(engine.reports.map((report) => [report.holds, report.arrival]));
+    groups.set(shown, [...(groups.get(shown) ?? []), engine]);
   }
   const rank = (engine) => (engine.same === null ? 2 : engine.same ? 0 : 1);
   const sorted = [...groups.values()].sort(([one], [other]) => rank(one) - rank(other));

@@ -27,12 +27,12 @@ export class Arrivals {
   }
 
   chip(event, index, answer) {
-    const told = index < this.state.arrived ? answer?.events[index] : null;
-    const kind = [told?.late ? "late" : "", index < this.state.arrived ? "" : "future", event === this.grabbed ? "dragged" : ""];
+    const judged = index < this.state.arrived ? answer?.events[index] : null;
+    const kind = [judged?.late ? "late" : "", index < this.state.arrived ? "" : "future", event === this.grabbed ? "dragged" : ""];
     return h("li", {}, h("button", {
       class: `arrival ${kind.join(" ")}`, "data-index": index, "data-focus": `arrival ${event.id}`,
-      "aria-pressed": String(event === this.state.selected), title: told?.late ?? null,
-      "aria-label": `t${index + 1}, time ${event.time}, x ${event.x}${told?.late ? `, ${told.late}` : ""}; arrives as number ${index + 1} of ${this.state.events.length}`,
+      "aria-pressed": String(event === this.state.selected), title: judged?.late ?? null,
+      "aria-label": `t${index + 1}, time ${event.time}, x ${event.x}${judged?.late ? `, ${judged.late}` : ""}; arrives as number ${index + 1} of ${this.state.events.length}`,
       onclick: () => this.asked.select(event), onkeydown: (key) => this.key(key, event),
     }, h("b", {}, `t${index + 1}`), h("span", { class: "small" }, `at ${event.time}`)));
   }

@@ -50,12 +50,12 @@ export class Timeline {
   }
 
   event(event, index, y, answer) {
-    const told = answer?.events[index];
-    const late = told?.late;
+    const judged = answer?.events[index];
+    const late = judged?.late;
     const arrived = index < this.state.arrived;
     const selected = event === this.state.selected;
     const kind = [selected ? "selected" : "", late ? "late" : "", arrived ? "" : "future", this.grabbed === event ? "grabbed" : ""];
-    const held = told?.windows?.length ? `in window ${told.windows.join(", ")}` : late ?? "in no window";
+    const held = judged?.windows?.length ? `in window ${judged.windows.join(", ")}` : late ?? "in no window";
     return svg("g", {
       class: `event ${kind.join(" ")}`, transform: `translate(${this.scale.x(event.time)},${y})`,
       "data-event": index, "data-focus": `event ${event.id}`, tabindex: "0", role: "slider",

@@ -22,14 +22,14 @@ export class Lab {
     this.formula = h("p", { class: "formula" });
     this.context = h("span", { class: "badge" });
     this.editor = h("div", { class: "editor" });
-    this.said = h("p", { class: "unseen", role: "status" });
+    this.status = h("p", { class: "unseen", role: "status" });
     this.results = h("div", { class: "results", "aria-busy": "true" },
-      h("div", {}, h("div", { class: "said" }, this.label, this.context), this.formula),
+      h("div", {}, h("div", { class: "headline" }, this.label, this.context), this.formula),
       this.arrivals.element,
       h("section", { class: "card", "aria-labelledby": "windows" },
         h("h3", {}, h("span", { id: "windows" }, "Events and windows"), h("span", { class: "soft" }, "click the line to add an event, drag one to move it")),
         this.timeline.element, legend(), this.editor),
-      this.answers.beside, this.answers.below, this.said);
+      this.answers.beside, this.answers.below, this.status);
     place.append(h("div", { class: "bench" }, this.asked, this.results));
     this.use("disorder");
     addEventListener("resize", () => this.draw());
@@ -41,7 +41,7 @@ export class Lab {
       this.kinds = await (await fetch("/api/lab")).json();
       this.form();
     }
-    this.ask();
+    this.request();
   }
 
   form() {
@@ -49,7 +49,7 @@ export class Lab {
     const { about, parameters } = kinds[state.kind];
     const kind = h("select", { "data-focus": "kind", onchange: (event) => this.kind(event.target.value) },
       Object.entries(kinds).map(([name, one]) => h("option", { value: name, selected: name === state.kind }, one.title)));
-    const example = h("select", { "data-focus": "example", onchange: (event) => { this.use(event.target.value); this.form(); this.ask(); } },
+    const example = h("select", { "data-focus": "example", onchange: (event) => { this.use(event.target.value); this.form(); this.request(); } },
       Object.entries(EXAMPLES).map(([name, one]) => h("option", { value: name, selected: name === this.example }, one.title)));
     const order = h("select", { "data-focus": "order", onchange: (event) => this.change({ order: event.target.value }) },
       [["event-time", "event time"], ["arrival", "arrival"]].map(([name, words]) => h("option", { value: name, selected: name === state.order }, words)));
@@ -114,7 +114,7 @@ export class Lab {
     const best = BEST[kind] ?? "disorder";
     if (!this.touched && best !== this.example) this.use(best);
     this.form();
-    this.ask();
+    this.request();
   }
 
   add(time) {
@@ -163,12 +163,12 @@ export class Lab {
 
   change(changes) {
     Object.assign(this.state, changes);
-    this.answer = null; // what was said of other events, or in another order, must not be shown of these
+    this.answer = null; // the answer for other events, or another order, must not be shown for these
     this.draw();
-    this.ask();
+    this.request();
   }
 
-  async ask() {
+  async request() {
     const { kind, numbers, order, delay, allowed_lateness, events, arrived, selected } = this.state;
     const index = events.indexOf(selected);
     const body = JSON.stringify({
@@ -187,7 +187,7 @@ export class Lab {
     this.label.textContent = answer.window.label;
     this.formula.textContent = answer.window.formula;
     this.context.textContent = answer.window.context;
-    this.said.textContent = `${answer.extents.length} windows`;
+    this.status.textContent = `${answer.extents.length} windows`;
     this.draw();
     this.answers.draw(this.state, answer, this.timeline.scale);
   }

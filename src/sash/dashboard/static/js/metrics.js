@@ -7,7 +7,7 @@ const lag = (frame) => (frame.watermark === null || frame.at === null ? null : f
 
 const METRICS = [
   {
-    label: "Rate", unit: "events a second", read: (frame) => frame.rate, write: rate,
+    label: "Rate", unit: "events per second", read: (frame) => frame.rate, write: rate,
     note: (frame) => `${count(frame.totals?.events)} events so far · could do ${rate(frame.capacity)}`,
   },
   {
@@ -20,7 +20,7 @@ const METRICS = [
   },
   {
     label: "Open windows", unit: "of a busy key", read: (frame) => frame.open, write: count, step: true,
-    note: (frame) => (frame.open === null ? "the clock does not cut these windows" : "begun, and waiting for the watermark"),
+    note: (frame) => (frame.open === null ? "not a clock window" : "begun, and waiting for the watermark"),
   },
   {
     label: "Late events", unit: "a micro-batch", read: (frame) => frame.late, write: count, kind: "late", step: true,

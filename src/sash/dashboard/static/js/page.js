@@ -1,4 +1,4 @@
-// The page: which view is shown, and what the server says.
+// The page: which view is shown, and the messages of the server.
 import { Lab } from "./lab.js";
 import { Board } from "./queries.js";
 import { Queries, listen } from "./stream.js";

@@ -10,7 +10,7 @@ const ELASTIC = "It runs elastic: every micro-batch chooses its number of tasks,
 export class Plan {
   constructor() {
     this.graph = h("div");
-    this.text = h("pre", { class: "explain", role: "region", tabindex: "0", "aria-label": "What explain() says" });
+    this.text = h("pre", { class: "explain", role: "region", tabindex: "0", "aria-label": "The output of explain()" });
     this.element = h("div", { class: "pair plan" },
       h("section", { class: "card", "aria-labelledby": "plan" }, h("h3", { id: "plan" }, "Plan"), this.graph),
       h("section", { class: "card", "aria-labelledby": "explain" }, h("h3", { id: "explain" }, "explain()"), this.text));
@@ -20,7 +20,7 @@ export class Plan {
     if (this.about === query.about && this.name === query.name) return;
     [this.about, this.name] = [query.about, query.name];
     const plan = query.about?.plan;
-    this.text.textContent = query.about?.explain ?? "not known: nobody has told this page which query it is";
+    this.text.textContent = query.about?.explain ?? "not known: add the query with watching.add(handle, query=q)";
     replace(this.graph,
       plan?.stages ? graph(plan) : h("p", { class: "soft small" }, "not known"),
       query.about?.elastic ? h("p", { class: "soft small" }, ELASTIC) : null);

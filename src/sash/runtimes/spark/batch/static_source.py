@@ -18,10 +18,10 @@ from pyspark.sql import functions as F
 
 from sash.operators.answer import Answer
 from sash.operators.bound import BoundQuery
-from sash.planner.asked import AUTO, Asked, Auto
-from sash.planner.constants import costs
+from sash.planner.auto import AUTO, Auto, Parallelism
+from sash.planner.costs.constants import costs
 from sash.planner.facts import Facts
-from sash.planner.plan import Plan, make_plan
+from sash.planner.plans.plan import Plan, make_plan
 from sash.planner.sampling import SAMPLE, assumed, seen
 from sash.runtimes.spark.batch.bucket_query import BucketQuery
 from sash.runtimes.spark.compat import struct_of
@@ -49,7 +49,7 @@ class SparkSource:
     """A static DataFrame."""
 
     df: DataFrame
-    asked: Asked = AUTO
+    asked: Parallelism = AUTO
     """How windows are spread over tasks, or the wish that the planner says."""
 
     bounded = True
@@ -74,7 +74,7 @@ class SparkSource:
         schema = pa.schema([self.schema.field(name) for name in columns])
         return self.df.select(*map(quoted, columns)).toArrow().cast(schema)
 
-    def parallel(self, asked: Asked, bound: BoundQuery) -> SparkSource:
+    def parallel(self, asked: Parallelism, bound: BoundQuery) -> SparkSource:
         if not isinstance(asked, Auto):
             require_possible(asked, bound)
         return replace(self, asked=asked)
@@ -88,7 +88,7 @@ class SparkSource:
             events = seen(bound, first, known)
         cores = known.cores or task_slots(self.df.sparkSession)
         facts = Facts.of(bound, events, where="spark batch", cores=cores)
-        return make_plan(bound, facts, costs(), asked=self.asked, refuse=impossible)
+        return make_plan(bound, facts, costs(), parallelism=self.asked, refuse=impossible)
 
     def collect(self, bound: BoundQuery) -> pa.Table:
         return self._collected(self.dataframe(bound)).cast(bound.output)

@@ -20,10 +20,10 @@ from sash.operators.bound import BoundQuery
 from sash.operators.engine import keeps_panes
 from sash.operators.patterns.declared import Pattern
 from sash.operators.protocol import StreamOperator
-from sash.planner.asked import AUTO, Asked, Auto
-from sash.planner.constants import DEFAULTS
+from sash.planner.auto import AUTO, Auto, Parallelism
+from sash.planner.costs.constants import DEFAULTS
 from sash.planner.facts import Facts
-from sash.planner.plan import Plan, make_plan
+from sash.planner.plans.plan import Plan, make_plan
 from sash.planner.sampling import assumed
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.answers import answers_with
@@ -49,7 +49,7 @@ class StreamingSource:
     df: DataFrame
     operator: type[StreamOperator] | None = None
     """What keeps the windows of a bucket; None: whatever suits the query."""
-    asked: Asked = AUTO
+    asked: Parallelism = AUTO
     """Who computes which windows, or the wish that the planner says."""
     idle: Duration | None = None
     """How long nothing may come until time goes on by the clock."""
@@ -77,9 +77,9 @@ class StreamingSource:
         cores = known.cores or task_slots(self.df.sparkSession)
         facts = Facts.of(bound, assumed(bound, known), where="spark streaming", cores=cores)
         # Not what was measured here: a checkpoint must find the plan that made it, wherever it goes on.
-        return make_plan(bound, facts, DEFAULTS, asked=self.asked, refuse=self._refusal)
+        return make_plan(bound, facts, DEFAULTS, parallelism=self.asked, refuse=self._refusal)
 
-    def parallel(self, asked: Asked, bound: BoundQuery) -> StreamingSource:
+    def parallel(self, asked: Parallelism, bound: BoundQuery) -> StreamingSource:
         refusal = None if isinstance(asked, Auto) else self._refusal(asked, bound)
         if refusal is not None:
             raise refusal

@@ -1,0 +1,1 @@
+"""One module for each command: `sash state` is `state.py`."""

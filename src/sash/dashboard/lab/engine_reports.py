@@ -1,0 +1,69 @@
+"""What other engines report for the events of an experiment: the SECRET profiles, simulated.
+
+    reports of an engine  =  trace(profile, times in event-time order, W, S)
+
+The model knows time and count windows, and no disorder: the events that Sash accepted are given in the
+order of time. Drawn is the scope (lower, upper] of the instant that is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sash.errors import Unsupported
+from sash.semantics.event import Event
+from sash.semantics.secret import PROFILES, Kind, Profile, trace
+from sash.semantics.secret.arrivals import arrivals
+from sash.semantics.secret.model import windows_of
+from sash.semantics.window import Window
+from sash.semantics.windows import CountWindow, TimeWindow
+
+MOST = 40
+"""Reports of an engine that are shown."""
+
+
+def engines(
+    window: Window, events: Sequence[Event], reported: set[tuple[int, ...]]
+) -> list[dict[str, Any]]:
+    """A lane for each engine; `reported` are the contents that Sash has reported, as ordinals."""
+    if not isinstance(window, TimeWindow | CountWindow) or not events:
+        return []
+    return [
+        {"engine": name, "profile": str(profile), **_lane(profile, window, events, reported)}
+        for name, profile in PROFILES.items()
+    ]
+
+
+def _lane(
+    profile: Profile,
+    window: TimeWindow | CountWindow,
+    events: Sequence[Event],
+    reported: set[tuple[int, ...]],
+) -> dict[str, Any]:
+    kind = Kind.COUNT if isinstance(window, CountWindow) else Kind.TIME
+    origin = 0 if isinstance(window, CountWindow) else window.origin
+    times = [event.time - origin for event in events]
+    try:
+        reports = trace(profile, times, window.size, window.slide, kind=kind.value)
+    except Unsupported as error:
+        no_windows = f"it has no {kind} windows"
+        return {
+            "remark": no_windows if error.argument == "kind" else "where its windows start is not known",
+            "reports": [],
+            "same": None,
+        }
+    scopes = windows_of(profile, kind, arrivals(times), window.size, window.slide)
+    shown = []
+    for report in reports[:MOST]:
+        held = [events[index] for index in report.content]
+        begin, end = (bound + origin + 0.5 for bound in scopes.scope(report.instant))
+        if kind is Kind.COUNT:
+            at = events[report.arrival].time
+            begin, end = (held[0].time - 0.5, held[-1].time + 0.5) if held else (at - 0.5, at + 0.5)
+        holds = [event.ordinal for event in held]
+        arrival = events[report.arrival].ordinal
+        shown.append({"begin": min(begin, end - 1), "end": end, "holds": holds, "arrival": arrival})
+    contents = {tuple(sorted(events[index].ordinal for index in report.content)) for report in reports}
+    more = f"… and {len(reports) - MOST} more reports" if len(reports) > MOST else ""
+    return {"remark": more, "reports": shown, "same": contents == reported}

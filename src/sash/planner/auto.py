@@ -1,0 +1,59 @@
+"""`.parallel("auto")`: let the planner choose, with what is known of the events.
+
+>>> Auto(hottest=0.99).hottest
+0.99
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from sash.errors import ArgumentError
+from sash.operators.patterns.declared import Pattern, require_pattern
+
+
+@dataclass(frozen=True, kw_only=True)
+class Auto:
+    """The planner chooses. What is given here it neither samples nor assumes."""
+
+    rows: int | None = None
+    """How many events there are."""
+    keys: int | None = None
+    """How many keys they have."""
+    hottest: float | None = None
+    """The share of the events that the key with the most has, from 0 to 1."""
+    cores: int | None = None
+    """How many workers to plan for."""
+    sample: bool = False
+    """Whether a job may look at the first rows of a static DataFrame. Tables in this process are sampled
+    in any case, because that costs nothing."""
+
+    def __post_init__(self) -> None:
+        for argument in ("rows", "keys", "cores"):
+            given = getattr(self, argument)
+            if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 1):
+                raise ArgumentError(argument, given, "a positive whole number")
+        if self.hottest is not None and not 0 < self.hottest <= 1:
+            raise ArgumentError("hottest", self.hottest, "a share of the events, above 0 and at most 1")
+
+
+Parallelism: TypeAlias = Pattern | Auto
+"""What `.parallel` was given."""
+
+AUTO = Auto()
+
+
+def available_cores() -> int:
+    """Those that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def require_parallelism(given: Any) -> Parallelism:
+    """A pattern; None and Auto leave the choice to the planner."""
+    if isinstance(given, Auto):
+        return given
+    return require_pattern(given) or AUTO

@@ -1,0 +1,90 @@
+"""What a pattern costs on Spark, over a static DataFrame, step by step.
+
+    buckets of keys    scan → shuffle all rows → sort by bucket → fold; the busiest task has the hottest key
+    PaneFarm(p, w)     scan → fold panes where rows lie → shuffle panes → fold windows
+    WinMapReduce       the same, after rows have been dealt out evenly
+    WinFarm(n)         scan → shuffle a row once for each worker that needs it → fold
+    … agnostic         scan → shuffle → sort by bucket → shuffle windows with their events → fold
+
+Rows cost more on their way than in a fold, so what matters is how many rows travel how often, and whether
+one task gets most of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sash.operators.patterns.declared import Farm, PaneFarm, Pattern, WinFarm, WinMapReduce, window_workers
+from sash.planner.costs.constants import ProcessCosts, SparkCosts
+from sash.planner.costs.spark_estimate import SparkEstimate
+from sash.planner.costs.step import CostStep
+from sash.planner.facts import Facts
+
+
+def spark_steps(
+    pattern: Pattern | None, facts: Facts, costs: SparkCosts, process: ProcessCosts
+) -> list[CostStep]:
+    """The steps of a query under this pattern; None: by buckets of keys."""
+    return list(_BatchEstimate(facts, costs, process).steps(pattern))
+
+
+class _BatchEstimate(SparkEstimate):
+    def steps(self, pattern: Pattern | None) -> Iterator[CostStep]:
+        inner = pattern.held if isinstance(pattern, Farm) else pattern
+        if pattern is None:
+            yield from self._buckets()
+        elif isinstance(pattern, WinFarm) and pattern.model == "agnostic":
+            yield from self._agnostic(pattern.workers)
+        elif isinstance(inner, PaneFarm | WinMapReduce):
+            yield from self._panes(pattern, inner)
+        else:
+            yield from self._rows_to_windows(pattern)
+
+    def _buckets(self) -> Iterator[CostStep]:
+        yield CostStep("two stages", 2 * self.costs.stage)
+        yield self._per_row("scan and shuffle rows", self.costs.scan + self.costs.shuffle, self.even)
+        yield self._per_row("sort by bucket", self.costs.group, self.hottest)
+        yield CostStep("compute windows", self.computing(), self.hottest)
+
+    def _panes(self, pattern: Pattern, inner: PaneFarm | WinMapReduce) -> Iterator[CostStep]:
+        yield CostStep("two stages", 2 * self.costs.stage)
+        if isinstance(inner, WinMapReduce):
+            yield CostStep("one stage more", self.costs.stage)
+            yield self._per_row("deal rows", self.costs.shuffle, self.even)
+        each = self.costs.scan + self.costs.python + self.costs.fold
+        yield self._per_row("scan and fold panes where rows lie", each, self.even)
+        by_windows = window_workers(pattern)
+        # A task folds its own rows: a pane whose events lie in several partitions comes from each of them.
+        panes = sum(cut.panes or 0.0 for cut in self.facts.cuts)
+        panes = min(float(self.facts.events.rows), panes * self.facts.cores)
+        sent = panes * self.copies(by_windows)
+        share = self.even if by_windows > 1 else self._busiest_by_panes(panes)
+        cost = self.costs.route + self.costs.shuffle + self.costs.python
+        yield CostStep("shuffle panes", sent * cost, share)
+        yield CostStep("compute windows", self.computing(sent), share)
+
+    def _rows_to_windows(self, pattern: Pattern) -> Iterator[CostStep]:
+        by_windows = window_workers(pattern)
+        share = self.even if by_windows > 1 else self.hottest
+        yield CostStep("two stages", 2 * self.costs.stage)
+        each = self.costs.scan + self.costs.python + self.costs.route
+        yield self._per_row("scan and route rows", each, self.even)
+        travelling = self.copies(by_windows) * (self.costs.shuffle + self.costs.python)
+        yield self._per_row("shuffle rows", travelling, share)
+        yield CostStep("compute windows", self.computing(), share)
+
+    def _agnostic(self, workers: int) -> Iterator[CostStep]:
+        yield CostStep("three stages", 3 * self.costs.stage)
+        yield self._per_row("scan and shuffle rows", self.costs.scan + self.costs.shuffle, self.even)
+        yield self._per_row("sort by bucket", self.costs.group, self.hottest)
+        # Batches of windows are blobs of columns, which travel more cheaply than rows.
+        yield self._per_row("hand windows out", self.block, self.hottest)
+        yield CostStep("compute windows", self.computing(), max(1 / workers, self.even))
+
+    def _per_row(self, what: str, cost: float, share: float) -> CostStep:
+        return CostStep(what, self.facts.events.rows * cost, share)
+
+    def _busiest_by_panes(self, panes: float) -> float:
+        """Where events are folded, a hot key has no more panes than any other key that is never idle."""
+        folded = panes < self.facts.events.rows / 2
+        return max(self.even, 1 / self.facts.events.keys) if folded else self.hottest

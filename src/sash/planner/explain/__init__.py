@@ -1,0 +1,1 @@
+"""What `explain()` returns: an explanation as data, as text and as HTML for notebooks."""

@@ -1,0 +1,145 @@
+"""What the user could change to make a query cheaper: one function per rule, one sentence per finding.
+
+A rule applies only where the change would help this query on this runtime; a query that is as cheap
+as it can be gets no advice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import gcd
+
+from sash.operators.bound import BoundQuery, BoundRolling
+from sash.operators.engine import hands_panes_on
+from sash.operators.folding.panes import Panes, clock_windows
+from sash.planner.facts import Facts
+from sash.planner.plans.plan import Plan
+from sash.semantics.durations import format_length
+from sash.semantics.run_as import declared_window
+from sash.semantics.windows import CountWindow, TimeWindow
+
+Rule = Callable[[BoundQuery, Plan], Iterator[str]]
+
+
+def advice(bound: BoundQuery, plan: Plan) -> list[str]:
+    """What would make it cheaper, the greatest gain first."""
+    return [sentence for rule in RULES for sentence in rule(bound, plan)]
+
+
+def _whole_windows(bound: BoundQuery, plan: Plan) -> Iterator[str]:
+    if plan.facts.whole:
+        yield (
+            f".{plan.facts.whole}(…) computes each window anew, so that its cost grows with the overlap; "
+            "an aggregate of lift, combine and lower (@sash.monoid) is folded once for all windows"
+        )
+
+
+def _by_definition(bound: BoundQuery, plan: Plan) -> Iterator[str]:
+    for cut in plan.facts.cuts:
+        if not cut.on_columns:
+            yield (
+                f"{cut.label} is evaluated event by event; an equivalent time, count or session "
+                "window is found on columns, and so is a predicate of &, | and comparisons of columns"
+            )
+
+
+def _interpreted(bound: BoundQuery, plan: Plan) -> Iterator[str]:
+    for name, monoid in bound.aggregates.items():
+        if not _is_compiled(name, plan.facts):
+            yield (
+                f"{name} ({monoid.name}) is interpreted, because its elements or columns are not numbers; "
+                "one over numbers is machine code"
+            )
+
+
+def _is_compiled(name: str, facts: Facts) -> bool:
+    return next(monoid.compiled for monoid in facts.algebra if monoid.name == name)
+
+
+def _order(bound: BoundQuery, plan: Plan) -> Iterator[str]:
+    """On Spark, what commutes is folded before the shuffle, or kept as panes."""
+    if plan.facts.where == "process" or not clock_windows(bound) or isinstance(bound, BoundRolling):
+        return
+    ordered = [name for name, monoid in bound.aggregates.items() if not monoid.commutative]
+    if ordered:
+        panes = "kept as panes" if plan.facts.where == "spark streaming" else "folded before the shuffle"
+        yield (
+            f"{', '.join(ordered)}: not declared commutative; if a ⊕ b = b ⊕ a for all elements, declare "
+            f"commutative=True, and events are {panes}"
+        )
+
+
+def _slides(bound: BoundQuery, plan: Plan) -> Iterator[str]:
+    """Panes are as long as the slide if the slide divides the size."""
+    if not _pays_for_panes(bound, plan):
+        return
+    for window in bound.query.windows:
+        declared = declared_window(window)
+        if isinstance(declared, TimeWindow | CountWindow):
+            pane = gcd(declared.size, declared.slide)
+            if pane < min(declared.size, declared.slide):
+                size, slide, short = (_length(declared, n) for n in (declared.size, declared.slide, pane))
+                yield (
+                    f"{window.label}: a slide of {slide} does not divide {size}, so that panes are only "
+                    f"{short} long; with one that does there would be fewer"
+                )
+
+
+def _pays_for_panes(bound: BoundQuery, plan: Plan) -> bool:
+    if plan.facts.where == "process":
+        return plan.pattern is not None and "PaneFarm" in str(plan.pattern)
+    return Panes.of(bound) is not None
+
+
+def _length(window: TimeWindow | CountWindow, number: int) -> str:
+    if isinstance(window, TimeWindow):
+        return format_length(number, window.unit)
+    return f"{number:,} event{'s' * (number > 1)}"
+
+
+def _no_key(bound: BoundQuery, plan: Plan) -> Iterator[str]:
+    if plan.facts.where != "spark streaming" or bound.keys or plan.pattern is not None:
+        return
+    cores = plan.facts.cores
+    share = None
+    if hands_panes_on(bound):
+        share = f"sash.WinMapReduce({cores}, {cores})"
+    elif not isinstance(bound, BoundRolling):
+        share = f"sash.WinFarm({cores}, model='agnostic')"
+    hint = "" if share is None else f", and .parallel({share}) lets several tasks share it"
+    yield f"a stream without a key is one bucket, which one task computes; with a key there are many{hint}"
+
+
+def _unknown_skew(bound: BoundQuery, plan: Plan) -> Iterator[str]:
+    unknown = plan.facts.events.known == "assumed" and not plan.forced
+    if plan.facts.where == "spark streaming" and plan.facts.whole and bound.keys and unknown:
+        yield (
+            "if one key has most of the events, declare it with .parallel(sash.Auto(hottest=0.9)): its "
+            "windows are then computed by all tasks"
+        )
+    if plan.facts.where == "spark batch" and plan.pattern is None and bound.keys and unknown:
+        yield (
+            "if one key has most of the rows, declare it with .parallel(sash.Auto(hottest=0.9)), or let a "
+            "small job look with .parallel(sash.Auto(sample=True))"
+        )
+
+
+def _forced(bound: BoundQuery, plan: Plan) -> Iterator[str]:
+    if not plan.forced:
+        return
+    best = min(plan.candidates, key=lambda one: one.seconds)
+    if best.seconds < plan.chosen.seconds / 1.5:
+        times = plan.chosen.seconds / best.seconds
+        yield f"{best.name} is estimated to be {times:.1f} times as fast as {plan.chosen.name}"
+
+
+RULES: tuple[Rule, ...] = (
+    _forced,
+    _whole_windows,
+    _by_definition,
+    _interpreted,
+    _order,
+    _no_key,
+    _unknown_skew,
+    _slides,
+)

@@ -1,0 +1,94 @@
+"""Which algorithm folds the windows of a plan, and where panes are folded.
+
+    range fold            two stacks over events that are all there: one combine per event and one per
+                          window, two per event where windows overlap; all keys in one call
+    panes, range fold     events into panes first, once; then the same over panes
+    panes in a tree       on a stream: panes as events arrive, the past in ever coarser cells
+    recalculate           whole windows handed to a function: anew for each
+
+The algebra decides: what is not commutative is never folded out of order, what has no combine is
+recalculated, and what does not fit columns is folded by the same algorithm, but interpreted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sash.operators.bound import BoundQuery
+from sash.operators.engine import StatePlan, keeps_panes
+from sash.operators.folding.early_panes import Early
+from sash.operators.patterns.declared import Farm, PaneFarm, WinFarm, WinMapReduce
+from sash.planner.plans.plan import Plan
+
+
+@dataclass(frozen=True)
+class FoldAlgorithm:
+    """How values are computed."""
+
+    name: str
+    how: str
+    panes: str
+    """Where panes are folded; "nowhere" when they are not."""
+    interpreted: tuple[str, ...]
+    """The aggregates whose combines are calls of Python."""
+
+
+def algorithm_of(bound: BoundQuery, plan: Plan) -> FoldAlgorithm:
+    """What folds the windows of this plan."""
+    slow = tuple(monoid.name for monoid in plan.facts.algebra if not monoid.compiled)
+    fold = "two stacks over ranges" + ("" if slow else ", all keys in one call of machine code")
+    if plan.facts.whole:
+        return FoldAlgorithm(
+            "recalculate", "each window anew, by the function that was given", "nowhere", ()
+        )
+    if plan.facts.where == "spark streaming":
+        return _streaming(bound, plan, fold, slow)
+    inner = plan.pattern.held if isinstance(plan.pattern, Farm) else plan.pattern
+    folds = isinstance(inner, PaneFarm | WinMapReduce)
+    if plan.facts.where == "spark batch" and folds:
+        where = "before the shuffle, where rows lie"
+        return FoldAlgorithm("panes, then range fold", f"events into panes, then {fold}", where, slow)
+    if isinstance(inner, PaneFarm):
+        where = "once, before the windows that share them"
+        return FoldAlgorithm("panes, then range fold", f"events into panes, then {fold}", where, slow)
+    if isinstance(inner, WinMapReduce):
+        how = f"{fold}, of each partition, then one combine per partition"
+        return FoldAlgorithm("range fold of partitions", how, "nowhere", slow)
+    overlap = any(cut.overlapping for cut in plan.facts.cuts)
+    combines = "two combines per event" if overlap else "one combine per event"
+    return FoldAlgorithm("range fold", f"{fold}: {combines} and one per window", _early(bound, plan), slow)
+
+
+def _early(bound: BoundQuery, plan: Plan) -> str:
+    """Where a long input in process may be folded before it is arranged."""
+    facts = plan.facts
+    if (
+        plan.forced
+        or facts.where != "process"
+        or not Early(facts.cores).considers(bound, facts.events.rows)
+    ):
+        return "nowhere"
+    return "before events are grouped, if the first of them show that many share a pane"
+
+
+def _streaming(bound: BoundQuery, plan: Plan, fold: str, slow: tuple[str, ...]) -> FoldAlgorithm:
+    agnostic = isinstance(plan.pattern, WinFarm) and plan.pattern.model == "agnostic"
+    if keeps_panes(bound) and not agnostic:
+        return FoldAlgorithm(
+            "panes in a tree",
+            "events into panes as they arrive, and a tree of folds over the panes of each key: a window "
+            "takes O(log n) combines, and a batch costs what it brings, however much is held",
+            "after the shuffle, because only the stateful step knows which events are late",
+            slow,
+        )
+    state = StatePlan(bound, rows=agnostic)
+    if state.whole:
+        how = "over the rows that are kept of the keys whose windows are due"
+        return FoldAlgorithm("whole windows", how, "nowhere", slow)
+    if all(lane.running for lane in state.lanes):
+        how = "new events into the fold of the open window, which is all that is kept of it"
+        return FoldAlgorithm("running fold", how, "nowhere", slow)
+    how = (
+        "a tree of folds over the elements of each key: O(log n) combines per window, however much is held"
+    )
+    return FoldAlgorithm("tree of folds", how, "nowhere", slow)

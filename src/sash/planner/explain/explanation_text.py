@@ -1,0 +1,158 @@
+"""An explanation as text, for people. It shows only what an `Explanation` holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from sash.errors import ArgumentError
+from sash.planner.explain.explanation import Explanation, PatternExplanation
+from sash.planner.explain.state_size import State
+
+Section: TypeAlias = tuple[str, Sequence[str]]
+
+_NAMES = {
+    "process": "in this process",
+    "spark batch": "on Spark, batch",
+    "spark streaming": "on Spark, streaming",
+}
+
+
+def sections(titled: Iterable[Section]) -> str:
+    """Titles, and their lines below them; sections without lines are left out."""
+    lines: list[str] = []
+    for title, body in titled:
+        if body:
+            lines += [title, *(f"  {line}" for line in body)]
+    return "\n".join(lines)
+
+
+def numbered(stages: Iterable[str]) -> list[str]:
+    return [f"{number}. {stage}" for number, stage in enumerate(stages, start=1)]
+
+
+def require_form(form: str) -> None:
+    """ArgumentError unless `explain` has such a form."""
+    if form not in ("text", "json"):
+        raise ArgumentError("form", form, "'text' or 'json'")
+
+
+def printed(text: str) -> str:
+    print(text)
+    return text
+
+
+def as_text(explanation: Explanation) -> str:
+    """The explanation that `explain()` prints."""
+    return sections(
+        [
+            ("semantics", _semantics(explanation)),
+            ("computed over each window", _computed(explanation)),
+            ("algorithm", _algorithm(explanation)),
+            ("pattern", _pattern(explanation)),
+            (f"stages: {_NAMES[explanation.runtime]}", numbered(explanation.stages)),
+            ("state of a key", _state(explanation.state)),
+            ("cheaper", explanation.advice),
+        ]
+    )
+
+
+def _semantics(explanation: Explanation) -> list[str]:
+    lines = []
+    for window in explanation.windows:
+        lines += [f"{window.label}  ({window.context})", f"  {window.formula}"]
+        if window.overlap != 1:
+            lines.append(f"  each event lies in {_number(window.overlap)} of them")
+        if not window.on_columns:
+            lines.append("  evaluated event by event: correct, but slow on large inputs")
+    keys = ", ".join(explanation.keys) or "none"
+    return [
+        *lines,
+        f"{explanation.order} order of {explanation.time}, by key ({keys})",
+        explanation.reported,
+    ]
+
+
+def _computed(explanation: Explanation) -> list[str]:
+    if explanation.whole:
+        return [f"{explanation.whole}: whole windows, anew for each"]
+    return [
+        f"{one.name}: {one.call}, "
+        f"{'commutative' if one.commutative else 'ordered'}{'' if one.compiled else ', interpreted'}"
+        for one in explanation.aggregates
+    ]
+
+
+def _algorithm(explanation: Explanation) -> list[str]:
+    lines = [f"{explanation.algorithm.name}: {explanation.algorithm.how}"]
+    if explanation.algorithm.panes != "nowhere":
+        lines.append(f"panes are folded {explanation.algorithm.panes}")
+    return lines
+
+
+def _pattern(explanation: Explanation) -> list[str]:
+    pattern = explanation.pattern
+    workers = "" if pattern.workers is None else f": {pattern.workers} worker{'s' * (pattern.workers > 1)}"
+    lines = [f"{pattern.name}{workers}", f"  {pattern.why}"]
+    if len(set(pattern.levels)) == 1:
+        lines.append(f"  every level: {pattern.levels[0]}: there is nothing to fuse")
+    elif pattern.levels:
+        lines += [f"  level {number}: {stages}" for number, stages in enumerate(pattern.levels)]
+        requested = ", as requested" if "optimize=" in pattern.name else ""
+        ordered = "rows come in order of key, window and identifier"
+        lines.append(f"  what runs is level {pattern.level}{requested}; {ordered}")
+    return [*lines, *_candidates(explanation, pattern)]
+
+
+def _candidates(explanation: Explanation, pattern: PatternExplanation) -> list[str]:
+    if len(pattern.candidates) < 2:
+        return []
+    events = explanation.events
+    constants = "constants of this machine" if pattern.measured else "default constants"
+    keys = f"{events.keys:,} key{'s' * (events.keys > 1)}"
+    lines = [
+        f"candidates for {explanation.cores} cores, {events.rows:,} events of {keys}, the hottest with "
+        f"{events.hottest:.0%} ({events.known}); {constants}:"
+    ]
+    width = max(len(one.pattern) for one in pattern.candidates)
+    for one in sorted(pattern.candidates, key=lambda one: one.seconds):
+        mark = "→" if one.chosen else " "
+        lines.append(f"{mark} {one.pattern:<{width}}  {in_seconds(one.seconds):>8}, mostly {one.dearest}")
+    return lines + [f"✗ {one.pattern}: {one.reason}" for one in pattern.forbidden]
+
+
+def _state(state: State) -> list[str]:
+    if state.kept == "nothing":
+        return [f"nothing; {state.amount}", f"that grows {state.growth}"]
+    size = (
+        f", about {_size(state.bytes)}" if state.bytes is not None else f" of {state.unit_bytes} bytes each"
+    )
+    return [f"{state.amount}{size}", f"grows {state.growth}"]
+
+
+def in_seconds(seconds: float) -> str:
+    """Three figures, in a unit that fits.
+
+    >>> in_seconds(0.00012), in_seconds(0.0345), in_seconds(7.2)
+    ('0.12 ms', '34.5 ms', '7.2 s')
+    """
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"
+
+
+def _number(value: float) -> str:
+    """
+    >>> _number(3.3333), _number(60.0), _number(12_000.4)
+    ('3.33', '60', '12,000')
+    """
+    return f"{value:.3g}" if value < 100 else f"{value:,.0f}"
+
+
+def _size(count: int) -> str:
+    """
+    >>> _size(900), _size(25_000), _size(3_000_000)
+    ('900 bytes', '25 kB', '3 MB')
+    """
+    for unit, step in (("MB", 10**6), ("kB", 10**3)):
+        if count >= step:
+            return f"{count / step:.3g} {unit}"
+    return f"{count} bytes"

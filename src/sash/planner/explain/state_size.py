@@ -1,0 +1,149 @@
+"""What is held between two batches, for each key, and how it grows.
+
+    fold      of a window that only grows
+    panes     (W + delay) / p of them, and a quarter more for the tree of their folds
+    events    all that a window may still need: of W and the delay, the last W, or those of an open window
+    × n       where n workers of a window farm hold an event, each for windows of its own
+
+A bounded input is computed at once: nothing is held when it is done.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Literal
+
+import pyarrow as pa
+
+from sash.operators.bound import BoundQuery
+from sash.operators.engine import StatePlan
+from sash.operators.folding.panes import clock_windows
+from sash.operators.patterns.declared import WinFarm, window_workers
+from sash.planner.plans.plan import Plan
+from sash.semantics.durations import format_length
+from sash.semantics.run_as import declared_window
+from sash.semantics.window import Window
+from sash.semantics.windows import (
+    CountWindow,
+    CumulateWindow,
+    SlideByTimeWindow,
+    SlideByTupleWindow,
+    TimeWindow,
+)
+
+VARIABLE = 32
+"""Bytes of a value whose type has no width of its own."""
+PLACE = 24
+"""Bytes for the key and the position of a pane or an event."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What a key costs between two batches."""
+
+    kept: Literal["nothing", "panes", "events", "fold"]
+    amount: str
+    """How many of them a key has, in words."""
+    units: int | None
+    """The same as a number, where the query alone determines it."""
+    unit_bytes: int
+    growth: str
+
+    @property
+    def bytes(self) -> int | None:
+        """Of a key; None where it depends on how many events come."""
+        return None if self.units is None else self.units * self.unit_bytes
+
+
+def state_of(bound: BoundQuery, plan: Plan) -> State:
+    """What a plan holds for each key."""
+    facts, width = plan.facts, _event_bytes(bound)
+    if facts.where == "process":
+        megabytes = facts.events.rows * width / 1e6
+        amount = (
+            f"while it runs, all {facts.events.rows:,} events of the input are in memory, about "
+            f"{megabytes:,.3g} MB"
+        )
+        return State("nothing", amount, 0, width, "with the input")
+    if facts.where == "spark batch":
+        amount = "while it runs, a task has the rows of its buckets in memory"
+        return State("nothing", amount, 0, width, "with the rows of the busiest task")
+    agnostic = isinstance(plan.pattern, WinFarm) and plan.pattern.model == "agnostic"
+    return _copied(_kept(bound, StatePlan(bound, rows=agnostic)), 1 if agnostic else _holders(plan))
+
+
+def _holders(plan: Plan) -> int:
+    """How many buckets hold an event of one key, or its pane, for windows of their own."""
+    return min(window_workers(plan.pattern), max(1, ceil(plan.facts.overlap)))
+
+
+def _copied(state: State, holders: int) -> State:
+    if holders == 1:
+        return state
+    units = None if state.units is None else state.units * holders
+    amount = f"{state.amount}, in {holders} buckets, each with windows of its own"
+    return replace(state, amount=amount, units=units)
+
+
+def _kept(bound: BoundQuery, plan: StatePlan) -> State:
+    """Of all lanes: what is kept of an open window, and what elements there are."""
+    forgets = _forgets(bound, plan)
+    rings = [lane for lane in plan.lanes if not lane.running]
+    if not rings:
+        amount = "the running fold of its open window"
+        return State("fold", amount, 1, 8 * plan.slot_words, f"with the number of keys{forgets}")
+    # A node for every eight elements, and as many again above them.
+    size = max(8 * lane.form.width + 8 * lane.form.node_width // 4 for lane in rings)
+    if plan.panes is not None:
+        longest = max(window.size for window in clock_windows(bound))
+        waits = bound.query.delay.length + bound.query.allowed_lateness.length
+        count = ceil((longest + waits) / plan.panes.length) + 1
+        length = format_length(plan.panes.length, clock_windows(bound)[0].unit)
+        growth = "with the window and the delay, not with the number of events"
+        return State("panes", f"at most {count:,} panes of {length}", count, size, growth + forgets)
+    what = "whole rows" if plan.whole else "their times and the inputs of the aggregates"
+    needs = [_needed(bound.query.windows[number]) for lane in rings for number in lane.windows]
+    amount = " and ".join(dict.fromkeys(words for words, _ in needs)) + f" ({what})"
+    waiting = [str(length) for length in (bound.query.delay, bound.query.allowed_lateness) if length.length]
+    if waiting:
+        amount += f", and those of {' and '.join(waiting)} more"
+    counts = [number for _, number in needs]
+    known = None if waiting or None in counts else max(number or 0 for number in counts)
+    return State("events", amount, known, size, f"with the number of events in a window{forgets}")
+
+
+def _forgets(bound: BoundQuery, plan: StatePlan) -> str:
+    """When a key leaves nothing behind."""
+    if bound.query.forget_after.length:
+        return f"; a key is forgotten {bound.query.forget_after} after its newest event"
+    if plan.forgets:
+        return "; a key that no window needs any more is forgotten"
+    return (
+        f"; of every key that ever came {8 * plan.slot_words} bytes stay, because its windows are numbered "
+        "from its first event: forget_after=… in sash.stream bounds that"
+    )
+
+
+def _needed(window: Window) -> tuple[str, int | None]:
+    """The events of a key that a window may still need, in words and, if it is fixed, as a number."""
+    declared = declared_window(window)
+    match declared:
+        case SlideByTupleWindow() if declared.endless:
+            return "all events", None
+        case TimeWindow() | CumulateWindow() | SlideByTupleWindow():
+            return f"the events of the last {format_length(declared.size, declared.unit)}", None
+        case CountWindow() | SlideByTimeWindow():
+            return f"the last {declared.size:,} events", declared.size
+    return f"the events of the open window of {window.label}, however many there are", None
+
+
+def _event_bytes(bound: BoundQuery) -> int:
+    return PLACE + sum(_width(bound.schema.field(name).type) for name in bound.columns)
+
+
+def _width(type_: pa.DataType) -> int:
+    try:
+        return -(-int(type_.bit_width) // 8)
+    except ValueError:  # text, binary, lists
+        return VARIABLE

@@ -1,0 +1,1 @@
+"""The candidates for a query, and the plan: the cheapest of them."""

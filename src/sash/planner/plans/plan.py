@@ -1,0 +1,114 @@
+"""The plan: the cheapest candidate, or the simplest of those that are as good.
+
+    candidates → what is forbidden leaves → seconds of each → within 5 % of the least: the simplest
+
+Equal facts and equal constants give an equal plan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sash.operators.bound import BoundQuery
+from sash.operators.patterns.declared import WinMapReduce
+from sash.planner.auto import Auto, Parallelism
+from sash.planner.costs.constants import Costs
+from sash.planner.costs.in_process import process_steps
+from sash.planner.costs.spark_batch import spark_steps
+from sash.planner.costs.spark_stream import stream_steps
+from sash.planner.costs.step import CostStep, total
+from sash.planner.facts import Facts
+from sash.planner.plans.candidates import Choice, Forbidden, Refuse, allowed, candidates, named, never
+from sash.planner.plans.choice_reason import because
+
+TIE = 0.05
+"""Estimates that differ by less are equal: constants are not known any better."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A pattern, and what it would cost."""
+
+    pattern: Choice
+    steps: tuple[CostStep, ...]
+
+    @property
+    def name(self) -> str:
+        return named(self.pattern)
+
+    @property
+    def seconds(self) -> float:
+        return total(self.steps)
+
+    @property
+    def dearest(self) -> CostStep:
+        return max(self.steps, key=lambda step: step.seconds)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What computes a query."""
+
+    pattern: Choice
+    why: str
+    facts: Facts
+    candidates: tuple[Candidate, ...]
+    """The simplest first."""
+    forbidden: tuple[Forbidden, ...] = ()
+    forced: bool = False
+    """Whether the user named the pattern."""
+    measured: bool = False
+    """Whether the constants behind the estimates were measured on this machine."""
+
+    @property
+    def chosen(self) -> Candidate:
+        return next(one for one in self.candidates if one.pattern == self.pattern)
+
+
+def make_plan(
+    bound: BoundQuery, facts: Facts, costs: Costs, *, parallelism: Parallelism, refuse: Refuse = never
+) -> Plan:
+    """The plan for a query over such events; `refuse` returns why its runtime cannot use a pattern."""
+    choices = candidates(facts.where, facts.cores, events_known=facts.events.known == "given")
+    forced = not isinstance(parallelism, Auto)
+    if not isinstance(parallelism, Auto) and parallelism not in choices:
+        choices.append(parallelism)
+    possible, forbidden = allowed(choices, bound, refuse)
+    costed = tuple(
+        Candidate(choice, tuple(steps_of(choice, facts, costs, forced=choice == parallelism)))
+        for choice in possible
+    )
+    if not forced:
+        winner = cheapest(costed)
+        why = because(winner.pattern, facts)
+    else:
+        winner = next(one for one in costed if one.pattern == parallelism)
+        best = cheapest(costed)
+        why = f"as requested; by itself the planner would choose {best.name}"
+        if best == winner:
+            why = "as requested, and as the planner would choose"
+    return Plan(
+        winner.pattern, why, facts, costed, tuple(forbidden),
+        forced=forced, measured=costs.measured,
+    )  # fmt: skip
+
+
+def cheapest(costed: tuple[Candidate, ...]) -> Candidate:
+    """The first whose cost is within `TIE` of the least."""
+    least = min(candidate.seconds for candidate in costed)
+    return next(candidate for candidate in costed if candidate.seconds <= least * (1 + TIE))
+
+
+def steps_of(choice: Choice, facts: Facts, costs: Costs, *, forced: bool = False) -> list[CostStep]:
+    """What the candidate does; one that the user named does nothing else."""
+    match facts.where:
+        case "process":
+            assert choice is not None  # buckets are Spark's
+            early: int | None = facts.cores
+            if forced:
+                early = choice.map if isinstance(choice, WinMapReduce) else None
+            return process_steps(choice, facts, costs.process, early=early)
+        case "spark batch":
+            return spark_steps(choice, facts, costs.spark, costs.process)
+        case "spark streaming":
+            return stream_steps(choice, facts, costs.spark, costs.process)

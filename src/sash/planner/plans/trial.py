@@ -1,0 +1,83 @@
+"""Functions over whole windows: what they cost is known once they have run for a moment.
+
+    compute windows here for 0.1 s → what do the others take? → plan them with that number
+
+A user's function may take a microsecond or a minute, and only running it shows which. The windows that are
+computed meanwhile count: nothing is computed twice, and no window depends on any other, so the answer is
+that of any other plan. To use worker processes from the first window on, name a pattern.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sash.errors import Unsupported
+from sash.operators.bound import BoundQuery
+from sash.operators.columns.layout import Layout
+from sash.operators.folding.values import Values, evaluated, in_order
+from sash.operators.patterns.evaluate import evaluate
+from sash.operators.patterns.process_workers import idle
+from sash.operators.windows.ranges import Ranges
+from sash.planner.auto import AUTO
+from sash.planner.costs.constants import Costs
+from sash.planner.facts import Facts
+from sash.planner.plans.plan import make_plan
+from sash.semantics.window import Window
+
+TRIAL = 0.1
+"""Seconds: long enough to measure, short beside the start of a process."""
+
+
+@dataclass(frozen=True)
+class TriedFirst:
+    """An evaluator that begins here, and continues wherever the rest is done sooner."""
+
+    facts: Facts
+    costs: Costs
+    trial: float = TRIAL
+    clock: Callable[[], float] = time.perf_counter
+
+    def __call__(self, bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges) -> Values:
+        parts, done, begin = [], 0, self.clock()
+        while done < len(ranges):
+            spent = self.clock() - begin
+            if done and spent > self.trial:
+                parts.append(self._rest(bound, window, layout, ranges, done, spent / done))
+                break
+            some = np.arange(done, min(len(ranges), done + self._more(done, spent)))
+            part = evaluated(bound, window, layout, ranges.take(some))
+            parts.append(part.owned_by(some))
+            done += len(some)
+        return in_order(parts) if parts else evaluated(bound, window, layout, ranges)
+
+    def _more(self, done: int, spent: float) -> int:
+        """How many next: as many as the trial is likely to last, but never far more than are known of."""
+        if not done:
+            return 1
+        likely = (self.trial - spent) * done / max(spent, 1e-9)
+        return max(1, min(8 * done, int(likely)))
+
+    def _rest(
+        self, bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges, done: int, each: float
+    ) -> Values:
+        rest = np.arange(done, len(ranges))
+        cut = next(cut for cut in self.facts.cuts if cut.label == window.label)
+        facts = replace(self.facts, cuts=(replace(cut, windows=float(len(rest))),), function=each)
+        pattern = make_plan(bound, facts, self._costs_now(), parallelism=AUTO).pattern
+        assert pattern is not None
+        try:
+            values = evaluate(pattern, bound, window, layout, ranges.take(rest))
+        except Unsupported:
+            # It cannot be sent to another process, and no pattern requires that.
+            values = evaluated(bound, window, layout, ranges.take(rest))
+        return values.owned_by(rest)
+
+    def _costs_now(self) -> Costs:
+        """Processes that an earlier query has left need not be started."""
+        if idle() < self.facts.cores:
+            return self.costs
+        return replace(self.costs, process=replace(self.costs.process, start=0.0))

@@ -1,0 +1,156 @@
+"""A pipeline file is understood as a whole, or refused with the line that is to blame."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import sash
+from sash.errors import PipelineError
+from sash.pipeline import read
+from sash.pipeline.trigger import Trigger
+from sash.semantics.query import Emit
+from tests.pipeline.pipeline_files import PIPELINE, refused, written
+
+
+def test_words_are_understood_when_they_are_read(tmp_path: Path) -> None:
+    pipeline = read(written(tmp_path, ('time = "ts"', 'time = "ts"\nallowed_lateness = "1 minute"')))
+    assert pipeline.stream.key == ("who",)
+    assert pipeline.stream.allowed_lateness == "1 minute"
+    assert [window.label for window in pipeline.query.windows] == ["ten", "three"]
+    assert pipeline.query.windows[0] == sash.tumbling("10 seconds").named("ten")
+    assert pipeline.aggregates["total"].columns == ("x",)
+    assert pipeline.run.trigger == Trigger("available_now")
+    assert pipeline.name == "pipeline"
+    assert pipeline.located("events") == str(tmp_path / "events")
+    assert pipeline.located("s3a://bucket/events") == "s3a://bucket/events"
+
+
+def test_every_key_can_be_said(tmp_path: Path) -> None:
+    file = tmp_path / "every key.toml"
+    file.write_text("""
+        source = { format = "csv", path = "/in", schema = "a bigint", select = ["a"], options.sep = ";" }
+        stream = { time = "a", key = ["b", "c"], delay = 5, allowed_lateness = 2, order = "event-time" }
+        sink = { format = "kafka", options = { kafka.bootstrap.servers = "host:9092", topic = "out" } }
+        late = { format = "delta", table = "late" }
+        run = { name = "it", mode = "stream", trigger = "processing_time 2 seconds", checkpoint = "there" }
+        spark = { "spark.sql.shuffle.partitions" = 8, spark.ui.enabled = true }
+        [query]
+        windows = "sliding 10 every 5"
+        emit = "every 5"
+        empty = true
+        semantics = "flink"
+        parallel = "WinFarm(2)"
+        [aggregates]
+        n = "count()"
+    """)
+    pipeline = read(file)
+    assert pipeline.source.options == {"sep": ";"}
+    assert pipeline.stream.key == ("b", "c")
+    assert pipeline.query.emit == Emit.parse("every 5")
+    assert pipeline.query.parallel == sash.WinFarm(2)
+    assert pipeline.sink.options == {"kafka.bootstrap.servers": "host:9092", "topic": "out"}
+    assert pipeline.late is not None
+    assert pipeline.late.table == "late"
+    assert pipeline.run.trigger.spark == {"processingTime": "2000000 microseconds"}
+    assert pipeline.spark == {"spark.sql.shuffle.partitions": "8", "spark.ui.enabled": "true"}
+    assert pipeline.name == "it"
+
+
+def line_of(words: str) -> int:
+    return PIPELINE[: PIPELINE.index(words)].count("\n") + 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ('time = "ts"', "time = ", "this is not TOML: Invalid value"),
+        ('time = "ts"', 'tme = "ts"', "[stream] has no key 'tme'; did you mean 'time'?"),
+        ('delay = "5 seconds"', 'delay = "5 parsecs"', "delay must be in one of the units"),
+        ('delay = "5 seconds"', "delay = -1", "delay must be zero or longer"),
+        ('key = "who"', "key = 5", "key must be a text, or a list of texts"),
+        ('time = "ts"', 'time = ""', "time must be a text"),
+        ('"tumbling 10 seconds as ten"', '"tumblin 10 seconds"', "Did you mean 'tumbling <duration>"),
+        ('"count 3 as three"', '"count"', "It lacks a size"),
+        ('"count 3 as three"', '"policy x"', "a kind that needs no Python function"),
+        ('"count 3 as three"', "3", "words such as 'sliding 1 hour every 1 second'"),
+        ('n = "count()"', 'n = "cuont()"', "Did you mean 'count'"),
+        ('total = "sum(x)"', 'total = "sum(x"', "'(' was never closed"),
+        ('format = "parquet"\npath = "events"', 'format = "parket"', "Did you mean 'parquet'?"),
+        ('checkpoint = "checkpoint"', 'trigger = "hourly"', "'available_now', 'once' or 'processing_time"),
+        ('checkpoint = "checkpoint"', 'trigger = "processing_time 0 s"', "longer than zero"),
+        ('checkpoint = "checkpoint"', 'mode = "both"', "mode must be one of stream, batch"),
+        ("[sink]", "[snk]", "there is no table [snk]; did you mean 'sink'?"),
+    ],
+)  # fmt: skip
+def test_bad_words_are_refused_at_their_line(tmp_path: Path, before: str, after: str, message: str) -> None:
+    said = refused("check", written(tmp_path, (before, after)))
+    assert said.startswith(f"{tmp_path / 'pipeline.toml'}, line {line_of(before)}: ")
+    assert message in said
+
+
+RUN = "[run]\ncheckpoint"
+
+
+@pytest.mark.parametrize(
+    ("changes", "line", "message"),
+    [
+        ([('path = "events"', "")], "[source]", "[source] lacks path for parquet"),
+        ([('time = "ts"', "")], "[stream]", "[stream] lacks the key 'time'"),
+        ([('checkpoint = "checkpoint"', "")], "[run]", "[run] lacks checkpoint"),
+        ([("[query]", '[query]\nrolling = "1 s"')], "[query]", "either windows or rolling"),
+        ([('n = "count()"\n', ""), ('total = "sum(x)"', "")], "[aggregates]", "must have at least one"),
+        ([(RUN, '[run]\nmode = "batch"\ncheckpoint')], "checkpoint =", "must be left out when mode"),
+        ([('path = "reports"', 'table = "t"')], "[sink]", "[sink] lacks path for parquet"),
+        ([('path = "reports"', 'path = "r"\noverwrite = true')], "overwrite", "which only adds"),
+        ([('"parquet"\npath = "events"', '"rate"')], "[run]", "for rate, which never ends"),
+        ([('"parquet"\npath = "events"', '"socket"')], "[source]", "options must have 'host' for socket"),
+        ([('"parquet"\npath = "reports"', '"kafka"')], "[sink]", "options must have 'kafka.bootstrap"),
+        ([('"parquet"\npath = "events"', '"delta"')], "[source]", "[source] lacks path or table"),
+    ],
+)  # fmt: skip
+def test_what_does_not_go_together_is_refused(
+    tmp_path: Path, changes: list[tuple[str, str]], line: str, message: str
+) -> None:
+    file = written(tmp_path, *changes)
+    with pytest.raises(PipelineError) as wrong:
+        read(file)
+    text = file.read_text()
+    assert wrong.value.line == text[: text.index(line)].count("\n") + 1
+    assert message in wrong.value.reason
+
+
+def test_rolling_refuses_what_it_has_no_use_for(tmp_path: Path) -> None:
+    windows = PIPELINE[PIPELINE.index("windows = ") : PIPELINE.index("[aggregates]")]
+    file = written(tmp_path, (windows, 'rolling = ["1 minute", "1 hour"]\nemit = "change"\n'))
+    with pytest.raises(PipelineError, match="emit must be left out with rolling") as wrong:
+        read(file)
+    assert wrong.value.line == 12
+
+
+def test_a_table_that_is_missing_is_named(tmp_path: Path) -> None:
+    aggregates = PIPELINE[PIPELINE.index("[aggregates]") : PIPELINE.index("[sink]")]
+    assert "the table [aggregates] is missing" in refused("check", written(tmp_path, (aggregates, "")))
+
+
+def test_a_late_output_needs_a_source_that_can_be_read_twice(tmp_path: Path) -> None:
+    changes = [
+        ('"parquet"\npath = "events"', '"rate"'),
+        ("[run]\n", '[late]\nformat = "noop"\n[run]\ntrigger = "processing_time 1 second"\n'),
+    ]
+    with pytest.raises(PipelineError, match=r"\[late\] must be left out for rate"):
+        read(written(tmp_path, *changes))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(None, "the file cannot be read: No such file"), (b"\xff\xfe", "it is not UTF-8"), (b"x = 1", "[x]")],
+)
+def test_a_file_that_is_no_pipeline_is_one_sentence(
+    tmp_path: Path, content: bytes | None, message: str
+) -> None:
+    file = tmp_path / "other.toml"
+    if content is not None:
+        file.write_bytes(content)
+    assert message in refused("run", file)
