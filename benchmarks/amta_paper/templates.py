@@ -11,12 +11,12 @@ from sash.aggregation.kernels.aggregators.daba import daba_evict, daba_query
 from sash.aggregation.kernels.compiler.vocabulary import (
     Columns,
     Element,
-    Ints,
     combine,
     identity,
     load,
     store,
 )
+from sash.arrays import Ints
 
 
 def two_stacks_bulk_evict(columns: Columns, suffixes: Columns, k: int, times: int) -> Element:
