@@ -27,7 +27,6 @@ from sash.operators.stateful.join import Join
 from sash.operators.stateful.streaming import BoundOperator, OperatorOnStream, in_stream
 from sash.runtimes.spark.compat import struct_of
 from sash.runtimes.spark.elastic.run import ElasticQuery
-from sash.runtimes.spark.elastic.sinks import Sink
 from sash.runtimes.spark.files.parquet_stream import ParquetStream
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.blocks import (
@@ -45,6 +44,7 @@ from sash.runtimes.spark.requirements import require_workers, shuffle_partitions
 from sash.runtimes.spark.state.fingerprint import describe_operator
 from sash.runtimes.spark.stateful.key_sets import KeySetPacker, in_bucket
 from sash.runtimes.spark.streaming.clock import Clock
+from sash.runtimes.spark.streaming.sinks import Sink
 from sash.runtimes.spark.streaming.start import start_elastic
 from sash.runtimes.spark.streaming.window_stage import Output, WindowStage
 from sash.semantics.durations import DurationLike
