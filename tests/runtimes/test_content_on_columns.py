@@ -13,8 +13,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sash.operators.kinds.delta import DeltaKind
-from sash.operators.kinds.delta_by_definition import ExactDeltaKind
 
 import sash
 from sash.aggregation import monoids
@@ -22,6 +20,8 @@ from sash.errors import PredicateError, SashError
 from sash.operators.bound import BoundQuery
 from sash.operators.columns.layout import Layout, arrange
 from sash.operators.kinds import KINDS, kind_of
+from sash.operators.kinds.delta import DeltaKind
+from sash.operators.kinds.delta_by_definition import ExactDeltaKind
 from sash.operators.predicates import row_predicates
 from sash.operators.windows.windowers import vectorised
 from sash.semantics import windows
