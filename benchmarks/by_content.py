@@ -18,13 +18,13 @@ from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
-from sash.operators.kinds.delta_by_definition import ExactDeltaKind
 
 from benchmarks.harness import Table, finish, options, race
 from sash.aggregation import monoids
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator
 from sash.operators.kinds import KINDS
+from sash.operators.kinds.delta_by_definition import ExactDeltaKind
 from sash.semantics import windows
 from sash.semantics.query import Query
 from sash.semantics.window import Window

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from sash.aggregation.kernels.joins.pair_order import pair_order
 from sash.aggregation.kernels.joins.pairs import candidates, first_at_least
 from sash.operators.joins.strategy import Band, choose
-from sash.runtimes.spark.joins.spreading import Sent, Spread, grid
+from sash.runtimes.spark.joins.spreading import JoinRoute, grid
+from sash.runtimes.spark.packing.blocks import Sent
 from sash.semantics.expression import Side, conjuncts, trace
 
 numbers = st.integers(-5, 12)
@@ -88,12 +89,9 @@ def met(left: Sent, right: Sent) -> list[tuple[int, int]]:
 def test_ranges_over_buckets_let_every_match_meet_exactly_once(
     left: list[int], right: list[float], count: int
 ) -> None:
-    one = Spread(BAND, Side.LEFT, count).sent(
-        pa.table({"x": pa.array(left, pa.int64())}), np.arange(len(left))
-    )
-    two = Spread(BAND, Side.RIGHT, count).sent(
-        pa.table({"a": pa.array(right, pa.float64())}), np.arange(len(right))
-    )
+    xs, ys = pa.table({"x": pa.array(left, pa.int64())}), pa.table({"a": pa.array(right, pa.float64())})
+    one = JoinRoute(BAND, Side.LEFT, count, xs.schema).spread(xs, np.arange(len(left)))
+    two = JoinRoute(BAND, Side.RIGHT, count, ys.schema).spread(ys, np.arange(len(right)))
     for sent, rows in ((one, left), (two, right)):
         assert sorted(sent.row[sent.original]) == list(range(len(rows)))
     meetings = met(one, two)
@@ -108,8 +106,8 @@ def test_ranges_over_buckets_let_every_match_meet_exactly_once(
 @given(st.integers(0, 12), st.integers(0, 12), st.integers(1, 12))
 def test_in_the_join_matrix_every_two_rows_meet_exactly_once(left: int, right: int, count: int) -> None:
     none = pa.table({})
-    one = Spread(THETA, Side.LEFT, count).sent(none, np.arange(left) + 5)
-    two = Spread(THETA, Side.RIGHT, count).sent(none, np.arange(right) + 7)
+    one = JoinRoute(THETA, Side.LEFT, count, none.schema).spread(none, np.arange(left) + 5)
+    two = JoinRoute(THETA, Side.RIGHT, count, none.schema).spread(none, np.arange(right) + 7)
     assert met(one, two) == [(i, j) for i in range(left) for j in range(right)]
     assert int(one.original.sum()) == left
     assert np.prod(grid(count)) == count

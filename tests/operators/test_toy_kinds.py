@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sash.operators.kinds.kind import GrowingKind, Held, Ints, Memory, Moment, RangeKind, Runs
 
 import sash
 from sash.operators.bound import BoundQuery
 from sash.operators.kinds import KINDS
+from sash.operators.kinds.kind import GrowingKind, Held, Ints, Memory, Moment, RangeKind, Runs
 from sash.operators.windows.numbering import numbered_by_key
 from sash.operators.windows.ranges import NEVER, Ranges
 from sash.semantics.durations import Duration, Unit

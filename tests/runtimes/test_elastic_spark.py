@@ -13,8 +13,8 @@ import sash
 from sash.errors import ArgumentError, SettingError, Unsupported
 from sash.operators.elastic.metrics import Sample
 from sash.runtimes.spark.elastic.metering import BatchMeter, BatchMetrics, behind
-from sash.runtimes.spark.elastic.sinks import ParquetSink
 from sash.runtimes.spark.elastic.state_location import require_reachable
+from sash.runtimes.spark.streaming.sinks import ParquetSink
 from tests.aggregation.conftest import RedisServer
 from tests.runtimes.micro_batches import read_batches, stream_batches, write_batches
 from tests.runtimes.test_spark_streaming import (

@@ -12,13 +12,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sash.operators.kinds.engine_ranges import on_columns
 
 import sash
 from sash.aggregation import monoids
 from sash.errors import DataError
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator
+from sash.operators.kinds.engine_ranges import on_columns
 from sash.semantics.query import Query
 from sash.semantics.secret import Origin, Profile, Scope, profile
 from tests.runtimes.operator_runtime import elements_of

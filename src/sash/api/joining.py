@@ -27,7 +27,7 @@ from sash.semantics.expression import Side
 from sash.semantics.join import Join, Where
 
 if TYPE_CHECKING:
-    from sash.runtimes.spark.elastic.sinks import Sink
+    from sash.runtimes.spark.streaming.sinks import Sink
 
 
 class Stream(Protocol):

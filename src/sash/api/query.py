@@ -29,7 +29,7 @@ from sash.semantics.why import Why
 
 if TYPE_CHECKING:
     from sash.operators.elastic.declaration import Elastic
-    from sash.runtimes.spark.elastic.sinks import Sink
+    from sash.runtimes.spark.streaming.sinks import Sink
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from sash.semantics.durations import DurationLike
 
 if TYPE_CHECKING:
     from sash.operators.elastic.declaration import Elastic
-    from sash.runtimes.spark.elastic.sinks import Sink
+    from sash.runtimes.spark.streaming.sinks import Sink
 
 
 class Inputs(Protocol):

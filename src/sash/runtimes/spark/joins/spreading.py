@@ -7,22 +7,23 @@
 A range is several bands wide, so that few right rows touch two. A left row goes to one bucket, or meets
 each column in one, hence no pair is found twice. The grid is the join matrix of Stamos and Young
 (1993), in the form of Okcan and Riedewald's 1-Bucket-Theta (2011). A row that goes to several buckets
-is an original in one of them and a copy elsewhere: what is counted and what is late is told of
-originals.
+is an original in one of them and a copy elsewhere: only originals are
+counted and reported as late.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isqrt
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from sash.arrays import Ints, Mask
+from sash.arrays import Ints
 from sash.operators.joins.strategy import Band, Strategy
+from sash.runtimes.spark.packing.blocks import Arrived, Sent
 from sash.runtimes.spark.packing.bucket_ids import BUCKETS_PER_PARTITION
+from sash.runtimes.spark.packing.columns import ORDINAL
 from sash.runtimes.spark.packing.key_hash import hashes
 from sash.semantics.expression import Side
 
@@ -35,24 +36,23 @@ def bucket_count(strategy: Strategy, partitions: int) -> int:
     return partitions if strategy.how == "join matrix" else partitions * BUCKETS_PER_PARTITION
 
 
-class Sent(NamedTuple):
-    """Row `row[k]` goes to bucket `bucket[k]` of 0 … count − 1."""
-
-    row: Ints
-    bucket: Ints
-    original: Mask
-
-
 @dataclass(frozen=True)
-class Spread:
+class JoinRoute:
     """Where the rows of one side go."""
 
     strategy: Strategy
     side: Side
     count: int
     """Of the buckets."""
+    schema: pa.Schema
+    """Of the side."""
 
-    def sent(self, rows: pa.Table, ordinals: Ints) -> Sent:
+    def sent(self, arrived: Arrived) -> Sent:
+        named = arrived.rows.drop_columns(ORDINAL).rename_columns(self.schema.names)
+        return self.spread(named, arrived.ordinals)
+
+    def spread(self, rows: pa.Table, ordinals: Ints) -> Sent:
+        """Rows of the schema, as they arrived."""
         match self.strategy.how:
             case "hash":
                 return _once(self._group(rows))
@@ -73,12 +73,8 @@ class Spread:
         first, last = band.ranges(rows, self.side, width=RANGE * band.width)
         here, there = first % self.count, last % self.count
         both = np.flatnonzero(here != there)
-        own = _once(here)
-        return Sent(
-            np.concatenate([own.row, both]),
-            np.concatenate([own.bucket, there[both]]),
-            np.concatenate([own.original, np.zeros(len(both), np.bool_)]),
-        )
+        rows = np.concatenate([np.arange(len(here)), both])
+        return Sent(rows, np.concatenate([here, there[both]]), np.arange(len(rows)) < len(here))
 
     def _grid(self, ordinals: Ints) -> Sent:
         down, across = grid(self.count)

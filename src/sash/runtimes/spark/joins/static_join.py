@@ -15,11 +15,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sash.operators.bound import LATE_REASON
-from sash.operators.joins.bound import TIME, BoundJoin, BoundSide
+from sash.operators.joins.bound import TIME, BoundJoin
 from sash.operators.joins.bounded import pairs
 from sash.operators.joins.store import LEFT_PLACE, RIGHT_PLACE
 from sash.runtimes.spark.compat import struct_of
-from sash.runtimes.spark.joins.spreading import Spread, bucket_count
+from sash.runtimes.spark.joins.spreading import JoinRoute, bucket_count
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.blocks import gathered
 from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL, quoted
@@ -89,7 +89,7 @@ class StaticJoin:
             F.monotonically_increasing_id().alias(ORDINAL),
             F.lit(0).cast("long").alias(BUCKET),
         )
-        spreader = Spreader(own, Spread(bound.strategy, side, self._buckets(bound)))
+        spreader = Spreader(JoinRoute(bound.strategy, side, self._buckets(bound), own.schema))
         return rows.mapInArrow(spreader, rows.schema)
 
 
@@ -97,13 +97,12 @@ class StaticJoin:
 class Spreader:
     """Rows → rows with their buckets, once for each: the function of `mapInArrow` before the shuffle."""
 
-    side: BoundSide
-    spread: Spread
+    route: JoinRoute
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for table in gathered(batches):
-            named = table.select(by_position.places(self.side.schema.names))
-            named = named.rename_columns(self.side.schema.names).cast(self.side.schema)
-            sent = self.spread.sent(named, table[ORDINAL].to_numpy())
+            schema = self.route.schema
+            named = table.select(by_position.places(schema.names)).rename_columns(schema.names).cast(schema)
+            sent = self.route.spread(named, table[ORDINAL].to_numpy())
             copied = table.drop_columns(BUCKET).take(pa.array(sent.row))
             yield from copied.append_column(BUCKET, pa.array(sent.bucket)).combine_chunks().to_batches()

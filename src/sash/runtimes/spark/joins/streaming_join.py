@@ -9,22 +9,19 @@ windows; what differs is that a block has the side that it is of.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn, cast
 
-import numpy as np
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import DataFrame
-from pyspark.sql.types import BooleanType, StructField, StructType
+from pyspark.sql import functions as F
 
 from sash.errors import Unsupported
-from sash.operators.columns.times import to_integers
 from sash.operators.joins.bound import BoundJoin
 from sash.operators.joins.operator import JoinOperator
-from sash.runtimes.spark.joins.spreading import Spread, bucket_count
+from sash.runtimes.spark.joins.spreading import JoinRoute, bucket_count
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.answers import answers_with
 from sash.runtimes.spark.packing.blocks import (
@@ -32,12 +29,12 @@ from sash.runtimes.spark.packing.blocks import (
     PACKED,
     PACKED_BUCKET,
     PAYLOAD,
-    block,
-    gathered,
-    opened,
+    Packer,
+    block_schema,
+    rows_of,
 )
 from sash.runtimes.spark.packing.bucket_ids import bucket_ids
-from sash.runtimes.spark.packing.columns import ORDINAL
+from sash.runtimes.spark.packing.columns import ORDINAL, ORIGINAL
 from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions
 from sash.runtimes.spark.state.fingerprint import describe_join
 from sash.runtimes.spark.state.operators_in_state import Bucket
@@ -46,11 +43,10 @@ from sash.runtimes.spark.streaming.processor import BucketCall, WindowProcessor
 from sash.runtimes.spark.streaming.stateful_step import answers_of
 from sash.runtimes.spark.streaming.upstream import NEWEST, NEWEST_TICK, Upstream
 from sash.runtimes.spark.streaming.window_stage import WindowStage
-from sash.runtimes.spark.streaming.worker_gc import freeze_gc
 from sash.semantics.expression import Side
 
-IS_RIGHT, ORIGINAL = "right", "__sash_original"
-PACKED_SIDE = StructType([*PACKED.fields, StructField(IS_RIGHT, BooleanType(), nullable=False)])
+IS_RIGHT = "right"
+"""The column with the side of a block."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +63,8 @@ class JoinStage:
 
     @cached_property
     def blocks(self) -> Mapping[Side, pa.Schema]:
-        """Of the rows on their way to a bucket: the columns, the order of arrival, which are originals."""
-        ends = [pa.field(ORDINAL, pa.int64()), pa.field(ORIGINAL, pa.bool_())]
-        return {side: pa.schema([*self.bound.of(side).schema, *ends]) for side in Side}
+        """Of the rows on their way to a bucket."""
+        return {side: block_schema(self.bound.of(side).schema, originals=True) for side in Side}
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -81,57 +76,11 @@ class JoinStage:
     def description(self) -> dict[str, Any]:
         return describe_join(self.bound, output=self.output, buckets=len(self.buckets))
 
-    def packer(self, side: Side) -> JoinPacker:
-        spread = Spread(self.bound.strategy, side, len(self.buckets))
-        return JoinPacker(self.blocks[side], self.bound.of(side).time, self.buckets, self.clock, spread)
-
-
-@dataclass(frozen=True)
-class JoinPacker:
-    """Rows of one side → (bucket, block, how far time has come, side)."""
-
-    schema: pa.Schema
-    time: str
-    buckets: tuple[int, ...]
-    clock: Clock
-    spread: Spread
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        freeze_gc()
-        task = TaskContext.get()
-        arrived = 0 if task is None else task.partitionId() << 40
-        for table in gathered(batches):
-            ordinals = np.arange(arrived, arrived + table.num_rows)
-            arrived += table.num_rows
-            rows = table.rename_columns(self.schema.names[:-2]).append_column(ORDINAL, pa.array(ordinals))
-            yield self._packed(rows)
-
-    def _packed(self, rows: pa.Table) -> pa.RecordBatch:
-        sent = self.spread.sent(rows, rows[ORDINAL].to_numpy())
-        order = np.argsort(sent.bucket, kind="stable")
-        sorted_buckets = sent.bucket[order]
-        copied = rows.take(pa.array(sent.row[order]))
-        copied = copied.append_column(ORIGINAL, pa.array(sent.original[order])).cast(self.schema)
-        newest = self.clock.stamp(to_integers(rows[self.time].drop_null()))
-        cuts = np.flatnonzero(np.diff(sorted_buckets, prepend=-1))
-        numbers = [self.buckets[sorted_buckets[cut]] for cut in cuts]
-        blocks = [
-            block(_name(number, self.spread.side), copied.slice(lo, hi - lo))
-            for number, lo, hi in zip(numbers, cuts, np.append(cuts[1:], len(order)), strict=True)
-        ]
-        return pa.record_batch(
-            [
-                pa.array(numbers, pa.int64()),
-                pa.array(blocks, pa.binary()),
-                pa.array([newest] * len(cuts), pa.timestamp("us", "UTC")),
-                pa.array([self.spread.side is Side.RIGHT] * len(cuts)),
-            ],
-            names=PACKED_SIDE.names,
-        )
-
-
-def _name(bucket: int, side: Side) -> bytes:
-    return b"%s of bucket %d" % (side.value.encode(), bucket)
+    def packer(self, side: Side) -> Packer:
+        own = self.bound.of(side)
+        route = JoinRoute(self.bound.strategy, side, len(self.buckets), own.schema)
+        time = by_position.places(own.schema.names)[own.schema.names.index(own.time)]
+        return Packer(self.blocks[side], time, self.buckets, self.clock, route)
 
 
 class JoinBucketCall(BucketCall):
@@ -144,8 +93,9 @@ class JoinBucketCall(BucketCall):
         for side, table in rows.items():
             original = table[ORIGINAL].to_numpy()
             self._counts["events"] += int(original.sum())
-            arrived, ordinals = table.drop_columns([ORDINAL, ORIGINAL]), table[ORDINAL].to_numpy()
-            late = self._operator.insert(side, arrived, ordinals, originals=original)
+            names = self._operator.bound.of(side).schema.names
+            arrived = table.drop_columns([ORDINAL, ORIGINAL]).rename_columns(names)
+            late = self._operator.insert(side, arrived, table[ORDINAL].to_numpy(), originals=original)
             self._counts["late"] += late.num_rows
             if self._stage.output == f"late {side.value}":
                 self._parts.append(late)
@@ -166,12 +116,11 @@ class JoinProcessor(WindowProcessor):
         return JoinBucketCall(self.stage, bucket)
 
     def _arrived(self, bucket: Bucket, rows: Iterator[Any]) -> Any:
-        parts: dict[Side, list[pa.RecordBatch]] = {side: [] for side in Side}
+        payloads: dict[Side, list[bytes]] = {side: [] for side in Side}
         for row in rows:
             side = Side.RIGHT if getattr(row, IS_RIGHT) else Side.LEFT
-            payload = getattr(row, PAYLOAD)
-            parts[side].append(opened(_name(bucket.number, side), payload, self._blocks[side]))
-        return {side: pa.Table.from_batches(parts[side], schema=self._blocks[side]) for side in Side}
+            payloads[side].append(getattr(row, PAYLOAD))
+        return {side: rows_of(bucket.number, payloads[side], self._blocks[side]) for side in Side}
 
 
 @dataclass(frozen=True)
@@ -235,7 +184,8 @@ class StreamingJoin:
         own = stage.bound.of(side)
         upstream.require_about(df, own.time, ticks=own.ticks)
         rows = df.select(*by_position.placed(own.schema.names))
-        packed = rows.mapInArrow(stage.packer(side), PACKED_SIDE)
+        packed = rows.mapInArrow(stage.packer(side), PACKED)
+        packed = packed.withColumn(IS_RIGHT, F.lit(side is Side.RIGHT))
         if not upstream.columns:
             name = NEWEST_TICK if own.ticks else NEWEST
             packed = packed.withColumnRenamed(NEWEST_AT, name)

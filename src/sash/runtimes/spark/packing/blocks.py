@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -19,9 +19,9 @@ from pyspark import TaskContext
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType, TimestampType
 
 from sash.aggregation.stores.values import seal, unseal
-from sash.arrays import Ints
+from sash.arrays import Ints, Mask
 from sash.operators.columns.times import to_integers
-from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL
+from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL, ORIGINAL, places
 from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.worker_gc import freeze_gc
 
@@ -52,13 +52,37 @@ ANSWERED = StructType(
 )
 
 
-class Spread(Protocol):
+@dataclass(frozen=True)
+class Arrived:
+    """Rows to be sent: the columns of a block by position, and the order of arrival."""
+
+    rows: pa.Table
+    time: str
+    shares: Ints
+    """The places of the rows' keys; empty where rows are not sent by key."""
+
+    @property
+    def times(self) -> Ints:
+        return to_integers(without_nulls(self.rows[self.time]))
+
+    @property
+    def ordinals(self) -> Ints:
+        return np.asarray(self.rows[ORDINAL].to_numpy())
+
+
+class Sent(NamedTuple):
+    """Row `row[k]` goes to the bucket at place `bucket[k]`."""
+
+    row: Ints
+    bucket: Ints
+    original: Mask | None = None
+    """Where a row goes to several buckets: whether this is the one that counts it; None: not known here."""
+
+
+class RowRoute(Protocol):
     """Which buckets a row goes to, where that is not simply the bucket of its key."""
 
-    def sent(self, shares: Ints, times: Ints, ordinals: Ints) -> tuple[Ints, Ints]:
-        """Rows and places: row i of the answer is row rows[i], for the bucket at places[i]. `shares` are
-        the places of the rows' keys."""
-        ...
+    def sent(self, arrived: Arrived) -> Sent: ...
 
 
 @dataclass(frozen=True)
@@ -69,11 +93,11 @@ class Packer:
     """
 
     schema: pa.Schema
-    """Of a block: the order of arrival is its last column."""
+    """Of a block: see `block_schema`."""
     time: str
     buckets: tuple[int, ...]
     clock: Clock
-    spread: Spread | None = None
+    route: RowRoute | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         freeze_gc()
@@ -85,18 +109,23 @@ class Packer:
             yield self._packed(table.append_column(ORDINAL, pa.array(ordinals)))
 
     def _packed(self, table: pa.Table) -> pa.RecordBatch:
-        share, table = table[BUCKET].to_numpy(), table.select(self.schema.names).cast(self.schema)
-        if self.spread is not None:
-            times = to_integers(without_nulls(table[self.time]))
-            chosen, share = self.spread.sent(share.astype(np.int64), times, table[ORDINAL].to_numpy())
-            table = table.take(pa.array(chosen))
-        order = np.argsort(share, kind="stable")
-        table = table.take(pa.array(order))
-        cuts = np.flatnonzero(np.diff(share[order], prepend=-1))
+        shares = table[BUCKET].to_numpy() if BUCKET in table.column_names else np.empty(0, np.int64)
+        schema = pa.schema([field for field in self.schema if field.name != ORIGINAL])
+        table = table.select(schema.names).cast(schema)
+        if self.route is None:
+            sent = Sent(np.arange(len(shares)), shares)
+        else:
+            sent = self.route.sent(Arrived(table, self.time, shares.astype(np.int64)))
+        order = np.argsort(sent.bucket, kind="stable")
+        table, bucket_places = table.take(pa.array(sent.row[order])), sent.bucket[order]
+        if ORIGINAL in self.schema.names:
+            assert sent.original is not None
+            table = table.append_column(ORIGINAL, pa.array(sent.original[order]))
+        cuts = np.flatnonzero(np.diff(bucket_places, prepend=-1))
         numbers, blocks, newest = [], [], []
         for lo, hi in zip(cuts, np.append(cuts[1:], len(order)), strict=True):
             rows = table.slice(lo, hi - lo)
-            bucket = self.buckets[share[order[lo]]]
+            bucket = self.buckets[bucket_places[lo]]
             numbers.append(bucket)
             blocks.append(block_of(bucket, rows))
             newest.append(self.clock.stamp(to_integers(rows[self.time].drop_null())))
@@ -126,6 +155,14 @@ class Unpacker:
 
 
 ANSWER = b"answer"
+
+
+def block_schema(schema: pa.Schema, *, originals: bool = False) -> pa.Schema:
+    """Of the rows on their way to a bucket: the columns by position, the order of arrival, and which are
+    originals, where rows are copied."""
+    fields = [field.with_name(place) for field, place in zip(schema, places(schema.names), strict=True)]
+    marks = [pa.field(ORIGINAL, pa.bool_())] if originals else []
+    return pa.schema([*fields, pa.field(ORDINAL, pa.int64()), *marks])
 
 
 def without_nulls(times: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -13,6 +13,7 @@ from sash.runtimes.spark.compat import arrow_of
 
 BUCKET, ORDINAL = "__sash_bucket", "__sash_ordinal"
 HASH, HORIZON = "__sash_hash", "__sash_horizon"
+ORIGINAL = "__sash_original"
 
 
 def arrow_schema(df: DataFrame) -> pa.Schema:

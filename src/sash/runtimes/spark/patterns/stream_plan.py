@@ -23,11 +23,11 @@ from sash.operators.bound import BoundQuery
 from sash.operators.engine import hands_panes_on
 from sash.operators.folding.panes import ClockWindow
 from sash.operators.patterns.declared import Farm, PaneFarm, Pattern, WinMapReduce
-from sash.runtimes.spark.packing.blocks import Spread
+from sash.runtimes.spark.packing.blocks import RowRoute
 from sash.runtimes.spark.packing.bucket_ids import bucket_ids
 from sash.runtimes.spark.packing.key_hash import require_hashable
 from sash.runtimes.spark.patterns.route import Route
-from sash.runtimes.spark.patterns.spread import ByWindows, RoundRobin
+from sash.runtimes.spark.patterns.row_routes import ByWindows, RoundRobin
 from sash.runtimes.spark.patterns.static_plan import is_agnostic, plan_of, require_possible
 
 
@@ -42,14 +42,14 @@ class StreamPlan:
     dealt: bool = False
     """Whether these buckets get their rows round-robin, or by pane."""
 
-    def pane_spread(self, pane: ClockWindow) -> Spread:
+    def pane_route(self, pane: ClockWindow) -> RowRoute:
         """Where rows go that are folded to panes first."""
         assert self.parts is not None
         if self.dealt:
             return RoundRobin(self.route.keys, self.parts)
         return ByWindows(Route(self.route.keys, self.parts), (pane,))
 
-    def spread(self, windows: tuple[ClockWindow, ...]) -> Spread | None:
+    def row_route(self, windows: tuple[ClockWindow, ...]) -> RowRoute | None:
         """Where rows, or panes, go to be windowed; None: to the bucket of their key."""
         return ByWindows(self.route, windows) if self.route.windows > 1 else None
 

@@ -81,7 +81,7 @@ def owner_stage(stage: WindowStage) -> WindowStage:
 def window_stage(stage: WindowStage, plan: StreamPlan, *, partitions: int) -> WindowStage:
     """The step that answers for windows."""
     buckets = worker_buckets(plan.route.workers, partitions=partitions)
-    return replace(stage, buckets=buckets, spread=plan.spread(clock_windows(stage.bound)))
+    return replace(stage, buckets=buckets, route=plan.row_route(clock_windows(stage.bound)))
 
 
 def pane_stage(stage: WindowStage, plan: StreamPlan, *, partitions: int) -> WindowStage:
@@ -95,7 +95,7 @@ def pane_stage(stage: WindowStage, plan: StreamPlan, *, partitions: int) -> Wind
         buckets=buckets,
         operator=PaneLevelOperator,
         answers=panes.folded.schema,
-        spread=plan.pane_spread(panes.window),
+        route=plan.pane_route(panes.window),
     )
 
 

@@ -27,16 +27,24 @@ from sash.operators.stateful.join import Join
 from sash.operators.stateful.streaming import BoundOperator, OperatorOnStream, in_stream
 from sash.runtimes.spark.compat import struct_of
 from sash.runtimes.spark.elastic.run import ElasticQuery
-from sash.runtimes.spark.elastic.sinks import Sink
 from sash.runtimes.spark.files.parquet_stream import ParquetStream
 from sash.runtimes.spark.packing import columns as by_position
-from sash.runtimes.spark.packing.blocks import INPUT, PACKED, PACKED_BUCKET, PAYLOAD, Packer, rows_of
+from sash.runtimes.spark.packing.blocks import (
+    INPUT,
+    PACKED,
+    PACKED_BUCKET,
+    PAYLOAD,
+    Packer,
+    block_schema,
+    rows_of,
+)
 from sash.runtimes.spark.packing.bucket_ids import BUCKETS_PER_PARTITION
 from sash.runtimes.spark.packing.columns import ORDINAL, arrow_schema
 from sash.runtimes.spark.requirements import require_workers, shuffle_partitions
 from sash.runtimes.spark.state.fingerprint import describe_operator
 from sash.runtimes.spark.stateful.key_sets import KeySetPacker, in_bucket
 from sash.runtimes.spark.streaming.clock import Clock
+from sash.runtimes.spark.streaming.sinks import Sink
 from sash.runtimes.spark.streaming.start import start_elastic
 from sash.runtimes.spark.streaming.window_stage import Output, WindowStage
 from sash.semantics.durations import DurationLike
@@ -95,13 +103,6 @@ class OperatorStage:
     @cached_property
     def description(self) -> dict[str, Any]:
         return describe_operator(self.bound, output=self.output)
-
-
-def block_schema(schema: pa.Schema) -> pa.Schema:
-    """Of the rows on their way to a bucket: the columns by position, and the order of arrival."""
-    places = by_position.places(schema.names)
-    fields = [field.with_name(place) for field, place in zip(schema, places, strict=True)]
-    return pa.schema([*fields, pa.field(ORDINAL, pa.int64())])
 
 
 def sent_to_buckets(

@@ -19,10 +19,10 @@ from sash.operators.elastic.declaration import Elastic
 from sash.planner.auto import Auto
 from sash.runtimes.spark.compat import is_connect
 from sash.runtimes.spark.elastic.run import ElasticQuery, ElasticRun
-from sash.runtimes.spark.elastic.sinks import Sink, sink_for
 from sash.runtimes.spark.elastic.state_location import require_reachable
 from sash.runtimes.spark.state.arenas import remove_when_ended
 from sash.runtimes.spark.streaming.clock import Clock
+from sash.runtimes.spark.streaming.sinks import Sink, sink_for
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 from sash.runtimes.spark.streaming.upstream import Upstream
 from sash.runtimes.spark.streaming.window_stage import Output, WindowStage

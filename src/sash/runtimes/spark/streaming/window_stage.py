@@ -1,4 +1,4 @@
-"""A streaming query as its executors know it: what they read, how they tell time, what they answer with."""
+"""A streaming query as its executors know it: what they read, how time goes on, what they answer with."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator
 from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark.packing import columns as by_position
-from sash.runtimes.spark.packing.blocks import Packer, Spread
-from sash.runtimes.spark.packing.columns import ORDINAL
+from sash.runtimes.spark.packing.blocks import Packer, RowRoute, block_schema
 from sash.runtimes.spark.state.fingerprint import describe
 from sash.runtimes.spark.streaming.clock import Clock
 
@@ -31,7 +30,7 @@ class BoundToAllColumns(BoundQuery):
 
 @dataclass(frozen=True)
 class WindowStage:
-    """One stateful step, and what packs rows for it; `answers` says how its answer leaves it."""
+    """One stateful step, and what packs rows for it; its answer leaves it as `answers` has it."""
 
     bound: BoundQuery
     output: Output
@@ -40,10 +39,10 @@ class WindowStage:
     derived: bool
     """Whether the rows come from another stateful step."""
     operator: type[StreamOperator]
-    spread: Spread | None = None
+    route: RowRoute | None = None
     """Which buckets a row goes to; None: to that of its key."""
     answers: pa.Schema | None = None
-    """Of what the operator tells another stage; None: what the query answers with."""
+    """Of what the operator emits for another stage; None: what the query answers with."""
     pattern: str | None = None
     """Whose stage this is, when a pattern was asked for."""
 
@@ -67,12 +66,8 @@ class WindowStage:
 
     @cached_property
     def block(self) -> pa.Schema:
-        """Of the rows on their way to a bucket: the columns by position, and the order of arrival."""
-        fields = [
-            self.bound.schema.field(name).with_name(place)
-            for name, place in zip(self.columns, by_position.places(self.columns), strict=True)
-        ]
-        return pa.schema([*fields, pa.field(ORDINAL, pa.int64())])
+        """Of the rows on their way to a bucket."""
+        return block_schema(pa.schema([self.bound.schema.field(name) for name in self.columns]))
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -91,4 +86,4 @@ class WindowStage:
     @property
     def packer(self) -> Packer:
         time = by_position.places(self.columns)[self.columns.index(self.bound.time)]
-        return Packer(self.block, time, self.buckets, self.clock, self.spread)
+        return Packer(self.block, time, self.buckets, self.clock, self.route)

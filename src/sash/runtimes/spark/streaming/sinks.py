@@ -1,7 +1,7 @@
-"""Where the reports of an elastic query go: once for each micro-batch, also when it is executed twice.
+"""Where the answers of a query on a stream go: once for each micro-batch, also when it is executed twice.
 
     a path      <path>/batch=<number>/…parquet   written aside, then renamed: there as a whole or not at all
-    a function  function(DataFrame, number)      told the number, by which it can know what it has done
+    a function  function(DataFrame, number)      the number tells a batch that was written before
 
 A batch that is executed again has the same reports. So a batch that is there already is left as it is.
 """

@@ -3,7 +3,7 @@
     by windows     the buckets of the workers whose windows hold the row (see `route`)
     round-robin    one of the buckets of its share of keys, one after the other
 
-Where rows are folded to panes first, a pane is the window that says where a row goes, and there is one.
+Where rows are folded to panes first, a pane is the window that decides where a row goes, and there is one.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sash.arrays import Ints
 from sash.operators.folding.panes import ClockWindow
+from sash.runtimes.spark.packing.blocks import Arrived, Sent
 from sash.runtimes.spark.patterns.route import Route
 
 
@@ -24,21 +24,23 @@ class ByWindows:
     route: Route
     windows: tuple[ClockWindow, ...]
 
-    def sent(self, shares: Ints, times: Ints, ordinals: Ints) -> tuple[Ints, Ints]:
+    def sent(self, arrived: Arrived) -> Sent:
         # A row that no window holds may still be late, which somebody has to count.
-        return self.route.sent(self.windows, shares, times, outsiders=True)
+        return Sent(*self.route.sent(self.windows, arrived.shares, arrived.times, outsiders=True))
 
 
 @dataclass(frozen=True)
 class RoundRobin:
     """Shares of keys, and equal parts of the rows of each.
 
-    >>> RoundRobin(2, 3).sent(np.array([0, 1, 1, 2]), np.zeros(4), np.arange(4))[1].tolist()
+    >>> rows = pa.table({"c0": [0, 0, 0, 0], ORDINAL: [0, 1, 2, 3]})
+    >>> RoundRobin(2, 3).sent(Arrived(rows, "c0", np.array([0, 1, 1, 2]))).bucket.tolist()
     [0, 4, 5, 0]
     """
 
     keys: int
     parts: int
 
-    def sent(self, shares: Ints, times: Ints, ordinals: Ints) -> tuple[Ints, Ints]:
-        return np.arange(len(shares)), shares % self.keys * self.parts + ordinals % self.parts
+    def sent(self, arrived: Arrived) -> Sent:
+        bucket = arrived.shares % self.keys * self.parts + arrived.ordinals % self.parts
+        return Sent(np.arange(len(bucket)), bucket)
