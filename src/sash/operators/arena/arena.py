@@ -298,13 +298,13 @@ class FileArena(Arena):
 
     def _write_blob(self, name: str, view: memoryview) -> None:
         # In place: the arena is dirty, so nobody reads half a blob; ext4 would flush a replaced file.
-        descriptor = os.open(self._blob(name), os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            with room_for(len(view), self._folder):
+        with room_for(len(view), self._folder):
+            descriptor = os.open(self._blob(name), os.O_RDWR | os.O_CREAT, 0o600)
+            try:
                 write_all(descriptor, view, 0)
-            os.ftruncate(descriptor, len(view))
-        finally:
-            os.close(descriptor)
+                os.ftruncate(descriptor, len(view))
+            finally:
+                os.close(descriptor)
 
     def _read_blob(self, name: str) -> bytes:
         return self._blob(name).read_bytes()

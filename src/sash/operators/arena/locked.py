@@ -61,9 +61,10 @@ class LockedHead:
     def _open(self) -> bool:
         self.close()
         try:
-            if self._create:
-                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+            with room_for(layout.SIZE, self.folder):
+                if self._create:
+                    self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         except (FileNotFoundError, FileExistsError):  # no arena, or its folder was removed just now
             return False
         self._close = weakref.finalize(self, os.close, self._descriptor)
@@ -101,10 +102,12 @@ class LockedHead:
                 reserve_blocks(self._descriptor, size, len(data))  # so that later writes find room
         elif size > len(data):
             os.ftruncate(self._descriptor, len(data))
-        write_all(self._descriptor, data, 0)
+        with room_for(len(data), self.folder):  # a file system that copies on write may need more
+            write_all(self._descriptor, data, 0)
 
     def mark_dirty(self) -> None:
-        os.pwrite(self._descriptor, layout.DIRTY, layout.DIRTY_AT)
+        with room_for(len(layout.DIRTY), self.folder):
+            os.pwrite(self._descriptor, layout.DIRTY, layout.DIRTY_AT)
 
     def last_used(self) -> float:
         return os.fstat(self._descriptor).st_mtime

@@ -80,7 +80,7 @@ class Workshop:
     """The operators that this process has at hand, the most recently used last."""
 
     limit: int = 64
-    """An operator of windows has its arena open, which takes some eight file descriptors."""
+    """An operator of windows has its arena open: a file descriptor, and maps of its tables."""
     _held: OrderedDict[bytes, tuple[bytes, StreamOperator]] = field(default_factory=OrderedDict)
 
     def take(self, name: bytes, writing: bytes) -> StreamOperator | None:
