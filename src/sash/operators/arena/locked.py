@@ -53,7 +53,7 @@ class LockedHead:
                 continue
             except OSError:  # a file system without locks
                 return False
-            if self._has_the_name():
+            if self.has_the_name():
                 self._held = True
                 return True
             self.close()
@@ -73,7 +73,8 @@ class LockedHead:
         self._found = found.st_dev, found.st_ino
         return True
 
-    def _has_the_name(self) -> bool:
+    def has_the_name(self) -> bool:
+        """Whether the file that was opened is still the head of the arena."""
         try:
             found = self.path.stat()
         except OSError:
