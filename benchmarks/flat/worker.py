@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -20,62 +19,72 @@ import numpy as np
 from benchmarks.flat import queries
 from sash.operators.engine import WindowOperator
 from sash.operators.engine.rings import RingLane
+from sash.operators.protocol import Saved
 
 
-class Counted(Mapping[int, bytes]):
-    """The chunks of a store, which counts how often it is read."""
+class Chunks(Mapping[int, bytes]):
+    """The chunks of a store, a file each: one that is not read is not in this process. Counts its reads."""
 
-    def __init__(self, kept: dict[int, bytes]) -> None:
-        self.kept, self.reads = kept, 0
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.reads = folder, 0
+        folder.mkdir(exist_ok=True)
 
     def __getitem__(self, number: int) -> bytes:
         self.reads += 1
-        return self.kept[number]
+        try:
+            return (self.folder / str(number)).read_bytes()
+        except FileNotFoundError:
+            raise KeyError(number) from None
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self.kept)
+        return (int(file.name) for file in self.folder.iterdir())
 
     def __len__(self) -> int:
-        return len(self.kept)
+        return sum(1 for _ in self)
+
+    def take(self, saved: Saved) -> None:
+        """One writing of an operator."""
+        for number, data in saved.written.items():
+            (self.folder / str(number)).write_bytes(data)
+        for number in saved.dropped:
+            (self.folder / str(number)).unlink()
+
+    @property
+    def bytes(self) -> int:
+        return sum(file.stat().st_size for file in self.folder.iterdir())
 
 
 def main() -> None:
     mode, folder, kind, held, keys = sys.argv[1], Path(sys.argv[2]), sys.argv[3], *map(int, sys.argv[4:6])
     os.environ["SASH_ARENA_DIR"] = str(folder)
     query = queries.query(kind, queries.held(10), max(held, queries.KEYS))
-    state = folder / "state.pickle"
+    header, chunks = folder / "header", Chunks(folder / "chunks")
     if mode == "fill":
-        print(json.dumps(fill(query.bound, state, held, keys)))
+        print(json.dumps(fill(query.bound, header, chunks, held, keys)))
     else:
-        print(json.dumps(serve(query.bound, state, held, int(sys.argv[6]))))
+        print(json.dumps(serve(query.bound, header, chunks, held, int(sys.argv[6]))))
 
 
-def fill(bound: Any, state: Path, held: int, keys: int) -> dict[str, float]:
+def fill(bound: Any, header: Path, chunks: Chunks, held: int, keys: int) -> dict[str, float]:
     """Insert everything in batches of at most a million, as one of Spark's tasks would."""
     table, began = queries.held(held, keys=keys).select(bound.columns), time.perf_counter()
-    operator, chunks = WindowOperator.load(bound, None, {}, name="bucket"), dict[int, bytes]()
+    operator = WindowOperator.load(bound, None, chunks, name="bucket")
     for at in range(0, held, 1_000_000):
         part = table.slice(at, 1_000_000)
         operator.insert(part, np.arange(part.num_rows))
         operator.advance(int(part["t"][-1].value))
         saved = operator.save()
-        chunks |= saved.written
-        for number in saved.dropped:
-            del chunks[number]
+        chunks.take(saved)
         operator.resume(saved.header, chunks)
     saved = operator.save()
-    chunks |= saved.written
-    for number in saved.dropped:
-        del chunks[number]
-    state.write_bytes(pickle.dumps((saved.header, chunks)))
-    return {"seconds": time.perf_counter() - began, "durable": sum(map(len, chunks.values()))}
+    chunks.take(saved)
+    header.write_bytes(saved.header)
+    return {"seconds": time.perf_counter() - began, "durable": chunks.bytes}
 
 
-def serve(bound: Any, state: Path, held: int, count: int) -> dict[str, Any]:
+def serve(bound: Any, header: Path, chunks: Chunks, held: int, count: int) -> dict[str, Any]:
     """Batches of a thousand events; the first three, which also load kernels, are not timed."""
-    header, kept = pickle.loads(state.read_bytes())
-    chunks = Counted(kept)
-    operator = WindowOperator.load(bound, header, chunks, name="bucket")
+    operator = WindowOperator.load(bound, header.read_bytes(), chunks, name="bucket")
     seconds, combines = [], []
     for number in range(count):
         rows = queries.batch(number, after=held).select(bound.columns)
@@ -86,6 +95,7 @@ def serve(bound: Any, state: Path, held: int, count: int) -> dict[str, Any]:
         seconds.append(time.perf_counter() - began)
         combines.append(_combines(operator) - before)
         saved = operator.save()
+        chunks.take(saved)
         operator.resume(saved.header, chunks)
     anonymous = next(
         int(line.split()[1])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
+import gc
 import multiprocessing
 import os
 import resource
@@ -714,6 +716,63 @@ def test_a_disk_without_room_for_a_head_is_an_error_of_open(small_disk: Path) ->
     (small_disk / "filler").write_bytes(bytes(2**20 - 4096))
     with pytest.raises(NoSpace):
         opened(small_disk / "arena")
+
+
+@pytest.mark.parametrize("call", ["open", "mkdir", "pwrite", "ftruncate"])
+def test_a_disk_that_is_full_for_anything_is_one_sentence(
+    folder: Path, call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk has also no room for the entry of a file, or for a page that must be copied."""
+    arena = opened(folder)
+    fill(arena)
+
+    def full(*given: Any, **named: Any) -> Any:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def change() -> None:
+        if call == "mkdir":
+            opened(folder.parent / "another")
+        arena.begin()
+        arena.reserve("keys", 10_000)
+        arena.put_blob("another", b"bytes")
+
+    monkeypatch.setattr(os, call, full)
+    with pytest.raises(NoSpace, match="set SASH_ARENA_DIR to a folder with more room"):
+        change()
+
+
+# -- many tables ---------------------------------------------------------------------------------------
+
+
+def open_files() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+def test_an_arena_of_many_tables_takes_one_descriptor(folder: Path) -> None:
+    tables = {f"table-{number}": TableSpec(2) for number in range(60)}
+    before = open_files()
+    arena = opened(folder, tables=tables)
+    arena.begin()
+    for name in tables:
+        arena.reserve(name, 1000)
+        arena.reserve(name, 2000)
+        arena.ints(name)[:] = 3
+    assert open_files() <= before + 1
+    assert all((arena.ints(name) == 3).all() for name in tables)
+
+
+def test_a_table_is_unmapped_with_its_last_array(folder: Path) -> None:
+    arena = opened(folder)
+    fill(arena)
+    part = arena.ints("keys")[10:20]
+    arena.close()
+    del arena
+    gc.collect()
+    assert part[:, 1].tolist() == list(range(10, 20))
+    assert str(folder / "keys.table") in Path("/proc/self/maps").read_text()
+    del part
+    gc.collect()
+    assert str(folder) not in Path("/proc/self/maps").read_text()
 
 
 # -- homes ---------------------------------------------------------------------------------------------

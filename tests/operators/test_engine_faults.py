@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -29,6 +30,7 @@ from sash.errors import NoSpace
 from sash.operators.arena import ArenaHome
 from sash.operators.arena import arena as arenas
 from sash.operators.arena import head as heads
+from sash.operators.arena import home as homes
 from sash.operators.arena.locked import LockedHead
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator, journal
@@ -456,6 +458,42 @@ def test_of_two_tasks_on_one_bucket_the_second_has_an_arena_of_its_own(kind: str
 
     require_answered_as_the_reference(runtime, stream, before)
     assert private == len(stream)
+
+
+@each_way_of_keeping
+def test_an_operator_takes_the_arena_of_its_bucket_as_soon_as_that_is_free(kind: str) -> None:
+    """It is at hand all the time: what a worker keeps would else stay in its own memory for ever."""
+    stream, runtime = steady(9), OnMachine(bound_to(KINDS[kind]))
+    runtime.ways = cycle([Way.SAME])
+    zombie, where = runtime.operator, list[bool]()
+
+    def before(number: int) -> None:
+        if number == 0:
+            runtime.reopen()  # while the other one holds the lock
+        if number == 5:
+            zombie.arena.release()
+            runtime.operator.resume(runtime.header, runtime.store)
+        where.append(runtime.operator.arena.is_anonymous)
+
+    require_answered_as_the_reference(runtime, stream, before)
+    assert where == 5 * [True] + 4 * [False]
+
+
+def test_an_operator_that_is_at_hand_removes_what_dead_applications_left() -> None:
+    stream, runtime = steady(4), OnMachine(bound_to(KINDS["sliding"]))
+    runtime.ways = cycle([Way.SAME])
+    for batch in stream[:2]:
+        runtime.step(batch)
+    left = ArenaHome.default().folder / "left"
+    shutil.copytree(runtime.folder, left)
+    os.utime(left / "head", (0, 0))
+    runtime.step(stream[2])
+    assert left.exists()  # not with every batch
+    with patch.object(homes, "OFTEN", 0):
+        runtime.step(stream[3])
+    assert not left.exists()
+    assert runtime.folder.exists()
+    runtime.close()
 
 
 def test_two_threads_on_one_bucket_get_the_same_answers() -> None:

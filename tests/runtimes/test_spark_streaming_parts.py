@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 
 from sash.aggregation import monoids
 from sash.errors import CorruptValue, DataError, DifferentQuery
+from sash.operators.arena import ArenaHome
 from sash.operators.bound import BoundQuery
+from sash.operators.engine import WindowOperator
 from sash.runtimes.spark.packing import blocks as packing
 from sash.runtimes.spark.packing.bucket_ids import bucket_ids, partition_of
 from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL
@@ -256,3 +259,25 @@ def test_an_operator_that_was_taken_is_not_at_hand_any_more() -> None:
     cache.keep(b"a", b"writing", object())
     assert cache.take(b"a", b"writing") is not None
     assert cache.take(b"a", b"writing") is None
+
+
+@pytest.mark.parametrize("removed", ["the arena", "its tables, by a process that built them again"])
+def test_operators_whose_arenas_were_removed_are_let_go_of(
+    removed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that is mapped stays on the disk until nobody maps it."""
+    monkeypatch.setenv("SASH_ARENA_DIR", str(tmp_path))
+    cache, query = OperatorCache(), bound(windows.session(10))
+    for name in ("one", "other"):
+        operator = WindowOperator.load(query, None, {}, name=name)
+        operator.insert(pa.table({"t": [1, 2], "x": [1, 2]}).cast(query.schema), np.arange(2))
+        operator.advance(0)
+        operator.save()
+        cache.keep(name.encode(), b"writing", operator)
+    if removed == "the arena":
+        ArenaHome.default().remove("one")
+    else:
+        WindowOperator.load(query, None, {}, name="one").arena.release()
+    cache.tend()
+    assert cache.take(b"one", b"writing") is None
+    assert cache.take(b"other", b"writing") is not None

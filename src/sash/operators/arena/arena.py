@@ -54,8 +54,11 @@ class Arena:
     """256 numbers of the operator. The same array as long as the arena lives."""
     version: bytes
     """16 bytes that the last commit gave, or b"" for an arena that holds nothing."""
+    folder: Path | None
+    """Where its files are, if it has any."""
 
     def __init__(self, tables: Mapping[str, TableSpec], *, folder: Path | None = None) -> None:
+        self.folder = folder
         self._tables = {
             checked_name("tables", name): GrowingArray(
                 spec.width, spec.dtype, file=folder / f"{name}.table" if folder else None
@@ -75,7 +78,12 @@ class Arena:
     @property
     def is_anonymous(self) -> bool:
         """Whether it lies in the memory of this process only."""
-        return True
+        return self.folder is None
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether files that it maps have been removed: to keep it is to keep their blocks on the disk."""
+        return False
 
     @classmethod
     def anonymous(cls, tables: Mapping[str, TableSpec]) -> Arena:
@@ -193,15 +201,15 @@ class FileArena(Arena):
         self, folder: Path, tables: Mapping[str, TableSpec], *, identity: bytes, owner: str = ""
     ) -> None:
         super().__init__(tables, folder=folder)
-        self._folder, self._owner = folder, owner
+        self._owner = owner
         self._identity = _identity(identity, tables)
         self._lock = LockedHead(folder)
         self._seen: bytes | None = None
         """The head that the arrays are mapped by."""
 
     @property
-    def is_anonymous(self) -> bool:
-        return False
+    def is_outdated(self) -> bool:
+        return not self._lock.has_the_name() or not self._is_mapped()
 
     def acquire(self, *, wait: float = WAIT) -> bool:
         """Also finds out what others have changed: get arrays and blobs again."""
@@ -266,7 +274,7 @@ class FileArena(Arena):
         self._must_be_held()
         super().clear()
         self._write_head()
-        for file in self._folder.iterdir():
+        for file in self._lock.folder.iterdir():
             if file != self._lock.path:
                 file.unlink(missing_ok=True)
 
@@ -291,20 +299,20 @@ class FileArena(Arena):
 
     def _must_be_held(self) -> None:
         if not self._lock.is_held:
-            raise StoreError(f"the arena in {self._folder} is changed without being acquired")
+            raise StoreError(f"the arena in {self._lock.folder} is changed without being acquired")
 
     def _blob(self, name: str) -> Path:
-        return self._folder / f"{name}.blob"
+        return self._lock.folder / f"{name}.blob"
 
     def _write_blob(self, name: str, view: memoryview) -> None:
         # In place: the arena is dirty, so nobody reads half a blob; ext4 would flush a replaced file.
-        descriptor = os.open(self._blob(name), os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            with room_for(len(view), self._folder):
+        with room_for(len(view), self._lock.folder):
+            descriptor = os.open(self._blob(name), os.O_RDWR | os.O_CREAT, 0o600)
+            try:
                 write_all(descriptor, view, 0)
-            os.ftruncate(descriptor, len(view))
-        finally:
-            os.close(descriptor)
+                os.ftruncate(descriptor, len(view))
+            finally:
+                os.close(descriptor)
 
     def _read_blob(self, name: str) -> bytes:
         return self._blob(name).read_bytes()

@@ -9,9 +9,7 @@ memory, an array from before a growth is an old copy.
 from __future__ import annotations
 
 import errno
-import mmap
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,14 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from sash.errors import NoSpace
+from sash.operators.arena.mapping import mapped
 
 PAGE = 4096
 """Bytes; the smallest table, so that small ones do not grow often."""
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _NOT_OFFERED = {errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS, errno.ENODEV}
-# Python's mmap keeps a descriptor of each file since it could be resized; ours never are.
-_UNTRACKED: dict[str, Any] = {"trackfd": False} if sys.version_info >= (3, 13) else {}
 
 
 class GrowingArray:
@@ -71,17 +68,18 @@ class GrowingArray:
         self.array = array
 
     def _grow_file(self, file: Path, old: int, new: int) -> None:
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            os.ftruncate(descriptor, old)
-            with room_for(new - old, file.parent):
+        # A disk can also be too full for the entry of a new file.
+        with room_for(new - old, file.parent):
+            descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                os.ftruncate(descriptor, old)
                 try:
                     reserve_blocks(descriptor, old, new)
                 except BaseException:
                     os.ftruncate(descriptor, old)
                     raise
-        finally:
-            os.close(descriptor)
+            finally:
+                os.close(descriptor)
 
     def fits(self, rows: int) -> bool:
         """Whether the file is there and long enough for so many rows."""
@@ -107,11 +105,11 @@ class GrowingArray:
             return
         descriptor = os.open(self.file, os.O_RDWR)
         try:
-            mapped = mmap.mmap(descriptor, rows * self.row_bytes, **_UNTRACKED)
+            buffer = mapped(descriptor, rows * self.row_bytes)
             self._inode = os.fstat(descriptor).st_ino
         finally:
             os.close(descriptor)
-        self.array = np.frombuffer(mapped, self.dtype).reshape(rows, self.width)
+        self.array = np.frombuffer(buffer, self.dtype).reshape(rows, self.width)
 
     def detach(self) -> None:
         """No rows. The file stays."""

@@ -51,15 +51,19 @@ class ArenaHome:
     def open(
         self, name: str, tables: Mapping[str, TableSpec], identity: bytes, *, wait: float = WAIT
     ) -> Arena | None:
-        """As `Arena.open`. Now and then it sweeps."""
+        """As `Arena.open`. Also tends the home."""
         folder = self.folder / checked_name("name", name)
         arena = Arena.open(folder, tables, identity=identity, owner=this_owner(), wait=wait)
+        self.tend()
+        return arena
+
+    def tend(self) -> None:
+        """Sweep this home and its neighbours, unless this process has done so within the last minute."""
         here, now = (os.getpid(), self.folder), time.monotonic()
         if now - _swept.get(here, -OFTEN) >= OFTEN:
             _swept[here] = now
             for home in (self, *self._neighbours()):
                 home.sweep()
-        return arena
 
     def _neighbours(self) -> Iterator[ArenaHome]:
         """The homes of other applications on this machine: Spark gives each a folder of its own, and

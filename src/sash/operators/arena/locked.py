@@ -53,7 +53,7 @@ class LockedHead:
                 continue
             except OSError:  # a file system without locks
                 return False
-            if self._has_the_name():
+            if self.has_the_name():
                 self._held = True
                 return True
             self.close()
@@ -61,9 +61,10 @@ class LockedHead:
     def _open(self) -> bool:
         self.close()
         try:
-            if self._create:
-                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+            with room_for(layout.SIZE, self.folder):
+                if self._create:
+                    self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         except (FileNotFoundError, FileExistsError):  # no arena, or its folder was removed just now
             return False
         self._close = weakref.finalize(self, os.close, self._descriptor)
@@ -72,7 +73,8 @@ class LockedHead:
         self._found = found.st_dev, found.st_ino
         return True
 
-    def _has_the_name(self) -> bool:
+    def has_the_name(self) -> bool:
+        """Whether the file that was opened is still the head of the arena."""
         try:
             found = self.path.stat()
         except OSError:
@@ -101,10 +103,12 @@ class LockedHead:
                 reserve_blocks(self._descriptor, size, len(data))  # so that later writes find room
         elif size > len(data):
             os.ftruncate(self._descriptor, len(data))
-        write_all(self._descriptor, data, 0)
+        with room_for(len(data), self.folder):  # a file system that copies on write may need more
+            write_all(self._descriptor, data, 0)
 
     def mark_dirty(self) -> None:
-        os.pwrite(self._descriptor, layout.DIRTY, layout.DIRTY_AT)
+        with room_for(len(layout.DIRTY), self.folder):
+            os.pwrite(self._descriptor, layout.DIRTY, layout.DIRTY_AT)
 
     def last_used(self) -> float:
         return os.fstat(self._descriptor).st_mtime

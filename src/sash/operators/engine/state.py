@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from sash.operators.answer import Answer
 from sash.operators.arena import Arena, ArenaHome
+from sash.operators.arena.locked import WAIT
 from sash.operators.bound import BoundQuery
 from sash.operators.columns.table_bytes import bytes_of, table_of
 from sash.operators.engine.compaction import compact
@@ -58,6 +59,8 @@ class OperatorState(ABC):
         self.journal = Journal()
         self._at = "", 0
         """The version of what is in memory, and the number of the entry that comes next."""
+        self._name: str | None = None
+        """Of the arena on this machine that this operator should work on."""
         self._replaying = False
         self._forgotten = 0
 
@@ -139,6 +142,8 @@ class OperatorState(ABC):
             self.arena.put_blob(REST, self._rest())
         self.arena.commit(bytes.fromhex(self._at[0]))
         self.arena.release()
+        if self.arena.folder is not None:
+            ArenaHome(self.arena.folder.parent).tend()
         return saved
 
     @classmethod
@@ -151,26 +156,35 @@ class OperatorState(ABC):
         name: str | None = None,
     ) -> Self:
         operator = cls(bound, None if name is None else cls._arena(bound, name))
+        operator._name = name
         operator.resume(header, chunks)
         return operator
 
     @classmethod
-    def _arena(cls, bound: BoundQuery, name: str) -> Arena | None:
+    def _arena(cls, bound: BoundQuery, name: str, *, wait: float = WAIT) -> Arena | None:
         """The arena of that name on this machine; None if another task holds it."""
         tables = cls.plan_of(bound).tables
         identity = hashlib.sha256(repr((LAYOUT, sorted(tables.items()))).encode()).digest()
-        return ArenaHome.default().open(name, tables, identity)
+        return ArenaHome.default().open(name, tables, identity, wait=wait)
 
     def resume(self, header: bytes | None, chunks: Mapping[int, bytes]) -> None:
         """Go on from what is saved: at once, if the arena is there."""
+        if self.arena.is_anonymous and self._name is not None:
+            # Another task had the arena of this name: it is worth a try, but not a wait.
+            named = self._arena(self.bound, self._name, wait=0)
+            if named is not None:
+                self._work_on(named)
         if not self.arena.acquire():
-            self.arena = Arena.anonymous(self.plan.tables)
-            self.slots, self.groups = self.plan.groups(self.arena)
+            self._work_on(Arena.anonymous(self.plan.tables))
         self.journal = Journal(None if header is None else Head.of(header))
         if header is None:
             self.reset()
         else:
             self.journal.catch_up(self, chunks)
+
+    def _work_on(self, arena: Arena) -> None:
+        self.arena = arena
+        self.slots, self.groups = self.plan.groups(arena)
 
     def reset(self) -> None:
         """Nothing has happened yet."""

@@ -3,7 +3,7 @@
 They are named after the query, in the local folder of the executor: Spark removes that folder when the
 application ends. Those of a query that was started here, in local mode, go when it ends; those of an
 application that was killed, when the next one uses its first arena; all others when nobody has used them
-for an hour.
+for an hour and another query runs.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ each other.
 from __future__ import annotations
 
 import struct
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from uuid import uuid4
 from pyspark.sql.streaming.stateful_processor import MapState
 
 from sash.aggregation.stores.values import seal, unseal
+from sash.operators.arena.home import OFTEN
 from sash.operators.bound import BoundQuery
 from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark.state.arenas import arena_name
@@ -80,8 +82,9 @@ class OperatorCache:
     """The operators that this process has at hand, the most recently used last."""
 
     limit: int = 64
-    """An operator of windows has its arena open, which takes some eight file descriptors."""
+    """An operator of windows has its arena open: a file descriptor, and maps of its tables."""
     _held: OrderedDict[bytes, tuple[bytes, StreamOperator]] = field(default_factory=OrderedDict)
+    _tended: float = -OFTEN
 
     def take(self, name: bytes, writing: bytes) -> StreamOperator | None:
         """The operator that made this writing, taken out: a batch that fails must leave no trace of it."""
@@ -92,9 +95,23 @@ class OperatorCache:
         self._held[name] = writing, operator
         while len(self._held) > self.limit:
             self._held.popitem(last=False)
+        if time.monotonic() - self._tended >= OFTEN:
+            self._tended = time.monotonic()
+            self.tend()
+
+    def tend(self) -> None:
+        """Let go of operators whose arenas were removed: their query has ended, or runs elsewhere."""
+        outdated = [name for name, (_, operator) in self._held.items() if _is_outdated(operator)]
+        for name in outdated:
+            del self._held[name]
 
     def clear(self) -> None:
         self._held.clear()
+
+
+def _is_outdated(operator: StreamOperator) -> bool:
+    arena = getattr(operator, "arena", None)  # operators that are no windows have none
+    return arena is not None and bool(arena.is_outdated)
 
 
 OPERATORS = OperatorCache()
