@@ -75,7 +75,7 @@ def compare(df: DataFrame, *, rounds: int) -> Table:
 
 def main() -> int:
     chosen = options("One hot key on Spark: the planner's choice against plain grouping by key.")
-    spark = sash.session(master="local[2]", app="hot key", spark_sql_shuffle_partitions="2")
+    spark = sash.spark_session(master="local[2]", app="hot key", spark_sql_shuffle_partitions="2")
     spark.sparkContext.setLogLevel("OFF")
     with tempfile.TemporaryDirectory() as folder:
         df = trades(spark, 50_000 if chosen.quick else 5_000_000, Path(folder))

@@ -29,7 +29,7 @@ def sums(events: int) -> WindowQuery:
     """A compensated sum and a standard deviation over windows of 100,000 events, one for each ten."""
     random = np.random.default_rng(1)
     table = pa.table({"t": np.arange(events), "x": random.normal(size=events)})
-    windows = sash.count(max(events // 20, 100), 10)
+    windows = sash.rows(max(events // 20, 100), every=10)
     return sash.stream(table, time="t").window(windows).agg(s=sash.sum("x"), sd=sash.stddev("x"))
 
 

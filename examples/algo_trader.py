@@ -52,7 +52,7 @@ def indicators(quotes: pa.Table) -> WindowQuery:
     """Of the last 1,000 quotes of a symbol, every 25."""
     return (
         sash.stream(quotes, time="time", key="symbol")
-        .window(sash.count(1_000, 25))
+        .window(sash.rows(1_000, every=25))
         .agg(
             mean=sash.mean("price"),
             volatility=sash.stddev("price"),
@@ -78,7 +78,7 @@ def candlesticks(quotes: pa.Table) -> WindowQuery:
 
 def fits(quotes: pa.Table, *, every: int = 100) -> WindowQuery:
     """A parabola through the last 1,000 quotes of a symbol, and the price it leads to a second later."""
-    windows = sash.stream(quotes, time="time", key="symbol").window(sash.count(1_000, every))
+    windows = sash.stream(quotes, time="time", key="symbol").window(sash.rows(1_000, every=every))
     return windows.apply(fitted, schema="level double, slope double, bend double, forecast double")
 
 

@@ -89,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(f"{found.num_rows:,} windows over windows in {time.perf_counter() - begin:.2f} s")
     print(Head(found.take(list(range(0, found.num_rows, 1 + found.num_rows // 4))), found.num_rows))
     if asked.spark:
-        spark = sash.session(app="chained", spark_sql_shuffle_partitions="2", spark_log_level="ERROR")
+        spark = sash.spark_session(app="chained", spark_sql_shuffle_partitions="2", spark_log_level="ERROR")
         print(f"on Spark the same: {on_spark(spark, trades).to_pylist() == found.to_pylist()}")
     return 0
 

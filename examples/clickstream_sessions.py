@@ -99,7 +99,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     for (entry, last), count in paths.most_common(4):
         print(f"  {count:>6,} from {entry} to {last}")
     if asked.spark:
-        spark = sash.session(app="clickstream", spark_sql_shuffle_partitions="2", spark_log_level="ERROR")
+        spark = sash.spark_session(
+            app="clickstream", spark_sql_shuffle_partitions="2", spark_log_level="ERROR"
+        )
         ours, theirs = on_spark(spark, clicks)
         print(f"on Spark: {ours.total():,} visits; Spark's session_window: {theirs.total():,}; "
               f"differing: {(ours - theirs).total():,}")  # fmt: skip

@@ -91,7 +91,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         f"training: {training.num_rows:,} rows with 3 windows each in {time.perf_counter() - begin:.2f} s"
     )
     print(features(payments).head(3))
-    spark = sash.session(app="fraud features", spark_sql_shuffle_partitions="2", spark_log_level="ERROR")
+    spark = sash.spark_session(
+        app="fraud features", spark_sql_shuffle_partitions="2", spark_log_level="ERROR"
+    )
     begin = time.perf_counter()
     serving = served(spark, payments)
     print(

@@ -16,7 +16,7 @@ from sash.planner.facts import Facts
 from sash.planner.plan import Plan
 from sash.semantics.durations import format_length
 from sash.semantics.run_as import EngineWindow
-from sash.semantics.windows import CountWindow, TimeWindow
+from sash.semantics.windows import RowsWindow, TimeWindow
 
 Rule = Callable[[BoundQuery, Plan], Iterator[str]]
 
@@ -75,7 +75,7 @@ def _slides(bound: BoundQuery, plan: Plan) -> Iterator[str]:
         return
     for window in bound.query.windows:
         asked = window.asked if isinstance(window, EngineWindow) else window
-        if isinstance(asked, TimeWindow | CountWindow):
+        if isinstance(asked, TimeWindow | RowsWindow):
             pane = gcd(asked.size, asked.slide)
             if pane < min(asked.size, asked.slide):
                 size, slide, short = (_length(asked, n) for n in (asked.size, asked.slide, pane))
@@ -91,7 +91,7 @@ def _pays_for_panes(bound: BoundQuery, plan: Plan) -> bool:
     return Panes.of(bound) is not None
 
 
-def _length(window: TimeWindow | CountWindow, number: int) -> str:
+def _length(window: TimeWindow | RowsWindow, number: int) -> str:
     if isinstance(window, TimeWindow):
         return format_length(number, window.unit)
     return f"{number:,} event{'s' * (number > 1)}"

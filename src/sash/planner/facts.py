@@ -25,8 +25,8 @@ from sash.operators.windowers import vectorised
 from sash.semantics.run_as import EngineWindow
 from sash.semantics.window import Context, Window
 from sash.semantics.windows import (
-    CountWindow,
     CumulateWindow,
+    RowsWindow,
     SlideByTimeWindow,
     SlideByTupleWindow,
     TimeWindow,
@@ -175,7 +175,7 @@ def _counts(window: Window, events: Events) -> tuple[float, float, float | None]
     """Overlap, windows, panes."""
     rows, keys = float(events.rows), float(max(1, events.keys))
     match window:
-        case CountWindow():
+        case RowsWindow():
             panes = rows / gcd(window.size, window.slide)
             return window.size / window.slide, rows / window.slide + keys / 2, panes
         case TimeWindow():
