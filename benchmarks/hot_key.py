@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 import sash
 from benchmarks.harness import Table, finish, options, race
-from sash.api.query import WindowQuery
 from sash.operators.bound import BoundQuery
 from sash.planner.plan import Plan
 from sash.runtimes.spark.source import SparkSource
@@ -47,7 +46,7 @@ def trades(spark: SparkSession, rows: int, folder: Path) -> DataFrame:
     return spark.read.parquet(path)
 
 
-def write_to_nowhere(query: WindowQuery) -> None:
+def write_to_nowhere(query: sash.WindowQuery) -> None:
     query.dataframe().write.format("noop").mode("overwrite").save()
 
 
@@ -58,7 +57,7 @@ def compare(df: DataFrame, *, rounds: int) -> Table:
         .window(sash.sliding("1 minute", every="5 seconds"))
         .agg(n=sash.count(), volume=sash.sum("size"), high=sash.max("price"), mean=sash.mean("price"))
     )
-    plain = WindowQuery(ByKey(df), auto.bound)
+    plain = sash.WindowQuery(ByKey(df), auto.bound)
     assert auto.collect().equals(plain.collect()), "the two plans answer differently"
     chosen = auto.source.plan(auto.bound).chosen.name
     table = Table(f"one key with 99 % of the rows, on Spark; the planner chooses {chosen}", "by key")

@@ -22,7 +22,6 @@ import pyarrow as pa
 
 import sash
 from benchmarks.harness import Table, finish, options, race
-from sash.api.query import WindowQuery
 from sash.planner.constants import costs
 
 WORKLOADS = 20
@@ -36,7 +35,7 @@ class Workload:
     """A query, and what was drawn for it."""
 
     name: str
-    query: WindowQuery
+    query: sash.WindowQuery
 
 
 def events(random: np.random.Generator, rows: int, keys: int, hottest: float) -> pa.Table:

@@ -22,7 +22,6 @@ import numpy as np
 import pyarrow as pa
 
 import sash
-from sash.api.query import WindowQuery
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -51,7 +50,7 @@ def click_table(events: int, visitors: int, *, hours: int = 24, seed: int = 10) 
     return clicks.sort_by("time")
 
 
-def visits(clicks: Any) -> WindowQuery:
+def visits(clicks: Any) -> sash.WindowQuery:
     """The visits of each visitor, whatever the clicks are in: a table, a frame, a DataFrame of Spark."""
     return (
         sash.stream(clicks, time="time", key="visitor")

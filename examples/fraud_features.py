@@ -25,7 +25,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import sash
-from sash.api.query import WindowQuery
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,7 +49,7 @@ def payment_table(events: int, cards: int, *, hours: int = 36, seed: int = 4) ->
     return pa.table(columns).take(arrival)
 
 
-def features(payments: Any) -> WindowQuery:
+def features(payments: Any) -> sash.WindowQuery:
     """One row for each payment: itself, and what its card has done before, over three look-backs."""
     return (
         sash.stream(payments, time="time", key="card", delay=LATE)

@@ -8,10 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import sash
 from sash.aggregation import monoids
+from sash.api.handle import QueryHandle
 from sash.semantics import windows
 
 SOURCE = Path(sash.__file__)
@@ -91,6 +93,25 @@ def test_a_name_means_one_thing() -> None:
     assert sash.hopping(10, every=5) == sash.sliding(10, every=5)
     with pytest.raises(sash.errors.ArgumentError, match=r"sash\.rows\(100\)"):
         sash.count(100)
+
+
+def test_every_query_has_one_base() -> None:
+    table = pa.table({"t": [1, 2], "x": [1.0, 2.0]})
+    stream: sash.Stream = sash.stream(table, time="t")
+    operator = sash.operators.Stateful(
+        advance=5, size=5, inputs=sash.operators.Input(table.schema, time="t")
+    )
+    windows, join = stream.window(sash.rows(2)).agg(n=sash.count()), stream.join(stream, within=1)
+    queries = [windows, stream.rolling(5).agg(n=sash.count()), join, sash.operate(operator, table)]
+    classes = [type(query) for query in queries]
+    assert classes == [sash.WindowQuery, sash.WindowQuery, sash.JoinQuery, sash.OperatorQuery]
+    for query in (*queries, windows.late(), join.late("left")):
+        assert isinstance(query, QueryHandle)
+        for method in ("collect", "head", "dataframe", "start", "explain"):
+            assert getattr(type(query), method) is getattr(QueryHandle, method)
+        assert query.head(1).total == query.collect().num_rows == query.dataframe().num_rows
+        with pytest.raises(sash.errors.Unsupported, match="a streaming DataFrame for start"):
+            query.start("sink", checkpoint="there")
 
 
 @pytest.mark.parametrize(

@@ -132,8 +132,12 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
         variance as variance,
     )
     from sash.aggregation.monoids.membership import might_contain as might_contain
-    from sash.api.operating import operate as operate
+    from sash.api.join_query import JoinQuery as JoinQuery
+    from sash.api.operator_query import OperatorQuery as OperatorQuery
+    from sash.api.operator_query import operate as operate
+    from sash.api.stream import Stream as Stream
     from sash.api.stream import stream as stream
+    from sash.api.window_query import WindowQuery as WindowQuery
     from sash.operators.elastic.declaration import Elastic as Elastic
     from sash.operators.patterns.declared import (
         KeyFarm as KeyFarm,
@@ -210,11 +214,15 @@ _PATTERNS = ("KeyFarm", "PaneFarm", "WinFarm", "WinMapReduce", "WinSeq")
 _HOMES = {
     "Auto": "sash.planner.asked",
     "Elastic": "sash.operators.elastic.declaration",
+    "JoinQuery": "sash.api.join_query",
     "Monoid": "sash.aggregation.monoid",
+    "OperatorQuery": "sash.api.operator_query",
     "ScaleGate": "sash.operators.scalegate",
+    "Stream": "sash.api.stream",
+    "WindowQuery": "sash.api.window_query",
     "might_contain": "sash.aggregation.monoids.membership",
     "monoid": "sash.aggregation.define",
-    "operate": "sash.api.operating",
+    "operate": "sash.api.operator_query",
     "progress": "sash.runtimes.spark.progress",
     "read_stream_parquet": "sash.runtimes.spark.parquet_stream",
     "spark_session": "sash.runtimes.spark.session",

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sash
-from sash.api.query import WindowQuery
 from sash.errors import ArgumentError
 from sash.operators.bound import BoundQuery
 from sash.operators.patterns.allowed import refusal
@@ -304,10 +303,10 @@ def test_what_cannot_be_true_of_the_events_is_refused(given: dict[str, Any], say
 def test_auto_is_the_default_and_takes_what_is_known() -> None:
     windowed = sash.stream(SCHEMA.empty_table(), time="t", key="k").window(sash.tumbling(5))
 
-    def asked(query: WindowQuery) -> Any:
+    def asked(query: sash.WindowQuery) -> Any:
         return query.source.asked
 
     assert asked(windowed.agg(**LIGHT)) == asked(windowed.parallel("auto").agg(**LIGHT)) == sash.Auto()
     assert asked(windowed.agg(**LIGHT).parallel(sash.Auto(cores=3))) == sash.Auto(cores=3)
-    with pytest.raises(ArgumentError, match="'auto', or a pattern"):
+    with pytest.raises(ArgumentError, match="'auto', a number of workers, or a pattern"):
         windowed.parallel("fast")

@@ -1,7 +1,7 @@
 """What computes windows over columns, and the operators that can be used by themselves.
 
     Stateful, Aggregate, Join       O+, A+ and J+ of the STRETCH paper, over tuples with sets of keys
-    Input, ScaleGate                inputs with schemas of their own, merged into one order of time
+    Input                           an input of an operator, with its schema; sash.ScaleGate merges several
     ElasticOperator, setup          instances of an operator that come and go while the stream runs
 
 Each name is loaded when it is first used, because every module of this room imports the package.
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from sash.operators.elastic.instances import setup as setup
     from sash.operators.elastic.metrics import Sample as Sample
     from sash.operators.interleaved import Input as Input
-    from sash.operators.scalegate import ScaleGate as ScaleGate
     from sash.operators.stateful.aggregate import Aggregate as Aggregate
     from sash.operators.stateful.declaration import Stateful as Stateful
     from sash.operators.stateful.join import Join as Join
@@ -37,7 +36,6 @@ _HOMES = {
     "Input": "interleaved",
     "Join": "stateful.join",
     "Sample": "elastic.metrics",
-    "ScaleGate": "scalegate",
     "Stateful": "stateful.declaration",
     "WindowSet": "stateful.windows",
     "predictive": "elastic.controllers",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from sash.errors import ArgumentError
-from sash.operators.patterns.declared import Pattern, require_pattern
+from sash.operators.patterns.declared import Pattern, require_degree, require_pattern
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,10 @@ def available_cores() -> int:
 
 
 def require_asked(given: Any) -> Asked:
-    """A pattern, or the wish that the planner chooses one."""
+    """A pattern, or the wish that the planner chooses one, perhaps for a number of workers."""
     if isinstance(given, Auto):
         return given
+    if isinstance(given, int):
+        require_degree("workers", given)
+        return Auto(cores=given)
     return require_pattern(given) or AUTO
