@@ -3,9 +3,9 @@
     python -m benchmarks.by_content [--quick] [--json PATH] [--rounds 3]
 
 200,000 events of 100 keys in micro-batches of 20,000, in process; after each batch the operator is saved,
-and goes on as in a worker of Spark that keeps its buckets. Count windows, which never look at a value, are
-the yardstick. A predicate of `&` has a tree and is computed on columns; one of `and` says the same and has
-none.
+and goes on as in a worker of Spark that keeps its buckets. Windows of rows, which never look at a value,
+are the yardstick. A predicate of `&` has a tree and is computed on columns; one of `and` says the same
+and has none.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ KEYS, BATCHES = 100, 10
 AGGREGATES = {"n": monoids.count(), "s": monoids.sum("price")}
 DELTA = windows.delta("volume", 20_000, 5_000)
 LIMIT = 3.0
-"""On columns: at most so many times what a count window takes. Event by event it is ten times or more."""
+"""On columns: at most so many times what a window of rows takes. Event by event it is ten times or more."""
 
 
 def quotes(number: int) -> pa.Table:
@@ -76,7 +76,7 @@ def main() -> int:
     no_tree = windows.threshold(lambda row: row.price > 100 and row.side != "done")
     done = windows.punctuated(lambda row: row.side == "done")
     contenders: dict[str, Callable[[], Any]] = {
-        "count": partial(streamed, windows.count(100, 25), table),
+        "rows": partial(streamed, windows.rows(100, every=25), table),
         "delta": partial(streamed, DELTA, table),
         "delta, event by event": partial(by_definition, table),
         "threshold": partial(streamed, tree, table),
@@ -85,12 +85,12 @@ def main() -> int:
     }
     assert contenders["delta"]() == contenders["delta, event by event"]()
     assert streamed(tree, table) == streamed(no_tree, table)
-    measured = Table(f"{number:,} events", "count windows")
+    measured = Table(f"{number:,} events", "windows of rows")
     measured.start()
     seconds = race(contenders, rounds=chosen.rounds)
     for what, taken in seconds.items():
         limit = LIMIT if what in ("delta", "threshold", "punctuated") else None
-        measured.add(what, taken, taken / seconds["count"], limit=limit)
+        measured.add(what, taken, taken / seconds["rows"], limit=limit)
     return finish([measured], chosen)
 
 

@@ -141,7 +141,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="the best of how many circles counts")
     parser.add_argument("--to", type=Path, metavar="DIRECTORY", help="draw the figure there")
     chosen = parser.parse_args()
-    session = sash.session(master="local[2]", app="elastic")
+    session = sash.spark_session(master="local[2]", app="elastic")
     session.sparkContext.setLogLevel("OFF")
     rows = 2_000 if chosen.quick else 200_000
     table = judge(*switches(rows, rounds=1 if chosen.quick else chosen.rounds))

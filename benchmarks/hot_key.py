@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 import sash
 from benchmarks.harness import Table, finish, options, race
-from sash.api.query import WindowQuery
 from sash.operators.bound import BoundQuery
 from sash.planner.plans.plan import Plan
 from sash.runtimes.spark.batch.static_source import SparkSource
@@ -47,7 +46,7 @@ def trades(spark: SparkSession, rows: int, folder: Path) -> DataFrame:
     return spark.read.parquet(path)
 
 
-def write_to_nowhere(query: WindowQuery) -> None:
+def write_to_nowhere(query: sash.WindowQuery) -> None:
     query.dataframe().write.format("noop").mode("overwrite").save()
 
 
@@ -58,7 +57,7 @@ def compare(df: DataFrame, *, rounds: int) -> Table:
         .window(sash.sliding("1 minute", every="5 seconds"))
         .agg(n=sash.count(), volume=sash.sum("size"), high=sash.max("price"), mean=sash.mean("price"))
     )
-    plain = WindowQuery(ByKey(df), auto.bound)
+    plain = sash.WindowQuery(ByKey(df), auto.bound)
     assert auto.collect().equals(plain.collect()), "the two plans answer differently"
     chosen = auto.source.plan(auto.bound).chosen.name
     table = Table(f"one key with 99 % of the rows, on Spark; the planner chooses {chosen}", "by key")
@@ -75,7 +74,7 @@ def compare(df: DataFrame, *, rounds: int) -> Table:
 
 def main() -> int:
     chosen = options("One hot key on Spark: the planner's choice against plain grouping by key.")
-    spark = sash.session(master="local[2]", app="hot key", spark_sql_shuffle_partitions="2")
+    spark = sash.spark_session(master="local[2]", app="hot key", spark_sql_shuffle_partitions="2")
     spark.sparkContext.setLogLevel("OFF")
     with tempfile.TemporaryDirectory() as folder:
         df = trades(spark, 50_000 if chosen.quick else 5_000_000, Path(folder))

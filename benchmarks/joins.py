@@ -112,7 +112,7 @@ def compared(rate: int, rounds: int) -> tuple[float, float]:
 
 def on_spark(rate: int, seconds: int, batches: int) -> tuple[float, int]:
     """Input tuples a second of the streaming join on two cores without its first batches; its pairs."""
-    spark = sash.session(master="local[2]", app="joins", spark_sql_shuffle_partitions="2")
+    spark = sash.spark_session(master="local[2]", app="joins", spark_sql_shuffle_partitions="2")
     spark.sparkContext.setLogLevel("ERROR")
     with tempfile.TemporaryDirectory() as folder:
         frames = []

@@ -56,7 +56,7 @@ def run(df: Any) -> None:
 def main() -> int:
     chosen = options(__doc__ or "")
     rows, rounds = (20_000, 1) if chosen.quick else (2_000_000, chosen.rounds)
-    spark = sash.session(app="streams of parquet files", spark_log_level="OFF")
+    spark = sash.spark_session(app="streams of parquet files", spark_log_level="OFF")
     with tempfile.TemporaryDirectory() as folder:
         write_trades(Path(folder), rows)
         from_paths = sash.read_stream_parquet(folder)

@@ -21,30 +21,29 @@ import pyarrow as pa
 import sash
 from benchmarks.harness import Table, finish, options, race
 from examples import algo_trader, skyline
-from sash.api.query import WindowQuery
 from sash.operators.patterns.declared import Pattern
 
 
-def sums(events: int) -> WindowQuery:
+def sums(events: int) -> sash.WindowQuery:
     """A compensated sum and a standard deviation over windows of 100,000 events, one for each ten."""
     random = np.random.default_rng(1)
     table = pa.table({"t": np.arange(events), "x": random.normal(size=events)})
-    windows = sash.count(max(events // 20, 100), 10)
+    windows = sash.rows(max(events // 20, 100), every=10)
     return sash.stream(table, time="t").window(windows).agg(s=sash.sum("x"), sd=sash.stddev("x"))
 
 
-def skylines(events: int) -> WindowQuery:
+def skylines(events: int) -> sash.WindowQuery:
     """Packets of six features at 5,000 a second; the last second, every 10 ms."""
     return skyline.query(skyline.packet_table(events))
 
 
-def fits(events: int) -> WindowQuery:
+def fits(events: int) -> sash.WindowQuery:
     """A parabola fitted to the last 1,000 quotes of one symbol, for each twenty."""
     return algo_trader.fits(algo_trader.quote_table(events, 1), every=20)
 
 
 def compare(
-    title: str, query: WindowQuery, patterns: dict[str, Pattern], *, rounds: int,
+    title: str, query: sash.WindowQuery, patterns: dict[str, Pattern], *, rounds: int,
     limits: Mapping[str, float] = MappingProxyType({}),
 ) -> Table:  # fmt: skip
     """Race the patterns; the first is the yardstick, and all must give the same answer."""

@@ -22,7 +22,6 @@ import pyarrow as pa
 
 import sash
 from benchmarks.harness import Table, finish, options, race
-from sash.api.query import WindowQuery
 from sash.planner.costs.constants import costs
 
 WORKLOADS = 20
@@ -36,7 +35,7 @@ class Workload:
     """A query, and what was drawn for it."""
 
     name: str
-    query: WindowQuery
+    query: sash.WindowQuery
 
 
 def events(random: np.random.Generator, rows: int, keys: int, hottest: float) -> pa.Table:
@@ -56,7 +55,7 @@ def window(random: np.random.Generator, rows: int, keys: int) -> Any:
     length, every = inside * keys, slide * keys
     kinds = {
         "time": lambda: sash.sliding(length, every=every),
-        "count": lambda: sash.count(inside, slide),
+        "rows": lambda: sash.rows(inside, every=slide),
         "by tuple": lambda: sash.slide_by_tuple(length, slide),
         "session": lambda: sash.session(4 * keys),
     }
@@ -99,7 +98,7 @@ def workloads(*, quick: bool) -> Iterator[Workload]:
         chosen = window(random, rows, keys)
         if callable(computed) and not isinstance(computed, dict):
             # Some hundred windows: what is measured is who computes them, not how many there are.
-            chosen = sash.count(200, max(1, rows // (20 if quick else 300)))
+            chosen = sash.rows(200, every=max(1, rows // (20 if quick else 300)))
         windowed = sash.stream(table, time="t", key="k").window(chosen)
         if isinstance(computed, dict):
             query = windowed.agg(**computed)

@@ -18,7 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.harness import Table, finish, options, race
-from sash.operators import Input, ScaleGate
+from sash import ScaleGate
+from sash.operators import Input
 from sash.operators.order.interleaved import Interleaved
 
 TUPLES = Input(pa.schema([("t", pa.int64()), ("x", pa.int64())]), time="t")

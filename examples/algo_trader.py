@@ -23,7 +23,6 @@ import numpy as np
 import pyarrow as pa
 
 import sash
-from sash.api.query import WindowQuery
 
 OPENING = 1_767_609_000_000_000  # 2026-01-05 10:30 UTC, in microseconds
 
@@ -48,11 +47,11 @@ def quote_table(events: int, symbols: int, *, rate: int = 2_000, seed: int = 3) 
     )
 
 
-def indicators(quotes: pa.Table) -> WindowQuery:
+def indicators(quotes: pa.Table) -> sash.WindowQuery:
     """Of the last 1,000 quotes of a symbol, every 25."""
     return (
         sash.stream(quotes, time="time", key="symbol")
-        .window(sash.count(1_000, 25))
+        .window(sash.rows(1_000, every=25))
         .agg(
             mean=sash.mean("price"),
             volatility=sash.stddev("price"),
@@ -62,7 +61,7 @@ def indicators(quotes: pa.Table) -> WindowQuery:
     )
 
 
-def candlesticks(quotes: pa.Table) -> WindowQuery:
+def candlesticks(quotes: pa.Table) -> sash.WindowQuery:
     """Of each second of a symbol."""
     return (
         sash.stream(quotes, time="time", key="symbol")
@@ -76,9 +75,9 @@ def candlesticks(quotes: pa.Table) -> WindowQuery:
     )
 
 
-def fits(quotes: pa.Table, *, every: int = 100) -> WindowQuery:
+def fits(quotes: pa.Table, *, every: int = 100) -> sash.WindowQuery:
     """A parabola through the last 1,000 quotes of a symbol, and the price it leads to a second later."""
-    windows = sash.stream(quotes, time="time", key="symbol").window(sash.count(1_000, every))
+    windows = sash.stream(quotes, time="time", key="symbol").window(sash.rows(1_000, every=every))
     return windows.apply(fitted, schema="level double, slope double, bend double, forecast double")
 
 

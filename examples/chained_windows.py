@@ -23,7 +23,6 @@ import pyarrow.compute as pc
 
 import sash
 from sash.api.head import Head
-from sash.api.query import WindowQuery
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,7 +47,7 @@ def trade_table(events: int, symbols: int, *, minutes: int = 60, seed: int = 11)
     )
 
 
-def volumes(trades: Any) -> WindowQuery:
+def volumes(trades: Any) -> sash.WindowQuery:
     """What was traded of each symbol in each minute."""
     return (
         sash.stream(trades, time="time", key="symbol")
@@ -57,7 +56,7 @@ def volumes(trades: Any) -> WindowQuery:
     )
 
 
-def busiest(minutes: Any) -> WindowQuery:
+def busiest(minutes: Any) -> sash.WindowQuery:
     """Over reports of the first step: columns symbol, minute (where its window began), volume."""
     return (
         sash.stream(minutes, time="minute", key="symbol")
@@ -89,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(f"{found.num_rows:,} windows over windows in {time.perf_counter() - begin:.2f} s")
     print(Head(found.take(list(range(0, found.num_rows, 1 + found.num_rows // 4))), found.num_rows))
     if asked.spark:
-        spark = sash.session(app="chained", spark_sql_shuffle_partitions="2", spark_log_level="ERROR")
+        spark = sash.spark_session(app="chained", spark_sql_shuffle_partitions="2", spark_log_level="ERROR")
         print(f"on Spark the same: {on_spark(spark, trades).to_pylist() == found.to_pylist()}")
     return 0
 

@@ -22,7 +22,6 @@ import numpy as np
 import pyarrow as pa
 
 import sash
-from sash.api.query import WindowQuery
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -51,7 +50,7 @@ def click_table(events: int, visitors: int, *, hours: int = 24, seed: int = 10) 
     return clicks.sort_by("time")
 
 
-def visits(clicks: Any) -> WindowQuery:
+def visits(clicks: Any) -> sash.WindowQuery:
     """The visits of each visitor, whatever the clicks are in: a table, a frame, a DataFrame of Spark."""
     return (
         sash.stream(clicks, time="time", key="visitor")
@@ -99,7 +98,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     for (entry, last), count in paths.most_common(4):
         print(f"  {count:>6,} from {entry} to {last}")
     if asked.spark:
-        spark = sash.session(app="clickstream", spark_sql_shuffle_partitions="2", spark_log_level="ERROR")
+        spark = sash.spark_session(
+            app="clickstream", spark_sql_shuffle_partitions="2", spark_log_level="ERROR"
+        )
         ours, theirs = on_spark(spark, clicks)
         print(f"on Spark: {ours.total():,} visits; Spark's session_window: {theirs.total():,}; "
               f"differing: {(ours - theirs).total():,}")  # fmt: skip

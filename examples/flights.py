@@ -25,7 +25,6 @@ import pyarrow as pa
 
 import sash
 from sash.api.head import Head
-from sash.api.query import WindowQuery
 
 COLUMNS = ["time_hour", "minute", "origin", "carrier", "dest", "dep_delay"]
 
@@ -45,7 +44,7 @@ def flight_table(events: int | None = None) -> pa.Table:
     )
 
 
-def at_the_gate(flights: pa.Table) -> WindowQuery:
+def at_the_gate(flights: pa.Table) -> sash.WindowQuery:
     """For each flight: how late did planes leave from its airport, lately?"""
     return (
         sash.stream(flights, time="time", key="origin")
@@ -54,7 +53,7 @@ def at_the_gate(flights: pa.Table) -> WindowQuery:
     )
 
 
-def days(flights: pa.Table) -> WindowQuery:
+def days(flights: pa.Table) -> sash.WindowQuery:
     """An airport's day begins and ends where nothing is to leave for two hours: no calendar is needed."""
     return (
         sash.stream(flights, time="time", key="origin")
@@ -63,7 +62,7 @@ def days(flights: pa.Table) -> WindowQuery:
     )
 
 
-def jams(flights: pa.Table) -> WindowQuery:
+def jams(flights: pa.Table) -> sash.WindowQuery:
     """Runs of flights of one airport that left more than an hour late, one after the other."""
     flown = flights.filter(flights["dep_delay"].is_valid())
     return (

@@ -25,7 +25,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import sash
-from sash.api.query import WindowQuery
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,7 +49,7 @@ def payment_table(events: int, cards: int, *, hours: int = 36, seed: int = 4) ->
     return pa.table(columns).take(arrival)
 
 
-def features(payments: Any) -> WindowQuery:
+def features(payments: Any) -> sash.WindowQuery:
     """One row for each payment: itself, and what its card has done before, over three look-backs."""
     return (
         sash.stream(payments, time="time", key="card", delay=LATE)
@@ -91,7 +90,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         f"training: {training.num_rows:,} rows with 3 windows each in {time.perf_counter() - begin:.2f} s"
     )
     print(features(payments).head(3))
-    spark = sash.session(app="fraud features", spark_sql_shuffle_partitions="2", spark_log_level="ERROR")
+    spark = sash.spark_session(
+        app="fraud features", spark_sql_shuffle_partitions="2", spark_log_level="ERROR"
+    )
     begin = time.perf_counter()
     serving = served(spark, payments)
     print(

@@ -20,7 +20,6 @@ import numpy as np
 import pyarrow as pa
 
 import sash
-from sash.api.joining import JoinQuery
 from sash.operators import Input, Join
 
 R = Input(pa.schema([("time", pa.int64()), ("x", pa.int64()), ("y", pa.float64())]), time="time")
@@ -43,7 +42,7 @@ def tables(
     return one(R.schema), one(S.schema)
 
 
-def searched(r: pa.Table, s: pa.Table) -> JoinQuery:
+def searched(r: pa.Table, s: pa.Table) -> sash.JoinQuery:
     """The join as a query: Sash sees the band in the predicate, and searches for it."""
     return sash.stream(r, time="time").join(
         sash.stream(s, time="time"),

@@ -20,7 +20,6 @@ import numpy as np
 import pyarrow as pa
 
 import sash
-from sash.api.query import WindowQuery
 
 FEATURES = ("bytes", "gap", "flags", "entropy", "ports", "retries")
 SECOND = 1_000_000
@@ -35,7 +34,7 @@ def packet_table(events: int, *, rate: int = 5_000, seed: int = 2) -> pa.Table:
     return pa.table({"time": pa.array(times, pa.timestamp("us")), **columns})
 
 
-def query(packets: pa.Table) -> WindowQuery:
+def query(packets: pa.Table) -> sash.WindowQuery:
     """The skyline of the last second, every 10 ms; extreme is large in every feature."""
     return (
         sash.stream(packets, time="time")

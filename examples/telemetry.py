@@ -20,7 +20,6 @@ import numpy as np
 import pyarrow as pa
 
 import sash
-from sash.api.query import WindowQuery
 
 OPENING = 1_767_609_000_000_000  # 2026-01-05 10:30 UTC, in microseconds
 PATHS = np.array(["/", "/search", "/cart", "/pay", "/help"])
@@ -61,7 +60,7 @@ def request_table(events: int, services: int, *, minutes: int = 5, seed: int = 9
     )
 
 
-def query(requests: pa.Table) -> WindowQuery:
+def query(requests: pa.Table) -> sash.WindowQuery:
     """The last minute of each service, every ten seconds."""
     return (
         sash.stream(requests, time="time", key="service")

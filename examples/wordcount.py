@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     tweets = tweet_table(asked.events)
     for operator in (wordcount(), paircount(asked.distance)):
         begin = time.perf_counter()
-        counts = sash.operate(operator, tweets)
+        counts = sash.operate(operator, tweets).collect()
         seconds = time.perf_counter() - begin
         print(f"\n{operator.key}s: {counts.num_rows:,} windows with a {operator.key} in {seconds:.2f} s")
         top = counts.sort_by([("time", "ascending"), ("n", "descending")])

@@ -20,7 +20,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import sash
-from sash.api.query import WindowQuery
 
 ADS_OF_A_CAMPAIGN = 10
 EVENT_TYPES = ("view", "click", "purchase")
@@ -68,7 +67,7 @@ def views(events: pa.Table, campaigns: pa.Table) -> pa.Table:
     )
 
 
-def query(events: pa.Table, campaigns: pa.Table) -> WindowQuery:
+def query(events: pa.Table, campaigns: pa.Table) -> sash.WindowQuery:
     """Views of each campaign in each ten seconds."""
     return (
         sash.stream(views(events, campaigns), time="event_time", key="campaign_id")

@@ -34,7 +34,7 @@ def spark(arenas: None) -> Iterator[SparkSession]:
     import sash
     from tests.kafka.broker import connector
 
-    session = sash.session(
+    session = sash.spark_session(
         master="local[2]", app="sash tests", spark_sql_shuffle_partitions="2", **connector()
     )
     session.sparkContext.setLogLevel("OFF")

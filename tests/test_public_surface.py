@@ -8,10 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import sash
 from sash.aggregation import monoids
+from sash.api.handle import QueryHandle
 from sash.semantics import windows
 
 SOURCE = Path(sash.__file__)
@@ -78,24 +80,38 @@ def test_importing_sash_is_light(heavy: str) -> None:
 def test_windowing_an_arrow_table_does_not_load_pyspark() -> None:
     script = (
         "import pyarrow as pa, sash, sys\n"
-        "sash.stream(pa.table({'t': [1]}), time='t').window(sash.count(2)).agg(n=sash.count()).collect()\n"
+        "sash.stream(pa.table({'t': [1]}), time='t').window(sash.rows(2)).agg(n=sash.count()).collect()\n"
         "sys.exit('pyspark' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
-def test_count_is_an_aggregate_or_a_window_by_what_it_is_given() -> None:
-    assert isinstance(sash.count(), sash.Monoid)
-    assert sash.count("x").columns == ("x",)
-    assert sash.count(4, 2) == windows.count(4, 2)
-    with pytest.raises(sash.errors.ArgumentError, match="every"):
-        sash.count("x", 3)
-
-
-def test_session_is_a_window_when_it_is_given_a_gap() -> None:
+def test_a_name_means_one_thing() -> None:
+    assert sash.count("x", "y").columns == ("x", "y")
+    assert sash.rows(4, every=2) == windows.RowsWindow(4, 2)
     assert sash.session("10 minutes") == windows.session("10 minutes")
-    with pytest.raises(sash.errors.ArgumentError, match="gap"):
-        sash.session("10 minutes", app="x")
+    assert sash.hopping(10, every=5) == sash.sliding(10, every=5)
+    with pytest.raises(sash.errors.ArgumentError, match=r"sash\.rows\(100\)"):
+        sash.count(100)
+
+
+def test_every_query_has_one_base() -> None:
+    table = pa.table({"t": [1, 2], "x": [1.0, 2.0]})
+    stream: sash.Stream = sash.stream(table, time="t")
+    operator = sash.operators.Stateful(
+        advance=5, size=5, inputs=sash.operators.Input(table.schema, time="t")
+    )
+    windows, join = stream.window(sash.rows(2)).agg(n=sash.count()), stream.join(stream, within=1)
+    queries = [windows, stream.rolling(5).agg(n=sash.count()), join, sash.operate(operator, table)]
+    classes = [type(query) for query in queries]
+    assert classes == [sash.WindowQuery, sash.WindowQuery, sash.JoinQuery, sash.OperatorQuery]
+    for query in (*queries, windows.late(), join.late("left")):
+        assert isinstance(query, QueryHandle)
+        for method in ("collect", "head", "dataframe", "start", "explain"):
+            assert getattr(type(query), method) is getattr(QueryHandle, method)
+        assert query.head(1).total == query.collect().num_rows == query.dataframe().num_rows
+        with pytest.raises(sash.errors.Unsupported, match="a streaming DataFrame for start"):
+            query.start("sink", checkpoint="there")
 
 
 @pytest.mark.parametrize(
@@ -124,7 +140,9 @@ sys.modules["pyspark"] = None
 import pyarrow as pa, sash
 query = sash.stream(pa.table({"t": [0, 1]}), time="t").window(sash.tumbling(2)).agg(n=sash.count())
 assert query.collect()["n"].to_pylist() == [2]
-for use in (sash.session, lambda: sash.read_stream_parquet("/data"), lambda: sash.progress(None)):
+for use in (
+    lambda: sash.spark_session(), lambda: sash.read_stream_parquet("/data"), lambda: sash.progress(None)
+):
     try:
         use()
     except sash.errors.MissingDependency as missing:
@@ -139,7 +157,7 @@ def test_without_pyspark_queries_run_in_process_and_spark_is_one_sentence() -> N
 
 
 def test_a_pyspark_that_is_too_old_is_one_sentence() -> None:
-    code = "import pyspark; pyspark.__version__ = '4.0.5'; import sash; sash.session()"
+    code = "import pyspark; pyspark.__version__ = '4.0.5'; import sash; sash.spark_session()"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     last = run.stderr.splitlines()[-1]
     assert last.endswith("MissingDependency: Sash needs PySpark 4.1 or later, and this is 4.0.5")

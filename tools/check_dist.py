@@ -30,7 +30,7 @@ assert query.collect()["n_60"].to_pylist() == [1, 2, 2, 1], query.collect()
 WITHOUT_SPARK = """
 import sash
 try:
-    sash.session()
+    sash.spark_session()
 except sash.errors.MissingDependency as missing:
     assert "sash[spark]" in str(missing)
 else:
@@ -38,7 +38,7 @@ else:
 """
 ON_SPARK = """
 import sash
-spark = sash.session(master="local[1]", spark_log_level="ERROR")
+spark = sash.spark_session(master="local[1]", spark_log_level="ERROR")
 df = spark.range(100).selectExpr("timestamp_seconds(id) AS ts", "id % 2 AS k")
 query = sash.stream(df, time="ts", key="k").window(sash.tumbling("10 seconds")).agg(n=sash.count())
 assert query.collect()["n"].to_pylist() == [5] * 20, query.collect()

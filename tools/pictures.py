@@ -26,7 +26,7 @@ def pictures() -> Mapping[str, Picture]:
         sash.sliding(6, every=3).named("sliding(6, 3)"),
         sash.tumbling(6).named("tumbling(6)"),
         sash.cumulate(6, 2).named("cumulate(6, 2)"),
-        sash.count(4, 2).named("count(4, 2)"),
+        sash.rows(4, every=2).named("rows(4, every=2)"),
     ]
     by_data = [
         sash.session(3).named("session(3)"),

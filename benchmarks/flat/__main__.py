@@ -37,7 +37,7 @@ def main() -> int:
         if "policy" in chosen.kinds:
             tables += counts.policy(sizes=[100, 1_000] if chosen.quick else [100, 10_000, 1_000_000])
     if "spark" in chosen.only:
-        spark = sash.session(app="sash benchmarks")
+        spark = sash.spark_session(app="sash benchmarks")
         spark.sparkContext.setLogLevel("OFF")
         tables += on_spark.flat(spark, chosen.kinds, few=few, many=many if chosen.quick else 4_000_000)
         spark.stop()

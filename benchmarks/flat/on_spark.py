@@ -13,7 +13,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from benchmarks.flat import queries
 from benchmarks.harness import Table
 
-KINDS = ("rolling", "count", "session", "slide_by_tuple", "sliding", "delta", "threshold", "policy")
+KINDS = ("rolling", "rows", "session", "slide_by_tuple", "sliding", "delta", "threshold", "policy")
 BATCHES = 16
 FLAT = 1.25
 

@@ -23,7 +23,7 @@ SCHEMA = pa.schema(
     ]
 )
 KINDS = (
-    "rolling", "sliding", "tumbling", "cumulate", "count", "session", "slide_by_tuple", "slide_by_time",
+    "rolling", "sliding", "tumbling", "cumulate", "rows", "session", "slide_by_tuple", "slide_by_time",
     "delta", "threshold", "punctuated", "policy", "policy, interpreted",
 )  # fmt: skip
 
@@ -65,7 +65,7 @@ def query(kind: str, data: Any, count: int) -> Any:
         "sliding": sash.sliding("1 hour", every="1 second"),
         "tumbling": sash.tumbling("1 day"),
         "cumulate": sash.cumulate("1 day", "1 minute"),
-        "count": sash.count(per_key, 1),
+        "rows": sash.rows(per_key, every=1),
         "session": sash.session("1 hour"),
         "slide_by_tuple": sash.slide_by_tuple("24 hours", 10),
         "slide_by_time": sash.slide_by_time(per_key, "1 second"),

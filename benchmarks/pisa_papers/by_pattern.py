@@ -8,7 +8,6 @@ from benchmarks.amta_paper.measuring import Progress
 from benchmarks.harness import race
 from benchmarks.patterns import skylines
 from examples import ysb
-from sash.api.query import WindowQuery
 from sash.operators.patterns.declared import Pattern
 
 PATTERNS: dict[str, tuple[str, Pattern]] = {
@@ -32,12 +31,12 @@ def run(*, quick: bool, progress: Progress) -> Chart:
     return Chart("patterns-3-patterns", "The same query under six patterns", panels, {"events": events})
 
 
-def _views(events: int, campaigns: int) -> WindowQuery:
+def _views(events: int, campaigns: int) -> sash.WindowQuery:
     table = ysb.campaign_table(campaigns)
     return ysb.query(ysb.event_table(events, table), table)
 
 
-def _panel(title: str, query: WindowQuery, rounds: int) -> Panel:
+def _panel(title: str, query: sash.WindowQuery, rounds: int) -> Panel:
     queries = {short: query.parallel(pattern) for short, (_, pattern) in PATTERNS.items()}
     seconds = race({short: each.collect for short, each in queries.items()}, rounds=rounds)
     lines = []

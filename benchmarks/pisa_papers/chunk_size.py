@@ -9,11 +9,11 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
+import sash
 from benchmarks.amta_paper.chart import Chart, Panel, Series
 from benchmarks.amta_paper.measuring import Progress
 from benchmarks.harness import race
 from benchmarks.patterns import fits, sums
-from sash.api.query import WindowQuery
 from sash.operators.bound import BoundQuery, BoundWhole
 from sash.operators.bounded import answer
 from sash.operators.columns.layout import Layout
@@ -42,7 +42,7 @@ def run(*, quick: bool, progress: Progress) -> Chart:
     )  # fmt: skip
 
 
-def _panel(title: str, query: WindowQuery, exponents: range, rounds: int) -> Panel:
+def _panel(title: str, query: sash.WindowQuery, exponents: range, rounds: int) -> Panel:
     rows = query.source.rows(query.bound.columns)
     runs = {
         exponent: partial(answer, query.bound, rows, evaluate=partial(_evaluate, 2**exponent))

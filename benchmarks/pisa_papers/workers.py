@@ -13,7 +13,6 @@ from benchmarks.amta_paper.chart import Chart, Panel, Series
 from benchmarks.amta_paper.measuring import Progress
 from benchmarks.harness import race
 from benchmarks.patterns import fits, sums
-from sash.api.query import WindowQuery
 from sash.operators.patterns.declared import Pattern
 
 DEGREES = (1, 2, 3, 4)
@@ -38,7 +37,7 @@ def run(*, quick: bool, progress: Progress) -> Chart:
 
 
 def _panel(
-    title: str, query: WindowQuery, patterns: dict[str, Callable[[int], Pattern]], quick: bool
+    title: str, query: sash.WindowQuery, patterns: dict[str, Callable[[int], Pattern]], quick: bool
 ) -> Panel:
     ideal = Series("as many times as cores", dashed=True, style="reference")
     for degree in DEGREES:

@@ -35,7 +35,7 @@ def options() -> argparse.Namespace:
 
 def main() -> int:
     chosen = options()
-    spark: Any = sash.session(app="sash benchmarks")
+    spark: Any = sash.spark_session(app="sash benchmarks")
     spark.sparkContext.setLogLevel("ERROR")
     tables: list[Table] = []
     with tempfile.TemporaryDirectory(prefix="sash-bench-") as scratch:

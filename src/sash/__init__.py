@@ -54,6 +54,9 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
         correlation as correlation,
     )
     from sash.aggregation.monoids import (
+        count as count,
+    )
+    from sash.aggregation.monoids import (
         count_distinct as count_distinct,
     )
     from sash.aggregation.monoids import (
@@ -129,10 +132,12 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
         variance as variance,
     )
     from sash.aggregation.monoids.membership import might_contain as might_contain
-    from sash.api.operating import operate as operate
-    from sash.api.overloads import count as count
-    from sash.api.overloads import session as session
+    from sash.api.join_query import JoinQuery as JoinQuery
+    from sash.api.operator_query import OperatorQuery as OperatorQuery
+    from sash.api.operator_query import operate as operate
+    from sash.api.stream import Stream as Stream
     from sash.api.stream import stream as stream
+    from sash.api.window_query import WindowQuery as WindowQuery
     from sash.operators.elastic.declaration import Elastic as Elastic
     from sash.operators.order.scalegate import ScaleGate as ScaleGate
     from sash.operators.patterns.declared import (
@@ -153,6 +158,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
     from sash.planner.auto import Auto as Auto
     from sash.runtimes.spark.files.parquet_stream import read_stream_parquet as read_stream_parquet
     from sash.runtimes.spark.monitoring.job_progress import progress as progress
+    from sash.runtimes.spark.session import spark_session as spark_session
     from sash.semantics.windows import (
         cumulate as cumulate,
     )
@@ -172,6 +178,12 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
         punctuated as punctuated,
     )
     from sash.semantics.windows import (
+        rows as rows,
+    )
+    from sash.semantics.windows import (
+        session as session,
+    )
+    from sash.semantics.windows import (
         slide_by_time as slide_by_time,
     )
     from sash.semantics.windows import (
@@ -189,28 +201,31 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
 
 _MODULES = ("aggregators", "dashboard", "errors", "operators", "secret", "stores", "testing")
 _AGGREGATES = (
-    "argmax", "argmin", "avg", "bloom", "collect", "correlation", "count_distinct", "covariance",
-    "distinct", "ewm", "first", "frequent_items", "geomean", "histogram", "increase", "kurtosis", "last",
-    "linear_regression", "longest_increasing_run", "max", "mean", "min", "quantile", "range", "rate",
-    "skewness", "skyline", "stddev", "sum", "top_k", "variance",
+    "argmax", "argmin", "avg", "bloom", "collect", "correlation", "count", "count_distinct",
+    "covariance", "distinct", "ewm", "first", "frequent_items", "geomean", "histogram", "increase",
+    "kurtosis", "last", "linear_regression", "longest_increasing_run", "max", "mean", "min",
+    "quantile", "range", "rate", "skewness", "skyline", "stddev", "sum", "top_k", "variance",
 )  # fmt: skip
 _WINDOWS = (
-    "cumulate", "delta", "hopping", "lifetime", "policy", "punctuated", "slide_by_time",
-    "slide_by_tuple", "sliding", "threshold", "tumbling",
+    "cumulate", "delta", "hopping", "lifetime", "policy", "punctuated", "rows", "session",
+    "slide_by_time", "slide_by_tuple", "sliding", "threshold", "tumbling",
 )  # fmt: skip
 _PATTERNS = ("KeyFarm", "PaneFarm", "WinFarm", "WinMapReduce", "WinSeq")
 _HOMES = {
     "Auto": "sash.planner.auto",
     "Elastic": "sash.operators.elastic.declaration",
+    "JoinQuery": "sash.api.join_query",
     "Monoid": "sash.aggregation.monoid",
+    "OperatorQuery": "sash.api.operator_query",
     "ScaleGate": "sash.operators.order.scalegate",
-    "count": "sash.api.overloads",
+    "Stream": "sash.api.stream",
+    "WindowQuery": "sash.api.window_query",
     "might_contain": "sash.aggregation.monoids.membership",
     "monoid": "sash.aggregation.define",
-    "operate": "sash.api.operating",
+    "operate": "sash.api.operator_query",
     "progress": "sash.runtimes.spark.monitoring.job_progress",
     "read_stream_parquet": "sash.runtimes.spark.files.parquet_stream",
-    "session": "sash.api.overloads",
+    "spark_session": "sash.runtimes.spark.session",
     "stream": "sash.api.stream",
     **dict.fromkeys(_AGGREGATES, "sash.aggregation.monoids"),
     **dict.fromkeys(_PATTERNS, "sash.operators.patterns.declared"),

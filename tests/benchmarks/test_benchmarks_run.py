@@ -34,7 +34,7 @@ def starts_spark(name: str) -> bool:
     """A session of its own takes longer than what it measures."""
     folder = ROOT / "benchmarks" / name
     paths = folder.glob("*.py") if folder.is_dir() else [folder.with_suffix(".py")]
-    return any("sash.session(" in path.read_text(encoding="utf-8") for path in paths)
+    return any("sash.spark_session(" in path.read_text(encoding="utf-8") for path in paths)
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def chained(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pa
     place = tmp_path_factory.mktemp("chained") / "checkpoint"
     first = volumes(stream_batches(spark, cut(ROWS, 1))).dataframe()
     minutes = first.selectExpr("symbol", "window.end AS ts", "n")
-    last = sash.stream(minutes, time="ts", key="symbol").window(sash.count(50)).agg(most=sash.max("n"))
+    last = sash.stream(minutes, time="ts", key="symbol").window(sash.rows(50)).agg(most=sash.max("n"))
     Ran(last.dataframe(), checkpoint=str(place))
     return place
 

@@ -55,7 +55,7 @@ def test_the_answer_can_be_data(recorded: Path) -> None:
         "--window",
         "tumbling 5 minutes",
         "--window",
-        "count 2 as pairs",
+        "rows 2 as pairs",
         "--profile",
         "flink",
         "--json",
@@ -81,18 +81,18 @@ def test_integer_times_are_asked_for_as_integers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        (["events.txt", *ASKED, "--window", "count 2"], "file must be one that ends in .parquet"),
-        (["absent.csv", *ASKED, "--window", "count 2"], "file must be a file that exists"),
-        (["broken.parquet", *ASKED, "--window", "count 2"], "file must be well-formed parquet"),
-        (["broken.json", *ASKED, "--window", "count 2"], "file must be well-formed json"),
+        (["events.txt", *ASKED, "--window", "rows 2"], "file must be one that ends in .parquet"),
+        (["absent.csv", *ASKED, "--window", "rows 2"], "file must be a file that exists"),
+        (["broken.parquet", *ASKED, "--window", "rows 2"], "file must be well-formed parquet"),
+        (["broken.json", *ASKED, "--window", "rows 2"], "file must be well-formed json"),
         (["events.csv", *ASKED, "--window", "slidng 1 hour"], "Did you mean 'sliding <duration>"),
         (["events.csv", *ASKED, "--window", "tumbling 5"], "delay must be in the same unit as windows"),
-        (["events.csv", *ASKED, "--window", "count 2", "--key", "whom=a"], "Did you mean 'who'"),
-        (["events.csv", *ASKED, "--window", "count 2", "--key", "who"], "such as 'symbol=ACME'"),
-        (["events.csv", *ASKED, "--window", "count 2", "--key", "x=one"], "a value of x, which is int64"),
-        (["events.csv", *ASKED, "--window", "count 2", "--as-of", "99"], "from 1 to 4"),
-        (["events.csv", *ASKED, "--window", "count 2", "--profile", "flnk"], "Did you mean 'flink'"),
-        (["events.csv", *ASKED, "--window", "count 2", "--time", "who"], "a column of timestamps"),
+        (["events.csv", *ASKED, "--window", "rows 2", "--key", "whom=a"], "Did you mean 'who'"),
+        (["events.csv", *ASKED, "--window", "rows 2", "--key", "who"], "such as 'symbol=ACME'"),
+        (["events.csv", *ASKED, "--window", "rows 2", "--key", "x=one"], "a value of x, which is int64"),
+        (["events.csv", *ASKED, "--window", "rows 2", "--as-of", "99"], "from 1 to 4"),
+        (["events.csv", *ASKED, "--window", "rows 2", "--profile", "flnk"], "Did you mean 'flink'"),
+        (["events.csv", *ASKED, "--window", "rows 2", "--time", "who"], "a column of timestamps"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_two(
@@ -108,7 +108,7 @@ def test_bad_input_is_one_sentence_and_exit_code_two(
 
 
 def test_debug_shows_where_an_error_arose(recorded: Path) -> None:
-    asked = [str(recorded / "events.csv"), *ASKED, "--window", "count 2", "--profile", "flnk"]
+    asked = [str(recorded / "events.csv"), *ASKED, "--window", "rows 2", "--profile", "flnk"]
     answer = CliRunner().invoke(app, ["--debug", "why", *asked])
     assert isinstance(answer.exception, UnknownEngine)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from sash.api.query import WindowQuery
+import sash
 from sash.api.source import source_of
 from sash.operators.bound import BoundQuery
 from sash.semantics.query import When
@@ -63,9 +63,9 @@ def _payload(values: list[object]) -> pa.Array:
     return pa.array(values, pa.float64() if all(value is None for value in values) else None)
 
 
-def query_of(stanza: Stanza, data: object) -> WindowQuery:
+def query_of(stanza: Stanza, data: object) -> sash.WindowQuery:
     source = source_of(data)
-    return WindowQuery(source, BoundQuery(stanza.query, source.schema, "t", ("k",)))
+    return sash.WindowQuery(source, BoundQuery(stanza.query, source.schema, "t", ("k",)))
 
 
 def content_of(stanza: Stanza, rows: Iterable[dict]) -> set[Content]:

@@ -85,7 +85,7 @@ class Stanza:
 
 def with_a_few_quick(stanzas: Iterable[Stanza]) -> list[Any]:
     """Parameters of a test on Spark: one stanza of each of a few files is for other versions of it too."""
-    waiting, chosen = {"time", "count", "session", "delta", "lateness"}, []
+    waiting, chosen = {"time", "rows", "session", "delta", "lateness"}, []
     for stanza in stanzas:
         file = stanza.title.partition(":")[0]
         chosen.append(pytest.param(stanza, marks=pytest.mark.quick if file in waiting else ()))

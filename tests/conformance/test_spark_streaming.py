@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sash.api.query import WindowQuery
+import sash
 from sash.operators.engine import WindowOperator
 from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
@@ -56,7 +56,7 @@ def one_partition(spark: SparkSession) -> Iterator[SparkSession]:
 
 def check_on_spark(spark: SparkSession, stanza: Stanza) -> None:
     source = StreamingSource(stream_batches(spark, batches_of(stanza)))
-    ran = Ran(WindowQuery(source, bound_query(stanza)).dataframe())
+    ran = Ran(sash.WindowQuery(source, bound_query(stanza)).dataframe())
     assert told_of(stanza, ran.rows) == expected_told(stanza)
 
 
@@ -83,5 +83,5 @@ def test_the_late_output_of_a_streaming_query_is_what_the_transcript_says(
 ) -> None:
     (stanza,) = [s for s in first_of_each_file() if s.title.startswith("lateness")]
     source = StreamingSource(stream_batches(one_partition, batches_of(stanza)))
-    ran = Ran(WindowQuery(source, bound_query(stanza)).late().dataframe())
+    ran = Ran(sash.WindowQuery(source, bound_query(stanza)).late().dataframe())
     assert missed_of(stanza, ran.rows) == expected_missed(stanza) != {}

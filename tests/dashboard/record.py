@@ -22,7 +22,7 @@ RATE = 3_000
 
 
 def record(folder: Path, *, seconds: float) -> None:
-    spark = sash.session(master="local[2]", app="record", spark_sql_shuffle_partitions="2")
+    spark = sash.spark_session(master="local[2]", app="record", spark_sql_shuffle_partitions="2")
     spark.sparkContext.setLogLevel("OFF")
     watching = watch(spark, MessageFolder(folder))
     with tempfile.TemporaryDirectory() as scratch:

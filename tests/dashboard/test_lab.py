@@ -49,7 +49,7 @@ def test_oracle_reports_and_extents_are_those_of_the_reference(
         )
 
 
-@given(st.sampled_from(["sliding", "tumbling", "hopping", "cumulate", "count"]), events)
+@given(st.sampled_from(["sliding", "tumbling", "cumulate", "rows"]), events)
 def test_oracle_the_closed_form_of_the_mapping_says_what_the_extents_say(
     kind: str, events: list[dict[str, int]]
 ) -> None:
@@ -118,7 +118,7 @@ def test_the_story_says_what_an_open_window_waits_for() -> None:
 
 
 def test_arrival_order_numbers_events_as_they_came() -> None:
-    asked = {"kind": "count", "numbers": {"size": 2, "every": 2}, "events": times(9, 1, 5, 3)}
+    asked = {"kind": "rows", "numbers": {"size": 2, "every": 2}, "events": times(9, 1, 5, 3)}
     told = answer({**asked, "order": "arrival"})
     assert [extent["holds"] for extent in told["extents"]] == [[0, 1], [2, 3]]
     assert [extent["holds"] for extent in answer(asked)["extents"]][:1] != [[0, 1]]
@@ -146,18 +146,17 @@ def test_every_kind_can_be_asked_for_with_what_its_form_offers(kind: str) -> Non
         ({"kind": "sliding", "numbers": {"size": 10**12}}, "size must be a whole number from 1 to 500"),
         ({"kind": "sliding", "numbers": {"size": None}}, "size must be a whole number"),
         ({"kind": "sliding", "numbers": {"size": 500, "every": 1}}, "at most 50 times as long"),
-        ({"kind": "hopping", "numbers": {"size": 5, "every": 5}}, "every must be longer than size"),
         ({"kind": "threshold", "numbers": {"compare": "or True or"}}, "compare must be one of >="),
         ({"kind": "delta", "numbers": {"size": float("nan")}}, "size must be a number"),
         ({"kind": "delta", "numbers": {"size": -1}}, "size must be a positive, finite number"),
-        ({"kind": "count", "order": "by name"}, "order must be 'event-time' or 'arrival'"),
+        ({"kind": "rows", "order": "by name"}, "order must be 'event-time' or 'arrival'"),
         ({"kind": "sliding", "order": "arrival"}, "order must be 'event-time'"),
-        ({"kind": "count", "order": "arrival", "delay": 2}, "delay must be zero in arrival order"),
-        ({"kind": "count", "events": "many"}, "events must be a list"),
-        ({"kind": "count", "events": [{}] * (EVENTS + 1)}, "a list of at most 40 events"),
-        ({"kind": "count", "events": [{"time": -1}]}, "the time of event 1 must be a whole number from 0"),
-        ({"kind": "count", "events": [{"time": 1, "x": "open('/')"}]}, "x of event 1 must be a number"),
-        ({"kind": "count", "events": [{"time": 1}], "selected": 1}, "selected must be the number of one"),
+        ({"kind": "rows", "order": "arrival", "delay": 2}, "delay must be zero in arrival order"),
+        ({"kind": "rows", "events": "many"}, "events must be a list"),
+        ({"kind": "rows", "events": [{}] * (EVENTS + 1)}, "a list of at most 40 events"),
+        ({"kind": "rows", "events": [{"time": -1}]}, "the time of event 1 must be a whole number from 0"),
+        ({"kind": "rows", "events": [{"time": 1, "x": "open('/')"}]}, "x of event 1 must be a number"),
+        ({"kind": "rows", "events": [{"time": 1}], "selected": 1}, "selected must be the number of one"),
     ],
 )
 def test_what_cannot_be_tried_is_refused_in_one_sentence(asked: Any, message: str) -> None:
@@ -185,7 +184,7 @@ def test_the_largest_experiments_are_answered_while_one_waits() -> None:
     spread = [{"time": 12 * index, "x": 1} for index in range(EVENTS)]
     largest = {
         "sliding": {"size": 500, "every": 10}, "slide_by_time": {"size": 50, "every": 1},
-        "cumulate": {"size": 500, "step": 10}, "count": {"size": 50, "every": 1}, "policy": {"limit": 1e6},
+        "cumulate": {"size": 500, "step": 10}, "rows": {"size": 50, "every": 1}, "policy": {"limit": 1e6},
     }  # fmt: skip
     begun = time.perf_counter()
     for kind, numbers in largest.items():
@@ -194,5 +193,5 @@ def test_the_largest_experiments_are_answered_while_one_waits() -> None:
 
 
 def test_events_of_one_time_are_kept_in_the_order_of_their_arrival() -> None:
-    told = answer({"kind": "count", "numbers": {"size": 1, "every": 1}, "events": times(5, 5, 3)})
+    told = answer({"kind": "rows", "numbers": {"size": 1, "every": 1}, "events": times(5, 5, 3)})
     assert [extent["holds"] for extent in told["extents"]] == [[0], [1]]

@@ -19,7 +19,7 @@ WINDOWS = {
     "sliding": sash.sliding("1 hour", every="1 second"),
     "tumbling": sash.tumbling(5),
     "hopping": sash.hopping(2, every=5),
-    "count": sash.count(100, 10),
+    "rows": sash.rows(100, every=10),
     "session": sash.session("10 minutes"),
     "slide_by_tuple": sash.slide_by_tuple("1 hour", 3),
     "slide_by_time": sash.slide_by_time(10, "1 minute"),
@@ -77,8 +77,8 @@ def test_a_window_shows_its_formula_and_its_class(window: Any) -> None:
 
 
 def test_a_window_is_told_in_one_sentence() -> None:
-    assert repr(sash.count(4, 2).named("short")) == (
-        "<sash window 'short', count(4, 2): E(w) = { i : w·2 ≤ i < w·2 + 4 }, w ≥ 0, context-free>"
+    assert repr(sash.rows(4, every=2).named("short")) == (
+        "<sash window 'short', rows(4, every=2): E(w) = { i : w·2 ≤ i < w·2 + 4 }, w ≥ 0, context-free>"
     )
 
 
@@ -89,17 +89,17 @@ def test_an_aggregate_is_told_with_its_algebra() -> None:
 
 def test_a_stream_and_its_windows_do_not_spill_their_data() -> None:
     assert repr(stream()) == "<sash stream over t by card in event-time order, delay 5: t, card, amount>"
-    assert repr(stream().window(sash.count(2))).startswith(
-        "<sash windows: count(2, 2) of <sash stream over t"
+    assert repr(stream().window(sash.rows(2))).startswith(
+        "<sash windows: rows(2, every=2) of <sash stream over t"
     )
 
 
 def test_a_query_is_told_as_windows_keys_and_aggregates() -> None:
     asked = stream().window(sash.tumbling(60)).agg(n=sash.count(), total=sash.sum("amount"))
     assert repr(asked) == "<sash query: time(60, 60) over t by card → n = count(), total = sum(amount)>"
-    whole = stream().window(sash.count(2)).apply(lambda events: {"n": 1}, schema="n int")
-    assert repr(whole) == "<sash query: count(2, 2) over t by card → n>"
-    assert repr(whole.late()).startswith("<sash late output: events that count(2, 2) cannot place")
+    whole = stream().window(sash.rows(2)).apply(lambda events: {"n": 1}, schema="n int")
+    assert repr(whole) == "<sash query: rows(2, every=2) over t by card → n>"
+    assert repr(whole.late()).startswith("<sash late output: events that rows(2, every=2) cannot place")
 
 
 def test_a_query_shows_formula_algorithm_and_pattern_in_a_notebook() -> None:
@@ -147,7 +147,7 @@ def test_the_head_of_an_answer_is_a_table_of_rows() -> None:
         "0: 0 – 60  3    17",
         "1 of 2 rows",
     ]
-    assert "null" in repr(stream().window(sash.count(1)).agg(s=sash.sum("amount")).head())
+    assert "null" in repr(stream().window(sash.rows(1)).agg(s=sash.sum("amount")).head())
     assert repr(join().head()).endswith("rows")
     assert repr(asked.late().head()).endswith("0 of 0 rows")
     with pytest.raises(sash.errors.ArgumentError, match="rows must be a positive number of rows"):

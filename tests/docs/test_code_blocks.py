@@ -34,7 +34,7 @@ def folder(
 ) -> Iterator[None]:
     """An empty folder to run a page in: for Python, and for Spark, whose relative paths are its JVM's own.
 
-    Pages that call `sash.session()` get the tests' own Spark, with its settings put back afterwards.
+    Pages that call `sash.spark_session()` get the tests' own Spark, with its settings put back afterwards.
     """
     monkeypatch.chdir(tmp_path)
     if not request.getfixturevalue("page").needs_spark:

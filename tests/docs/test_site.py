@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 import sash
-from tools import docs_site, docstrings, pictures
+from tools import docs_site, docstrings, pictures, public_names
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "docs" / "concepts" / "pictures"
@@ -21,6 +21,13 @@ def test_every_public_name_is_in_the_reference() -> None:
     shown = {name for page in pages for name in re.findall(r"^::: sash\.(\w+)$", page.read_text(), re.M)}
     modules = {name for name in sash.__all__ if ismodule(getattr(sash, name))}
     assert set(sash.__all__) - modules - {"__version__"} <= shown
+
+
+def test_the_table_of_public_names_is_what_the_code_has_today() -> None:
+    table = (ROOT / "docs" / "reference" / "names.md").read_text(encoding="utf-8")
+    assert table == public_names.page(), "python tools/public_names.py docs/reference/names.md writes it"
+    assert all(f"| `{name}` |" in table for name in sash.__all__ if not name.startswith("__"))
+    assert not re.search(r"\| +\|$", table, re.M), "a public name has no docstring"
 
 
 @pytest.mark.parametrize("name", pictures.pictures())

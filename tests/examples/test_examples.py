@@ -41,7 +41,7 @@ def test_an_example_runs_as_a_script(name: str, run_script: Script) -> None:
 @pytest.mark.spark
 @pytest.mark.parametrize("name", ON_SPARK)
 def test_an_example_runs_as_a_script_on_spark(name: str, run_script: Script, spark: SparkSession) -> None:
-    # sash.session() of the script finds the session of the tests, so that Spark need not start again.
+    # sash.spark_session() of the script finds the session of the tests, so that Spark need not start again.
     assert "windows" in run_script(name, *ON_SPARK[name])
 
 

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import sash
-from sash.api.query import WindowQuery
 
 TIME = pa.timestamp("us", "UTC")
 
@@ -29,7 +28,7 @@ def event_table(
     )
 
 
-def tumbling_over(data: Any, *, delay: str = "0 seconds", **aggregates: sash.Monoid) -> WindowQuery:
+def tumbling_over(data: Any, *, delay: str = "0 seconds", **aggregates: sash.Monoid) -> sash.WindowQuery:
     """Windows of ten seconds, with their number of rows as `n`."""
     return (
         sash.stream(data, time="t", key="k", delay=delay)
@@ -38,7 +37,7 @@ def tumbling_over(data: Any, *, delay: str = "0 seconds", **aggregates: sash.Mon
     )
 
 
-def everything_counted(query: WindowQuery, *, rows: int) -> tuple[pa.Table, pa.Table]:
+def everything_counted(query: sash.WindowQuery, *, rows: int) -> tuple[pa.Table, pa.Table]:
     """The reports and the late rows of a bounded query, which together have all `rows`."""
     reports, late = query.collect(), query.late().collect()
     assert in_windows(reports) + late.num_rows == rows

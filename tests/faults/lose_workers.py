@@ -65,7 +65,7 @@ def run(spark: SparkSession, files: Path, home: Path, *, place: str | None) -> N
     arriving = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(files))
     reports = (
         sash.stream(arriving.mapInArrow(pass_on, SCHEMA), time="at", key="key", delay=3)
-        .window(sash.sliding(20, every=10), sash.count(5))
+        .window(sash.sliding(20, every=10), sash.rows(5))
         .apply(summary, schema=RESULT)
         .dataframe()
     )
@@ -81,7 +81,7 @@ def run(spark: SparkSession, files: Path, home: Path, *, place: str | None) -> N
 
 
 def main(files: Path, home: Path) -> None:
-    session = sash.session(
+    session = sash.spark_session(
         master="local[2,3]", app="workers to be killed", spark_sql_shuffle_partitions="2"
     )
     session.sparkContext.setLogLevel("OFF")

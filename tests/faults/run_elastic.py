@@ -24,12 +24,12 @@ def scripted(samples: Sequence[Any]) -> int:
 
 
 def main(files: str, sink: str, checkpoint: str, store: str) -> None:
-    spark = sash.session(master="local[2,4]", app="elastic stream to be killed")
+    spark = sash.spark_session(master="local[2,4]", app="elastic stream to be killed")
     spark.sparkContext.setLogLevel("OFF")
     arriving = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(files)
     query = (
         sash.stream(arriving, time="at", key="key", delay="5 seconds")
-        .window(sash.sliding("20 seconds", every="5 seconds"), sash.count(7, 3))
+        .window(sash.sliding("20 seconds", every="5 seconds"), sash.rows(7, every=3))
         .agg(n=sash.count(), total=sash.sum("x"), held=sash.collect("number"))
     )
     elastic = sash.Elastic(max=4, controller=scripted, store=store, buckets=8)

@@ -27,7 +27,7 @@ def run(spark: SparkSession, files: str, sink: str, checkpoint: str, reader: str
         arriving = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(files)
     reports = (
         sash.stream(arriving, time="at", key="key", delay="5 seconds")
-        .window(sash.sliding("20 seconds", every="5 seconds"), sash.count(7, 3))
+        .window(sash.sliding("20 seconds", every="5 seconds"), sash.rows(7, every=3))
         .agg(n=sash.count(), total=sash.sum("x"), held=sash.collect("number"))
         .dataframe()
     )
@@ -42,6 +42,8 @@ def run(spark: SparkSession, files: str, sink: str, checkpoint: str, reader: str
 
 
 if __name__ == "__main__":
-    session = sash.session(master="local[1]", app="stream to be killed", spark_sql_shuffle_partitions="2")
+    session = sash.spark_session(
+        master="local[1]", app="stream to be killed", spark_sql_shuffle_partitions="2"
+    )
     session.sparkContext.setLogLevel("OFF")
     run(session, *sys.argv[1:])

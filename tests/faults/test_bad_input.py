@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 import pytest
 
 import sash
-from sash.api.query import WindowQuery
 from sash.errors import DataError, UnitError, UnknownColumn, Unsupported
 from tests.faults.accounts import event_table, everything_counted, ids_of, tumbling_over
 
@@ -180,7 +179,7 @@ def test_keys_of_a_megabyte_that_differ_in_their_last_letter_are_two_keys(given:
     assert sorted(found) == [(ours, 0, 2), (theirs, 0, 1), (theirs, 1, 1)]
 
 
-Ask = Callable[[Any], WindowQuery]
+Ask = Callable[[Any], sash.WindowQuery]
 TUMBLING = sash.tumbling("10 seconds")
 
 

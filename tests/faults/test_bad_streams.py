@@ -154,7 +154,7 @@ def test_integer_times_that_sparks_clock_cannot_tell_stop_the_query(spark: Spark
     [
         (lambda data: tumbling_over(data, total=sash.sum("price")), UnknownColumn, "got 'price'"),
         (lambda data: tumbling_over(data, total=sash.sum("k")), Unsupported, "got 'string'"),
-        (lambda data: sash.stream(data, time="k").window(sash.count(2)).agg(n=sash.count()),
+        (lambda data: sash.stream(data, time="k").window(sash.rows(2)).agg(n=sash.count()),
          Unsupported, "a timestamp or an integer column; got 'k: string'"),
         (lambda data: sash.stream(data, time="t").window(sash.tumbling(10)).agg(n=sash.count()),
          UnitError, "durations such as '1 hour'"),

@@ -192,8 +192,17 @@ def test_streams_that_do_not_fit_together_are_refused() -> None:
         one.join(ticks, within=5)
     with pytest.raises(ArgumentError, match="'left' or 'right'"):
         one.join(one, within=5).late("middle")
-    with pytest.raises(ArgumentError, match="a positive number of shares"):
+    with pytest.raises(ArgumentError, match="a positive number of workers"):
         one.join(one, within=5).parallel(0)
+    with pytest.raises(Unsupported, match="a number of workers, 'auto' or WinSeq"):
+        one.join(one, within=5).parallel(sash.WinFarm(2))
+
+
+def test_parallel_takes_what_it_takes_on_windows() -> None:
+    query = joined(table(x=[1]), table(a=[1]), None)
+    for asked, shares in ((3, 3), (sash.Auto(cores=2), 2), (sash.WinSeq(), 1)):
+        assert query.parallel(asked).runtime.shares == shares
+    assert query.parallel("auto").collect().equals(query.collect())
 
 
 def test_answers_have_the_form_of_the_left_input_and_rows_without_a_time_are_late() -> None:

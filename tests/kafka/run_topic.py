@@ -15,7 +15,7 @@ from tests.kafka.windows import start
 
 
 def main(broker: str, topic: str, out: str, checkpoint: str) -> None:
-    spark = sash.session(
+    spark = sash.spark_session(
         master="local[1]", app="topic to be killed", spark_sql_shuffle_partitions="2", **connector()
     )
     spark.sparkContext.setLogLevel("OFF")

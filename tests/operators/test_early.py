@@ -125,7 +125,7 @@ def test_the_answer_does_not_depend_on_how_many_threads_fold() -> None:
 @pytest.mark.parametrize(
     ("window", "aggregate"),
     [
-        (windows.count(10, 5), monoids.sum("x")),
+        (windows.rows(10, every=5), monoids.sum("x")),
         (windows.session(3), monoids.sum("x")),
         (windows.time(10, 5), monoids.last("x")),
         (windows.time(10, 5), monoids.collect("x")),

@@ -53,7 +53,7 @@ from tests.runtimes.tables import table_of
 AGGREGATES = {"n": monoids.count(), "s": monoids.sum("x"), "held": monoids.collect("e")}
 KINDS: dict[str, Window] = {
     "sliding": windows.time(20, 5),
-    "count": windows.count(5, 2),
+    "rows": windows.rows(5, every=2),
     "slide_by_tuple": windows.slide_by_tuple(12, 2),
     "session": windows.session(3),
     "delta": windows.delta("x", 5, 2),
@@ -420,7 +420,7 @@ def test_an_arena_of_another_version_of_anything_is_built_again(other: str) -> N
 
 def test_an_arena_of_the_same_query_of_another_checkpoint_is_not_taken() -> None:
     """Names are random, so that it needs a copied folder."""
-    stream, runtime, other = steady(), *(OnMachine(bound_to(KINDS["count"])) for _ in range(2))
+    stream, runtime, other = steady(), *(OnMachine(bound_to(KINDS["rows"])) for _ in range(2))
     for batch in stream:
         other.step(replace(batch, arrivals=batch.arrivals[:1]))
     other.leave()

@@ -51,7 +51,7 @@ def test_oracle_a_key_that_is_forgotten_begins_again(
 
 
 def test_what_is_forgotten_is_counted_and_leaves_no_slot() -> None:
-    query = Query((windows.count(10),), {"n": monoids.count()}, forget_after=Duration(100, Unit.TICKS))
+    query = Query((windows.rows(10),), {"n": monoids.count()}, forget_after=Duration(100, Unit.TICKS))
     operator = WindowOperator.load(BoundQuery(query, SCHEMA, "t", ("k",)), None, {})
     for key in ("a", "b"):
         rows = pa.table({"t": [0], "k": [key], "e": [0], "x": [1]}, schema=SCHEMA)
@@ -90,7 +90,7 @@ growing = st.sampled_from(
         windows.session(5),
         windows.threshold(lambda row: row.x is not None and row.x > 4),
         windows.punctuated(lambda row: row.x == 3),
-        windows.count(3, 2),
+        windows.rows(3, every=2),
         windows.time(10, 5),
     ]
 )

@@ -56,7 +56,7 @@ def saved_after(operator: Any, arrived: list[Any]) -> tuple[bytes, dict[int, byt
 
 
 WINDOWED = {
-    "events": stream().window(sash.count(3), sash.session(5)).agg(n=sash.count()),
+    "events": stream().window(sash.rows(3), sash.session(5)).agg(n=sash.count()),
     "panes": stream().window(sash.sliding(20, every=5)).agg(n=sash.count(), s=sash.sum("x")),
     "folds": stream().window(sash.session(5)).agg(n=sash.count(), all=sash.collect("x")),
 }

@@ -36,13 +36,13 @@ QUERIES: dict[str, BoundQuery] = {
         name: BoundQuery(Query((window,), AGGREGATES), SCHEMA, "t", ("k",))
         for name, window in {
             "sliding": windows.time(3_000, 10),
-            "count": windows.count(900, 7),
+            "rows": windows.rows(900, every=7),
             "slide_by_tuple": windows.slide_by_tuple(3_000, 3),
             "slide_by_time": windows.slide_by_time(800, 25),
         }.items()
     },
     "two": BoundQuery(
-        Query((windows.count(900, 5), windows.count(1_400, 11).named("more")), AGGREGATES),
+        Query((windows.rows(900, every=5), windows.rows(1_400, every=11).named("more")), AGGREGATES),
         SCHEMA,
         "t",
         ("k",),

@@ -18,7 +18,6 @@ from sash.operators import (
     ElasticOperator,
     Input,
     Join,
-    ScaleGate,
     Stateful,
     WindowSet,
     setup,
@@ -188,7 +187,7 @@ def test_gates_that_do_not_fit_are_refused() -> None:
             setup(first, 1, 1, entry=a.exit, name="again")
         with pytest.raises(ArgumentError, match="exit"):
             setup(highest(first), 1, 1, entry=a.exit, exit=a.entry, name="back")
-        wide = ScaleGate(Input(first.schema, time="time"), sources=(), readers=())
+        wide = sash.ScaleGate(Input(first.schema, time="time"), sources=(), readers=())
         with pytest.raises(ArgumentError, match="exit"):
             setup(first, 1, 1, exit=wide, feeds=1)
         setup(highest(first), 1, 1, entry=a.exit, name="b")

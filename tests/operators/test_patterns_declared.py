@@ -108,14 +108,15 @@ def test_windows_without_panes_cannot_be_farmed_by_panes() -> None:
         query.parallel(sash.PaneFarm(1, 1))
 
 
-def test_parallel_takes_a_pattern_or_auto() -> None:
+def test_parallel_takes_a_pattern_a_number_or_auto() -> None:
     windowed = sash.stream(TABLE, time="t").window(sash.tumbling(5))
     query = windowed.agg(n=sash.count())
     assert query.parallel(sash.KeyFarm(2)).parallel("auto").collect().equals(query.collect())
-    for wrong in ("fast", 4, None):
-        with pytest.raises(ArgumentError, match=r"'auto', or a pattern such as sash\.KeyFarm\(4\)"):
+    assert query.parallel(2).source == query.parallel(sash.Auto(cores=2)).source
+    for wrong in ("fast", 0, 2.0, None):
+        with pytest.raises(ArgumentError, match="number of workers"):
             query.parallel(wrong)
-        with pytest.raises(ArgumentError, match="'auto', or a pattern"):
+        with pytest.raises(ArgumentError, match="number of workers"):
             windowed.parallel(wrong)
 
 

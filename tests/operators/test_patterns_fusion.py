@@ -59,7 +59,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("number", range(len(at(0))), ids=[str(one) for one in at(2)])
-@pytest.mark.parametrize("window", [sash.sliding(60, every=20), sash.count(30, 7)], ids=str)
+@pytest.mark.parametrize("window", [sash.sliding(60, every=20), sash.rows(30, every=7)], ids=str)
 def test_differential_every_level_gives_the_same_answer(number: int, window: Any) -> None:
     expected = query(window).parallel(sash.WinSeq()).collect()
     for level in LEVELS:

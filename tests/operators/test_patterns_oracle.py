@@ -49,7 +49,7 @@ pattern: st.SearchStrategy[Pattern] = st.one_of(
     st.builds(lambda n: WinFarm(n, model="agnostic"), degree),
 )
 context_free: st.SearchStrategy[Window] = st.one_of(
-    st.builds(sash.count, small, small),
+    st.builds(sash.rows, small, every=small),
     st.builds(
         lambda size, every, origin: sash.sliding(size, every=every, origin=origin), small, small, shift
     ),
@@ -114,7 +114,7 @@ def test_oracle_whole_windows_go_to_worker_processes_and_come_back_in_order(
 def test_oracle_a_fold_under_a_window_farm_is_that_of_the_reference(
     n: int, agnostic: bool, stream: list[Arrival]
 ) -> None:
-    window = sash.count(5, 2)
+    window = sash.rows(5, every=2)
     folded = windowed(stream, window).fold(
         [], lambda held, row: [*held, row.e], schema="held array<bigint>"
     )
@@ -155,7 +155,7 @@ def test_oracle_every_degree_of_every_pattern_over_one_key(n: int) -> None:
     stream = [Arrival(t, None, {"e": t, "t": t, "x": t * 7 % 10}) for t in range(60) if t % 13]
     query = (
         sash.stream(table_of(stream, TYPES), time="t")
-        .window(sash.sliding(12, every=3), sash.count(9, 4).named("c"))
+        .window(sash.sliding(12, every=3), sash.rows(9, every=4).named("c"))
         .agg(**COMMUTATIVE)
     )
     expected = query.collect()

@@ -49,7 +49,7 @@ streams = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 50)), min_si
     lambda events: layout_of([key for key, _ in events], [time for _, time in events])
 )
 tiled = st.one_of(
-    st.builds(sash.count, lengths, lengths),
+    st.builds(sash.rows, lengths, every=lengths),
     st.builds(lambda size, every: sash.sliding(size, every=every), lengths, lengths),
     st.builds(lambda step, steps: sash.cumulate(step * steps, step), st.integers(1, 4), degree),
 )
@@ -94,7 +94,7 @@ def test_a_window_farm_deals_round_robin_and_sends_only_what_windows_hold(layout
 @given(size=lengths, slide=lengths, n=degree, events=st.integers(1, 200))
 def test_windows_of_a_private_buffer_are_the_private_slide_apart(size, slide, n, events) -> None:
     layout = layout_of(["a"] * events, list(range(events)))
-    for share in by_windows(share_of(sash.count(size, slide), layout), n):
+    for share in by_windows(share_of(sash.rows(size, every=slide), layout), n):
         assert set(np.diff(share.ranges.lo).tolist()) <= {min(size, n * slide)}
 
 
@@ -115,7 +115,7 @@ def test_panes_tile_every_window_of_a_share(layout, window, n) -> None:
 @given(size=st.integers(1, 60), slide=st.integers(1, 60))
 def test_panes_are_as_long_as_the_greatest_common_divisor(size, slide) -> None:
     assert pane_length(sash.sliding(size, every=slide)) == math.gcd(size, slide)
-    assert pane_length(sash.count(size, slide)) == math.gcd(size, min(size, slide))
+    assert pane_length(sash.rows(size, every=slide)) == math.gcd(size, min(size, slide))
 
 
 def test_a_pane_is_folded_once_however_many_windows_share_it() -> None:
@@ -176,7 +176,7 @@ def test_an_owner_frees_a_chunk_when_no_window_needs_it_whatever_the_order_of_fe
 
 def test_an_owner_keeps_few_chunks_alive_on_a_long_stream() -> None:
     layout = layout_of(["a"] * 10_000, list(range(10_000)))
-    share = share_of(sash.count(100, 50), layout)
+    share = share_of(sash.rows(100, every=50), layout)
     pool = ThreadWorkers(Folding.of(share.bound, layout.rows, share.ranges), layout.rows.schema)
     buffer = SharedBuffer(share, pool, workers=1)
     worker = Thread(target=buffer.work)

@@ -37,7 +37,7 @@ def _nothing_left_in_shared_memory() -> Iterator[None]:
 
 
 def query(fn, *, schema: str = "n bigint"):
-    return sash.stream(TABLE, time="t").window(sash.count(10, 5)).apply(fn, schema=schema)
+    return sash.stream(TABLE, time="t").window(sash.rows(10, every=5)).apply(fn, schema=schema)
 
 
 @pytest.mark.parametrize("farm", FARMS, ids=str)
@@ -103,7 +103,7 @@ def test_chunks_are_files_in_shared_memory_until_they_are_freed() -> None:
 
 def test_the_agnostic_buffer_in_shared_memory_stays_small() -> None:
     table = pa.table({"t": range(2000)})
-    counted = sash.stream(table, time="t").window(sash.count(20, 10))
+    counted = sash.stream(table, time="t").window(sash.rows(20, every=10))
     bound = counted.apply(lambda events: {"n": events.num_rows}, schema="n bigint").bound
     assert isinstance(bound, BoundWhole)
     (window,) = bound.query.windows

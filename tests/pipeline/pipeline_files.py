@@ -21,7 +21,7 @@ delay = "5 seconds"
 [query]
 windows = [
     "tumbling 10 seconds as ten",
-    "count 3 as three",
+    "rows 3 as three",
 ]
 
 [aggregates]

@@ -60,7 +60,7 @@ def windows_of(table: pa.Table) -> list[dict[str, Any]]:
     """What the pipeline says of a stream that has come so far: its end closes nothing."""
     query = (
         sash.stream(table, time="ts", key="who", delay="5 seconds")
-        .window(sash.tumbling("10 seconds").named("ten"), sash.count(3).named("three"), flush=False)
+        .window(sash.tumbling("10 seconds").named("ten"), sash.rows(3).named("three"), flush=False)
         .agg(n=sash.count(), total=sash.sum("x"))
     )
     return sorted(query.collect().to_pylist(), key=repr)
@@ -108,7 +108,7 @@ def test_a_batch_run_takes_a_csv_file_whole_and_writes_flat_columns(tmp_path: Pa
         tmp_path,
         ('"parquet"\npath = "events"', '"csv"\npath = "events"\nselect = ["ts", "who", "2 * x AS x"]'),
         ('"parquet"\npath = "reports"', '"csv"\npath = "reports"\noptions = { header = true }'),
-        ('    "count 3 as three",\n', ""),
+        ('    "rows 3 as three",\n', ""),
         ('checkpoint = "checkpoint"', 'mode = "batch"'),
     )
     (tmp_path / "events").mkdir()
@@ -136,7 +136,7 @@ def test_check_says_what_would_come_out_and_runs_nothing(tmp_path: Path) -> None
 def test_explain_prints_the_plan(tmp_path: Path) -> None:
     put(tmp_path, "0.parquet", FIRST)
     semantics = ("windows = [", 'semantics = "spark_structured"\nwindows = [')
-    file = written(tmp_path, semantics, ('    "count 3 as three",\n', ""))
+    file = written(tmp_path, semantics, ('    "rows 3 as three",\n', ""))
     assert "read the files of each batch with pyarrow" in told("explain", file).output
     assert '"stages"' in told("explain", file, "--json").stdout
 
@@ -148,7 +148,7 @@ def test_explain_prints_the_plan(tmp_path: Path) -> None:
         ('time = "ts"', 'time = "who"', "time", "a timestamp or an integer column"),
         ('key = "who"', 'key = ["who", "whom"]', "key", "Did you mean 'who'?"),
         ('delay = "5 seconds"', "delay = 5", "delay", "in the same unit as windows"),
-        ('"count 3 as three"', '"delta y 5 every 2 as three"', '"delta', "one of the columns"),
+        ('"rows 3 as three"', '"delta y 5 every 2 as three"', '"delta', "one of the columns"),
         ('total = "sum(x)"', 'total = "sum(y)"', "total", "one of the columns ['ts', 'who', 'x']"),
         ('total = "sum(x)"', 'total = "sum(who)"', "total", "sum"),
         ('total = "sum(x)"', 'who = "sum(x)"', "who = \"sum", "a name that no other output column has"),

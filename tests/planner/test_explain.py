@@ -61,14 +61,14 @@ def test_explain_says_meaning_algorithm_pattern_stages_and_state(
 
 
 def test_the_same_is_there_for_machines_under_keys_that_stay(capsys: pytest.CaptureFixture[str]) -> None:
-    query = over().window(sash.count(100, 10)).agg(n=sash.count())
+    query = over().window(sash.rows(100, every=10)).agg(n=sash.count())
     said = told(query)
     assert capsys.readouterr().out == ""
     assert said["version"] == 1
     assert said["runtime"] == "process"
     assert said["windows"] == [
         {
-            "label": "count(100, 10)", "kind": "count", "context": "context-free", "overlap": 10.0,
+            "label": "rows(100, every=10)", "kind": "rows", "context": "context-free", "overlap": 10.0,
             "formula": "E(w) = { i : w·10 ≤ i < w·10 + 100 }, w ≥ 0", "on_columns": True,
         }
     ]  # fmt: skip
@@ -110,7 +110,7 @@ def test_a_pattern_that_was_asked_for_is_compared_with_the_planners_choice() -> 
     ("query", "says"),
     [
         (
-            over().window(sash.count(5)).apply(len, schema="n bigint"),
+            over().window(sash.rows(5)).apply(len, schema="n bigint"),
             [".apply(…) computes each window anew", "@sash.monoid"],
         ),
         (
@@ -119,9 +119,9 @@ def test_a_pattern_that_was_asked_for_is_compared_with_the_planners_choice() -> 
         ),
         (over().window(sash.threshold(lambda row: (row.x > 1) | (row.k > 8))).agg(n=sash.count()), []),
         (over().window(sash.delta("k", 2, 1)).agg(n=sash.count()), []),
-        (over().window(sash.count(5)).agg(d=sash.distinct("k")), ["d (distinct) is interpreted"]),
+        (over().window(sash.rows(5)).agg(d=sash.distinct("k")), ["d (distinct) is interpreted"]),
         (
-            over().window(sash.count(9, 6)).parallel(sash.PaneFarm(1, 1)).agg(d=sash.distinct("k")),
+            over().window(sash.rows(9, every=6)).parallel(sash.PaneFarm(1, 1)).agg(d=sash.distinct("k")),
             ["a slide of 6 events does not divide 9 events, so that panes are only 3 events long"],
         ),
         (over().window(sash.tumbling(5)).agg(n=sash.count()), []),
@@ -199,10 +199,12 @@ def test_a_stream_says_what_it_keeps_of_each_key_and_how_that_grows(frames: dict
     assert "the events of the last 1 hour (their times and the inputs of the aggregates)" in text
     assert "and those of 10 minutes more of" in text
     assert "grows with the number of events in a window" in text
-    counted = told(over(frames["stream"]).window(sash.count(500, 10)).agg(n=sash.count()))
+    counted = told(over(frames["stream"]).window(sash.rows(500, every=10)).agg(n=sash.count()))
     assert counted["state"]["units"] == 500
     assert "forget_after=… in sash.stream bounds that" in counted["state"]["growth"]
-    bounded = over(frames["stream"], forget_after="30 days").window(sash.count(500, 10)).agg(n=sash.count())
+    bounded = (
+        over(frames["stream"], forget_after="30 days").window(sash.rows(500, every=10)).agg(n=sash.count())
+    )
     assert "a key is forgotten 4 weeks 2 days after its newest event" in bounded.explain()
     session = told(over(frames["stream"]).window(sash.session("1 hour")).agg(n=sash.count()))
     assert session["state"]["kept"] == "fold"

@@ -118,7 +118,9 @@ class Ticks:
 
 def whole(rows: int, fn: Any = counts) -> Any:
     table = pa.table({"t": range(rows)})
-    return table, sash.stream(table, time="t").window(sash.count(5, 2)).apply(fn, schema="n bigint").bound
+    return table, sash.stream(table, time="t").window(sash.rows(5, every=2)).apply(
+        fn, schema="n bigint"
+    ).bound
 
 
 @pytest.mark.parametrize("trial", [0.0, 1.5, 3.5, 1e9])

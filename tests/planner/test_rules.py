@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sash
-from sash.api.query import WindowQuery
 from sash.errors import ArgumentError
 from sash.operators.bound import BoundQuery
 from sash.operators.patterns.allowed import refusal
@@ -68,17 +67,22 @@ def plan_of(
         (query(sash.tumbling(100), LIGHT), MILLION, {}, "WinSeq()"),
         (query(sash.sliding(9_000, every=90), HEAVY), MILLION, {}, "KeyFarm(4)"),
         # One key, or a hot one: its panes or its windows are shared out.
-        (query(sash.count(1_000, 10), HEAVY), ONE_KEY, {}, "PaneFarm(plq=4, wlq=4)"),
-        (query(sash.count(1_000, 10), HEAVY), HOT, {}, "PaneFarm(plq=4, wlq=4)"),
-        (query(sash.count(1_000, 7), HEAVY), replace(HOT, rows=10**7), {}, "WinFarm(4, model='agnostic')"),
-        (query(sash.count(1_000, 10), HEAVY), MILLION, {"cores": 1}, "WinSeq()"),
-        (query(sash.count(1_000, 100), OBJECTS), MILLION, {}, "PaneFarm(plq=1, wlq=1)"),
-        (query(sash.count(1_000, 7), OBJECTS), MILLION, {}, "WinSeq()"),
+        (query(sash.rows(1_000, every=10), HEAVY), ONE_KEY, {}, "PaneFarm(plq=4, wlq=4)"),
+        (query(sash.rows(1_000, every=10), HEAVY), HOT, {}, "PaneFarm(plq=4, wlq=4)"),
+        (
+            query(sash.rows(1_000, every=7), HEAVY),
+            replace(HOT, rows=10**7),
+            {},
+            "WinFarm(4, model='agnostic')",
+        ),
+        (query(sash.rows(1_000, every=10), HEAVY), MILLION, {"cores": 1}, "WinSeq()"),
+        (query(sash.rows(1_000, every=100), OBJECTS), MILLION, {}, "PaneFarm(plq=1, wlq=1)"),
+        (query(sash.rows(1_000, every=7), OBJECTS), MILLION, {}, "WinSeq()"),
         (query(sash.tumbling(100), OBJECTS), MILLION, {}, "WinSeq()"),
-        (whole(sash.count(100, 10)), MILLION, {"function": 1e-7}, "WinSeq()"),
-        (whole(sash.count(100, 10)), MILLION, {"function": 1e-2}, "KeyFarm(4)"),
-        (whole(sash.count(100, 10)), ONE_KEY, {"function": 1e-2}, "WinFarm(4, model='agnostic')"),
-        (whole(sash.count(100, 10)), HOT, {"function": 1e-2}, "WinFarm(4, model='agnostic')"),
+        (whole(sash.rows(100, every=10)), MILLION, {"function": 1e-7}, "WinSeq()"),
+        (whole(sash.rows(100, every=10)), MILLION, {"function": 1e-2}, "KeyFarm(4)"),
+        (whole(sash.rows(100, every=10)), ONE_KEY, {"function": 1e-2}, "WinFarm(4, model='agnostic')"),
+        (whole(sash.rows(100, every=10)), HOT, {"function": 1e-2}, "WinFarm(4, model='agnostic')"),
     ],
 )
 def test_the_choice_in_process_follows_keys_overlap_and_algebra(
@@ -103,11 +107,16 @@ KEY_BY_KEY = "KeyFarm(PaneFarm(plq=1, wlq=1), replicas=4)"
         # Not commutative, or not of numbers: rows are folded after the shuffle, in order.
         (query(sash.tumbling(100), ORDERED), UNKNOWN, {}, "buckets of keys"),
         (query(sash.tumbling(100), OBJECTS), UNKNOWN, {}, "buckets of keys"),
-        (query(sash.count(100), LIGHT), UNKNOWN, {}, "buckets of keys"),
+        (query(sash.rows(100), LIGHT), UNKNOWN, {}, "buckets of keys"),
         (query(sash.tumbling(100), ORDERED), replace(UNKNOWN, hottest=0.9), {}, "WinFarm(4)"),
-        # Rows do not tell which count window they are in; whole windows of a hot key can still be spread.
-        (whole(sash.count(100, 10)), replace(UNKNOWN, hottest=0.9), {}, "WinFarm(4, model='agnostic')"),
-        (whole(sash.count(100, 10)), UNKNOWN, {}, "buckets of keys"),
+        # Rows do not tell which window of rows they are in; whole windows of a hot key can still be spread.
+        (
+            whole(sash.rows(100, every=10)),
+            replace(UNKNOWN, hottest=0.9),
+            {},
+            "WinFarm(4, model='agnostic')",
+        ),
+        (whole(sash.rows(100, every=10)), UNKNOWN, {}, "buckets of keys"),
     ],
 )
 def test_the_choice_on_spark_follows_what_travels_and_where_the_hot_key_is(
@@ -128,8 +137,8 @@ GIVEN = replace(UNKNOWN, known="given")
 @pytest.mark.parametrize(
     ("bound", "events", "chosen"),
     [
-        (whole(sash.count(100, 10)), replace(GIVEN, hottest=0.99), "WinFarm(4, model='agnostic')"),
-        (whole(sash.count(100, 10)), GIVEN, "buckets of keys"),
+        (whole(sash.rows(100, every=10)), replace(GIVEN, hottest=0.99), "WinFarm(4, model='agnostic')"),
+        (whole(sash.rows(100, every=10)), GIVEN, "buckets of keys"),
         # A cheap aggregate of a hot key takes less than another step in every micro-batch.
         (query(sash.tumbling(100), LIGHT), replace(GIVEN, hottest=0.99), "buckets of keys"),
         (query(sash.tumbling(100), LIGHT), GIVEN, "buckets of keys"),
@@ -162,7 +171,7 @@ def test_early_folding_is_in_the_estimate_of_every_candidate() -> None:
     ("window", "aggregates", "events"),
     [
         (sash.tumbling(1_000), ORDERED, DENSE),
-        (sash.count(1_000), LIGHT, DENSE),
+        (sash.rows(1_000), LIGHT, DENSE),
         (sash.tumbling(1_000), LIGHT, replace(DENSE, rows=1_000_000)),  # too few rows to try
         (sash.tumbling(1_000), LIGHT, replace(DENSE, keys=10**6)),  # an event or so a pane
     ],
@@ -185,7 +194,7 @@ def test_a_pattern_that_was_asked_for_is_estimated_with_what_it_does() -> None:
 
 
 def test_what_is_as_good_as_the_best_but_simpler_wins() -> None:
-    plan = plan_of(query(sash.count(1_000, 100), OBJECTS), MILLION)
+    plan = plan_of(query(sash.rows(1_000, every=100), OBJECTS), MILLION)
     equal = [one.name for one in plan.candidates if one.seconds <= plan.chosen.seconds * (1 + TIE)]
     assert equal[:2] == ["PaneFarm(plq=1, wlq=1)", "PaneFarm(plq=4, wlq=4)"]
     assert plan.chosen.name == equal[0]
@@ -250,7 +259,7 @@ def test_a_pattern_that_was_asked_for_is_taken_and_compared_with_the_planners_ow
 
 
 def test_a_machine_with_other_constants_gets_another_plan() -> None:
-    bound = query(sash.count(1_000, 10), HEAVY)
+    bound = query(sash.rows(1_000, every=10), HEAVY)
     slow_threads = Costs(process=ProcessCosts(job=1e9), measured=True)
     plan = plan_of(bound, ONE_KEY, costs=slow_threads)
     assert plan.chosen.name == "WinSeq()"
@@ -260,7 +269,7 @@ def test_a_machine_with_other_constants_gets_another_plan() -> None:
 @pytest.mark.parametrize(
     ("window", "overlap", "windows", "panes"),
     [
-        (sash.count(10, 5), 2.0, 20_050.0, 20_000.0),
+        (sash.rows(10, every=5), 2.0, 20_050.0, 20_000.0),
         (sash.tumbling(100), 1.0, 100_025.0, 100_000.0),
         (sash.sliding(100, every=50), 2.0, 200_125.0, 200_050.0),
         (sash.sliding(100, every=33), 100 / 33, 303_263.8, 100_000.0),
@@ -297,10 +306,10 @@ def test_what_cannot_be_true_of_the_events_is_refused(given: dict[str, Any], say
 def test_auto_is_the_default_and_takes_what_is_known() -> None:
     windowed = sash.stream(SCHEMA.empty_table(), time="t", key="k").window(sash.tumbling(5))
 
-    def asked(query: WindowQuery) -> Any:
+    def asked(query: sash.WindowQuery) -> Any:
         return query.source.asked
 
     assert asked(windowed.agg(**LIGHT)) == asked(windowed.parallel("auto").agg(**LIGHT)) == sash.Auto()
     assert asked(windowed.agg(**LIGHT).parallel(sash.Auto(cores=3))) == sash.Auto(cores=3)
-    with pytest.raises(ArgumentError, match="'auto', or a pattern"):
+    with pytest.raises(ArgumentError, match="'auto', a number of workers, or a pattern"):
         windowed.parallel("fast")

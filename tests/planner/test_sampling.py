@@ -65,7 +65,7 @@ def test_the_span_is_measured_in_the_units_of_the_windows(unit: str) -> None:
 def test_times_that_are_all_null_have_no_span() -> None:
     table = pa.table({"t": pa.array([None, None], pa.int64()), "k": [1, 2]})
     assert counted(bound(table), table, sash.Auto()).span is None
-    assert sash.stream(table, time="t").window(sash.count(2)).agg(n=sash.count()).collect().num_rows == 0
+    assert sash.stream(table, time="t").window(sash.rows(2)).agg(n=sash.count()).collect().num_rows == 0
 
 
 def test_what_the_user_says_counts_more_than_what_is_seen() -> None:

@@ -46,7 +46,7 @@ class Question:
 
     @property
     def asked(self) -> Window:
-        return sash.count(self.size, self.slide) if self.kind == "count" else sash.sliding(
+        return sash.rows(self.size, every=self.slide) if self.kind == "count" else sash.sliding(
             self.size, every=self.slide
         )  # fmt: skip
 

@@ -32,7 +32,7 @@ def fine(data: Any) -> Any:
     """Windows by time and by count."""
     return (
         sash.stream(data, time="ts", key="k", delay="5 seconds")
-        .window(sash.sliding("20 seconds", every="10 seconds"), sash.count(7, 3), flush=False)
+        .window(sash.sliding("20 seconds", every="10 seconds"), sash.rows(7, every=3), flush=False)
         .agg(n=sash.count(), held=sash.collect("n"))
     )
 

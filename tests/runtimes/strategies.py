@@ -41,7 +41,7 @@ def _policy(every: int) -> Window:
 
 
 any_window: st.SearchStrategy[Window] = st.one_of(
-    st.builds(windows.count, small, small),
+    st.builds(windows.rows, small, every=small),
     st.builds(_time, small, small, shift),
     st.builds(_cumulate, st.integers(1, 4), st.integers(1, 4)),
     st.builds(windows.slide_by_tuple, small, small),

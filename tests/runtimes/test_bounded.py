@@ -88,7 +88,7 @@ def test_categories_of_pandas_are_keys_like_their_values() -> None:
 
 def test_no_key_means_one_key_for_all() -> None:
     table = pa.table({"t": [1, 2, 3]})
-    out = sash.stream(table, time="t").window(sash.count(2)).agg(n=sash.count()).collect()
+    out = sash.stream(table, time="t").window(sash.rows(2)).agg(n=sash.count()).collect()
     assert out.column_names == ["window", "n"]
     assert out["n"].to_pylist() == [2, 1]
 
@@ -124,7 +124,7 @@ def test_a_revision_column_appears_only_where_reports_can_be_corrected() -> None
 def test_a_stream_that_cannot_work_is_refused_when_it_is_built(build, error, says: str) -> None:
     table = pa.table({"t": [1], "x": [1.0], "name": ["a"], "k": ["b"]})
     with pytest.raises(error, match=says):
-        build(lambda **named: sash.stream(table, **named)).window(sash.count(2)).agg(n=sash.count())
+        build(lambda **named: sash.stream(table, **named)).window(sash.rows(2)).agg(n=sash.count())
 
 
 @pytest.mark.parametrize(
@@ -136,12 +136,12 @@ def test_a_stream_that_cannot_work_is_refused_when_it_is_built(build, error, say
             UnitError,
             "give the windows and the delay as integers",
         ),
-        (sash.count(2), {}, ArgumentError, "at least one aggregate"),
-        (sash.count(2), {"n": "sum"}, ArgumentError, "an aggregate such as"),
-        (sash.count(2), {"window": sash.count()}, ArgumentError, "a name that no other output column has"),
-        (sash.count(2), {"s": sash.sum("y")}, UnknownColumn, "s must be one of the columns"),
+        (sash.rows(2), {}, ArgumentError, "at least one aggregate"),
+        (sash.rows(2), {"n": "sum"}, ArgumentError, "an aggregate such as"),
+        (sash.rows(2), {"window": sash.count()}, ArgumentError, "a name that no other output column has"),
+        (sash.rows(2), {"s": sash.sum("y")}, UnknownColumn, "s must be one of the columns"),
         (sash.delta("y", 1, 1), {"n": sash.count()}, UnknownColumn, "one of the columns"),
-        (sash.count(2), {"s": sash.sum("name")}, Unsupported, "sum"),
+        (sash.rows(2), {"s": sash.sum("name")}, Unsupported, "sum"),
     ],
 )
 def test_a_query_that_cannot_work_is_refused_when_it_is_built(window, aggregates, error, says: str) -> None:

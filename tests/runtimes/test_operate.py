@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from itertools import pairwise
 from pathlib import Path
@@ -111,8 +112,8 @@ def test_differential_a_static_dataframe_gives_the_rows_of_the_operator_in_proce
 ) -> None:
     table = tweets(300)
     shuffled = table.take(pa.array(np.random.default_rng(1).permutation(table.num_rows)))
-    on_spark = sash.operate(totals(), spark.createDataFrame(shuffled).repartition(3)).toArrow()
-    assert seen(on_spark.to_pylist()) == seen(sash.operate(totals(), table).to_pylist()) != []
+    on_spark = sash.operate(totals(), spark.createDataFrame(shuffled).repartition(3)).collect()
+    assert seen(on_spark.to_pylist()) == seen(sash.operate(totals(), table).collect().to_pylist()) != []
 
 
 @pytest.mark.spark
@@ -132,8 +133,8 @@ def test_differential_two_inputs_with_schemas_of_their_own_meet_in_their_buckets
         [{"at": n // 3, "tag": TAGS[n % 12]} for n in range(90)], schema=users.schema
     )
     tables = [tweets(120), signed]
-    on_spark = sash.operate(operator, *map(spark.createDataFrame, tables)).toArrow().to_pylist()
-    assert seen(on_spark) == seen(sash.operate(operator, *tables).to_pylist())
+    on_spark = sash.operate(operator, *map(spark.createDataFrame, tables)).dataframe().toArrow().to_pylist()
+    assert seen(on_spark) == seen(sash.operate(operator, *tables).collect().to_pylist())
 
 
 @pytest.mark.spark
@@ -167,3 +168,25 @@ def test_what_cannot_be_operated_is_refused(spark: SparkSession) -> None:
         sash.operate(totals(), df, df)
     with pytest.raises(ArgumentError, match=r"data\[0\] must be a DataFrame with the column size: int64"):
         sash.operate(totals(), df.drop("size"))
+    with pytest.raises(Unsupported, match="a streaming DataFrame for start"):
+        sash.operate(totals(), df).start("sink", checkpoint="there")
+    stream = sash.operate(totals(), stream_batches(spark, [tweets(4)]))
+    for refused in (stream.collect, stream.head, stream.dataframe):
+        with pytest.raises(Unsupported, match=r"start\(sink, checkpoint=…, elastic=sash\.Elastic"):
+            refused()
+    with pytest.raises(ArgumentError, match="elastic must be"):
+        stream.start("sink", checkpoint="there")
+
+
+def test_an_operator_is_a_query_like_any_other(capsys: pytest.CaptureFixture[str]) -> None:
+    query = sash.operate(totals(), tweets(30))
+    assert isinstance(query, sash.OperatorQuery)
+    assert query.collect().equals(totals().over(tweets(30)))
+    assert query.head(2).total == query.collect().num_rows
+    assert query.dataframe().equals(query.collect())
+    frame = tweets(30).to_pandas()
+    assert type(sash.operate(totals(), frame).dataframe()) is type(frame)
+    assert "run the operator" in query.explain() == capsys.readouterr().out[:-1]
+    assert json.loads(query.explain("json"))["semantics"]["output"] == totals().schema.names
+    with pytest.raises(ArgumentError, match="one for each of 1 inputs"):
+        sash.operate(totals(), tweets(3), tweets(3))

@@ -176,7 +176,7 @@ def test_queries_that_need_their_events_hold_them() -> None:
     sliding = windows.time(10, 5)
     assert keeps_panes(bind(sliding))
     for bound in (
-        bind(windows.count(3)),
+        bind(windows.rows(3)),
         bind(sliding, windows.session(3)),
         bind(sliding, aggregates={"all": monoids.collect("x")}),
         bind(sliding, aggregates={"last": monoids.last("x")}),

@@ -47,7 +47,7 @@ def windows(data: Any) -> Any:
     """Windows by time and by count, with the events that each holds."""
     return (
         sash.stream(data, time="ts", key="k", delay="5 seconds")
-        .window(sash.sliding("20 seconds", every="10 seconds"), sash.count(7, 3))
+        .window(sash.sliding("20 seconds", every="10 seconds"), sash.rows(7, every=3))
         .agg(n=sash.count(), total=sash.sum("x"), held=sash.collect("n"))
     )
 
@@ -180,7 +180,7 @@ def test_a_partitioned_folder_is_read_with_the_columns_of_its_schema(tmp_path: P
     with pytest.raises(ArgumentError, match=r"schema must be given for a partitioned folder, .*\['day'\]"):
         sash.read_stream_parquet(tmp_path)
     days = sash.read_stream_parquet(tmp_path, schema="ts timestamp, day string")
-    counted = sash.stream(days, time="ts", key="day").window(sash.count(45)).agg(n=sash.count())
+    counted = sash.stream(days, time="ts", key="day").window(sash.rows(45)).agg(n=sash.count())
     assert sorted((row["day"], row["n"]) for row in Ran(counted.dataframe()).rows) == [
         ("2026-01-00", 45), ("2026-01-01", 45),
     ]  # fmt: skip

@@ -34,7 +34,7 @@ def slowly(events):
     return {"n": events.num_rows}
 
 table = pa.table({"t": range(32)})
-query = sash.stream(table, time="t").window(sash.count(4)).apply(slowly, schema="n bigint")
+query = sash.stream(table, time="t").window(sash.rows(4)).apply(slowly, schema="n bigint")
 print(query.collect().num_rows)
 """
 

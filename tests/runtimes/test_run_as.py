@@ -134,7 +134,7 @@ def test_an_origin_that_was_asked_for_shifts_time() -> None:
 def test_several_windows_and_other_aggregates_are_reported_as_the_engine_does() -> None:
     table = pa.table({"t": range(10, 20), "e": range(10)})
     windowed = sash.stream(table, time="t").window(
-        sash.tumbling(3).named("time"), sash.count(3, 2).named("count")
+        sash.tumbling(3).named("time"), sash.rows(3, every=2).named("count")
     )
     rows = windowed.semantics("flink").agg(s=sash.sum("e"), n=sash.count()).collect().to_pylist()
     by_time = [(row["s"], row["n"]) for row in rows if row["window"]["name"] == "time"]

@@ -17,6 +17,8 @@ from sash.runtimes.spark.session import SETTINGS
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+
 
 @pytest.mark.spark
 def test_a_session_that_exists_is_returned_as_it_is(spark: SparkSession) -> None:
@@ -26,8 +28,8 @@ def test_a_session_that_exists_is_returned_as_it_is(spark: SparkSession) -> None
         for name, value in others.items():
             spark.conf.set(name, value)
         all_before = dict(spark.conf.getAll)
-        assert sash.session() is spark
-        assert sash.session(master="local[7]", app="another") is spark
+        assert sash.spark_session() is spark
+        assert sash.spark_session(master="local[7]", app="another") is spark
         assert dict(spark.conf.getAll) == all_before
         assert spark.sparkContext.appName != "another"
     finally:
@@ -38,19 +40,37 @@ def test_a_session_that_exists_is_returned_as_it_is(spark: SparkSession) -> None
 @pytest.mark.spark
 def test_a_setting_that_comes_too_late_is_named(spark: SparkSession) -> None:
     partitions = str(spark.conf.get("spark.sql.shuffle.partitions"))
-    assert sash.session(spark_sql_shuffle_partitions=partitions) is spark
+    assert sash.spark_session(spark_sql_shuffle_partitions=partitions) is spark
     with pytest.warns(
-        SashWarning, match=r"spark\.sql\.shuffle\.partitions can be given to a new one"
+        SashWarning, match=r"spark\.sql\.shuffle\.partitions = 2, not 77\. A new session"
     ) as told:
-        sash.session(spark_sql_shuffle_partitions="77")
+        sash.spark_session(spark_sql_shuffle_partitions="77")
     assert told[0].filename == __file__
     assert spark.conf.get("spark.sql.shuffle.partitions") == partitions
 
 
 @pytest.mark.spark
+def test_settings_that_cost_time_are_named_once_for_a_session_that_lacks_them(spark: SparkSession) -> None:
+    others = {CHANGELOG: "false", "spark.sql.shuffle.partitions": "200"}
+    before = {name: spark.conf.get(name) for name in others}
+    try:
+        for name, value in others.items():
+            spark.conf.set(name, value)
+        with pytest.warns(SashWarning) as warned:
+            assert sash.spark_session() is spark
+        assert len(warned) == 1
+        assert f"{CHANGELOG} = false, not true, " in str(warned[0].message)
+        assert "spark.sql.shuffle.partitions = 200, not 2." in str(warned[0].message)
+        assert "timeZone" not in str(warned[0].message)
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, str(value))
+
+
+@pytest.mark.spark
 def test_a_thread_without_an_active_session_gets_the_one_of_the_process(spark: SparkSession) -> None:
     found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.append(sash.session()))
+    thread = threading.Thread(target=lambda: found.append(sash.spark_session()))
     thread.start()
     thread.join()
     assert found[0].sparkContext is spark.sparkContext

@@ -94,9 +94,7 @@ def test_sessions_equal_sparks_own_row_for_row(trades: DataFrame) -> None:
 
 
 def test_the_answer_is_an_ordinary_dataframe(trades: DataFrame) -> None:
-    out = (
-        sash.stream(trades, time="ts", key="symbol").window(sash.count(10)).agg(n=sash.count()).dataframe()
-    )
+    out = sash.stream(trades, time="ts", key="symbol").window(sash.rows(10)).agg(n=sash.count()).dataframe()
     assert out.where("n = 10").groupBy("symbol").count().count() == 3
     assert out.schema["window"].dataType.simpleString() == "struct<id:bigint,start:timestamp,end:timestamp>"
 
@@ -113,7 +111,7 @@ def test_a_null_time_is_in_the_late_output_and_nowhere_else(trades: DataFrame) -
 def test_arrival_order_survives_the_shuffle(spark: SparkSession) -> None:
     df = spark.range(1000).selectExpr("1000 - id AS t", "id % 3 AS k", "id AS e").repartition(1).coalesce(1)
     query = (
-        sash.stream(df, time="t", key="k", order="arrival").window(sash.count(5)).agg(e=sash.collect("e"))
+        sash.stream(df, time="t", key="k", order="arrival").window(sash.rows(5)).agg(e=sash.collect("e"))
     )
     held = query.collect()["e"].to_pylist()
     assert all(numbers == sorted(numbers) for numbers in held)
@@ -127,4 +125,4 @@ def test_columns_with_dots_and_backticks_in_their_names_work(spark: SparkSession
 
 def test_a_column_that_is_not_there_is_refused_before_any_job_runs(trades: DataFrame) -> None:
     with pytest.raises(UnknownColumn, match="Did you mean 'price'"):
-        sash.stream(trades, time="ts").window(sash.count(2)).agg(s=sash.sum("prise"))
+        sash.stream(trades, time="ts").window(sash.rows(2)).agg(s=sash.sum("prise"))

@@ -97,7 +97,7 @@ def test_the_windows_of_one_key_are_computed_by_all_agnostic_workers(spark: Spar
     df = spark.range(100).selectExpr("id AS t", "1 AS k")
     query = (
         sash.stream(df, time="t", key="k")
-        .window(sash.count(10, 5))
+        .window(sash.rows(10, every=5))
         .parallel(sash.WinFarm(3, model="agnostic"))
         .apply(where, schema="task bigint, n bigint")
     )
@@ -127,8 +127,8 @@ def test_each_worker_of_a_window_farm_has_all_events_of_its_windows_in_order(spa
 @pytest.mark.parametrize(
     ("chosen", "window", "names", "error", "says"),
     [
-        (sash.WinFarm(2), sash.count(3), NUMBERS, Unsupported, "tell that from the row alone"),
-        (sash.PaneFarm(2, 2), sash.count(3), NUMBERS, Unsupported, "over time or cumulate windows"),
+        (sash.WinFarm(2), sash.rows(3), NUMBERS, Unsupported, "tell that from the row alone"),
+        (sash.PaneFarm(2, 2), sash.rows(3), NUMBERS, Unsupported, "over time or cumulate windows"),
         (sash.PaneFarm(2, 2), sash.tumbling(3), ORDERED, NotCommutative, "before they are in order"),
         (
             sash.PaneFarm(2, 2),

@@ -65,7 +65,7 @@ def several(data: Any) -> Any:
         sash.stream(data, time="ts", key="symbol", delay=DELAY)
         .window(
             sash.sliding("1 minute", every="20 seconds").named("sliding"),
-            sash.count(10).named("count"),
+            sash.rows(10).named("rows"),
             sash.session("2 seconds").named("session"),
             flush=False,
         )

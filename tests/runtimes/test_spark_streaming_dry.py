@@ -276,12 +276,12 @@ def test_a_batch_without_rows_says_nothing() -> None:
     assert dry.run([table(), table()]) == []
 
 
-@pytest.mark.parametrize("window", [windows.tumbling(10), windows.count(2)], ids=str)
+@pytest.mark.parametrize("window", [windows.tumbling(10), windows.rows(2)], ids=str)
 def test_a_stream_without_a_key_is_one_bucket(window: Window) -> None:
     bound = BoundQuery(replace(tumbling(), windows=(window,)), table_of([], TYPES).schema, "t", ())
     dry = DryStream(bound, NaiveOperator)
     rows = dry.run([table(1, 2), table(3, 30)])
-    assert [row["held"] for row in rows][:1] == [[0, 1] if window == windows.count(2) else [0, 1, 0]]
+    assert [row["held"] for row in rows][:1] == [[0, 1] if window == windows.rows(2) else [0, 1, 0]]
 
 
 def test_windows_before_1970_wait_for_sparks_clock_and_lose_nothing() -> None:

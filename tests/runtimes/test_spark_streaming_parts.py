@@ -215,7 +215,7 @@ def test_a_description_of_the_same_query_is_the_same() -> None:
             "code of Python",
         ),
         (windows.session(3), windows.session(4), "windows"),
-        (windows.count(3), windows.count(3).named("w"), "windows"),
+        (windows.rows(3), windows.rows(3).named("w"), "windows"),
     ],
     ids=["closed over", "code", "parameter", "name"],
 )
@@ -225,8 +225,8 @@ def test_a_different_window_is_told_apart(one: Window, other: Window, says: str)
 
 
 def test_parameters_of_aggregates_are_told_apart() -> None:
-    median = description(windows.count(3), q=monoids.quantile("x", 0.5))
-    upper = description(windows.count(3), q=monoids.quantile("x", 0.9))
+    median = description(windows.rows(3), q=monoids.quantile("x", 0.5))
+    upper = description(windows.rows(3), q=monoids.quantile("x", 0.9))
     with pytest.raises(DifferentQuery, match=r"aggregates\.q"):
         require_same(canonical(median), upper)
 

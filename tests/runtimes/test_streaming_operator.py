@@ -269,7 +269,7 @@ def test_a_batch_writes_its_own_events_and_not_those_before_it() -> None:
 
 
 def test_state_that_is_damaged_or_incomplete_is_refused() -> None:
-    bound = bound_query(Query((windows.count(3),), AGGREGATES))
+    bound = bound_query(Query((windows.rows(3),), AGGREGATES))
     operator = WindowOperator.load(bound, None, {})
     operator.insert(table_of([Arrival(1, "a", {"e": 0, "x": 1})], TYPES), np.arange(1))
     saved = operator.save()
@@ -283,7 +283,7 @@ def test_state_that_is_damaged_or_incomplete_is_refused() -> None:
 
 
 def test_a_chunk_in_the_place_of_another_is_refused() -> None:
-    runtime = Runtime(bound_query(Query((windows.count(3),), AGGREGATES)))
+    runtime = Runtime(bound_query(Query((windows.rows(3),), AGGREGATES)))
     for time in range(2):
         runtime.step(Batch((Arrival(time, "a", {"e": time, "x": 1}),)))
     kept = runtime.store.kept
@@ -293,7 +293,7 @@ def test_a_chunk_in_the_place_of_another_is_refused() -> None:
 
 
 def test_state_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    bound = bound_query(Query((windows.count(3),), AGGREGATES))
+    bound = bound_query(Query((windows.rows(3),), AGGREGATES))
     header = WindowOperator.load(bound, None, {}).save().header
     monkeypatch.setattr(journal, "LAYOUT", journal.LAYOUT + 1)
     with pytest.raises(CorruptValue, match="saved by another version of Sash"):
@@ -326,7 +326,7 @@ def test_the_operator_wakes_for_early_reports_and_for_events_without_a_place() -
 
 def test_a_stream_without_a_key_is_one_key() -> None:
     bound = BoundQuery(
-        Query((windows.count(2),), {"n": monoids.count()}), pa.schema([("t", pa.int64())]), "t", ()
+        Query((windows.rows(2),), {"n": monoids.count()}), pa.schema([("t", pa.int64())]), "t", ()
     )
     operator, chunks = WindowOperator.load(bound, None, {}), dict[int, bytes]()
     for start in (0, 2):

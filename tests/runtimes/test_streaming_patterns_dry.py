@@ -224,10 +224,10 @@ def late(window: Window, **changes: Any) -> BoundQuery:
 @pytest.mark.parametrize(
     ("chosen", "bound", "says"),
     [
-        (WinFarm(2), late(windows.count(3)), "tell that from the row alone"),
+        (WinFarm(2), late(windows.rows(3)), "tell that from the row alone"),
         (WinFarm(2), late(windows.session(3)), "tell that from the row alone"),
         (WinFarm(2), late(windows.tumbling(3), empty=True), "cannot tell where a key begins"),
-        (PaneFarm(2, 2), late(windows.count(3)), "over time or cumulate windows"),
+        (PaneFarm(2, 2), late(windows.rows(3)), "over time or cumulate windows"),
         (
             PaneFarm(2, 1),
             late(windows.tumbling(3), allowed_lateness=Duration(3, Unit.TICKS)),

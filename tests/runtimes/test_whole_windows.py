@@ -105,7 +105,7 @@ def test_whole_windows_work_on_spark(spark: SparkSession) -> None:
     df = spark.range(20).selectExpr("id AS t", "id % 2 AS k", "CAST(id AS DOUBLE) AS x")
     query = (
         sash.stream(df, time="t", key="k")
-        .window(sash.count(5))
+        .window(sash.rows(5))
         .apply(
             lambda events: {"spread": events["x"][-1].as_py() - events["x"][0].as_py()},
             schema="spread double",

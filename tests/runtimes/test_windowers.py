@@ -50,7 +50,7 @@ def test_a_range_costs_nothing_for_the_empty_windows_before_it() -> None:
     assert len(window_ranges(windows.tumbling(1), layout, horizon=10**15)) == 2
 
 
-@pytest.mark.parametrize("kind", [windows.count(3), windows.tumbling(3), windows.session(3)], ids=str)
+@pytest.mark.parametrize("kind", [windows.rows(3), windows.tumbling(3), windows.session(3)], ids=str)
 def test_common_kinds_work_on_columns(kind: Window) -> None:
     assert vectorised(kind, pa.schema([]))
 

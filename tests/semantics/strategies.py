@@ -68,11 +68,11 @@ def policy_of(kept: str, n: int, every: int) -> windows.PolicyWindow:
 
 
 KINDS: dict[type[Window], SearchStrategy[Any]] = {
-    windows.CountWindow: st.builds(windows.count, COUNTS, COUNTS),
+    windows.RowsWindow: st.builds(windows.rows, COUNTS, every=COUNTS),
     windows.TimeWindow: st.one_of(
         st.builds(windows.time, LENGTHS, LENGTHS, origin=ORIGINS),
         st.builds(windows.tumbling, LENGTHS, origin=ORIGINS),
-        st.builds(lambda size, gap: windows.hopping(size, every=size + gap), LENGTHS, LENGTHS),
+        st.builds(lambda size, gap: windows.sliding(size, every=size + gap), LENGTHS, LENGTHS),
     ),
     windows.CumulateWindow: st.builds(
         lambda n, step, origin: windows.cumulate(n * step, step, origin=origin), COUNTS, COUNTS, ORIGINS

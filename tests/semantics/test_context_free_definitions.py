@@ -31,8 +31,8 @@ def non_empty(candidates: Held) -> Held:
     return {w: events for w, events in candidates.items() if events}
 
 
-@given(window=KINDS[windows.CountWindow], x=st.integers(-5, 10**12), off=st.integers(-8, 8))
-def test_a_position_is_in_a_count_window_exactly_when_the_window_is_mapped_to_it(
+@given(window=KINDS[windows.RowsWindow], x=st.integers(-5, 10**12), off=st.integers(-8, 8))
+def test_a_position_is_in_a_window_of_rows_exactly_when_the_window_is_mapped_to_it(
     window: ContextFreeWindow, x: int, off: int
 ) -> None:
     w = x // window.slide + off
@@ -55,27 +55,27 @@ def test_a_time_is_in_a_cumulating_window_exactly_when_the_window_is_mapped_to_i
     assert (x in window.extent(w)) == (w in window.mapping(x))
 
 
-def test_there_are_no_count_windows_before_the_first_event() -> None:
-    window = windows.count(4, 2)
+def test_there_are_no_windows_of_rows_before_the_first_event() -> None:
+    window = windows.rows(4, every=2)
     assert not window.extent(-1)
     assert not window.mapping(-1)
     assert list(window.mapping(0)) == [0]
 
 
 @given(size=st.integers(1, 6), slide=st.integers(1, 6), rows=streams(max_size=14))
-def test_oracle_count_windows_hold_the_positions_of_the_formula(
+def test_oracle_windows_of_rows_hold_the_positions_of_the_formula(
     size: int, slide: int, rows: list[dict[str, Any]]
 ) -> None:
     n = len(rows)
     expected = {w: [i for i in range(n) if w * slide <= i < w * slide + size] for w in range(n)}
-    assert held(windows.count(size, slide), rows) == non_empty(expected)
+    assert held(windows.rows(size, every=slide), rows) == non_empty(expected)
 
 
 @given(size=st.integers(1, 5), hop=st.integers(1, 5), rows=streams(max_size=14))
-def test_oracle_events_between_hopping_count_windows_belong_to_none(
+def test_oracle_events_between_windows_of_rows_belong_to_none(
     size: int, hop: int, rows: list[dict[str, Any]]
 ) -> None:
-    found = held(windows.count(size, size + hop), rows)
+    found = held(windows.rows(size, every=size + hop), rows)
     in_some = {e for events in found.values() for e in events}
     assert in_some == {i for i in range(len(rows)) if i % (size + hop) < size}
 

@@ -27,7 +27,7 @@ KINDS = st.sampled_from(["time", "count"])
 
 
 def asked(kind: str, size: int, slide: int) -> Window:
-    return windows.count(size, slide) if kind == "count" else windows.time(size, slide)
+    return windows.rows(size, every=slide) if kind == "count" else windows.time(size, slide)
 
 
 @settings(max_examples=200, deadline=None)
@@ -117,7 +117,7 @@ def test_a_profile_is_told_by_true_or_false_whether_it_has_a_watermark_or_sessio
 def test_windows_that_the_model_does_not_know_are_refused_by_name(window: Window) -> None:
     with pytest.raises(Unsupported) as refused:
         sash.stream(TABLE, time="t").window(window).semantics("flink")
-    assert f"window must be a time or count window with semantics('flink'); got {window.label!r}" in str(
+    assert f"window must be a time or rows window with semantics('flink'); got {window.label!r}" in str(
         refused.value
     )
 
@@ -126,7 +126,7 @@ def test_sessions_are_run_for_a_profile_that_is_known_to_join_at_the_gap() -> No
     stream = sash.stream(TABLE, time="t").window(sash.session(3))
     own = stream.agg(n=sash.count()).collect()
     assert stream.semantics("spark_structured").agg(n=sash.count()).collect() == own
-    with pytest.raises(Unsupported, match="window must be a time, count or session window"):
+    with pytest.raises(Unsupported, match="window must be a time, rows or session window"):
         engine_window(windows.cumulate(6, 3), "spark_structured")
 
 
@@ -141,7 +141,7 @@ def test_an_unknown_engine_is_answered_with_the_nearest_name() -> None:
 
 
 def test_windows_that_an_engine_does_not_have_are_refused() -> None:
-    windowed = sash.stream(TABLE, time="t").window(sash.count(3))
+    windowed = sash.stream(TABLE, time="t").window(sash.rows(3))
     with pytest.raises(Unsupported, match="kind must be 'time' for beam, which has no count windows"):
         windowed.semantics("beam")
     with pytest.raises(Unsupported, match="The t0 of azure is unknown"):
@@ -165,11 +165,11 @@ def test_what_a_profile_decides_cannot_be_asked_for_as_well(stream: Any, window:
 
 
 def test_engines_are_run_in_event_time_order_only() -> None:
-    windowed = sash.stream(TABLE, time="t", order="arrival").window(sash.count(3))
+    windowed = sash.stream(TABLE, time="t", order="arrival").window(sash.rows(3))
     with pytest.raises(Unsupported, match="order must be 'event-time'"):
         windowed.semantics("flink")
 
 
 def test_rolling_features_are_not_windows_of_an_engine() -> None:
-    with pytest.raises(Unsupported, match="window must be a time or count window"):
+    with pytest.raises(Unsupported, match="window must be a time or rows window"):
         sash.stream(TABLE, time="t").rolling(3).semantics("flink")

@@ -39,7 +39,7 @@ def test_a_strategy_makes_windows_of_its_kind(kind: type[Window], data: st.DataO
 
 
 def test_the_class_of_every_kind_is_the_one_of_the_design() -> None:
-    context_free = {windows.CountWindow, windows.TimeWindow, windows.CumulateWindow}
+    context_free = {windows.RowsWindow, windows.TimeWindow, windows.CumulateWindow}
     forward_context_free = {windows.SessionWindow}
     assert {kind for kind in exported_kinds() if kind.context is Context.CF} == context_free
     assert {kind for kind in exported_kinds() if kind.context is Context.FCF} == forward_context_free
@@ -48,7 +48,7 @@ def test_the_class_of_every_kind_is_the_one_of_the_design() -> None:
 def test_a_kind_that_is_cut_by_time_runs_in_event_time_order_only() -> None:
     by_events = {kind for kind in exported_kinds() if Order.ARRIVAL in kind.orders}
     assert by_events == {
-        windows.CountWindow,
+        windows.RowsWindow,
         windows.DeltaWindow,
         windows.PolicyWindow,
         windows.ThresholdWindow,
@@ -115,7 +115,7 @@ def test_extent_and_mapping_are_inverse_over_events(
                 assert held == (w in window.mapping(position, events))
             else:
                 assert isinstance(window, ContextFreeWindow)
-                x = position if isinstance(window, windows.CountWindow) else events[position].time
+                x = position if isinstance(window, windows.RowsWindow) else events[position].time
                 held = x in window.extent(w)
                 assert held == (w in window.mapping(x))
 

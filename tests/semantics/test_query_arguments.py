@@ -15,9 +15,9 @@ from sash.semantics.durations import Duration, Unit, parse
 from sash.semantics.event import Order
 from sash.semantics.query import Emit, Query, When
 from sash.semantics.windows import (
-    count,
     cumulate,
     delta,
+    rows,
     session,
     slide_by_time,
     slide_by_tuple,
@@ -39,13 +39,13 @@ def query(*windows: Any, **options: Any) -> Query:
     [
         (lambda: query(), ArgumentError, "windows must be at least one window; got ()"),
         (lambda: query("1 hour"), ArgumentError, "windows must be a window such as sash.sliding('1 hour'"),
-        (lambda: query(count(5), count(5)), ArgumentError,
-         "windows must be windows with different names; got 'count(5, 5)'. Give each a name"),
-        (lambda: query(count(5).named("a"), session(3).named("a")), ArgumentError,
+        (lambda: query(rows(5), rows(5)), ArgumentError,
+         "windows must be windows with different names; got 'rows(5, every=5)'. Give each a name"),
+        (lambda: query(rows(5).named("a"), session(3).named("a")), ArgumentError,
          "windows must be windows with different names; got 'a'"),
-        (lambda: query(count(5), delay=Duration(-1, Unit.TICKS)), DurationError,
+        (lambda: query(rows(5), delay=Duration(-1, Unit.TICKS)), DurationError,
          "delay must be zero or longer; got Duration(length=-1"),
-        (lambda: query(count(5), allowed_lateness=Duration(-1, Unit.TICKS)), DurationError,
+        (lambda: query(rows(5), allowed_lateness=Duration(-1, Unit.TICKS)), DurationError,
          "allowed_lateness must be zero or longer"),
         (lambda: query(tumbling("1 hour"), delay=TEN), UnitError,
          "delay must be in the same unit as windows (microseconds); got 10"),
@@ -55,12 +55,12 @@ def query(*windows: Any, **options: Any) -> Query:
          "allowed_lateness must be in the same unit as windows (ticks); got '1 minute'"),
         (lambda: query(tumbling("1 hour"), emit=Emit.parse("every 10")), UnitError,
          "emit must be in the same unit as windows (microseconds); got 10"),
-        (lambda: query(count(5), delay=TEN, allowed_lateness=HOUR), UnitError,
+        (lambda: query(rows(5), delay=TEN, allowed_lateness=HOUR), UnitError,
          "allowed_lateness must be in the same unit as delay (ticks); got '1 hour'"),
         (lambda: query(tumbling("1 hour"), session(10)), UnitError,
          "windows must be all in durations like '1 hour' or all in integers; "
          "got ['time(1 hour, 1 hour)', 'session(10)']"),
-        (lambda: query(count(5), order="arrival"), ArgumentError,
+        (lambda: query(rows(5), order="arrival"), ArgumentError,
          "order must be Order.EVENT_TIME or Order.ARRIVAL; got 'arrival'"),
     ],
 )  # fmt: skip
@@ -108,13 +108,13 @@ def test_a_window_that_is_cut_by_time_cannot_run_in_arrival_order(window: Any) -
 )
 def test_arrival_order_has_no_clock(options: dict[str, Any], message: str) -> None:
     with pytest.raises(Unsupported, match=re.escape(message)):
-        query(count(5), order=Order.ARRIVAL, **options)
+        query(rows(5), order=Order.ARRIVAL, **options)
 
 
 @pytest.mark.parametrize(
     "window",
-    [count(5), delta("d", 5, 1), threshold(lambda row: row.x)],
-    ids=["count", "delta", "threshold"],
+    [rows(5), delta("d", 5, 1), threshold(lambda row: row.x)],
+    ids=["rows", "delta", "threshold"],
 )
 def test_a_window_that_is_cut_by_events_can_run_in_arrival_order(window: Any) -> None:
     assert query(window, order=Order.ARRIVAL).time_unit is Unit.EVENTS
@@ -128,18 +128,18 @@ def test_a_window_may_be_named_like_an_argument_and_its_unit_still_counts(name: 
 
 
 def test_the_unit_of_a_query_is_that_of_whatever_has_one() -> None:
-    assert query(count(5)).time_unit is Unit.EVENTS
-    assert query(count(5), delay=HOUR).time_unit is Unit.MICROSECONDS
-    assert query(count(5), emit=Emit.parse("every 5")).time_unit is Unit.TICKS
-    assert query(count(5), session(3)).time_unit is Unit.TICKS
+    assert query(rows(5)).time_unit is Unit.EVENTS
+    assert query(rows(5), delay=HOUR).time_unit is Unit.MICROSECONDS
+    assert query(rows(5), emit=Emit.parse("every 5")).time_unit is Unit.TICKS
+    assert query(rows(5), session(3)).time_unit is Unit.TICKS
     assert query(tumbling("1 hour"), delay=Duration(0, Unit.TICKS)).time_unit is Unit.MICROSECONDS
 
 
 def test_only_lateness_and_early_reports_bring_revisions() -> None:
-    assert not query(count(5), delay=TEN).corrects
-    assert query(count(5), allowed_lateness=TEN).corrects
-    assert query(count(5), emit=Emit.parse("change")).corrects
-    assert query(count(5), emit=Emit.parse("every 5")).corrects
+    assert not query(rows(5), delay=TEN).corrects
+    assert query(rows(5), allowed_lateness=TEN).corrects
+    assert query(rows(5), emit=Emit.parse("change")).corrects
+    assert query(rows(5), emit=Emit.parse("every 5")).corrects
 
 
 @pytest.mark.parametrize(

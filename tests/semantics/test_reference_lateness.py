@@ -65,7 +65,7 @@ def test_revisions_count_up_and_each_says_something_new(
 def test_every_arrival_is_either_placed_or_in_the_late_output_exactly_once(
     data: st.DataObject, rows: Stream, delay: int, lateness: int, emit: Emit
 ) -> None:
-    everything, other = windows.count(1).named("everything"), data.draw(ANY_WINDOW).named("other")
+    everything, other = windows.rows(1).named("everything"), data.draw(ANY_WINDOW).named("other")
     query = query_of(everything, other, delay=ticks(delay), allowed_lateness=ticks(lateness), emit=emit)
     arrivals = [
         replace(arrival, time=data.draw(st.sampled_from([arrival.time, arrival.time, arrival.time, None])))
@@ -131,7 +131,7 @@ def test_too_late_events_leave_the_result_as_if_they_had_never_come(
 
 def test_an_event_that_a_window_has_no_place_for_is_late_for_that_window_only() -> None:
     rows = [{"e": 0, "t": 0, "x": 1, "d": 5}, {"e": 2, "t": 1, "x": 1, "d": 3}]
-    query = query_of(windows.delta("d", 5, 1).named("grown"), windows.count(1).named("all"))
+    query = query_of(windows.delta("d", 5, 1).named("grown"), windows.rows(1).named("all"))
     outcome = evaluate(query, [Batch(arrivals_of(rows))])
     assert displaced(outcome) == [(2, "d decreased", "grown")]
     assert [report.values["holds"] for report in outcome.reports if report.window == "all"] == [(0,), (2,)]

@@ -26,15 +26,15 @@ def never(total: Any, old: Any) -> bool:
 
 
 REFUSED: list[tuple[str, Make, type[ArgumentError], str, Any, str]] = [
-    ("count of nothing", lambda: w.count(0), ArgumentError, "size", 0, EVENTS),
-    ("count below nothing", lambda: w.count(-3), ArgumentError, "size", -3, EVENTS),
-    ("count of a fraction", lambda: w.count(2.0), ArgumentError, "size", 2.0, EVENTS),
-    ("count of a bool", lambda: w.count(True), ArgumentError, "size", True, EVENTS),
-    ("count of a duration", lambda: w.count("1 hour"), ArgumentError, "size", "1 hour", EVENTS),
-    ("count of a numpy duration", lambda: w.count(np.timedelta64(3, "ns")), ArgumentError, "size",
+    ("rows of nothing", lambda: w.rows(0), ArgumentError, "size", 0, EVENTS),
+    ("rows below nothing", lambda: w.rows(-3), ArgumentError, "size", -3, EVENTS),
+    ("rows of a fraction", lambda: w.rows(2.0), ArgumentError, "size", 2.0, EVENTS),
+    ("rows of a bool", lambda: w.rows(True), ArgumentError, "size", True, EVENTS),
+    ("rows of a duration", lambda: w.rows("1 hour"), ArgumentError, "size", "1 hour", EVENTS),
+    ("rows of a numpy duration", lambda: w.rows(np.timedelta64(3, "ns")), ArgumentError, "size",
      np.timedelta64(3, "ns"), EVENTS),
-    ("count that stands still", lambda: w.count(5, 0), ArgumentError, "every", 0, EVENTS),
-    ("count every bool", lambda: w.count(5, True), ArgumentError, "every", True, EVENTS),
+    ("rows that stands still", lambda: w.rows(5, every=0), ArgumentError, "every", 0, EVENTS),
+    ("rows every bool", lambda: w.rows(5, every=True), ArgumentError, "every", True, EVENTS),
     ("sliding of nothing", lambda: w.sliding(0, every=1), DurationError, "size", 0, LONGER),
     ("sliding that stands still", lambda: w.sliding("1 hour", every="0 seconds"), DurationError, "every",
      "0 seconds", LONGER),
@@ -50,10 +50,6 @@ REFUSED: list[tuple[str, Make, type[ArgumentError], str, Any, str]] = [
     ("sliding from an origin that is none", lambda: w.sliding(60, every=30, origin=0.5), DurationError,
      "origin", 0.5, DURATION),
     ("tumbling of nothing", lambda: w.tumbling(timedelta(0)), DurationError, "size", timedelta(0), LONGER),
-    ("hopping that overlaps", lambda: w.hopping(10, every=5), DurationError, "every", 5,
-     "longer than size (10), so that there are gaps"),
-    ("hopping that touches", lambda: w.hopping("1 hour", every="1 hour"), DurationError, "every", "1 hour",
-     "longer than size (1 hour), so that there are gaps"),
     ("cumulate to nothing", lambda: w.cumulate(0, 1), DurationError, "max", 0, LONGER),
     ("cumulate by nothing", lambda: w.cumulate(10, 0), DurationError, "step", 0, LONGER),
     ("cumulate by no divisor", lambda: w.cumulate(10, 3), DurationError, "step", "3",
@@ -103,8 +99,8 @@ REFUSED: list[tuple[str, Make, type[ArgumentError], str, Any, str]] = [
      "a function such as lambda row: row.price > 100"),
     ("punctuated without a function", lambda: w.punctuated(None), ArgumentError, "predicate", None,
      "a function such as lambda row: row.kind == 'checkout'"),
-    ("no name", lambda: w.count(5).named(""), ArgumentError, "name", "", "a non-empty string"),
-    ("a name that is none", lambda: w.count(5).named(7), ArgumentError, "name", 7, "a non-empty string"),
+    ("no name", lambda: w.rows(5).named(""), ArgumentError, "name", "", "a non-empty string"),
+    ("a name that is none", lambda: w.rows(5).named(7), ArgumentError, "name", 7, "a non-empty string"),
 ]  # fmt: skip
 
 
@@ -126,8 +122,8 @@ def test_a_window_that_makes_no_sense_is_refused(
 
 
 def test_every_exported_function_has_a_refusal() -> None:
-    # sliding is time, and a lifetime has no arguments
-    functions = {name for name in w.__all__ if not name.endswith("Window")} - {"time", "lifetime"}
+    others = {"time", "hopping", "lifetime"}  # sliding is both of the first, and the last has no arguments
+    functions = {name for name in w.__all__ if not name.endswith("Window")} - others
     told_apart = {
         name for name in functions for case in REFUSED if case[0].startswith(name.replace("_", " "))
     }
@@ -137,7 +133,7 @@ def test_every_exported_function_has_a_refusal() -> None:
 @pytest.mark.parametrize(
     ("make", "argument"),
     [
-        (lambda: w.CountWindow(3, 0), "every"),
+        (lambda: w.RowsWindow(3, 0), "every"),
         (lambda: w.TimeWindow(0, 1, 0, Unit.TICKS), "size"),
         (lambda: w.TimeWindow(1, 0, 0, Unit.TICKS), "every"),
         (lambda: w.CumulateWindow(10, 4, 0, Unit.TICKS), "step"),
@@ -158,8 +154,3 @@ def test_a_window_that_is_built_directly_is_checked_as_well(make: Make, argument
 def test_a_policy_must_say_what_it_tracks() -> None:
     with pytest.raises(TypeError, match="track"):
         w.policy(never)
-
-
-def test_a_hopping_window_that_overlaps_is_told_about_sliding() -> None:
-    with pytest.raises(DurationError, match=r"For windows that overlap use sliding\(size, every=…\)"):
-        w.hopping("1 hour", every="1 minute")

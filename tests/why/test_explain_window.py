@@ -86,7 +86,7 @@ def test_a_late_event_says_what_the_watermark_was() -> None:
 
 def test_all_events_at_one_time_are_told() -> None:
     twice = pa.concat_tables([RECORDED, RECORDED.slice(0, 1)])
-    why = query(sash.count(2), twice).explain_window(key="a", at=clock("10:00:30"))
+    why = query(sash.rows(2), twice).explain_window(key="a", at=clock("10:00:30"))
     assert [event.number for event in why.events] == [1, 7]
 
 
@@ -99,7 +99,7 @@ def test_an_event_that_a_window_cannot_place_says_why() -> None:
 
 def test_an_event_without_a_time_is_late_for_that_reason() -> None:
     table = pa.table({"t": pa.array([1, None], pa.int64())})
-    q = sash.stream(table, time="t").window(sash.count(2)).agg(n=sash.count())
+    q = sash.stream(table, time="t").window(sash.rows(2)).agg(n=sash.count())
     assert q.explain_window(at=None).events[0].verdict == "late: its time is null"
 
 
@@ -112,7 +112,7 @@ def test_a_query_without_a_key_does_not_speak_of_keys() -> None:
 
 def test_a_key_of_several_columns_is_a_tuple_or_a_dict() -> None:
     table = RECORDED.append_column("where", pa.array(["x", "x", "y", "x", "x", "x"]))
-    q = sash.stream(table, time="ts", key=["who", "where"]).window(sash.count(9)).agg(n=sash.count())
+    q = sash.stream(table, time="ts", key=["who", "where"]).window(sash.rows(9)).agg(n=sash.count())
     by_tuple = q.explain_window(key=("a", "y"), at=clock("10:03:20"))
     assert by_tuple == q.explain_window(key={"where": "y", "who": "a"}, at=clock("10:03:20"))
     with pytest.raises(ArgumentError, match="one value for each of who, where"):
@@ -157,7 +157,7 @@ def test_times_are_written_in_the_zone_of_their_column() -> None:
 
 
 def test_only_the_engines_that_are_asked_for_are_compared() -> None:
-    why = query(sash.count(2)).explain_window(key="a", at=clock("10:03:20"), engines=["flink", "storm"])
+    why = query(sash.rows(2)).explain_window(key="a", at=clock("10:03:20"), engines=["flink", "storm"])
     assert [story.engine for story in why.events[0].windows[0].engines] == ["flink", "storm"]
 
 
@@ -191,7 +191,7 @@ def test_a_question_that_cannot_be_answered_says_what_would_work(
 )
 def test_recorded_events_of_other_columns_are_refused(events: pa.Table, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
-        query(sash.count(2)).explain_window(key="a", at=clock("10:03:20"), events=events)
+        query(sash.rows(2)).explain_window(key="a", at=clock("10:03:20"), events=events)
 
 
 @pytest.mark.spark

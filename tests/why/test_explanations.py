@@ -156,13 +156,13 @@ def test_the_event_that_a_window_waits_for_does_close_it(
 @given(
     st.one_of(
         st.builds(windows.time, st.integers(1, 9), st.integers(1, 9)),
-        st.builds(windows.count, st.integers(1, 4), st.integers(1, 4)),
+        st.builds(windows.rows, st.integers(1, 4), every=st.integers(1, 4)),
     ),
     st.lists(st.integers(0, 60), min_size=1, max_size=14).map(sorted),
     st.data(),
 )
 def test_oracle_other_engines_report_what_the_simulator_says(
-    window: windows.TimeWindow | windows.CountWindow, times: list[int], data: st.DataObject
+    window: windows.TimeWindow | windows.RowsWindow, times: list[int], data: st.DataObject
 ) -> None:
     kind = "time" if isinstance(window, windows.TimeWindow) else "count"
     query = Query(windows=(window,), flush=False)
@@ -181,14 +181,14 @@ def test_oracle_other_engines_report_what_the_simulator_says(
 
 
 def test_why_can_be_read_as_text_html_and_data() -> None:
-    query = Query(windows=(windows.tumbling(10), windows.count(2)), flush=False)
+    query = Query(windows=(windows.tumbling(10), windows.rows(2)), flush=False)
     why = explain(query, one_by_one(Arrival(t, "<k>") for t in (1, 5, 12)), key="<k>", at=5)
     assert isinstance(why, Why)
     assert "event 2 of key '<k>'" in str(why)
     assert "&lt;k&gt;" in as_html(why)
     assert "<k>" not in as_html(why)
     (event,) = why.to_dict()["events"]
-    assert [window["window"] for window in event["windows"]] == ["time(10, 10)", "count(2, 2)"]
+    assert [window["window"] for window in event["windows"]] == ["time(10, 10)", "rows(2, every=2)"]
 
 
 def test_an_engine_with_one_watermark_closes_windows_by_events_of_other_keys() -> None:

@@ -10,9 +10,9 @@ from typing import Any, Literal, cast
 import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
-from sash.api.joining import JoinQuery, joined_streams
-from sash.api.query import WindowQuery
+from sash.api.join_query import JoinQuery, joined_streams
 from sash.api.source import Source, Unbounded, source_of
+from sash.api.window_query import WindowQuery
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
 from sash.operators.folding.whole_windows import Apply, Fold, WholeWindow
@@ -136,7 +136,7 @@ class Windowed:
         windows = ", ".join(window.label for window in self.query.windows)
         return f"<sash windows: {windows} of {self.stream!r}, waiting for .agg, .apply or .fold>"
 
-    def parallel(self, pattern: Pattern | Auto | Literal["auto"], /) -> Windowed:
+    def parallel(self, pattern: Pattern | Auto | int | Literal["auto"], /) -> Windowed:
         """Compute what follows with the workers of a pattern; what it cannot compute is refused then."""
         return replace(self, pattern=require_parallelism(pattern))
 

@@ -8,7 +8,7 @@ Each kind takes its own clauses, in any order, and nothing else; `FORMS` lists t
 
 >>> str(window_of("sliding 1 hour every 1 second"))
 'time(1 hour, 1 second)'
->>> window_of("count 100 every 10 as recent").label
+>>> window_of("rows 100 every 10 as recent").label
 'recent'
 """
 
@@ -64,9 +64,9 @@ _KINDS: Mapping[str, _Form] = {
         needs=("every",),
         may=("origin",),
     ),
-    "count": _Form(
-        "count <events> [every <events>]",
-        lambda size, every=None: windows.count(_length(size), None if every is None else _length(every)),
+    "rows": _Form(
+        "rows <events> [every <events>]",
+        lambda size, every=None: windows.rows(_length(size), every=every and _length(every)),
         may=("every",),
     ),
     "session": _Form("session <duration>", lambda size: windows.session(_length(size))),

@@ -40,7 +40,7 @@ def spark_session(
         return
     level = {} if debug else {"spark.log.level": "OFF" if log is None else "ERROR"}
     with in_one_sentence(), nullcontext() if debug else _standard_error_to(log or Path(os.devnull)):
-        spark = sash.session(app=app, **level, **(settings or {}))
+        spark = sash.spark_session(app=app, **level, **(settings or {}))
     if not debug:
         from pyspark.logger import PySparkLogger
 

@@ -31,7 +31,7 @@ from sash.semantics.window import Window
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sash.api.query import WindowQuery
+    from sash.api.window_query import WindowQuery
 
 
 @dataclass

@@ -16,7 +16,7 @@ from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator
 from sash.semantics.watermark import Watermark
 from sash.semantics.window import Window
-from sash.semantics.windows import count, session, sliding
+from sash.semantics.windows import rows, session, sliding
 
 
 class Sash:
@@ -60,7 +60,7 @@ def _window(run: ProbeRun) -> Window:
     if run.kind == "session":
         return session(run.size)
     if run.kind == "count":
-        return count(run.size, every=run.slide)
+        return rows(run.size, every=run.slide)
     return sliding(run.size, every=run.slide)
 
 

@@ -31,9 +31,9 @@ class SparkStructured:
     kinds = frozenset({"time", "session"})
 
     def __init__(self, session: SparkSession | None = None) -> None:
-        from sash.runtimes.spark.session import session as new_session
+        from sash.runtimes.spark.session import spark_session
 
-        self._owned = None if session else new_session(master="local[2]", app="sash probe")
+        self._owned = None if session else spark_session(master="local[2]", app="sash probe")
         # Refusals are findings here, not errors for the log.
         self._logger = logging.getLogger("DataFrameQueryContextLogger")
         self._level = self._logger.level

@@ -1,7 +1,7 @@
 """What computes windows over columns, and the operators that can be used by themselves.
 
     Stateful, Aggregate, Join       O+, A+ and J+ of the STRETCH paper, over tuples with sets of keys
-    Input, ScaleGate                inputs with schemas of their own, merged into one order of time
+    Input                           an input of an operator, with its schema; sash.ScaleGate merges several
     ElasticOperator, setup          instances of an operator that come and go while the stream runs
 
 Each name is loaded when it is first used, because every module of this room imports the package.
@@ -37,7 +37,6 @@ _HOMES = {
     "Input": "order.interleaved",
     "Join": "stateful.join",
     "Sample": "elastic.metrics",
-    "ScaleGate": "order.scalegate",
     "Stateful": "stateful.declaration",
     "WindowSet": "stateful.windows",
     "predictive": "elastic.controllers",

@@ -12,8 +12,8 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from sash.aggregation import monoids
-from sash.api.query import WindowQuery
 from sash.api.stream import Stream, Windowed, stream
+from sash.api.window_query import WindowQuery
 from sash.errors import ArgumentError
 from sash.pipeline import schema
 from sash.pipeline.positions import Place

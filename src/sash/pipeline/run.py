@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from threading import Event
 from typing import TYPE_CHECKING
 
-from sash.api.query import WindowQuery
+from sash.api.window_query import WindowQuery
 from sash.pipeline.schema import Pipeline
 from sash.pipeline.sinks import begun, written
 from sash.runtimes.progress_bar import ProgressReading, shown

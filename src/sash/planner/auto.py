@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from sash.errors import ArgumentError
-from sash.operators.patterns.declared import Pattern, require_pattern
+from sash.operators.patterns.declared import Pattern, require_degree, require_pattern
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,10 @@ def available_cores() -> int:
 
 
 def require_parallelism(given: Any) -> Parallelism:
-    """A pattern; None and Auto leave the choice to the planner."""
+    """A pattern; None, Auto and a number of workers leave the choice to the planner."""
     if isinstance(given, Auto):
         return given
+    if isinstance(given, int):
+        require_degree("workers", given)
+        return Auto(cores=given)
     return require_pattern(given) or AUTO

@@ -25,8 +25,8 @@ from sash.operators.windows.windowers import vectorised
 from sash.semantics.run_as import EngineWindow, declared_window
 from sash.semantics.window import Context, Window
 from sash.semantics.windows import (
-    CountWindow,
     CumulateWindow,
+    RowsWindow,
     SlideByTimeWindow,
     SlideByTupleWindow,
     TimeWindow,
@@ -180,7 +180,7 @@ def _counts(window: Window, events: EventFacts) -> tuple[float, float, float | N
     """Overlap, windows, panes."""
     rows, keys = float(events.rows), float(max(1, events.keys))
     match window:
-        case CountWindow():
+        case RowsWindow():
             panes = rows / gcd(window.size, window.slide)
             return window.size / window.slide, rows / window.slide + keys / 2, panes
         case TimeWindow():

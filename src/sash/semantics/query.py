@@ -111,7 +111,7 @@ class Query:
             if labels.count(label) > 1:
                 raise ArgumentError(
                     "windows", label, "windows with different names",
-                    hint="Give each a name: sash.count(10).named('short').",
+                    hint="Give each a name: sash.rows(10).named('short').",
                 )  # fmt: skip
 
     def _check_arrival_order(self) -> None:

@@ -8,8 +8,8 @@ known by the event that ticks, so it is final when that event is: `closes_at` is
 
 Window (t0 + n·β, t0 + n·β + ω] of the model shows itself as [start, end) = [t0 + n·β + 1, start + ω), with
 the identifier ⌊start / β⌋: Sash's own where windows start at multiples of β. An `origin` of the declared
-window shifts time. Count windows count events from 0 in the same way, and show the times of their first and
-last event. Where a profile reports a window more than once, `revision` counts its reports from 0.
+window shifts time. Windows of rows count events from 0 in the same way, and show the times of their first
+and last event. Where a profile reports a window more than once, `revision` counts its reports from 0.
 
 >>> from sash.semantics.event import sequence
 >>> from sash.semantics.windows import time
@@ -34,16 +34,16 @@ from sash.semantics.secret.profiles import profile as profile_named
 from sash.semantics.secret.scope import ALIGNED_START, Kind
 from sash.semantics.secret.simulator import require_windows
 from sash.semantics.window import Context, Extent, Window, spanned, times
-from sash.semantics.windows import CountWindow, SessionWindow, TimeWindow
+from sash.semantics.windows import RowsWindow, SessionWindow, TimeWindow
 
 ON_CLOSE = frozenset({Report.WINDOW_CLOSE, Report.NON_EMPTY})
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class EngineWindow(Window):
-    """A time or count window as an engine reports it."""
+    """A window of time or rows as an engine reports it."""
 
-    declared: TimeWindow | CountWindow
+    declared: TimeWindow | RowsWindow
     profile: Profile
     engine: str
     """The profile's name, for people."""
@@ -138,11 +138,11 @@ def engine_window(window: Window, engine: str | Profile) -> Window:
         case TimeWindow() if profile.watermark:
             _require_own_windows(profile, name)
             return window
-        case TimeWindow() | CountWindow():
+        case TimeWindow() | RowsWindow():
             kind = Kind.TIME if isinstance(window, TimeWindow) else Kind.COUNT
             require_windows(engine, profile, kind)
             return EngineWindow(window, profile, name, name=window.name)
-    kinds = "a time, count or session window" if profile.sessions else "a time or count window"
+    kinds = "a time, rows or session window" if profile.sessions else "a time or rows window"
     raise Unsupported(
         "window", window.label, f"{kinds} with semantics({name!r})",
         hint="What engines report of other windows is not part of the SECRET model.",

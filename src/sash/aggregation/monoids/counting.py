@@ -26,7 +26,7 @@ def count(*columns: str, where: RowCondition | None = None) -> Monoid:
     """
     return Monoid(
         name="count",
-        columns=tuple(column_name("columns", column) for column in columns),
+        columns=tuple(_column(column) for column in columns),
         identity=_zero,
         lift=_LIFTS.get(len(columns), _one),
         combine=_add,
@@ -37,6 +37,21 @@ def count(*columns: str, where: RowCondition | None = None) -> Monoid:
         result=always(pa.int64()),
         where=condition(where),
     )
+
+
+def _column(given: Any) -> str:
+    """
+    >>> _column(100)
+    Traceback (most recent call last):
+        ...
+    sash.errors.ArgumentError: columns must be the name of a column; got 100. A window of 100 events is \
+sash.rows(100).
+    """
+    if isinstance(given, int):
+        hint = f"A window of {given} events is sash.rows({given})."
+    else:
+        hint = "Events that satisfy a condition are counted with sash.count(where=…)." * callable(given)
+    return column_name("columns", given, hint=hint)
 
 
 def _zero() -> int:

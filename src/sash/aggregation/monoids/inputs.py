@@ -55,10 +55,10 @@ def _returning(literal: str) -> Callable[[], Any]:
     return identity
 
 
-def column_name(argument: str, given: Any) -> str:
+def column_name(argument: str, given: Any, *, hint: str = "") -> str:
     """`given`, once it is known to be a column's name."""
     if not isinstance(given, str) or not given:
-        raise ArgumentError(argument, given, "the name of a column")
+        raise ArgumentError(argument, given, "the name of a column", hint=hint)
     return given
 
 

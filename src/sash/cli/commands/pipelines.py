@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sash.api.query import WindowQuery
+from sash.api.window_query import WindowQuery
 from sash.cli.interrupts import interrupts
 from sash.cli.spark_session import spark_session
 from sash.pipeline import Pipeline, read

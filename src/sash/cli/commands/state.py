@@ -76,7 +76,7 @@ def _on_spark(checkpoint: Checkpoint) -> list[StageSeen]:
     from sash.runtimes.spark.inspection.state_store import stages_of
 
     running = existing_session()
-    spark = running or sash.session(master="local[2]", app="sash state", spark_log_level="ERROR")
+    spark = running or sash.spark_session(master="local[2]", app="sash state", spark_log_level="ERROR")
     try:
         return stages_of(spark, checkpoint)
     finally:

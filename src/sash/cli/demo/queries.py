@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import sash
-from sash.api.query import WindowQuery
+from sash.api.window_query import WindowQuery
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,7 +16,7 @@ from sash.semantics.event import Event, Order, arrange
 from sash.semantics.reference import Batch, Evaluation, one_by_one
 from sash.semantics.why import explain
 from sash.semantics.window import ContextFreeWindow, Extent, Window
-from sash.semantics.windows import CountWindow, CumulateWindow, SlideByTimeWindow, TimeWindow
+from sash.semantics.windows import CumulateWindow, RowsWindow, SlideByTimeWindow, TimeWindow
 
 
 def answer(given: Any) -> dict[str, Any]:
@@ -91,7 +91,7 @@ class _ReferenceRun:
         """M(x) in closed form, for the kinds that have one."""
         if not isinstance(self._window, ContextFreeWindow):
             return None
-        at = place if isinstance(self._window, CountWindow) else self._placed[place].time
+        at = place if isinstance(self._window, RowsWindow) else self._placed[place].time
         ids = self._window.mapping(at)
         return f"M({at}) = {_interval(ids)}"
 

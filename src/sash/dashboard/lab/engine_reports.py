@@ -17,7 +17,7 @@ from sash.semantics.secret import PROFILES, Kind, Profile, trace
 from sash.semantics.secret.arrivals import arrivals
 from sash.semantics.secret.model import windows_of
 from sash.semantics.window import Window
-from sash.semantics.windows import CountWindow, TimeWindow
+from sash.semantics.windows import RowsWindow, TimeWindow
 
 MOST = 40
 """Reports of an engine that are shown."""
@@ -27,7 +27,7 @@ def engines(
     window: Window, events: Sequence[Event], reported: set[tuple[int, ...]]
 ) -> list[dict[str, Any]]:
     """A lane for each engine; `reported` are the contents that Sash has reported, as ordinals."""
-    if not isinstance(window, TimeWindow | CountWindow) or not events:
+    if not isinstance(window, TimeWindow | RowsWindow) or not events:
         return []
     return [
         {"engine": name, "profile": str(profile), **_lane(profile, window, events, reported)}
@@ -37,12 +37,12 @@ def engines(
 
 def _lane(
     profile: Profile,
-    window: TimeWindow | CountWindow,
+    window: TimeWindow | RowsWindow,
     events: Sequence[Event],
     reported: set[tuple[int, ...]],
 ) -> dict[str, Any]:
-    kind = Kind.COUNT if isinstance(window, CountWindow) else Kind.TIME
-    origin = 0 if isinstance(window, CountWindow) else window.origin
+    kind = Kind.COUNT if isinstance(window, RowsWindow) else Kind.TIME
+    origin = 0 if isinstance(window, RowsWindow) else window.origin
     times = [event.time - origin for event in events]
     try:
         reports = trace(profile, times, window.size, window.slide, kind=kind.value)

@@ -90,7 +90,7 @@ _COMPARED = (
 KINDS: Mapping[str, LabKind] = {
     "sliding": LabKind(
         "Sliding",
-        "The last while, again and again: windows overlap.",
+        "The last while, again and again: windows overlap, or leave gaps. Also called hopping.",
         (_SIZE, _EVERY, _ORIGIN),
         lambda p: windows.sliding(p["size"], every=p["every"], origin=p["origin"]),
         lambda p: f"sash.sliding({p['size']}, every={p['every']}{_origin(p)})",
@@ -101,13 +101,6 @@ KINDS: Mapping[str, LabKind] = {
         (_SIZE, _ORIGIN),
         lambda p: windows.tumbling(p["size"], origin=p["origin"]),
         lambda p: f"sash.tumbling({p['size']}{_origin(p)})",
-    ),
-    "hopping": LabKind(
-        "Hopping",
-        "Windows with gaps between them; events in a gap belong to none.",
-        (Parameter("size", "size", 4), Parameter("every", "every", 10), _ORIGIN),
-        lambda p: windows.hopping(p["size"], every=p["every"], origin=p["origin"]),
-        lambda p: f"sash.hopping({p['size']}, every={p['every']}{_origin(p)})",
     ),
     "cumulate": LabKind(
         "Cumulating",
@@ -123,12 +116,12 @@ KINDS: Mapping[str, LabKind] = {
         lambda p: windows.session(p["gap"]),
         lambda p: f"sash.session({p['gap']})",
     ),
-    "count": LabKind(
-        "Count",
+    "rows": LabKind(
+        "Rows",
         "So many events, every so many events.",
         (_EVENTS, _EVERY_EVENTS),
-        lambda p: windows.count(p["size"], p["every"]),
-        lambda p: f"sash.count({p['size']}, {p['every']})",
+        lambda p: windows.rows(p["size"], every=p["every"]),
+        lambda p: f"sash.rows({p['size']}, every={p['every']})",
     ),
     "slide_by_tuple": LabKind(
         "Slide by tuple",

@@ -8,13 +8,13 @@ from typing import Any
 import pyarrow as pa
 
 from sash.operators.kinds.clock import ClockKind
-from sash.operators.kinds.count import CountKind
 from sash.operators.kinds.delta import DeltaKind, on_columns
 from sash.operators.kinds.delta_by_definition import ExactDeltaKind
 from sash.operators.kinds.engine import engine_kind
 from sash.operators.kinds.kind import Kind
 from sash.operators.kinds.policy import PolicyKind
 from sash.operators.kinds.punctuated import PunctuatedKind
+from sash.operators.kinds.rows import RowsKind
 from sash.operators.kinds.session import SessionKind
 from sash.operators.kinds.slide_by_time import SlideByTimeKind
 from sash.operators.kinds.slide_by_tuple import SlideByTupleKind
@@ -22,11 +22,11 @@ from sash.operators.kinds.threshold import ThresholdKind
 from sash.semantics.run_as import EngineWindow
 from sash.semantics.window import Window
 from sash.semantics.windows import (
-    CountWindow,
     CumulateWindow,
     DeltaWindow,
     PolicyWindow,
     PunctuatedWindow,
+    RowsWindow,
     SessionWindow,
     SlideByTimeWindow,
     SlideByTupleWindow,
@@ -41,7 +41,7 @@ def _delta(window: DeltaWindow, schema: pa.Schema) -> Kind[Any]:
 
 
 KINDS: dict[type[Window], Callable[[Any, pa.Schema], Kind[Any]]] = {
-    CountWindow: CountKind,
+    RowsWindow: RowsKind,
     CumulateWindow: ClockKind,
     DeltaWindow: _delta,
     EngineWindow: engine_kind,

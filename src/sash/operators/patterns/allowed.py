@@ -13,9 +13,9 @@ from sash.errors import SashError, Unsupported
 from sash.operators.bound import BoundQuery, BoundWhole
 from sash.operators.patterns.declared import Farm, PaneFarm, Pattern, WinFarm, WinMapReduce, WinSeq
 from sash.semantics.window import Context, Window
-from sash.semantics.windows import CountWindow, CumulateWindow, TimeWindow
+from sash.semantics.windows import CumulateWindow, RowsWindow, TimeWindow
 
-TILED = (CountWindow, TimeWindow, CumulateWindow)
+TILED = (RowsWindow, TimeWindow, CumulateWindow)
 
 
 def require_allowed(pattern: Pattern, bound: BoundQuery) -> None:

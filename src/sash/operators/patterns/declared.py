@@ -59,8 +59,8 @@ class PaneFarm:
     optimize: Level | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        _require_degree("plq", self.plq)
-        _require_degree("wlq", self.wlq)
+        require_degree("plq", self.plq)
+        require_degree("wlq", self.wlq)
         _require_level(self.optimize)
 
     @property
@@ -80,8 +80,8 @@ class WinMapReduce:
     optimize: Level | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        _require_degree("map", self.map)
-        _require_degree("reduce", self.reduce)
+        require_degree("map", self.map)
+        require_degree("reduce", self.reduce)
         _require_level(self.optimize)
 
     @property
@@ -111,7 +111,7 @@ class Farm:
                 raise ArgumentError(
                     "replicas", self.replicas, f"left out when {name} is given a number of workers"
                 )
-            _require_degree(f"the number of workers of {name}", inner)
+            require_degree(f"the number of workers of {name}", inner)
             object.__setattr__(self, "replicas", inner)
             object.__setattr__(self, "inner", WinSeq())
         elif not isinstance(inner, Inner):
@@ -121,7 +121,7 @@ class Farm:
             )  # fmt: skip
         elif self.replicas is None:
             raise ArgumentError("replicas", None, f"how many copies of {inner} this {name} should hold")
-        _require_degree("replicas", self.replicas)
+        require_degree("replicas", self.replicas)
         _require_level(self.optimize)
         inside = getattr(self.inner, "optimize", None)
         if None not in (inside, self.optimize) and inside != self.optimize:
@@ -198,10 +198,11 @@ def require_pattern(given: Any) -> Pattern | None:
         return None
     if isinstance(given, Pattern):
         return given
-    raise ArgumentError("pattern", given, "'auto', or a pattern such as sash.KeyFarm(4) or sash.WinFarm(4)")
+    expected = "'auto', a number of workers, or a pattern such as sash.KeyFarm(4)"
+    raise ArgumentError("pattern", given, expected)
 
 
-def _require_degree(argument: str, given: Any) -> None:
+def require_degree(argument: str, given: Any) -> None:
     if isinstance(given, bool) or not isinstance(given, int) or given < 1:
         raise ArgumentError(argument, given, "a positive number of workers")
 

@@ -25,18 +25,18 @@ from sash.operators.patterns.folding import Folding, Folds, joined
 from sash.operators.patterns.share import WindowShare, blocks
 from sash.operators.patterns.thread_pool import Job, Stages
 from sash.semantics.window import Window
-from sash.semantics.windows import CountWindow, CumulateWindow, TimeWindow
+from sash.semantics.windows import CumulateWindow, RowsWindow, TimeWindow
 
 
 def pane_length(window: Window, *, every: int = 1) -> int:
-    """The longest pane that tiles every n-th window: in events for a count window, else in time.
+    """The longest pane that tiles every n-th window: in events for a window of rows, else in time.
 
-    >>> from sash.semantics.windows import count, time
-    >>> pane_length(time(10, 4)), pane_length(time(10, 4), every=5), pane_length(count(10, 4), every=3)
+    >>> from sash.semantics.windows import rows, time
+    >>> pane_length(time(10, 4)), pane_length(time(10, 4), every=5), pane_length(rows(10, every=4), every=3)
     (2, 10, 10)
     """
     match window:
-        case CountWindow():
+        case RowsWindow():
             # Positions in a private buffer, where windows that do not overlap are neighbours.
             return gcd(window.size, min(window.size, window.slide * every))
         case TimeWindow():
@@ -79,7 +79,7 @@ class PaneRanges:
 
 def _axis(share: WindowShare, slot: Ints) -> tuple[Ints, Ints]:
     """Where each event stands on the axis that windows are cut from, and where each window begins on it."""
-    if isinstance(share.window, CountWindow):
+    if isinstance(share.window, RowsWindow):
         return np.arange(len(slot)), share.ranges.lo
     return share.layout.times, share.ranges.start
 

@@ -35,8 +35,7 @@ from sash.planner.costs.constants import ProcessCosts
 from sash.semantics.event import Order
 from sash.semantics.query import Query
 from sash.semantics.window import Window
-from sash.semantics.windows import count as count_window
-from sash.semantics.windows import threshold, tumbling
+from sash.semantics.windows import rows, threshold, tumbling
 
 EVENTS = 2**18
 FEW = 2**12
@@ -164,8 +163,8 @@ def _interpreted() -> float:
     """Of a lift, a combine and a lower each, over windows of four events: two calls per event."""
     events = _events(FEW)
     layout = _arranged(events, events["t"].to_numpy(), np.arange(FEW))
-    ranges = window_ranges(count_window(4), layout, horizon=FEW)
-    bound = _bound(count_window(4), layout.rows.schema, {"held": collect("x")})
+    ranges = window_ranges(rows(4), layout, horizon=FEW)
+    bound = _bound(rows(4), layout.rows.schema, {"held": collect("x")})
     return _spent(lambda: values_over(bound, layout.rows, ranges)) / 2
 
 

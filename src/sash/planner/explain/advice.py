@@ -16,7 +16,7 @@ from sash.planner.facts import Facts
 from sash.planner.plans.plan import Plan
 from sash.semantics.durations import format_length
 from sash.semantics.run_as import declared_window
-from sash.semantics.windows import CountWindow, TimeWindow
+from sash.semantics.windows import RowsWindow, TimeWindow
 
 Rule = Callable[[BoundQuery, Plan], Iterator[str]]
 
@@ -75,7 +75,7 @@ def _slides(bound: BoundQuery, plan: Plan) -> Iterator[str]:
         return
     for window in bound.query.windows:
         declared = declared_window(window)
-        if isinstance(declared, TimeWindow | CountWindow):
+        if isinstance(declared, TimeWindow | RowsWindow):
             pane = gcd(declared.size, declared.slide)
             if pane < min(declared.size, declared.slide):
                 size, slide, short = (_length(declared, n) for n in (declared.size, declared.slide, pane))
@@ -91,7 +91,7 @@ def _pays_for_panes(bound: BoundQuery, plan: Plan) -> bool:
     return Panes.of(bound) is not None
 
 
-def _length(window: TimeWindow | CountWindow, number: int) -> str:
+def _length(window: TimeWindow | RowsWindow, number: int) -> str:
     if isinstance(window, TimeWindow):
         return format_length(number, window.unit)
     return f"{number:,} event{'s' * (number > 1)}"

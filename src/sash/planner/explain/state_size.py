@@ -25,8 +25,8 @@ from sash.semantics.durations import format_length
 from sash.semantics.run_as import declared_window
 from sash.semantics.window import Window
 from sash.semantics.windows import (
-    CountWindow,
     CumulateWindow,
+    RowsWindow,
     SlideByTimeWindow,
     SlideByTupleWindow,
     TimeWindow,
@@ -133,7 +133,7 @@ def _needed(window: Window) -> tuple[str, int | None]:
             return "all events", None
         case TimeWindow() | CumulateWindow() | SlideByTupleWindow():
             return f"the events of the last {format_length(declared.size, declared.unit)}", None
-        case CountWindow() | SlideByTimeWindow():
+        case RowsWindow() | SlideByTimeWindow():
             return f"the last {declared.size:,} events", declared.size
     return f"the events of the open window of {window.label}, however many there are", None
 

@@ -14,6 +14,7 @@ from sash.runtimes.spark.compat import is_connect, state_store_failure
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+PARTITIONS = "spark.sql.shuffle.partitions"
 SEVERAL_STATEFUL = "spark.sql.streaming.statefulOperator.allowMultiple"
 
 
@@ -40,7 +41,7 @@ def require_workers(spark: SparkSession) -> None:
         raise SettingError(
             "PYSPARK_PYTHON", program, f"a Python that has sash, such as {sys.executable!r}",
             hint="Spark starts its workers with it: set os.environ['PYSPARK_PYTHON'] = sys.executable "
-            "before the session is built; sash.session() does that too.",
+            "before the session is built; sash.spark_session() does that too.",
         )  # fmt: skip
 
 
@@ -60,7 +61,7 @@ def task_slots(spark: SparkSession) -> int:
 
 
 def shuffle_partitions(spark: SparkSession) -> int:
-    return int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
+    return int(spark.conf.get(PARTITIONS) or 200)
 
 
 def _require(spark: SparkSession, setting: str, works: str, why: str) -> None:
@@ -69,5 +70,5 @@ def _require(spark: SparkSession, setting: str, works: str, why: str) -> None:
         raise SettingError(
             setting, given, f"{works!r}, {why}",
             hint=f"Set it before the query is built: spark.conf.set({setting!r}, {works!r}); "
-            "sash.session() sets it too.",
+            "sash.spark_session() sets it too.",
         )  # fmt: skip

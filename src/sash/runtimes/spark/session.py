@@ -8,16 +8,16 @@ import sys
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
 
 from sash.errors import MissingDependency, SashWarning
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from sash.runtimes.spark.compat import existing_session, is_connect
+from sash.runtimes.spark.requirements import PARTITIONS, shuffle_partitions, task_slots
 
 SETTINGS = {
     # 200 shuffle partitions cost about 65 ms each in every micro-batch, and hold nothing on one machine.
-    "spark.sql.shuffle.partitions": "{cores}",
+    PARTITIONS: "{cores}",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.ui.enabled": "false",
@@ -39,6 +39,12 @@ LOCAL_SETTINGS = {
     ),
 }
 
+FASTER = tuple(name for name in SETTINGS if "stateStore" in name or "socket" in name)
+"""Those of the settings that make micro-batches faster, whatever the number of cores."""
+
+MANY_PARTITIONS = 4
+"""Shuffle partitions per task slot, above which a micro-batch mostly waits for tasks to start."""
+
 
 def require_java() -> None:
     """Spark needs Java 17 or later; say so in one sentence instead of in a stack trace."""
@@ -51,17 +57,13 @@ def require_java() -> None:
     )
 
 
-def session(*, master: str = "local[*]", app: str = "sash", **settings: str) -> SparkSession:
-    """The session of this process as it is, or a new one with the settings that matter.
+def spark_session(*, master: str = "local[*]", app: str = "sash", **settings: str) -> SparkSession:
+    """The Spark session of this process as it is, or a new one with the settings that matter.
 
     Further settings are given with underscores for dots: spark_sql_shuffle_partitions="8". They are for a
-    new session; one that exists is never changed, and a warning names the settings that it has otherwise.
+    new session. One that exists is never changed: a warning names the settings that differ and cost time.
     """
     require_java()
-    from pyspark.sql import SparkSession
-
-    from sash.runtimes.spark.compat import existing_session
-
     given = {name.replace("_", "."): value for name, value in settings.items()}
     found = existing_session()
     if found is not None:
@@ -83,12 +85,31 @@ def session(*, master: str = "local[*]", app: str = "sash", **settings: str) -> 
 
 def _warn_of_other_settings(spark: SparkSession, given: Mapping[str, str]) -> None:
     # How much is logged changes no answer and no speed.
-    settings = {name: value for name, value in given.items() if name != "spark.log.level"}
-    other = [name for name, value in settings.items() if spark.conf.get(name, None) != value]
-    if other:
+    wanted = {name: value for name, value in given.items() if name != "spark.log.level"}
+    differing = _differing(spark, _costly(spark) | wanted)
+    if differing:
         warnings.warn(
-            f"there is a Spark session already, which sash.session() does not change: {', '.join(other)} "
-            "can be given to a new one, after spark.stop()",
+            "sash.spark_session() returns the Spark session that exists and changes nothing of it; "
+            f"these settings differ: {', '.join(differing)}. A new session, after spark.stop(), can have "
+            "them.",
             SashWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
+
+
+def _differing(spark: SparkSession, wanted: Mapping[str, str]) -> list[str]:
+    found = {name: spark.conf.get(name, None) for name in wanted}
+    return [
+        f"{name} = {found[name]}, not {value}" for name, value in wanted.items() if found[name] != value
+    ]
+
+
+def _costly(spark: SparkSession) -> dict[str, str]:
+    """The settings without which a micro-batch takes noticeably longer, as a session of ours has them."""
+    wanted = {name: SETTINGS[name] for name in FASTER}
+    slots = task_slots(spark)
+    if shuffle_partitions(spark) > MANY_PARTITIONS * slots:
+        wanted[PARTITIONS] = str(slots)
+    if not is_connect(spark) and str(spark.sparkContext.master).startswith("local"):
+        wanted |= LOCAL_SETTINGS
+    return wanted

@@ -21,7 +21,7 @@ from sash.semantics.secret.arrivals import Arrivals
 from sash.semantics.secret.scope import ScopeWindows
 from sash.semantics.secret.simulator import Simulation
 from sash.semantics.window import Window
-from sash.semantics.windows import CountWindow, TimeWindow
+from sash.semantics.windows import RowsWindow, TimeWindow
 
 MANY = 200_000
 """The most instants for which an engine that reports at every one is simulated."""
@@ -81,7 +81,7 @@ def other_engines(
 
     `newest` is the greatest time of all keys: in an engine with one watermark for all it closes windows.
     """
-    if not isinstance(window, TimeWindow | CountWindow):
+    if not isinstance(window, TimeWindow | RowsWindow):
         return
     if any(later < earlier for earlier, later in pairwise(times)):
         for name in profiles:
@@ -114,10 +114,10 @@ def _unanswerable(profile: Profile, given: _NearEvents) -> str:
 
 
 def _input(
-    window: TimeWindow | CountWindow, times: Sequence[int], position: int, *, calendar: bool
+    window: TimeWindow | RowsWindow, times: Sequence[int], position: int, *, calendar: bool
 ) -> _NearEvents:
     reach = window.size + window.slide
-    if isinstance(window, CountWindow):
+    if isinstance(window, RowsWindow):
         earliest, latest = (
             times[p] for p in (max(0, position - reach), min(position + reach, len(times) - 1))
         )

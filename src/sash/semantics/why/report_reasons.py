@@ -15,10 +15,10 @@ from sash.semantics.why.history import HoldingWindow, KeyHistory, PastReport
 from sash.semantics.why.time_format import TimeFormat
 from sash.semantics.window import Extent, Window
 from sash.semantics.windows import (
-    CountWindow,
     DeltaWindow,
     PolicyWindow,
     PunctuatedWindow,
+    RowsWindow,
     SlideByTimeWindow,
     SlideByTupleWindow,
     ThresholdWindow,
@@ -89,7 +89,7 @@ class Reasons:
         events, window = self.history.events, self.history.window
         more = _following(window, position) - len(events)
         match window:
-            case CountWindow():
+            case RowsWindow():
                 inside = f"of every {window.slide} events the first {window.size} are in one"
                 return f"between two windows: {inside}"
             case TimeWindow():
@@ -155,7 +155,7 @@ def _arrived(step: LoggedBatch) -> str:
 
 def _awaited(window: Window, extent: Extent, history: KeyHistory) -> str:
     match window:
-        case CountWindow():
+        case RowsWindow():
             return (
                 f"{_events(window.size - len(extent), which='more ')} of this key (it holds {len(extent)})"
             )

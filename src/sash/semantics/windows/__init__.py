@@ -1,10 +1,10 @@
 """The window kinds, one module each: the formula, a doctest that shows it, and its validation."""
 
-from sash.semantics.windows.count import CountWindow, count
 from sash.semantics.windows.cumulate import CumulateWindow, cumulate
 from sash.semantics.windows.delta import DeltaWindow, delta
 from sash.semantics.windows.policy import PolicyWindow, policy
 from sash.semantics.windows.punctuated import PunctuatedWindow, punctuated
+from sash.semantics.windows.rows import RowsWindow, rows
 from sash.semantics.windows.session import SessionWindow, session
 from sash.semantics.windows.slide_by_time import SlideByTimeWindow, slide_by_time
 from sash.semantics.windows.slide_by_tuple import SlideByTupleWindow, lifetime, slide_by_tuple
@@ -12,23 +12,23 @@ from sash.semantics.windows.threshold import ThresholdWindow, threshold
 from sash.semantics.windows.time import TimeWindow, hopping, sliding, time, tumbling
 
 __all__ = [
-    "CountWindow",
     "CumulateWindow",
     "DeltaWindow",
     "PolicyWindow",
     "PunctuatedWindow",
+    "RowsWindow",
     "SessionWindow",
     "SlideByTimeWindow",
     "SlideByTupleWindow",
     "ThresholdWindow",
     "TimeWindow",
-    "count",
     "cumulate",
     "delta",
     "hopping",
     "lifetime",
     "policy",
     "punctuated",
+    "rows",
     "session",
     "slide_by_time",
     "slide_by_tuple",

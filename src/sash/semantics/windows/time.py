@@ -1,9 +1,9 @@
-"""Time windows: sliding, tumbling and hopping.
+"""Time windows: sliding (also called hopping) and tumbling.
 
     E(w) = { τ : origin + w·S ≤ τ < origin + w·S + W },   w = …, −1, 0, 1, …
 
-The start belongs to the window, the end does not. W = S is tumbling, W > S sliding, W < S hopping: then
-events may belong to no window. A window closes when the watermark reaches its end.
+The start belongs to the window, the end does not. W = S is tumbling, W > S overlaps, W < S leaves gaps:
+then events may belong to no window. A window closes when the watermark reaches its end.
 
 >>> time(10, 5).extent(-1)
 range(-5, 5)
@@ -102,7 +102,8 @@ def time(size: DurationLike, every: DurationLike, *, origin: DurationLike = 0) -
 
 
 def sliding(size: DurationLike, *, every: DurationLike, origin: DurationLike = 0) -> TimeWindow:
-    """The last `size` of events, every `every`.
+    """The last `size` of events, every `every`. With `every` longer than `size` there are gaps between the
+    windows, and events in a gap belong to none.
 
     >>> str(sliding("1 hour", every="1 second"))
     'time(1 hour, 1 second)'
@@ -116,19 +117,9 @@ def tumbling(size: DurationLike, *, origin: DurationLike = 0) -> TimeWindow:
 
 
 def hopping(size: DurationLike, *, every: DurationLike, origin: DurationLike = 0) -> TimeWindow:
-    """Windows with gaps between them (W < S); events in a gap belong to none.
+    """Another name of `sliding`: Flink, Azure and Beam call these windows hopping.
 
-    >>> hopping("1 hour", every="1 minute")
-    Traceback (most recent call last):
-        ...
-    sash.errors.DurationError: every must be longer than size (1 hour), so that there are gaps; got \
-'1 minute'. For windows that overlap use sliding(size, every=…).
+    >>> hopping("1 hour", every="1 minute") == sliding("1 hour", every="1 minute")
+    True
     """
-    window = time(size, every, origin=origin)
-    if window.slide <= window.size:
-        length = format_length(window.size, window.unit)
-        raise DurationError(
-            "every", every, f"longer than size ({length}), so that there are gaps",
-            hint="For windows that overlap use sliding(size, every=…).",
-        )  # fmt: skip
-    return window
+    return sliding(size, every=every, origin=origin)

@@ -107,7 +107,9 @@ def read_stream_parquet(
             )  # fmt: skip
     session = spark or SparkSession.getActiveSession()
     if session is None:
-        raise ArgumentError("spark", None, "a SparkSession, since none is active", hint="sash.session()")
+        raise ArgumentError(
+            "spark", None, "a SparkSession, since none is active", hint="sash.spark_session()"
+        )
     located(path)
     declared = _first_schema(session, path, options) if schema is None else _declared(schema)
     reader = session.readStream.schema(FILE_SCHEMA).format(FORMAT)

@@ -4,7 +4,7 @@
     event τ of key k   →  the workers of the windows that hold τ, at most b of them
 
 With b = 1 that is a key farm and an event goes to one worker; with a = 1 a window farm. The windows of an
-event are known from its time alone, because the clock cuts them; those of a count window are not.
+event are known from its time alone, because the clock cuts them; those of a window of rows are not.
 
 >>> import numpy as np
 >>> from sash.semantics.windows import time

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import starmap
 from os import PathLike, fspath
-from typing import Any, cast
+from typing import Any, ClassVar, NoReturn, cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -22,12 +22,13 @@ from sash.errors import ArgumentError, Unsupported
 from sash.operators.elastic.declaration import Elastic
 from sash.operators.order.interleaved import END_OF_TIME, weave
 from sash.operators.stateful.common_rows import CommonRows
-from sash.operators.stateful.declaration import Stateful
+from sash.operators.stateful.declaration import TIME, Stateful
 from sash.operators.stateful.join import Join
 from sash.operators.stateful.streaming import BoundOperator, OperatorOnStream, in_stream
 from sash.runtimes.spark.compat import struct_of
 from sash.runtimes.spark.elastic.run import ElasticQuery
 from sash.runtimes.spark.files.parquet_stream import ParquetStream
+from sash.runtimes.spark.monitoring.job_progress import jobs_shown
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.blocks import (
     INPUT,
@@ -48,6 +49,8 @@ from sash.runtimes.spark.streaming.sinks import Sink
 from sash.runtimes.spark.streaming.start import start_elastic
 from sash.runtimes.spark.streaming.window_stage import Output, WindowStage
 from sash.semantics.durations import DurationLike
+
+_SENT = ("send each tuple once to each bucket that owns a key of it", "shuffle by bucket")
 
 
 def frame_of(data: Any) -> DataFrame:
@@ -128,7 +131,7 @@ def packer_of_input(operator: Stateful, number: int, *, buckets: int, clock: Clo
     return KeySetPacker(operator.keys[number], rows, number, packer)
 
 
-def static(operator: Stateful, frames: tuple[DataFrame, ...]) -> DataFrame:
+def _static(operator: Stateful, frames: tuple[DataFrame, ...]) -> DataFrame:
     """The whole output over static DataFrames, one for each input."""
     buckets = shuffle_partitions(frames[0].sparkSession) * BUCKETS_PER_PARTITION
     rows = CommonRows(operator.inputs)
@@ -147,22 +150,63 @@ def static(operator: Stateful, frames: tuple[DataFrame, ...]) -> DataFrame:
 
 
 @dataclass(frozen=True)
+class StaticOperator:
+    """An operator over static DataFrames, one for each input."""
+
+    operator: Stateful
+    frames: tuple[DataFrame, ...]
+
+    bounded: ClassVar[bool] = True
+
+    def collect(self) -> pa.Table:
+        with jobs_shown(self.frames[0].sparkSession):
+            return self.dataframe().toArrow().cast(self.operator.schema).sort_by(TIME)
+
+    def dataframe(self) -> DataFrame:
+        return _static(self.operator, self.frames)
+
+    @property
+    def stages(self) -> list[str]:
+        return [*_SENT, "run the operator of each bucket in Arrow"]
+
+
+@dataclass(frozen=True)
 class StreamingOperator:
     """An operator over streaming DataFrames, one for each input."""
 
     bound: BoundOperator
     frames: tuple[DataFrame, ...]
 
+    bounded: ClassVar[bool] = False
+
+    def collect(self) -> NoReturn:
+        self._refuse("collect()")
+
+    def dataframe(self) -> NoReturn:
+        self._refuse("dataframe()")
+
+    @property
+    def stages(self) -> list[str]:
+        return [*_SENT, "run the operator of each bucket, with its tuples in the elastic query's store"]
+
+    def _refuse(self, call: str) -> NoReturn:
+        raise Unsupported(
+            "data", "a streaming DataFrame", f"bounded for {call} of an operator",
+            hint="It has no end: run it with .start(sink, checkpoint=…, elastic=sash.Elastic(…)).",
+        )  # fmt: skip
+
     def start(
         self,
         sink: Sink,
         *,
         checkpoint: str | PathLike[str],
-        elastic: Elastic,
-        trigger: DurationLike | None = None,
-        name: str | None = None,
+        elastic: Elastic | None,
+        trigger: DurationLike | None,
+        name: str | None,
     ) -> ElasticQuery:
         """Run until it is stopped, with the number of tasks that the controller wants."""
+        if not isinstance(elastic, Elastic):
+            raise ArgumentError("elastic", elastic, "sash.Elastic(min=…, max=…) for an operator")
         operator, clock = self.bound.operator, _clock(self.bound.operator)
         stage = OperatorStage(self.bound, tuple(range(elastic.buckets)), clock)
         packed = sent_to_buckets(self.frames, operator, buckets=elastic.buckets, clock=clock)

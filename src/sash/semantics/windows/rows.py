@@ -1,15 +1,15 @@
-"""Count windows.
+"""Windows of rows.
 
     E(w) = { i : w·S ≤ i < w·S + W },   w = 0, 1, 2, …
 
 Positions i count the events of a key in the query's order, from 0. W = S is tumbling, W > S sliding,
-W < S hopping: then the events between two windows belong to none. A window closes with its W-th event.
+W < S leaves gaps: the events between two windows belong to none. A window closes with its W-th event.
 
->>> count(4, 2).extent(1)
+>>> rows(4, every=2).extent(1)
 range(2, 6)
->>> count(4, 2).mapping(5)
+>>> rows(4, every=2).mapping(5)
 range(1, 3)
->>> count(2, 3).mapping(2)
+>>> rows(2, every=3).mapping(2)
 range(1, 1)
 """
 
@@ -25,7 +25,7 @@ from sash.semantics.window import BOTH_ORDERS, ContextFreeWindow, Extent, positi
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class CountWindow(ContextFreeWindow):
+class RowsWindow(ContextFreeWindow):
     """W events, every S events."""
 
     size: int
@@ -38,7 +38,7 @@ class CountWindow(ContextFreeWindow):
         positive_count(self.slide, "every")
 
     def __str__(self) -> str:
-        return f"count({self.size}, {self.slide})"
+        return f"rows({self.size}, every={self.slide})"
 
     @property
     def time_unit(self) -> Unit:
@@ -64,6 +64,10 @@ class CountWindow(ContextFreeWindow):
             yield spanned(w, events, lo, hi, closes_at=events[hi - 1].time if full else None)
 
 
-def count(size: int, every: int | None = None) -> CountWindow:
-    """A window of `size` events that slides by `every` events (tumbling when not given)."""
-    return CountWindow(size, size if every is None else every)
+def rows(size: int, *, every: int | None = None) -> RowsWindow:
+    """A window of `size` events of a key, every `every` events (tumbling when not given).
+
+    >>> rows(100, every=10)
+    <sash window rows(100, every=10): E(w) = { i : w·10 ≤ i < w·10 + 100 }, w ≥ 0, context-free>
+    """
+    return RowsWindow(size, size if every is None else every)

@@ -1,27 +1,27 @@
-"""`sash.stream(…).join(…)`: a join that knows its inputs: explain it, run it, take it on as a DataFrame."""
+"""Pairs of events of two streams: `sash.stream(…).join(…)`."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
 from html import escape
-from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pyarrow as pa
 
-from sash.api.head import Head
+from sash.api.handle import Launch, QueryHandle, started_as_it_is
 from sash.api.source import Source
-from sash.api.starting import start_join
 from sash.display import tables
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.joins.bound import BoundJoin, BoundSide
+from sash.operators.patterns.declared import Pattern, WinSeq
+from sash.planner.auto import Auto, available_cores, require_parallelism
 from sash.planner.explain.explanation import VERSION
-from sash.planner.explain.explanation_text import numbered, printed, require_form, sections
+from sash.planner.explain.explanation_text import numbered, sections
 from sash.runtimes.local.local_join import LocalJoin
 from sash.runtimes.local.local_source import LocalSource
 from sash.semantics import durations
-from sash.semantics.durations import Duration, DurationLike, whole_number
+from sash.semantics.durations import Duration, DurationLike
 from sash.semantics.event import Order
 from sash.semantics.expression import Side
 from sash.semantics.join import Join, Where
@@ -105,70 +105,47 @@ def _words(source: Source) -> str:
 
 
 @dataclass(frozen=True)
-class JoinQuery:
-    """Pairs of events of two streams. Nothing runs until it is asked for."""
+class JoinQuery(QueryHandle):
+    """Pairs of events of two streams, by time, then by arrival on the left and on the right."""
 
     runtime: JoinRuntime
     bound: BoundJoin
 
-    def dataframe(self) -> Any:
-        """The pairs as a DataFrame of the kind that went in: Spark for Spark, pandas for pandas."""
-        return self.runtime.dataframe(self.bound)
-
-    def collect(self) -> pa.Table:
-        """The pairs of bounded inputs as an Arrow table, by time, then by arrival on the left and right."""
-        return self.runtime.collect(self.bound)
-
-    def head(self, rows: int = 10, /) -> Head:
-        """The first pairs of bounded inputs, to look at; all of them are computed."""
-        return Head.of(self.collect, rows)
-
-    def start(
-        self,
-        sink: Sink,
-        *,
-        checkpoint: str | PathLike[str],
-        trigger: DurationLike | None = None,
-        name: str | None = None,
-    ) -> Any:
-        """Run over two streaming DataFrames until it is stopped, as `WindowQuery.start`. Spark's settings
-        decide how parallel it is, once and for all."""
-        return start_join(
-            self.runtime, self.dataframe, sink, checkpoint=checkpoint, trigger=trigger, name=name
-        )
-
     def late(self, side: str) -> LateSide:
         """The events of the "left" or the "right" stream that came too late for any pair."""
         try:
-            return LateSide(self.runtime, self.bound, Side(side))
+            return LateSide(self, Side(side))
         except ValueError:
             raise ArgumentError("side", side, "'left' or 'right'") from None
 
-    def parallel(self, shares: int) -> JoinQuery:
-        """The same join with so many shares, each with a thread; in process, as Spark has partitions."""
-        count = whole_number(shares)
-        if count is None or count < 1:
-            raise ArgumentError("shares", shares, "a positive number of shares")
-        if not isinstance(self.runtime, LocalJoin):
-            raise Unsupported("parallel", shares, "left out on Spark, which has partitions instead")
-        return replace(self, runtime=replace(self.runtime, shares=count))
+    def parallel(self, workers: Pattern | Auto | int | Literal["auto"], /) -> JoinQuery:
+        """The same join with so many workers, each a thread with a share of the rows: `parallel(4)`. With
+        "auto", as many as there are cores. Spark has partitions instead."""
+        asked = require_parallelism(workers)
+        if not isinstance(asked, Auto | WinSeq):
+            raise Unsupported(
+                "parallel", str(asked), "a number of workers, 'auto' or WinSeq() for a join",
+                hint="Its workers share rows; there are no windows that could be handed out.",
+            )  # fmt: skip
+        if isinstance(self.runtime, LocalJoin):
+            shares = 1 if isinstance(asked, WinSeq) else asked.cores or available_cores()
+            return replace(self, runtime=replace(self.runtime, shares=shares))
+        if asked != Auto():
+            raise Unsupported("parallel", workers, "left out on Spark, which has partitions instead")
+        return self
 
-    def explain(self, form: Literal["text", "json"] = "text", /) -> str:
-        """What this join means and how it will be computed. As text it is printed and returned, as JSON
-        only returned."""
-        require_form(form)
+    def _as_json(self) -> str:
+        return json.dumps(self._said(), indent=2, ensure_ascii=False)
+
+    def _as_text(self) -> str:
         said = self._said()
-        if form == "json":
-            return json.dumps(said, indent=2, ensure_ascii=False)
         semantics, found, stages = said["semantics"], said["candidates"], said["stages"]
-        return printed(
-            sections(
-                [
-                    ("semantics", [semantics["pairs"], semantics["order"]]),
-                    ("candidates", [f"{found['how']}: {found['why']}"]),
-                    ("stages", numbered(stages)),
-                ]
-            )
+        return sections(
+            [
+                ("semantics", [semantics["pairs"], semantics["order"]]),
+                ("candidates", [f"{found['how']}: {found['why']}"]),
+                ("stages", numbered(stages)),
+            ]
         )
 
     def _said(self) -> dict[str, Any]:
@@ -201,37 +178,56 @@ class JoinQuery:
         ]
         return tables.block("join", parts)
 
+    @property
+    def _bounded(self) -> bool:
+        return self.runtime.bounded
+
+    def _collected(self) -> pa.Table:
+        return self.runtime.collect(self.bound)
+
+    def _framed(self) -> Any:
+        return self.runtime.dataframe(self.bound)
+
+    def _started(self, sink: Sink, launch: Launch) -> Any:
+        _require_fixed(launch)
+        return started_as_it_is(self._framed(), sink, launch)
+
 
 @dataclass(frozen=True)
-class LateSide:
-    """The events of one side that are in no pair because of their time: its columns, and the reason."""
+class LateSide(QueryHandle):
+    """The events of one side that are in no pair because of their time: its columns, and the reason. On
+    streams it is a query of its own, with a checkpoint of its own."""
 
-    runtime: JoinRuntime
-    bound: BoundJoin
+    query: JoinQuery
     side: Side
-
-    def dataframe(self) -> Any:
-        return self.runtime.late_dataframe(self.bound, self.side)
-
-    def collect(self) -> pa.Table:
-        return self.runtime.collect_late(self.bound, self.side)
-
-    def head(self, rows: int = 10, /) -> Head:
-        """The first of them, to look at; all are looked for."""
-        return Head.of(self.collect, rows)
-
-    def start(
-        self,
-        sink: Sink,
-        *,
-        checkpoint: str | PathLike[str],
-        trigger: DurationLike | None = None,
-        name: str | None = None,
-    ) -> Any:
-        """As `JoinQuery.start`: a query of its own, with a checkpoint of its own."""
-        return start_join(
-            self.runtime, self.dataframe, sink, checkpoint=checkpoint, trigger=trigger, name=name
-        )
 
     def __repr__(self) -> str:
         return f"<sash late output of the {self.side.value}: events that came too late for any pair>"
+
+    @property
+    def _bounded(self) -> bool:
+        return self.query.runtime.bounded
+
+    def _collected(self) -> pa.Table:
+        return self.query.runtime.collect_late(self.query.bound, self.side)
+
+    def _framed(self) -> Any:
+        return self.query.runtime.late_dataframe(self.query.bound, self.side)
+
+    def _started(self, sink: Sink, launch: Launch) -> Any:
+        _require_fixed(launch)
+        return started_as_it_is(self._framed(), sink, launch)
+
+    def _as_json(self) -> str:
+        return self.query._as_json()
+
+    def _as_text(self) -> str:
+        return self.query._as_text()
+
+
+def _require_fixed(launch: Launch) -> None:
+    if launch.elastic is not None:
+        raise Unsupported(
+            "elastic", launch.elastic, "left out for a join",
+            hint="Spark's settings decide how parallel it is; sash.operators.Join has an elastic form.",
+        )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Count windows: { i : w·S ≤ i < w·S + W }. An ordinal is all that they ask for."""
+"""Windows of rows: { i : w·S ≤ i < w·S + W }. An ordinal is all that they ask for."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from sash.arrays import Ints
 from sash.operators.kinds.kind import Held, Memory, Moment, RangeKind
 from sash.operators.windows.numbering import numbered
 from sash.operators.windows.ranges import NEVER, Ranges
-from sash.semantics.windows import CountWindow
+from sash.semantics.windows import RowsWindow
 
 
-class CountKind(RangeKind[CountWindow]):
+class RowsKind(RangeKind[RowsWindow]):
     """`next_id` is the first window that is not full of final events."""
 
     memory: ClassVar[dict[str, int | float]] = {"next_id": 0}

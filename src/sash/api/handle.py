@@ -1,0 +1,111 @@
+"""What every query can do, whatever it computes: windows, look-backs, joins, stateful operators."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+
+from sash.api.head import Head
+from sash.errors import Unsupported
+from sash.planner.explain.explanation_text import printed, require_form
+from sash.semantics.durations import DurationLike
+
+if TYPE_CHECKING:
+    from sash.operators.elastic.declaration import Elastic
+    from sash.runtimes.spark.streaming.sinks import Sink
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How a query over a stream runs: the arguments of `start` besides the sink."""
+
+    checkpoint: str | PathLike[str]
+    elastic: Elastic | None
+    trigger: DurationLike | None
+    name: str | None
+
+
+class QueryHandle(ABC):
+    """A query bound to its input. Nothing runs until `collect`, `head`, `dataframe` or `start`."""
+
+    def collect(self) -> pa.Table:
+        """The whole answer over a bounded input as an Arrow table, in order."""
+        return self._collected()
+
+    def head(self, rows: int = 10, /) -> Head:
+        """The first rows of the answer over a bounded input, to look at; all of them are computed."""
+        return Head.of(self.collect, rows)
+
+    def dataframe(self) -> Any:
+        """The answer as a DataFrame of the kind that went in: Spark for Spark, pandas for pandas."""
+        return self._framed()
+
+    def start(
+        self,
+        sink: Sink,
+        *,
+        checkpoint: str | PathLike[str],
+        elastic: Elastic | None = None,
+        trigger: DurationLike | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """Run over streaming DataFrames until it is stopped; returns the handle of the running query.
+
+        sink:    a folder of parquet files, or a function of a DataFrame and the number of its micro-batch.
+        checkpoint: the folder with Spark's progress, from which a stopped query resumes.
+        elastic: sash.Elastic(min=1, max=8), between how many tasks each micro-batch may choose. Without
+            it Spark's settings decide, once and for all. Joins have no elastic form, operators no other.
+        trigger: how often a micro-batch begins ('5 seconds'), or 'available now': all that is there, then
+            stop. As soon as there is data, when not given.
+        name:    of the query, for Spark and the live page.
+        """
+        if self._bounded:
+            raise Unsupported(
+                "data", "a bounded input", "a streaming DataFrame for start()",
+                hint="What has an end is computed with collect() or dataframe().",
+            )  # fmt: skip
+        return self._started(sink, Launch(checkpoint, elastic, trigger, name))
+
+    def explain(self, form: Literal["text", "json"] = "text", /) -> str:
+        """What this query means, how it will be computed and why, what it holds, what would be cheaper.
+
+        "text", for people, is printed and returned; "json", for machines, is only returned, with the keys
+        that `sash.planner.explanation` documents.
+        """
+        require_form(form)
+        return self._as_json() if form == "json" else printed(self._as_text())
+
+    # What differs
+
+    @property
+    @abstractmethod
+    def _bounded(self) -> bool:
+        """Whether the input has an end."""
+
+    @abstractmethod
+    def _collected(self) -> pa.Table: ...
+
+    @abstractmethod
+    def _framed(self) -> Any: ...
+
+    @abstractmethod
+    def _started(self, sink: Sink, launch: Launch) -> Any: ...
+
+    @abstractmethod
+    def _as_json(self) -> str: ...
+
+    @abstractmethod
+    def _as_text(self) -> str: ...
+
+
+def started_as_it_is(answer: Any, sink: Sink, launch: Launch) -> Any:
+    """Write a streaming DataFrame to the sink, with the parallelism of Spark's settings."""
+    from sash.runtimes.spark.streaming.start import start_writing
+
+    return start_writing(
+        answer, sink, checkpoint=launch.checkpoint, trigger=launch.trigger, name=launch.name
+    )

@@ -1,0 +1,151 @@
+"""A stateful operator (O+) over its inputs: `sash.operate(operator, *data)`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import pyarrow as pa
+
+from sash.api.handle import Launch, QueryHandle
+from sash.errors import ArgumentError
+from sash.operators.stateful.declaration import Stateful
+from sash.planner.explain.explanation import VERSION
+from sash.planner.explain.explanation_text import numbered, sections
+from sash.runtimes.local.local_source import LocalSource
+from sash.semantics import durations
+from sash.semantics.durations import DurationLike
+
+if TYPE_CHECKING:
+    from sash.runtimes.spark.streaming.sinks import Sink
+
+
+class OperatorRuntime(Protocol):
+    """The inputs of an operator, and the runtime that they belong to."""
+
+    bounded: ClassVar[bool]
+
+    def collect(self) -> pa.Table: ...
+    def dataframe(self) -> Any: ...
+    @property
+    def stages(self) -> list[str]: ...
+
+
+@dataclass(frozen=True)
+class LocalOperator:
+    """Inputs in this process: tables, frames, or columns by name, sorted by time."""
+
+    operator: Stateful
+    data: tuple[Any, ...]
+
+    bounded: ClassVar[bool] = True
+
+    def collect(self) -> pa.Table:
+        return self.operator.over(*map(_columns, self.data))
+
+    def dataframe(self) -> Any:
+        first = LocalSource.of(self.data[0])
+        return self.collect() if first is None else first.frame(self.collect())
+
+    @property
+    def stages(self) -> list[str]:
+        return ["merge the inputs by time", "run the operator"]
+
+
+def _columns(data: Any) -> Any:
+    source = LocalSource.of(data)
+    return data if source is None else source.table
+
+
+@dataclass(frozen=True)
+class OperatorQuery(QueryHandle):
+    """The rows that an operator emits, in the order of time."""
+
+    operator: Stateful
+    runtime: OperatorRuntime
+
+    def __repr__(self) -> str:
+        return f"<sash operator {type(self.operator).__name__} → {', '.join(self.operator.schema.names)}>"
+
+    @property
+    def _bounded(self) -> bool:
+        return self.runtime.bounded
+
+    def _collected(self) -> pa.Table:
+        return self.runtime.collect()
+
+    def _framed(self) -> Any:
+        return self.runtime.dataframe()
+
+    def _started(self, sink: Sink, launch: Launch) -> Any:
+        from sash.runtimes.spark.stateful.operator_stages import StreamingOperator
+
+        assert isinstance(self.runtime, StreamingOperator), "only Spark has streams"
+        return self.runtime.start(
+            sink,
+            checkpoint=launch.checkpoint, elastic=launch.elastic, trigger=launch.trigger, name=launch.name,
+        )  # fmt: skip
+
+    def _explained(self) -> dict[str, Any]:
+        """Its keys are those of the JSON, and stay."""
+        operator = self.operator
+        kind = "each by itself" if operator.window_type == "multi" else "one per key, which slides"
+        return {
+            "version": VERSION,
+            "semantics": {
+                "operator": type(operator).__name__,
+                "windows": f"{operator.clock.formula}; {kind}",
+                "inputs": [f"{', '.join(own.schema.names)}, by {own.time}" for own in operator.inputs],
+                "output": operator.schema.names,
+            },
+            "stages": self.runtime.stages,
+        }
+
+    def _as_json(self) -> str:
+        return json.dumps(self._explained(), indent=2, ensure_ascii=False)
+
+    def _as_text(self) -> str:
+        found = self._explained()
+        semantics = found["semantics"]
+        inputs = [f"input {number}: {own}" for number, own in enumerate(semantics["inputs"])]
+        lines = [semantics["windows"], *inputs, f"output: {', '.join(semantics['output'])}"]
+        return sections([(semantics["operator"], lines), ("stages", numbered(found["stages"]))])
+
+
+def operate(operator: Stateful, *data: Any, delay: DurationLike = 0) -> OperatorQuery:
+    """A stateful operator over its inputs, one of `data` for each: a query, as those over windows are.
+
+    Arrow tables, pandas or polars frames, or columns by name, all sorted by time, are computed in this
+    process. Static PySpark DataFrames are computed by Spark: a tuple goes once to each bucket that owns one
+    of its keys. Streaming PySpark DataFrames need `.start(sink, checkpoint=…, elastic=sash.Elastic(…))`;
+    `delay` is how far behind the newest tuple another may come and still be on time. Of several inputs the
+    one that is furthest behind counts, and one that has brought nothing yet holds back the others. Tuples
+    of one time are taken in the order of the inputs.
+    """
+    if not isinstance(operator, Stateful):
+        raise ArgumentError("operator", operator, "a sash.operators.Stateful")
+    return OperatorQuery(operator, _runtime(operator, data, delay))
+
+
+def _runtime(operator: Stateful, data: tuple[Any, ...], delay: DurationLike) -> OperatorRuntime:
+    on_spark = [type(each).__module__.startswith(("pyspark.", "sash.runtimes.spark.")) for each in data]
+    if not any(on_spark):
+        if len(data) != len(operator.inputs):
+            expected = f"one for each of {len(operator.inputs)} inputs"
+            raise ArgumentError("data", f"{len(data)} of them", expected)
+        return LocalOperator(operator, data)
+    if not all(on_spark):
+        raise ArgumentError("data", [type(each).__name__ for each in data], "all DataFrames, or all tables")
+    from sash.operators.stateful.streaming import BoundOperator
+    from sash.runtimes.spark.stateful import operator_stages as operating
+
+    frames = tuple(map(operating.frame_of, data))
+    operating.require_fitting(operator, frames)
+    if not any(df.isStreaming for df in frames):
+        return operating.StaticOperator(operator, frames)
+    if not all(df.isStreaming for df in frames):
+        kinds = ["streaming" if df.isStreaming else "static" for df in frames]
+        raise ArgumentError("data", kinds, "all streaming DataFrames, or all static ones")
+    bound = BoundOperator(operator, durations.not_negative(delay, "delay"))
+    return operating.StreamingOperator(bound, frames)
