@@ -3,7 +3,7 @@
     place  =  the number of a row, in the order in which the store took it
 
 Shares and chunks move places and the few columns that a predicate reads; rows are only looked up for pairs
-that match, and for predicates that Python must be asked about.
+that match, and for predicates that Python must compute.
 
 >>> archive = Archive()
 >>> rows = Rows(pa.table({"x": [7, 8]}), np.array([1, 4]), np.array([0, 1]))

@@ -1,4 +1,4 @@
-"""Count windows: { i : w·S ≤ i < w·S + W }. An ordinal is all that they ask for."""
+"""Count windows: { i : w·S ≤ i < w·S + W }. An ordinal is all that they need."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ SHARES = 16
 
 class Join(Stateful):
     """Pairs within a window. What finds and compares them is the store of `sash.operators.joins`; `update`
-    says the same tuple by tuple."""
+    is the same tuple by tuple."""
 
     def __init__(
         self,

@@ -31,7 +31,7 @@ class LocalSource:
     table: pa.Table
     form: str = "arrow"
     asked: Parallelism = AUTO
-    """Who computes the windows, or the wish that the planner says."""
+    """Who computes the windows, or the wish that the planner decides."""
 
     bounded = True
 

@@ -50,7 +50,7 @@ class SparkSource:
 
     df: DataFrame
     asked: Parallelism = AUTO
-    """How windows are spread over tasks, or the wish that the planner says."""
+    """How windows are spread over tasks, or the wish that the planner decides."""
 
     bounded = True
 
@@ -133,7 +133,7 @@ class SparkSource:
         return rows.groupBy(BUCKET).applyInArrow(window, struct_of(output))
 
     def _rows(self, query: BucketQuery, place: Column) -> DataFrame:
-        """The columns by position, the order of arrival, and `place`, which says where a row goes."""
+        """The columns by position, the order of arrival, and `place`, where a row goes."""
         ordinal = F.monotonically_increasing_id().alias(ORDINAL)
         rows = self.df.select(*by_position.placed(query.columns), ordinal, place)
         if _needs_horizon(query.bound):

@@ -50,7 +50,7 @@ class StreamingSource:
     operator: type[StreamOperator] | None = None
     """What keeps the windows of a bucket; None: whatever suits the query."""
     asked: Parallelism = AUTO
-    """Who computes which windows, or the wish that the planner says."""
+    """Who computes which windows, or the wish that the planner decides."""
     idle: Duration | None = None
     """How long nothing may come until time goes on by the clock."""
 
