@@ -164,7 +164,7 @@ class Matcher:
     def _rows(self, side: Side, places: Ints) -> list[PredicateRow]:
         """The rows at these places, each looked up once."""
         once, which = np.unique(places, return_inverse=True)
-        rows = self._archives[side].at(once).asked()
+        rows = self._archives[side].at(once).predicate_rows()
         return [rows[number] for number in which.tolist()]
 
 
