@@ -54,7 +54,7 @@ def test_a_pattern_is_printed_as_it_is_written() -> None:
         (
             lambda: sash.KeyFarm(sash.WinMapReduce(1, 1, optimize=0), replicas=2, optimize=1),
             ArgumentError,
-            "optimize must be said once",
+            "optimize must be given once",
         ),
     ],
 )

@@ -180,7 +180,7 @@ def defined(operator: Join, *batches: dict[str, list[Any]]) -> list[dict[str, An
         ]
         for batch in (batches[0], batches[-1])
     ]
-    asked = Definition(Duration(operator.asked.within.length, Unit.TICKS), operator.asked.where)
+    asked = Definition(Duration(operator.join.within.length, Unit.TICKS), operator.join.where)
     return [
         {"time": pair.time + 1}
         | {f"left_{name}": value for name, value in pair.left.values.items()}

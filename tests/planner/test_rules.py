@@ -307,7 +307,7 @@ def test_auto_is_the_default_and_takes_what_is_known() -> None:
     windowed = sash.stream(SCHEMA.empty_table(), time="t", key="k").window(sash.tumbling(5))
 
     def asked(query: sash.WindowQuery) -> Any:
-        return query.source.asked
+        return query.source.parallelism
 
     assert asked(windowed.agg(**LIGHT)) == asked(windowed.parallel("auto").agg(**LIGHT)) == sash.Auto()
     assert asked(windowed.agg(**LIGHT).parallel(sash.Auto(cores=3))) == sash.Auto(cores=3)

@@ -21,7 +21,7 @@ Element: TypeAlias = Any
 
 
 class Interpreted:
-    """Every operation as its definition says, one Python call for each ⊕.
+    """Every operation by its definition, one Python call for each ⊕.
 
     >>> total = Monoid("sum", ("x",), lambda: 0, lambda x: x, lambda a, b: a + b, lambda a: a)
     >>> plain = Interpreted(total, [np.dtype(np.int64)])

@@ -17,8 +17,8 @@ loop lowers a whole column of elements and only then masks those that hold no ev
 Events for which the condition `where` is not true are skipped like those with a null. It is computed on
 columns before anything is lifted, so that elements and algorithms are those of the aggregate without it.
 
-An aggregate that reads the time of events has it as its last column, named `EVENT_TIME` until a query says
-which column that is (`at`).
+An aggregate that reads the time of events has it as its last column, named `EVENT_TIME` until a query
+decides which column that is (`at`).
 
 A monoid is *unbound* until the kinds of its columns are known. Unbound, the built-in ones take any Python
 value and are interpreted; `bind(kinds)` gives the typed version that can be compiled.

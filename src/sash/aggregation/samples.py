@@ -2,7 +2,7 @@
 
     result(T₁, …)  =  Arrow type of  lower(lift(s₁, …)),   sᵢ a value of type Tᵢ
 
-A plan has to know its output's type before any data flows, and a monoid's functions say it only by what
+A plan has to know its output's type before any data flows, and a monoid's functions show it only by what
 they return. So they are tried once on values that are as harmless as possible: ones, not zeros.
 """
 

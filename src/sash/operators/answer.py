@@ -45,7 +45,7 @@ def reports(
     revisions: Ints | None = None,
     evaluate: Evaluator = evaluated,
 ) -> pa.Table:
-    """One row a window (or as many as a function over whole windows answers with); `keys` has the key of
+    """One row per window (or as many as a function over whole windows answers with); `keys` has the key of
     each slot, `evaluate` is who computes the values."""
     values = evaluate(bound, window, layout, ranges)
     return report_table(bound, window, ranges, values, keys=keys, revisions=revisions)

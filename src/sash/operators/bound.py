@@ -239,7 +239,7 @@ def _columns_of(window: object) -> tuple[str, ...]:
 
 
 def result_type(monoid: Monoid, types: tuple[pa.DataType, ...]) -> pa.DataType:
-    """The Arrow type of an aggregate's values: what the monoid says, or what it answers for ones."""
+    """The Arrow type of an aggregate's values: what the monoid declares, or what it answers for ones."""
     if monoid.result is not None:
         return monoid.result(types)
     ones = [_ONE.get(kind_of(type_)) for type_ in types]

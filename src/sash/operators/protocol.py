@@ -52,7 +52,7 @@ class StreamOperator(Protocol):
         ...
 
     def insert(self, rows: pa.Table, ordinals: Ints) -> pa.Table:
-        """Take a batch (the columns `bound.columns`; `ordinals` say in which order the rows arrived); give
+        """Take a batch (the columns `bound.columns`; rows arrived in the order of `ordinals`); give
         back those that are late, in the form of `bound.late_output`."""
         ...
 
@@ -61,7 +61,7 @@ class StreamOperator(Protocol):
         ...
 
     def wakes_at(self) -> int | None:
-        """The least watermark at which `advance` may have something to say without further events."""
+        """The least watermark at which `advance` may have something to emit without further events."""
         ...
 
     def save(self) -> Saved: ...

@@ -1,8 +1,8 @@
-"""How far a long computation has come, for somebody who watches it from another thread.
+"""How far a long computation has come, for a watcher in another thread.
 
     share done  =  (d₁ + (d₂ + (d₃ + …) / n₃) / n₂) / n₁          level by level: dᵢ of nᵢ steps are done
 
-A loop that may be long says what it goes through: `for window in counted(windows): …`. Loops inside of
+A loop that may be long is written `for window in counted(windows): …`. Loops inside of
 loops are levels. When nobody watches, `counted` hands out the items as they are.
 """
 

@@ -1,6 +1,6 @@
 """A bar for runs that take long, where somebody can see it: in a terminal or a notebook.
 
-A thread asks every tenth of a second how far the run has come, beginning after the first second. Without a
+A thread reads every tenth of a second how far the run has come, beginning after the first second. Without a
 terminal, and with SASH_PROGRESS=0, there is no thread and no output.
 """
 
@@ -36,7 +36,7 @@ def shown(
     title: str, read: Callable[[], ProgressReading], *, after: float = BEGIN_AFTER, keep: bool = False,
     console: Console | None = None,
 ) -> Iterator[None]:  # fmt: skip
-    """Show what `read` says as long as the block runs; `keep` leaves the last reading where it is."""
+    """Show what `read` returns as long as the block runs; `keep` leaves the last reading where it is."""
     seen_by = console or _console()
     if seen_by is None:
         yield
@@ -77,7 +77,7 @@ def _watch(
             try:
                 reading = read()
             except Exception:
-                return  # what is wrong is told by the run itself, to whoever waits for it
+                return  # the run itself raises what is wrong
             total = None if reading.share is None else 1.0
             bar.update(task, total=total, completed=reading.share or 0.0, words=reading.words)
 

@@ -22,7 +22,7 @@ TIMES = -1
 
 
 class Nodes(Protocol):
-    """What a monoid tree asks of a store. Values are elements (or ABSENT), and times at level `TIMES`."""
+    """What a monoid tree needs of a store. Values are elements (or ABSENT), and times at level `TIMES`."""
 
     def get_many(self, ids: Sequence[Block]) -> list[Any]: ...
 

@@ -63,7 +63,7 @@ class Algorithm(ABC):
 
     @abstractmethod
     def _held_times(self) -> Sequence[Time]:
-        """The times of the elements, oldest first; not asked of a window without times."""
+        """The times of the elements, oldest first; not called for a window without times."""
 
     def _insert_batch(self, elements: Any, times: Sequence[Time]) -> None:
         for element, time in zip(elements, times, strict=True):

@@ -1,4 +1,4 @@
-"""A slide policy, asked about a prefix of the window.
+"""A slide policy, called with a prefix of the window.
 
     policy(total, old)  is true   ⇔   at least the prefix that folds to `old` leaves the window
 

@@ -31,7 +31,7 @@ class SubtractOnEvict(Fifo):
         super().__init__(monoid)
         self._elements = Pages()
         self._total: Element = ABSENT
-        # Subtracting the last element leaves the identity, not ABSENT: only a count tells 'nothing left'.
+        # Subtracting the last element leaves the identity, not ABSENT: only a count shows 'nothing left'.
         self._present = 0
 
     def _append(self, element: Element) -> None:

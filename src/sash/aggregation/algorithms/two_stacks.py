@@ -9,7 +9,7 @@ An eviction drops slot[lo], and slot[lo + 1] is the fold of what is left. When t
 *flip* turns the back into a front, from its newest element to its oldest: one combine for each element,
 paid once in its life.
 
-The two-stack queue is folklore; the lite form, which keeps one fold or element a slot, is from
+The two-stack queue is folklore; the lite form, which keeps one fold or element per slot, is from
 Tangwongsan, Hirzel and Schneider, 'In-order sliding-window aggregation in worst-case constant time'.
 """
 

@@ -2,8 +2,8 @@
 
     result : (Arrow types of the inputs)  →  Arrow type of the value, or a typed error
 
-A runtime asks once, before any data flows. The interpreted, unbound form of a numeric aggregate meets its
-values one by one instead, so it asks the same question of each of them (`require_number`).
+A runtime checks once, before any data flows. The interpreted, unbound form of a numeric aggregate meets its
+values one by one instead, so it checks each of them (`require_number`).
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ def _merge_spreads(a: Spread, b: Spread) -> Spread:
 def _variance(e: Spread) -> float | None:
     if e[0] < 2:
         return None
-    # Any infinity or NaN reaches the mean, in whatever grouping; M₂ may still say ∞.
+    # Any infinity or NaN reaches the mean, in whatever grouping; M₂ may still be ∞.
     return e[2] / (e[0] - 1) if math.isfinite(e[1]) else math.nan
 
 

@@ -57,7 +57,7 @@ def top_k(column: str, k: int, *, where: RowCondition | None = None) -> Monoid:
 def skyline(
     *columns: str, prefer: Preference | Sequence[Preference] = "min", where: RowCondition | None = None
 ) -> Monoid:
-    """The points that no other point dominates, sorted; `prefer` says which values are good.
+    """The points that no other point dominates, sorted; `prefer` is which values are good.
 
     The value is a list of tuples (a list of structs in a table); points that are equal appear once.
 

@@ -3,7 +3,7 @@
     commit(e)     at e−1: delta(e) becomes the state, all or none.   at e: nothing is left to do.
     rollback(e)   at e: delta(e+1) is dropped.   at e+1: delta(e+1) is taken out of the state again.
 
-Everything else is an `EpochError`. A subclass says how a delta is written and taken back in one atomic
+Everything else is an `EpochError`. A subclass defines how a delta is written and taken back in one atomic
 step; the delta itself stays in this process until that step has succeeded, so that a commit that failed
 can simply be called again.
 
@@ -27,7 +27,7 @@ Delta = Mapping[bytes, bytes | None]
 
 
 class Committed(NamedTuple):
-    """What a store says of itself: the state it is in, and the oldest one it can go back to."""
+    """What a store knows of itself: the state it is in, and the oldest one it can go back to."""
 
     epoch: int
     oldest: int
@@ -169,7 +169,7 @@ class EpochStore(ABC):
             raise ArgumentError("key", key, "non-empty bytes")
 
     def _surely_absent(self, key: bytes) -> bool:
-        # Only a store that can tell for free answers True; the others keep a tombstone in the delta.
+        # Only a store that knows for free answers True; the others keep a tombstone in the delta.
         return False
 
     @abstractmethod

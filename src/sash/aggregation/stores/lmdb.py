@@ -213,7 +213,7 @@ class LMDB(EpochStore):
 
 
 def read_meta(key: bytes, data: Payload) -> Committed:
-    """What a namespace says of itself, under `key` in the database of epochs."""
+    """What a namespace keeps of itself, under `key` in the database of epochs."""
     payload = unseal(key, data)
     if payload.nbytes != _META.size:
         raise CorruptValue(f"the value under key {key!r} is not an epoch")

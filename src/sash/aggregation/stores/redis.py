@@ -10,7 +10,7 @@ Keys of one namespace share a hash tag, so that a cluster keeps them in one slot
 
 A commit first stages the delta in groups, then one script renames the staged keys into place and moves
 the epoch. Redis runs a script as a whole, so no reader and no failure sees half of it; and renaming moves
-no bytes. Every read asks for the epoch in the same command as for the values.
+no bytes. Every read gets the epoch in the same command as the values.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ return 1
 class Redis(EpochStore):
     """A namespace of the Redis server at `url`.
 
-    A server that does not answer is asked again: `attempts` times in all, waiting `backoff` seconds, then
+    A server that does not answer is tried again: `attempts` times in all, waiting `backoff` seconds, then
     twice as long each time. After that `StoreUnavailable` is raised; the delta is kept, so that the same
     call works once the server is back.
     """

@@ -79,7 +79,7 @@ def _checksum(key: bytes, payload: Payload) -> int:
 
 
 def pack(tag: bytes, arrays: Sequence[Array]) -> bytes:
-    """One-dimensional arrays as a payload; `tag` says what they are, for `unpack` to insist on.
+    """One-dimensional arrays as a payload; `tag` is what they are, for `unpack` to insist on.
 
     >>> [a.tolist() for a in unpack(b"k", b"demo", pack(b"demo", [np.arange(3), np.array([0.5])]))]
     [[0, 1, 2], [0.5]]

@@ -49,7 +49,7 @@ def from_numpy(values: Array | tuple[Array, ...], valid: Mask, type_: pa.DataTyp
         ]
         return pa.StructArray.from_arrays(parts, fields=list(type_), mask=pa.array(~valid))
     if pa.types.is_nested(type_) and not valid.any():
-        return pa.nulls(len(values), type_)  # nothing tells how many parts a result would have
+        return pa.nulls(len(values), type_)  # it is not known how many parts a result would have
     if values.dtype == object:
         return pa.array(values.tolist(), type_, mask=~valid)
     # Without a mask nothing is copied.

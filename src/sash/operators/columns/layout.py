@@ -53,7 +53,7 @@ class Layout:
 
     def before(self, time: int) -> Ints:
         """How many events of each slot have a time below `time`; all of them in arrival order, which does
-        not ask for time."""
+        not need time."""
         if self.order is Order.ARRIVAL:
             return self.sizes
         slots = np.arange(self.slots)

@@ -2,7 +2,7 @@
 
     controller(samples, oldest first) → degree
 
-Plain functions without a memory: what they remember is in the samples. So a decision can be asked for again
+Plain functions without a memory: what they remember is in the samples. So a decision can be made again
 from a record, and a test needs no stream.
 
 >>> from sash.operators.elastic.metrics import Sample
@@ -25,7 +25,7 @@ from sash.operators.elastic.metrics import Sample
 Controller: TypeAlias = Callable[[Sequence[Sample]], int]
 
 SLACK = 1e-9
-"""Loads that are equal but for rounding ask for the same number of instances."""
+"""Loads that are equal but for rounding need the same number of instances."""
 
 
 def thresholds(

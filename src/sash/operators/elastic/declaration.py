@@ -18,7 +18,7 @@ SERVER = ("redis://", "rediss://", "unix://")
 
 @dataclass(frozen=True, kw_only=True)
 class Elastic:
-    """From `min` to `max` instances, as a controller says.
+    """From `min` to `max` instances, as a controller decides.
 
     >>> Elastic(min=1, max=8).degree([])
     1
@@ -52,11 +52,11 @@ class Elastic:
             raise ArgumentError("buckets", self.buckets, f"a whole number that is at least max ({high})")
 
     def degree(self, samples: Sequence[Sample]) -> int:
-        """What the controller asks for, within the bounds."""
-        asked = self.decide(samples)
-        if whole_number(asked) is None:
-            raise ArgumentError("controller", asked, "a function that answers with a whole number")
-        return sorted((self.min, asked, self.max))[1]
+        """What the controller decides, within the bounds."""
+        wanted = self.decide(samples)
+        if whole_number(wanted) is None:
+            raise ArgumentError("controller", wanted, "a function that answers with a whole number")
+        return sorted((self.min, wanted, self.max))[1]
 
     @property
     def decide(self) -> Controller:

@@ -139,7 +139,7 @@ def requested(
     shares: int,
     now: float,
 ) -> Reconfiguration:
-    """A reconfiguration that can be carried out, or an error that says why not."""
+    """A reconfiguration that can be carried out, or an error with the reason."""
     chosen = chosen_instances(instances, limit=limit)
     given = None if mapping is None else checked(mapping, shares=shares, instances=chosen)
     return Reconfiguration(chosen, given, now)

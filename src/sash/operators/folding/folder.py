@@ -3,7 +3,7 @@
     lift: rows → elements        fold: elements × ranges → elements        lower: elements → values
 
 A monoid whose elements fit numpy columns is folded by one compiled call for all keys. One over objects
-(sketches, lists, strings) is interpreted, with two stacks: still about three combines an event. The three
+(sketches, lists, strings) is interpreted, with two stacks: still about three combines per event. The three
 steps are apart because a parallel plan puts other workers, or a shuffle, between them.
 """
 
@@ -36,11 +36,11 @@ class Folder(Protocol):
         ...
 
     def lift(self, rows: pa.Table, *, known: Mask | None = None) -> Elements:
-        """The elements of rows; `known` says which of them count, if that is known already."""
+        """The elements of rows; `known` marks those that count, if that is known already."""
         ...
 
     def fold(self, elements: Elements, lo: Ints, hi: Ints, *, groups: Ints) -> Elements:
-        """One element for each [lo, hi). `groups` says where runs of ranges begin in which neither lo nor
+        """One element for each [lo, hi). `groups` is where runs of ranges begin in which neither lo nor
         hi decreases; its first entry is 0, its last the number of ranges."""
         ...
 

@@ -2,7 +2,7 @@
 
     counts(row)  =  no input column is null  and  the condition `where`, if there is one, is true
 
-Everything that makes elements of rows asks here, so that a condition needs no second path anywhere: a row
+Everything that makes elements of rows calls this, so that a condition needs no second path anywhere: a row
 for which it is not true is masked like one with a null.
 """
 

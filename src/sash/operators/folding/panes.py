@@ -32,7 +32,7 @@ from sash.semantics.event import Order
 from sash.semantics.windows import CumulateWindow, TimeWindow
 
 Elements = tuple[tuple[Array, ...], Mask | None]
-"""Of one aggregate: a column a field, and which rows hold any element (None: all)."""
+"""Of one aggregate: a column per field, and which rows hold any element (None: all)."""
 
 ClockWindow = TimeWindow | CumulateWindow
 

@@ -1,4 +1,4 @@
-"""Whole windows handed to a user's function: what cannot be said as a monoid.
+"""Whole windows handed to a user's function: what cannot be written as a monoid.
 
     apply:  fn(events of the window)              →  one row, or several
     fold:   step(… step(step(init, e₁), e₂) …)    →  one row

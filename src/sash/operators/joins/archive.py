@@ -3,7 +3,7 @@
     place  =  the number of a row, in the order in which the store took it
 
 Shares and chunks move places and the few columns that a predicate reads; rows are only looked up for pairs
-that match, and for predicates that Python must be asked about.
+that match, and for predicates that Python must compute.
 
 >>> archive = Archive()
 >>> rows = Rows(pa.table({"x": [7, 8]}), np.array([1, 4]), np.array([0, 1]))
@@ -55,7 +55,7 @@ class Rows:
     def _asked(self) -> dict[int, PredicateRow]:
         return {}
 
-    def asked(self, positions: Ints) -> list[PredicateRow]:
+    def predicate_rows(self, positions: Ints) -> list[PredicateRow]:
         """Some rows as a user's function sees them; each is made once."""
         chosen, made = positions.tolist(), self._asked
         missing = [position for position in dict.fromkeys(chosen) if position not in made]
@@ -91,13 +91,13 @@ class Located:
         """The rows, in this order."""
         return pa.concat_tables([part.table for part in self.parts]).take(pa.array(self.positions[order]))
 
-    def asked(self) -> list[PredicateRow]:
+    def predicate_rows(self) -> list[PredicateRow]:
         """The rows as a user's function sees them; places must increase."""
         edges = np.searchsorted(self.positions, [*self.starts, np.iinfo(np.int64).max])
         return [
             row
             for part, start, lo, hi in zip(self.parts, self.starts, edges, edges[1:], strict=False)
-            for row in part.asked(self.positions[lo:hi] - start)
+            for row in part.predicate_rows(self.positions[lo:hi] - start)
         ]
 
     def _joined(self, numbers: list[Ints]) -> Ints:

@@ -157,7 +157,7 @@ class BoundJoin:
 
     @property
     def tree(self) -> Node | None:
-        """What the predicate says; None where that cannot be traced."""
+        """The tree of the predicate; None where it cannot be traced."""
         return self._traced[0]
 
     @property

@@ -37,7 +37,7 @@ class Chunk:
     second: Ints
     columns: Columns
     clean: bool
-    """Whether machine code can judge these rows; otherwise Python is asked about them."""
+    """Whether machine code can judge these rows; otherwise Python judges them."""
 
     def __post_init__(self) -> None:
         for column in (self.code, self.second, *self.columns):

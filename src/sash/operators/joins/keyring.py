@@ -15,7 +15,7 @@ class Keyring:
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
         self.table: pa.Table | None = None
-        """One row a slot; None until the first key has come."""
+        """One row per slot; None until the first key has come."""
 
     def __len__(self) -> int:
         return 0 if self.table is None else int(self.table.num_rows)

@@ -2,7 +2,7 @@
 
     traced and of numbers        compiled from the tree
     not traceable                compiled from the function's text
-    neither                      interpreted, said once
+    neither                      interpreted, with one warning
 
 Python decides about rows whose integers could leave 64 bits in machine code and, where the predicate is
 a function and no tree, about rows with nulls: which of them it reads depends on the row. Of a tree it is
@@ -45,7 +45,7 @@ _FUNCTION_LIMIT = 2**31
 
 
 class Matcher:
-    """The predicate of one join. `compares_time` says that |Δτ| ≤ within is part of it."""
+    """The predicate of one join. `compares_time` means that |Δτ| ≤ within is part of it."""
 
     def __init__(self, bound: BoundJoin, archives: Mapping[Side, Archive], *, compares_time: bool) -> None:
         self._archives = archives
@@ -138,12 +138,12 @@ class Matcher:
             return self._asked(probe, side, stored, ranges)
         try:
             return matches(self._kernels[side], probe.columns, stored.columns, ranges)
-        except NumbaError as error:  # a tree is compiled when it is first asked
+        except NumbaError as error:  # a tree is compiled when it is first called
             self._kernels, self.why_interpreted = {}, short_reason(error)
             self._warn()
             return self._asked(probe, side, stored, ranges)
         except ArithmeticError:
-            # Python meets the same error, and can say for which rows.
+            # Python meets the same error, and finds for which rows.
             return self._asked(probe, side, stored, ranges)
 
     def _asked(self, probe: Chunk, side: Side, stored: Chunk, ranges: CandidateRanges) -> Found:
@@ -164,7 +164,7 @@ class Matcher:
     def _rows(self, side: Side, places: Ints) -> list[PredicateRow]:
         """The rows at these places, each looked up once."""
         once, which = np.unique(places, return_inverse=True)
-        rows = self._archives[side].at(once).asked()
+        rows = self._archives[side].at(once).predicate_rows()
         return [rows[number] for number in which.tolist()]
 
 

@@ -42,7 +42,7 @@ SEQUENCE = "__sequence"
 
 @dataclass(frozen=True)
 class SavedChunk:
-    """What the header says of a chunk."""
+    """What the header has of a chunk."""
 
     side: Side
     newest: int
@@ -110,7 +110,7 @@ class JoinOperator:
         return waiting.where(passed)
 
     def wakes_at(self) -> int | None:
-        """The least watermark at which `advance` may have something to say, or all there is to let go of,
+        """The least watermark at which `advance` may have something to emit, or all there is to let go of,
         without further rows."""
         waiting = [int(rows.time.min()) + 1 for rows in self._waiting.values() if len(rows)]
         if waiting:
@@ -160,7 +160,7 @@ class JoinOperator:
             except KeyError:
                 raise CorruptValue(f"the state lacks the chunk {number} of {sorted(self._saved)}") from None
             self._waiting[chunk.side] = Rows.together([self._waiting[chunk.side], rows])
-        # Those that the watermark has passed have met each other before: they are stored, and say nothing.
+        # Those that the watermark has passed have met each other before: they are stored, and emit nothing.
         if self.watermark is not None:
             passed = {side: self._passed(side, flush=False) for side in Side}
             self._newest = max([self._newest, *(int(r.time.max()) for r in passed.values() if len(r))])

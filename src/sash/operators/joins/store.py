@@ -66,7 +66,7 @@ class JoinShare:
         self.expired = -NEVER
         """Rows before this time meet nobody any more."""
         self.comparisons = 0
-        """How many pairs of rows the predicate was asked about."""
+        """How many pairs of rows the predicate was computed for."""
 
     def __len__(self) -> int:
         return sum(len(chunk) for chunks in self.chunks.values() for chunk in chunks)

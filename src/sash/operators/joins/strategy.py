@@ -42,7 +42,7 @@ class Equality:
     type: pa.DataType
     """What both are compared as."""
     complete: bool = False
-    """Whether being in one group says all: words have no other way to be compared by a kernel."""
+    """Whether being in one group decides it: words have no other way to be compared by a kernel."""
 
     def name(self, side: Side) -> str:
         return self.left if side is Side.LEFT else self.right

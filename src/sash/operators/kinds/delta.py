@@ -3,7 +3,7 @@
     triggers    the first event of a key, then the first with δ − δ(last trigger) > S, and so on
 
 The definition computes in Python, whose integers have no end and whose comparisons of integers with
-fractions are exact. Here 64 bits are used where they say the same:
+fractions are exact. Here 64 bits are used where they compute the same:
 
     δ of fractions        W and S are floats, or whole numbers that are floats too
     δ of whole numbers    |δ| and whole W, S < 2^62: no difference leaves 64 bits

@@ -27,7 +27,7 @@ from sash.semantics.windows import DeltaWindow
 from sash.semantics.windows.delta import is_number, like
 
 SLACK = 1e-9
-"""How much further back events are held than the arithmetic of floats says, relative to its numbers."""
+"""How much further back events are held than the arithmetic of floats requires, relative to its numbers."""
 
 
 def look_back(window: DeltaWindow, reach: Any, trigger: Any) -> Any:

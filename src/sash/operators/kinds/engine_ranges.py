@@ -114,9 +114,9 @@ def own_clock(window: EngineWindow, layout: Layout, start: Ints) -> tuple[Layout
 
 
 def _closed_times(window: EngineWindow, layout: Layout, memory: EngineMemory) -> Ranges:
-    report, asked = window.profile.report, window.declared
-    assert isinstance(asked, TimeWindow)
-    plain = replace(asked, origin=0)
+    report, declared = window.profile.report, window.declared
+    assert isinstance(declared, TimeWindow)
+    plain = replace(declared, origin=0)
     own, moved = own_clock(window, layout, starts(window, layout, memory))
     since = np.where(memory.since == MISSING, MISSING, memory.since - moved)
     first = first_unreported(window, since)
@@ -133,7 +133,7 @@ def _closed_times(window: EngineWindow, layout: Layout, memory: EngineMemory) ->
     found = found.where(found.hi < own.offsets[found.slot + 1])
     found = replace(
         found,
-        id=(found.start + moved[found.slot] - window.shift) // asked.slide,
+        id=(found.start + moved[found.slot] - window.shift) // declared.slide,
         start=found.start + moved[found.slot],
         end=found.end + moved[found.slot],
         closes_at=layout.times[found.hi],

@@ -206,7 +206,7 @@ class Runs:
     carried: Mask
     """Which elements are open windows."""
     marks: Mask
-    """What the window's predicate says of each event."""
+    """Whether the window's predicate holds, for each event."""
 
     @property
     def begins(self) -> Mask:
@@ -224,7 +224,7 @@ class GrowingKind(Kind[AnyWindow]):
     """A kind whose windows only grow: of an open window its fold is enough, and a key has at most one."""
 
     closes_by_time: ClassVar[bool] = False
-    """Whether time alone closes a window, as long after its last event as `wakes` says."""
+    """Whether time alone closes a window, as long after its last event as `wakes` returns."""
     numbered: ClassVar[bool] = True
     """Whether windows are numbered, so that their number must be remembered."""
 

@@ -1,4 +1,4 @@
-"""Windows of rows: { i : w·S ≤ i < w·S + W }. An ordinal is all that they ask for."""
+"""Windows of rows: { i : w·S ≤ i < w·S + W }. An ordinal is all that they need."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
     tables  one a input, its rows in the same order: the k-th tuple of input i is row k of tables[i]
 
 Inputs have schemas of their own, so that one table for all of them would be mostly nulls; two short columns
-say how the tables are woven together. What is woven is never changed, so that any number of readers can
+are how the tables are woven together. What is woven is never changed, so that any number of readers can
 share it.
 
 >>> quotes = Input(pa.schema([("t", pa.int64()), ("bid", pa.float64())]), time="t")

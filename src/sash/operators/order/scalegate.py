@@ -14,7 +14,7 @@ was asked for: of several who add the same sources at once, one is told so. Name
 (or, to be removed, are not there) are left alone.
 
 Memory is bounded: a source waits in `add` while it has `capacity` tuples that are not ready, or while the
-slowest reader has as many to read. A source without tuples says how far it has come with `watermark=`.
+slowest reader has as many to read. A source without tuples gives how far it has come as `watermark=`.
 
 >>> import pyarrow as pa
 >>> gate = ScaleGate(Input(pa.schema([("t", pa.int64())]), time="t"), sources=["a", "b"], readers=["r"])
@@ -63,7 +63,7 @@ class _GateReader:
 
 
 class ScaleGate:
-    """`inputs` are the schemas of the streams; `sources` may say which input each source belongs to."""
+    """`inputs` are the schemas of the streams; `sources` may name the input that each source belongs to."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Parallel patterns, as asked for: frozen, validated, small enough to print.
+"""Parallel patterns, as declared: frozen, validated, small enough to print.
 
     WinSeq()                        one worker
     KeyFarm(n)                      n workers, each owns a share of the keys
@@ -10,7 +10,7 @@ A farm may hold another pattern: `WinFarm(PaneFarm(2, 3), replicas=2)` is two pa
 second window. The patterns are those of WindFlow (Mencagli, Torquati, Griebler, Danelutto, Fernandes,
 'Raising the Parallel Abstraction Level for Streaming Analytics Applications', IEEE Access 2019); the two
 worker models are from Mencagli, Torquati, Lucattini, Cuomo, Aldinucci, 'Harnessing Sliding-Window Execution
-Semantics for Parallel Stream Processing', JPDC 2018. `optimize=0`, `1` or `2` says how far stages that only
+Semantics for Parallel Stream Processing', JPDC 2018. `optimize=0`, `1` or `2` is how far stages that only
 pass things on are fused, as in the first of them; it is the planner's choice when it is not given.
 
 >>> WinFarm(PaneFarm(plq=2, wlq=3), replicas=2).workers
@@ -182,7 +182,7 @@ Pattern: TypeAlias = WinSeq | KeyFarm | WinFarm | PaneFarm | WinMapReduce
 
 
 def level_of(pattern: Pattern) -> Level:
-    """How far its stages are fused: as it says, or what it holds, or as the planner chooses.
+    """How far its stages are fused: by its own level, or that of what it holds, or as the planner chooses.
 
     >>> level_of(KeyFarm(PaneFarm(2, 2, optimize=0), replicas=3)), level_of(PaneFarm(2, 2))
     (0, 2)

@@ -8,7 +8,7 @@
 These are the levels of transformation of WindFlow (Mencagli et al., IEEE Access 2019), chosen with
 `optimize=` on a pattern.
 At levels 1 and 2 a pattern has one emitter, which cuts shares, and one collector, which puts values in
-order: whoever asks for the answer is both.
+order: the caller is both.
 
 >>> from sash.operators.patterns.declared import PaneFarm, WinFarm
 >>> for level in (0, 1, 2):

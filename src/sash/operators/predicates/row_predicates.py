@@ -1,11 +1,11 @@
-"""A user's predicate over one row, asked about all rows of a layout at once.
+"""A user's predicate over one row, computed for all rows of a layout at once.
 
     predicate    lambda row: (row.price > 100) & (row.kind == "sell")
-    tree         & (> (price, 100), == (kind, 'sell'))                   it is asked once, about symbols
+    tree         & (> (price, 100), == (kind, 'sell'))                   it is called once, with symbols
     truths       numpy computes the tree over the columns
 
 As in joins, a predicate that uses `and`, `or`, `not`, `if`, methods or other functions has no tree, and is
-asked about each row. So is every predicate about what Python and 64 bits may see differently:
+called for each row. So is every predicate about what Python and 64 bits may see differently:
 
     rows with a null in a column that it reads       rows with integers whose arithmetic could leave 64 bits
     a divisor of zero, // and % of fractions         columns and constants that are no plain numbers
@@ -65,14 +65,14 @@ def truths(window: ThresholdWindow | PunctuatedWindow, rows: pa.Table, times: In
     """Whether the predicate holds, for each event; null is false."""
     tree = _tree_of(window.predicate, rows.schema)
 
-    def ask(asked: Ints, values: list[dict[str, Any]]) -> list[bool]:
+    def call(positions: Ints, values: list[dict[str, Any]]) -> list[bool]:
         return [
             holds(window.predicate, Event(int(times[at]), values=row), owner=str(window))
-            for at, row in zip(asked, values, strict=True)
+            for at, row in zip(positions, values, strict=True)
         ]
 
     clean = None if tree is None else tree.within_limits(rows) & tree.without_nulls(rows)
-    return _answered(tree, rows, clean, ask)
+    return _answered(tree, rows, clean, call)
 
 
 def condition_truths(condition: Condition, rows: pa.Table) -> Mask:
@@ -82,14 +82,14 @@ def condition_truths(condition: Condition, rows: pa.Table) -> Mask:
     if tree is not None and tree.mixes_truths_and_integers:
         tree = None
     clean = None if tree is None else tree.within_limits(rows)
-    return _answered(tree, rows, clean, lambda _, asked: [condition.holds(row) for row in asked])
+    return _answered(tree, rows, clean, lambda _, values: [condition.holds(row) for row in values])
 
 
-Ask: TypeAlias = Callable[[Ints, list[dict[str, Any]]], list[bool]]
+Call: TypeAlias = Callable[[Ints, list[dict[str, Any]]], list[bool]]
 
 
-def _answered(tree: _Tree | None, rows: pa.Table, clean: Mask | None, ask: Ask) -> Mask:
-    """By the tree for the rows that are clean; for the others by asking, with their positions."""
+def _answered(tree: _Tree | None, rows: pa.Table, clean: Mask | None, call: Call) -> Mask:
+    """By the tree for the rows that are clean; for the others by calls, with their positions."""
     answers = np.zeros(rows.num_rows, np.bool_)
     computed = answers.copy() if clean is None else clean
     if tree is not None and computed.any():
@@ -97,15 +97,15 @@ def _answered(tree: _Tree | None, rows: pa.Table, clean: Mask | None, ask: Ask) 
             answers[computed] = tree.truths(rows if computed.all() else rows.filter(pa.array(computed)))
         except ZeroDivisionError:
             computed = np.zeros(rows.num_rows, np.bool_)  # Python meets it too, and knows in which row
-    asked = np.flatnonzero(~computed)
-    if len(asked):
-        answers[asked] = ask(asked, rows.take(pa.array(asked)).to_pylist())
+    others = np.flatnonzero(~computed)
+    if len(others):
+        answers[others] = call(others, rows.take(pa.array(others)).to_pylist())
     return answers
 
 
 @dataclass(frozen=True)
 class _Tree:
-    """What a predicate says, without its comparisons of words: these stand in it as columns of their own,
+    """The tree of a predicate, without its comparisons of words: these stand in it as columns of their own,
     of a row on the right."""
 
     root: Node

@@ -1,6 +1,6 @@
 """A+: the operator whose f_U is the combine of a monoid, and whose f_O lowers it.
 
-    one row a window and key:   time (the window's end), key, one column an aggregate
+    one row per window and key: time (the window's end), key, one column per aggregate
 
 >>> import pyarrow as pa
 >>> from sash.aggregation.monoids import count, max

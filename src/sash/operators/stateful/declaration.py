@@ -10,7 +10,7 @@ windows of k that hold t.τ. When the watermark reaches the end of a window, the
 | WA, WS | `advance`, `size` | | |
 | I | `inputs`, each with its schema | | |
 | f_MK | `keys`, one for all inputs or one each | when a tuple arrives | one key for all tuples |
-| window type | `window`: `"multi"`, every window by itself; `"single"`, one a key, that slides | | multi |
+| window type | `window`: `"multi"`, each window by itself; `"single"`, one per key, that slides | | multi |
 | f_U | `update(windows, tuple)` | for each window set that the tuple meets | store the tuple |
 | f_O | `output(windows)` | when a window set expires | nothing |
 | f_S | `slide(windows)` | when a single window has moved by WA | purge stale tuples |
@@ -51,7 +51,7 @@ SHARES = 64
 
 
 class Stateful:
-    """The operator as it was asked for. Give functions, or subclass it and override its methods."""
+    """The operator as it is declared. Give functions, or subclass it and override its methods."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class Stateful:
         return self._update(windows, arrival)
 
     def output(self, windows: WindowSet) -> Answer:
-        """f_O: what is said of windows that have expired."""
+        """f_O: what is emitted for windows that have expired."""
         return self._output(windows)
 
     def slide(self, windows: WindowSet) -> None:
@@ -125,7 +125,7 @@ class Stateful:
 
     @property
     def slides_silently(self) -> bool:
-        """Whether sliding says nothing and only purges: then many small steps are one large one."""
+        """Whether sliding emits nothing and only purges: then many small steps are one large one."""
         overridden = (type(self).output, type(self).slide) != (Stateful.output, Stateful.slide)
         return not overridden and self._output is nothing and self._slide is purge
 
@@ -139,7 +139,7 @@ class Stateful:
         return pa.schema([pa.field(TIME, bound), *self.payload])
 
     def next_end(self, time: int) -> int:
-        """The earliest end of a window after `time`: nothing that is still to be said is older."""
+        """The earliest end of a window after `time`: nothing that is still to be emitted is older."""
         return ((time - self.clock.size) // self.clock.slide + 1) * self.clock.slide + self.clock.size
 
     def start(self) -> Running:

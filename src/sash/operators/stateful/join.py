@@ -48,7 +48,7 @@ SHARES = 16
 
 class Join(Stateful):
     """Pairs within a window. What finds and compares them is the store of `sash.operators.joins`; `update`
-    says the same tuple by tuple."""
+    is the same tuple by tuple."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Join(Stateful):
         if len(chosen) not in (1, 2):
             raise ArgumentError("inputs", f"{len(chosen)} of them", "one, to join with itself, or two")
         length = durations.not_negative(within, "within")
-        self.asked = join.Join(length, where)
+        self.join = join.Join(length, where)
         self.prefixes, self.sides = prefixes, (chosen[0], chosen[-1])
         tick = Duration(1, length.unit if length.length else chosen[0].unit)
         size = Duration(length.length + tick.length, tick.unit)
@@ -79,7 +79,7 @@ class Join(Stateful):
         left, right = (
             BoundSide(side, own.schema, own.time, ()) for side, own in zip(Side, self.sides, strict=True)
         )
-        return BoundJoin(self.asked, left, right, prefixes=self.prefixes)
+        return BoundJoin(self.join, left, right, prefixes=self.prefixes)
 
     def update(self, windows: WindowSet, arrival: Arrival) -> Answer:
         """Store the tuple when it is its turn; compare it with what the other side has stored here."""
@@ -97,7 +97,7 @@ class Join(Stateful):
         ]
 
     def _holds(self, left: Row, right: Row) -> bool:
-        return join.holds(self.asked.where, join.PredicateRow(left), join.PredicateRow(right))
+        return join.holds(self.join.where, join.PredicateRow(left), join.PredicateRow(right))
 
     def _paired(self, left: Row, right: Row) -> dict[str, Any]:
         rows = zip(self.prefixes, (left, right), strict=True)

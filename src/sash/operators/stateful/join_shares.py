@@ -30,7 +30,7 @@ class JoinShares(Running):
 
     def __init__(self, operator: Join) -> None:
         super().__init__(operator)
-        self._within = operator.asked.within.length
+        self._within = operator.join.within.length
         self.store = JoinStore(operator.bound, shares=operator.shares)
 
     def _share(self, number: int) -> JoinShare:

@@ -32,7 +32,7 @@ RowKeys: TypeAlias = Callable[[Row], Iterable[Hashable]]
 
 
 class KeyFunction(Protocol):
-    """f_MK over columns. `distinct` says that no row names a key twice."""
+    """f_MK over columns. `distinct` means that no row names a key twice."""
 
     @property
     def distinct(self) -> bool: ...
@@ -112,7 +112,7 @@ class ByRow:
 
 @dataclass(frozen=True)
 class InBulk:
-    """A function from a table to (offsets, keys), for compiled code; say so when no row repeats a key."""
+    """A function from a table to (offsets, keys), for compiled code; `distinct` if no row repeats a key."""
 
     function: Callable[[pa.Table], tuple[Ints, Any]]
     keys: pa.DataType = field(default_factory=pa.int64)

@@ -48,7 +48,7 @@ class Running(ABC):
         """As in the piece that was read last: the next run will not be very different."""
 
     def process(self, run: Interleaved) -> pa.Table:
-        """What is said of one more run, when there is a single instance."""
+        """What is emitted for one more run, when there is a single instance."""
         numbered = replace(run, first=self._taken)
         self._taken += len(run)
         return self.step(numbered, np.arange(self.operator.shares))
@@ -60,7 +60,7 @@ class Running(ABC):
         return self.process(Interleaved(none, none.astype(np.int8), tables, END_OF_TIME))
 
     def step(self, run: Interleaved, mine: Ints) -> pa.Table:
-        """What is said of one more run by the instance that has the shares `mine`, in the order of time."""
+        """What the instance that has the shares `mine` emits for one more run, in the order of time."""
         behind = self.reached[mine]
         if len(run) and len(behind) and run.times[0] < behind.max():
             raise OutOfOrder(f"the operator has come as far as {behind.max()}; {run.times[0]} is too late")

@@ -4,8 +4,8 @@
     advance    hand the tuples before the watermark to the operator, in the order of time
 
 A window of type `multi` knows nothing but its own tuples. So tuples are all that has to be saved: an
-operator that is loaded again is told those of its open windows once more, and what it says to that was
-said before. A `single` window may remember what has left it, and is therefore refused on streams.
+operator that is loaded again processes those of its open windows once more, and what it emits then was
+emitted before. A `single` window may remember what has left it, and is therefore refused on streams.
 
 Tuples wait until the watermark has passed them, because O+ takes them in the order of time. All tuples of
 one time are therefore handed over together, whichever batches they came with: those of an earlier input

@@ -51,12 +51,12 @@ class WindowSet:
 
 
 def store(windows: WindowSet, arrival: Arrival) -> None:
-    """The default of f_U: keep the tuple, say nothing."""
+    """The default of f_U: keep the tuple, emit nothing."""
     windows[arrival.input].append(arrival)
 
 
 def nothing(windows: WindowSet) -> None:
-    """The default of f_O: say nothing."""
+    """The default of f_O: emit nothing."""
 
 
 def purge(windows: WindowSet) -> None:

@@ -2,7 +2,7 @@
 
     own windows of a key  =  every n-th of them                 (the private slide of a window farm is n·S)
 
-A worker of a window farm holds all events of its own windows. Of other windows it may hold some, and says
+A worker of a window farm holds all events of its own windows. Of other windows it may hold some, and emits
 nothing.
 """
 

@@ -1,4 +1,4 @@
-"""What a windower answers with: ranges over a layout, one entry a window."""
+"""What a windower answers with: ranges over a layout, one entry per window."""
 
 from __future__ import annotations
 

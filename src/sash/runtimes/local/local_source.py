@@ -30,8 +30,8 @@ class LocalSource:
 
     table: pa.Table
     form: str = "arrow"
-    asked: Parallelism = AUTO
-    """Who computes the windows, or the wish that the planner says."""
+    parallelism: Parallelism = AUTO
+    """Who computes the windows, or the wish that the planner decides."""
 
     bounded = True
 
@@ -73,24 +73,24 @@ class LocalSource:
     def _early(self) -> Early | None:
         """Who folds panes before events are arranged: nobody, under a pattern that hands out events by key
         or by window."""
-        if isinstance(self.asked, Auto):
-            return Early(self.asked.cores or available_cores())
-        return Early(self.asked.map) if isinstance(self.asked, WinMapReduce) else None
+        if isinstance(self.parallelism, Auto):
+            return Early(self.parallelism.cores or available_cores())
+        return Early(self.parallelism.map) if isinstance(self.parallelism, WinMapReduce) else None
 
-    def parallel(self, asked: Parallelism, bound: BoundQuery) -> LocalSource:
-        return replace(self, asked=asked)
+    def parallel(self, parallelism: Parallelism, bound: BoundQuery) -> LocalSource:
+        return replace(self, parallelism=parallelism)
 
     def plan(self, bound: BoundQuery) -> Plan:
-        return make_plan(bound, self._facts(bound), costs(), parallelism=self.asked)
+        return make_plan(bound, self._facts(bound), costs(), parallelism=self.parallelism)
 
     def _facts(self, bound: BoundQuery) -> Facts:
-        known = self.asked if isinstance(self.asked, Auto) else AUTO
+        known = self.parallelism if isinstance(self.parallelism, Auto) else AUTO
         cores = known.cores or available_cores()
         return Facts.of(bound, counted(bound, self.table, known), where="process", cores=cores)
 
     def _evaluator(self, bound: BoundQuery) -> Evaluator:
-        if not isinstance(self.asked, Auto):
-            return evaluator(self.asked)
+        if not isinstance(self.parallelism, Auto):
+            return evaluator(self.parallelism)
         if isinstance(bound, BoundWhole):
             return TriedFirst(self._facts(bound), costs())
         return evaluator(self.plan(bound).pattern)

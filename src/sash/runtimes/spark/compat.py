@@ -31,7 +31,7 @@ def arrow_of(struct: StructType, *, zone: str) -> pa.Schema:
 
 
 def struct_of(schema: pa.Schema) -> StructType:
-    """The other way; a timestamp without a zone stays one, which PySpark 4.1 does only when asked."""
+    """The other way; a timestamp without a zone stays one, which PySpark 4.1 does only on request."""
     return from_arrow_schema(schema, prefer_timestamp_ntz=True)
 
 

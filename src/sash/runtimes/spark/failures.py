@@ -1,4 +1,4 @@
-"""What Spark says went wrong, in one sentence.
+"""What went wrong in Spark, in one sentence.
 
 An error of Spark's comes with the plan of the query and the stacks of two languages. Somewhere in it is
 the sentence that helps: our own when Sash raised it in a worker, the innermost cause otherwise.

@@ -1,4 +1,4 @@
-"""What a Spark session must have for windows over streams. A wrong setting is said, never changed."""
+"""What a Spark session must have for windows over streams. A wrong setting is an error, never changed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _has_sash(program: str) -> bool:
 
 
 def task_slots(spark: SparkSession) -> int:
-    """How many tasks run at a time; over Spark Connect, which does not say, how many are asked for."""
+    """How many tasks run at a time; over Spark Connect, where that is unknown, how many are configured."""
     context = None if is_connect(spark) else spark.sparkContext
     return shuffle_partitions(spark) if context is None else context.defaultParallelism
 

@@ -47,7 +47,7 @@ MANY_PARTITIONS = 4
 
 
 def require_java() -> None:
-    """Spark needs Java 17 or later; say so in one sentence instead of in a stack trace."""
+    """Spark needs Java 17 or later; without it, one sentence instead of a stack trace."""
     home = os.environ.get("JAVA_HOME")
     if (home and (Path(home) / "bin" / "java").exists()) or shutil.which("java"):
         return

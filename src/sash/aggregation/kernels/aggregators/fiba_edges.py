@@ -59,7 +59,7 @@ def grow_right(
             put_child(children, firsts, folds, node, width, new, t, identity())
             return level
         if level == edges[TOP]:
-            # A root's fold is never asked for, and cannot be had: its first child is on the edge.
+            # A root's fold is never needed, and cannot be had: its first child is on the edge.
             total, old_first = identity(), firsts[node + edges[HEADS + level]]
         else:
             total, old_first = fold_between(folds, node, node + width), firsts[node]

@@ -1,9 +1,9 @@
 """Subtract on evict as kernel templates: total ← inverse(total ⊕ new, oldest).
 
-Two combines an event, for monoids that declare an inverse. Floating-point sums must not come here (the
+Two combines per event, for monoids that declare an inverse. Floating-point sums must not come here (the
 error of each subtraction stays in the total for ever); the wrapper's caller decides that, the algebra only
-says that an inverse exists. A loop over a whole stream needs no memory beyond its input. A queue that lives
-on keeps its elements in a ring, the total in `edge`, and head and end in its header.
+states that an inverse exists. A loop over a whole stream needs no memory beyond its input. A queue that
+lives on keeps its elements in a ring, the total in `edge`, and head and end in its header.
 """
 
 from __future__ import annotations

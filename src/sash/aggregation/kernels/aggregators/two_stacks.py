@@ -4,7 +4,7 @@
 
 The window is cut at `boundary`. Before it every position has its suffix fold up to the boundary, so that
 an eviction is a step to the right; after it one running fold takes the insertions. When the front is used
-up, the suffix folds of the whole window are computed at once: 3 combines an event amortised, O(W) worst.
+up, the suffix folds of the whole window are computed at once: 3 combines per event amortised, O(W) worst.
 (A queue made of two stacks is folklore; its lite form is in Tangwongsan, Hirzel, Schneider, VLDB J. 2021.)
 
 A loop over a whole stream reads the elements behind the boundary where they are. A queue that lives on

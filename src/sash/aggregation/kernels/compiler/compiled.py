@@ -128,7 +128,7 @@ class Compiled:
             return None
 
     def kernel(self, name: str) -> Kernel:
-        """The kernel template of that name for this monoid; its docstring says what it expects."""
+        """The kernel template of that name for this monoid; its docstring has what it expects."""
         if name not in self._kernels:
             if name not in TEMPLATES:
                 raise ArgumentError("name", name, f"one of {sorted(TEMPLATES)}")

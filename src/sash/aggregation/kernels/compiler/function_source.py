@@ -30,7 +30,7 @@ CARRIED = "__sash_source__"
 
 
 class NoSource(Exception):
-    """The text of a function cannot be had, and the message says why. Callers handle it."""
+    """The text of a function cannot be had, and the message has the reason. Callers handle it."""
 
 
 def remember(monoid: Monoid) -> Monoid:

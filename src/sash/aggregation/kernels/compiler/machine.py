@@ -59,7 +59,7 @@ def jit_disabled() -> bool:
 
 
 class Kernel:
-    """A callable kernel: `mode` says how it runs, `why` says why not better."""
+    """A callable kernel: `mode` is how it runs, `why` the reason for no better one."""
 
     def __init__(self, function: Callable[..., Any], mode: Mode, *, why: str = "") -> None:
         self.function, self.mode, self.why = function, mode, why
@@ -133,15 +133,15 @@ def interpreted(template: Callable[..., Any], source: KernelSource | None, *, wh
 
 
 def short_reason(error: BaseException) -> str:
-    """The line of a Numba error that says what went wrong, without its pages of context."""
+    """The line of a Numba error with what went wrong, without its pages of context."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     # When Numba reports why it rejected a candidate, the cause stands behind the name of its class.
     causes = [line.split("Error: ", 1)[1] for line in lines if re.match(r"\w*Error: (?!Failed in)", line)]
-    telling = [line for line in lines if not re.match(r"(\w*Error: )?Failed in|During:|File ", line)]
-    if not causes and telling and telling[0].endswith("found for signature:"):
-        return " ".join(telling[:2])
-    return (causes or telling or [type(error).__name__])[0]
+    others = [line for line in lines if not re.match(r"(\w*Error: )?Failed in|During:|File ", line)]
+    if not causes and others and others[0].endswith("found for signature:"):
+        return " ".join(others[:2])
+    return (causes or others or [type(error).__name__])[0]
 
 
 def _executed(text: str, outside: dict[str, Any]) -> Callable[..., Any]:

@@ -1,7 +1,7 @@
 """Modules of generated text, kept on disk so that machine code outlives its process.
 
 Numba finds cached machine code by the file, line and time stamp of a function. So each generated text is a
-real file, named by the hash of what it says and never written twice: a later process (a Spark worker, the
+real file, named by the hash of its text and never written twice: a later process (a Spark worker, the
 next run) imports the same file and loads the machine code instead of compiling again. The directory is
 `$SASH_CACHE_DIR`, else `$XDG_CACHE_HOME/sash`, else `~/.cache/sash`; deleting it costs a compilation,
 nothing more. Any number of processes may start at once: a file appears complete or not at all.

@@ -3,7 +3,7 @@
     combine(a, b)  =  (m0_combine(a[0], b[0]), m1_combine(a[1], b[1]), …)
 
 Each monoid keeps its own words, under names of its own; the words of the template are made of them. What a
-template asks of a slide policy is a word, too: compiled, it is a condition over results; interpreted, the
+template needs of a slide policy is a word, too: compiled, it is a condition over results; interpreted, the
 policy itself comes with the call.
 """
 

@@ -1,7 +1,7 @@
 """The shape of a monoid's elements: which numpy columns hold them.
 
     a scalar           one column            0.0          -> (float64,)
-    a flat tuple       one column a field    (0, -inf)    -> (int64, float64)
+    a flat tuple       one column per field  (0, -inf)    -> (int64, float64)
 
 The type of a field is the widest among what identity, lift and combine give for sample inputs, in the
 order bool < int < float. Anything else (None, text, integers beyond 64 bits) is kept as objects, and such
@@ -100,7 +100,7 @@ def _lifted(monoid: Monoid, kinds: tuple[Kind, ...]) -> list[Any]:
 
 
 def _answer(function: Callable[..., Any], *arguments: Any) -> list[Any]:
-    # The arguments are made up; a function that refuses them tells us nothing, and that is all.
+    # The arguments are made up; from a function that refuses them nothing is learnt, and that is all.
     try:
         return [function(*arguments)]
     except Exception:

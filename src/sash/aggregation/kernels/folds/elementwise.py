@@ -47,7 +47,7 @@ def recalculate(columns: Columns, window: int, out: Columns) -> None:
 
 
 def lower_one(columns: Columns, i: int) -> Any:
-    """Its compiled return type tells which columns `lower_all` fills."""
+    """Its compiled return type decides which columns `lower_all` fills."""
     return lower(load(columns, i))
 
 

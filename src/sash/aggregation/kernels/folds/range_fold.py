@@ -2,9 +2,9 @@
 
     out[r]  =  x[lo[r]] ⊕ … ⊕ x[hi[r] − 1],       the identity when lo[r] = hi[r]
 
-Ranges come in groups (one per key, or several per key when several windows share the buffer: a CSR array
-`groups` says where each begins). Inside a group lo and hi never decrease; ranges may be empty, may leave
-gaps and may repeat. It is two stacks with the stream already at hand: about 3 combines an event and one a
+Ranges come in groups (one per key, or several per key when several windows share the buffer; the CSR array
+`groups` has where each begins). Inside a group lo and hi never decrease; ranges may be empty, leave gaps
+and repeat. It is two stacks with the stream already at hand: about 3 combines per event and one per
 range, whatever the lengths. Elements that lie in no range are not read.
 """
 

@@ -57,15 +57,15 @@ def compiled_function(
     with a bool, NumbaError if it cannot be compiled; `samples` are columns of the types that will come."""
     if jit_disabled():
         raise NoSource("compilation is switched off")
-    asked = _rewritten(where, places, probe)
+    predicate = _rewritten(where, places, probe)
     one, two = (tuple(map(read_only, samples[side])) for side in (probe, probe.other))
-    answer = build(asked).result_type(one, 0, two, 0)
+    answer = build(predicate).result_type(one, 0, two, 0)
     if str(answer) not in ("bool", "boolean"):  # as one version of Numba calls it, and the next
         raise NoSource(f"it answers with {answer}, not with a bool")
-    text = f"asked({', '.join(ROWS)})"
+    text = f"predicate({', '.join(ROWS)})"
     if within >= 0:
         text = f"{_meets(within)} and {text}"
-    return build(matcher(_function("holds", text, {"asked": asked})))
+    return build(matcher(_function("holds", text, {"predicate": predicate})))
 
 
 def columns_in_text(where: Callable[..., Any], names: Mapping[Side, Sequence[str]]) -> list[Column]:
@@ -79,8 +79,8 @@ def columns_in_text(where: Callable[..., Any], names: Mapping[Side, Sequence[str
 
 
 def largest(tree: Node, column: int) -> int:
-    """An upper bound of the integer that a tree computes from columns of at most this magnitude. Of its
-    parts, ask apart."""
+    """An upper bound of the integer that a tree computes from columns of at most this magnitude. Its
+    parts have bounds of their own."""
     match tree:
         case Column():
             return column
@@ -143,10 +143,10 @@ def _rewritten(where: Callable[..., Any], places: Mapping[Column, int], probe: S
     node = _Rewriter(_parameters(where), lambda column: _cell(places[column], column.side is probe)).visit(
         _parsed(where)
     )
-    node.name = "asked"
+    node.name = "predicate"
     node.args.args = [ast.arg(name) for name in ROWS]
     text = ast.unparse(ast.fix_missing_locations(node))
-    return defined(text, "asked", {"np": np, **outside_names(plain)})
+    return defined(text, "predicate", {"np": np, **outside_names(plain)})
 
 
 def _parsed(where: Callable[..., Any]) -> ast.FunctionDef:
@@ -163,7 +163,7 @@ def _parameters(where: Callable[..., Any]) -> dict[str, Side]:
 
 
 class _Rewriter(ast.NodeTransformer):
-    """Finds `l.x` and `l["x"]`; puts something in their place when told what."""
+    """Finds `l.x` and `l["x"]`; puts something in their place when given what."""
 
     def __init__(
         self, parameters: Mapping[str, Side], replacement: Callable[[Column], ast.expr] | None

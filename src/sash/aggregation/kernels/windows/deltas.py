@@ -1,4 +1,4 @@
-"""What an attribute δ that never decreases says of the events of all keys, in one pass over them.
+"""Triggers and misfits by an attribute δ that never decreases, of all keys in one pass.
 
     misfit    δ is not a number, or lies below the greatest δ of its key so far
     trigger   the first event of a key, then the first with δ − δ(last trigger) > S, and so on

@@ -49,8 +49,8 @@ class SparkSource:
     """A static DataFrame."""
 
     df: DataFrame
-    asked: Parallelism = AUTO
-    """How windows are spread over tasks, or the wish that the planner says."""
+    parallelism: Parallelism = AUTO
+    """How windows are spread over tasks, or the wish that the planner decides."""
 
     bounded = True
 
@@ -74,13 +74,13 @@ class SparkSource:
         schema = pa.schema([self.schema.field(name) for name in columns])
         return self.df.select(*map(quoted, columns)).toArrow().cast(schema)
 
-    def parallel(self, asked: Parallelism, bound: BoundQuery) -> SparkSource:
-        if not isinstance(asked, Auto):
-            require_possible(asked, bound)
-        return replace(self, asked=asked)
+    def parallel(self, parallelism: Parallelism, bound: BoundQuery) -> SparkSource:
+        if not isinstance(parallelism, Auto):
+            require_possible(parallelism, bound)
+        return replace(self, parallelism=parallelism)
 
     def plan(self, bound: BoundQuery) -> Plan:
-        known = self.asked if isinstance(self.asked, Auto) else AUTO
+        known = self.parallelism if isinstance(self.parallelism, Auto) else AUTO
         events = assumed(bound, known)
         if known.sample:
             columns = [quoted(name) for name in (bound.time, *bound.keys)]
@@ -88,7 +88,7 @@ class SparkSource:
             events = seen(bound, first, known)
         cores = known.cores or task_slots(self.df.sparkSession)
         facts = Facts.of(bound, events, where="spark batch", cores=cores)
-        return make_plan(bound, facts, costs(), parallelism=self.asked, refuse=impossible)
+        return make_plan(bound, facts, costs(), parallelism=self.parallelism, refuse=impossible)
 
     def collect(self, bound: BoundQuery) -> pa.Table:
         return self._collected(self.dataframe(bound)).cast(bound.output)
@@ -133,7 +133,7 @@ class SparkSource:
         return rows.groupBy(BUCKET).applyInArrow(window, struct_of(output))
 
     def _rows(self, query: BucketQuery, place: Column) -> DataFrame:
-        """The columns by position, the order of arrival, and `place`, which says where a row goes."""
+        """The columns by position, the order of arrival, and `place`, where a row goes."""
         ordinal = F.monotonically_increasing_id().alias(ORDINAL)
         rows = self.df.select(*by_position.placed(query.columns), ordinal, place)
         if _needs_horizon(query.bound):

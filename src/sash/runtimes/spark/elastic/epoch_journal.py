@@ -1,6 +1,6 @@
 """What the driver of an elastic query remembers from one micro-batch to the next, in a store of its own.
 
-    newest     how far time has come, as Spark would tell it: the greatest τ of all batches so far
+    newest     how far time has come, as Spark would have it: the greatest τ of all batches so far
     newest i   the same of the i-th further input
     query      the description of the query that the state belongs to
 

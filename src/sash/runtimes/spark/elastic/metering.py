@@ -5,7 +5,7 @@
 
 The time in which the driver plans, packers pack and the sink writes is nobody's fault who computes
 windows: more instances would not shorten it, so it is left out. Of the time between two batches, what
-Spark needs for its own books is no wait; it says itself how much that is.
+Spark needs for its own books is no wait; it reports how much that is.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sash.runtimes.spark.elastic.epoch_step import BEGAN, BUSY, ENDED, NO_TASK, 
 from sash.runtimes.spark.packing.blocks import COUNTS
 
 REMEMBERED = 1000
-"""Batches that a handle can tell about."""
+"""Batches that a handle remembers."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class BatchMeter:
 
     def _available(self, batch: BatchMetrics, bookkeeping: float) -> float:
         if not self.batches:
-            # Whether it waited is not known, and its step says little: workers start in it.
+            # Whether it waited is not known, and its step is not typical: workers start in it.
             return batch.seconds
         last = self.batches[-1]
         gap = batch.began - last.began - last.seconds
@@ -96,8 +96,8 @@ class BatchMeter:
 
 
 def behind(sources: Iterable[tuple[str | None, str | None]]) -> int:
-    """Rows that wait in sources, of which Spark says (the offset it has read, the newest there is): Kafka's
-    are counts of rows, those of files are not.
+    """Rows that wait in sources, of which Spark reports (the offset it has read, the newest there is):
+    Kafka's are counts of rows, those of files are not.
 
     >>> behind([('{"trades":{"0":7,"1":5}}', '{"trades":{"0":9,"1":5}}'), ('{"logOffset":3}', None)])
     2

@@ -3,7 +3,7 @@
     bucket-0 … bucket-63     a namespace of the store for each bucket: its operator
     journal                  one for the driver
 
-All of them move from epoch to epoch as `aggregation.stores.protocol` says, with the number of the
+All of them move from epoch to epoch as in `aggregation.stores.protocol`, with the number of the
 micro-batch as epoch. An LMDB environment is a folder that all processes of one host share; a Redis
 server serves many.
 """
@@ -31,7 +31,7 @@ class StateLocation:
     place: str
     """A folder, or the URL of a Redis server."""
     name: str = ""
-    """What tells apart the queries of one server."""
+    """What distinguishes the queries of one server."""
 
     @classmethod
     def of(cls, store: str, *, checkpoint: str, query: str) -> StateLocation:

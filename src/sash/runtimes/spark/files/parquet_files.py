@@ -52,7 +52,7 @@ class ParquetReader:
                 inside = [name for name in self.schema.names if name not in constants]
                 self._check_types(path, parquet, inside)
                 for group in range(parquet.num_row_groups):
-                    # One by one: pyarrow fetches ahead all row groups that it is asked for together.
+                    # One by one: pyarrow fetches ahead all row groups that are requested together.
                     for rows in parquet.iter_batches(
                         batch_size=ROWS, row_groups=[group], columns=inside, use_threads=False
                     ):
@@ -109,7 +109,7 @@ def first_schema(path: str) -> StructType:
 
 def spark_schema(path: str, parquet: pq.ParquetFile, *, columns: list[str]) -> StructType:
     """Columns of a file as Spark's own reader gives them: every one of them may hold nulls."""
-    # Old timestamps: instants, although pyarrow does not say so. Spark still writes them by default.
+    # Old timestamps: instants, which pyarrow takes for local times. Spark still writes them by default.
     leaves = (parquet.schema.column(number) for number in range(len(parquet.schema)))
     instants = {leaf.path for leaf in leaves if leaf.physical_type == "INT96"}
     fields = []

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sash.runtimes.spark.streaming.window_stage import WindowStage
 
 FORMAT, FILE_SCHEMA = "binaryFile", "path string, modificationTime timestamp, length long, content binary"
-"""Spark's source of files as they are. Their content is not read unless it is asked for."""
+"""Spark's source of files as they are. Their content is not read unless it is selected."""
 
 LISTING = ("pathGlobFilter", "recursiveFileLookup", "basePath")
 OPTIONS = (
@@ -137,7 +137,7 @@ def _first_schema(spark: SparkSession, path: str, options: dict[str, Any]) -> St
     first = files.agg(F.min(PATH)).collect()[0][0]
     if first is None:
         raise ArgumentError(
-            "schema", None, f"given, because there is no file yet in {path!r} that could be asked"
+            "schema", None, f"given, because there is no file yet in {path!r} to read it from"
         )
     folders = sorted(partition_values(first).keys() - partition_values(f"{path}/").keys())
     if folders:

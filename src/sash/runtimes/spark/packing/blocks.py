@@ -4,7 +4,7 @@
     block =  seal(rows)                                 versioned and checksummed, never pickled
 
 Spark's stateful step reads rows one by one, and turns nullable integers into floats on the way; a block
-passes through as it is. So do answers that are not plain, and what one stage tells another.
+passes through as it is. So do answers that are not plain, and what one stage sends to another.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PACKED_BUCKET, PAYLOAD, NEWEST_AT = "bucket", "payload", "newest"
 INPUT = "input"
 """The column with the number of a block's input, where there are several."""
 COUNTS = ("events", "late", "reports", "forgotten", "restored", "read", "written")
-"""What each progress report tells: `restored` counts the operators read from the state store, `read` and
+"""What each progress report has: `restored` counts the operators read from the state store, `read` and
 `written` the bytes from and to it."""
 
 PACKED = StructType(
@@ -166,7 +166,7 @@ def block_schema(schema: pa.Schema, *, originals: bool = False) -> pa.Schema:
 
 
 def without_nulls(times: pa.ChunkedArray) -> pa.ChunkedArray:
-    """An event without a time is in no window, but somebody has to say so: it goes where time 0 goes."""
+    """An event without a time is in no window, but is reported as late: it goes where time 0 goes."""
     return times.fill_null(pa.scalar(0, times.type)) if times.null_count else times
 
 
@@ -189,7 +189,7 @@ def blocks_of(answer: pa.Table) -> Iterator[bytes]:
 
 
 def cut_answer(answer: pa.Table) -> Iterator[pa.Table]:
-    """Parts that are large enough and not too large; one that is empty when the answer says nothing."""
+    """Parts that are large enough and not too large; one that is empty when the answer is."""
     rows = min(ROWS, max(1, answer.num_rows * BYTES // max(answer.nbytes, 1)))
     return (answer.slice(start, rows) for start in range(0, max(answer.num_rows, 1), rows))
 

@@ -1,7 +1,7 @@
 """The owner of a bucket of keys on a stream: it triggers windows, and others compute them.
 
-The owner holds events and knows the watermark, so that it says which windows close, which are corrected and
-which events are late. What it tells are batches of windows with their events (see `agnostic`), not values.
+The owner holds events and knows the watermark, so that it decides which windows close, which are corrected
+and which events are late. It emits batches of windows with their events (see `agnostic`), not values.
 """
 
 from __future__ import annotations

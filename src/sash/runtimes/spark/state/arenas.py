@@ -40,7 +40,7 @@ def remove_when_ended(query: Any, spark: Any) -> None:
     name = f"{query.id}."
 
     def wait() -> None:
-        with suppress(Exception):  # whoever started the query hears of its failure
+        with suppress(Exception):  # the one who started the query gets its failure
             query.awaitTermination()
         for folder in folders:
             for home in ArenaHome.on_this_machine(Path(folder.strip())):

@@ -4,7 +4,7 @@
     fingerprint  =  SHA-256 of the description, written canonically
 
 Every bucket keeps both. The fingerprint is compared whenever a bucket is loaded, and where it differs the
-descriptions say in what. Functions are compared by what they close over, and by their byte code as long as
+descriptions show in what. Functions are compared by what they close over, and by their byte code as long as
 both come from the same version of Python, otherwise by name (see `plain`); what they read from their module
 is not seen.
 """
@@ -28,7 +28,7 @@ FORMAT = 1
 
 
 def describe(bound: BoundQuery, *, output: str, buckets: int) -> dict[str, Any]:
-    """The query as JSON. `output` says whether it emits reports or late events."""
+    """The query as JSON. `output` is what it emits: reports or late events."""
     query = bound.query
     return {
         "format": FORMAT,
@@ -90,7 +90,7 @@ def describe_operator(bound: BoundOperator, *, output: str) -> dict[str, Any]:
             for name in functions
         },
         "aggregates": plain(getattr(operator, "aggregates", None)),
-        # Checkpoints of a single input are there already, and do not tell it.
+        # Checkpoints of a single input are there already, and do not have it.
         **({"time": [own.time for own in operator.inputs]} if several else {}),
     }
 

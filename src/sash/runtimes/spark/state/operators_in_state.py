@@ -1,6 +1,6 @@
 """An operator in Spark's state store, and in the memory of the worker that wrote it last.
 
-    -3   query    the description of the query, to say what differs
+    -3   query    the description of the query, to show what differs
     -1   token    fingerprint of the query · bucket's own name · name of the last writing · timer · header
     0 …  chunks   the operator's, each written once
 
@@ -35,7 +35,7 @@ QUERY, TOKEN = -3, -1
 
 
 class StoredChunks(Mapping[int, bytes]):
-    """The chunks of one bucket, each read when it is asked for."""
+    """The chunks of one bucket, each read when it is needed."""
 
     read = 0
     """Bytes that came from the store."""

@@ -9,7 +9,7 @@ the rows themselves settle at m: corrections, early reports, and windows that cl
 Rows that another stateful step emitted because the watermark has moved to m are as old as that move: the
 first advance is left out, so that they are judged by the last watermark of their bucket.
 
-There is one timer a bucket, at the next watermark that has something to close.
+There is one timer per bucket, at the next watermark that has something to close.
 """
 
 from __future__ import annotations

@@ -52,9 +52,9 @@ def start(
         raise ArgumentError("elastic", elastic, "sash.Elastic(min=…, max=…), or left out")
     if source.idle is not None:
         raise Unsupported("elastic", "a stream with idle=…", "given streams without it")
-    if not isinstance(source.asked, Auto):
+    if not isinstance(source.parallelism, Auto):
         raise Unsupported(
-            "elastic", str(source.asked), "left out under a pattern",
+            "elastic", str(source.parallelism), "left out under a pattern",
             hint="A pattern fixes how many workers there are; an elastic query chooses that anew for every "
             "micro-batch.",
         )  # fmt: skip

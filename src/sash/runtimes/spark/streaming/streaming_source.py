@@ -49,8 +49,8 @@ class StreamingSource:
     df: DataFrame
     operator: type[StreamOperator] | None = None
     """What keeps the windows of a bucket; None: whatever suits the query."""
-    asked: Parallelism = AUTO
-    """Who computes which windows, or the wish that the planner says."""
+    parallelism: Parallelism = AUTO
+    """Who computes which windows, or the wish that the planner decides."""
     idle: Duration | None = None
     """How long nothing may come until time goes on by the clock."""
 
@@ -73,17 +73,17 @@ class StreamingSource:
         return self._windowed(bound, "late")
 
     def plan(self, bound: BoundQuery) -> Plan:
-        known = self.asked if isinstance(self.asked, Auto) else AUTO
+        known = self.parallelism if isinstance(self.parallelism, Auto) else AUTO
         cores = known.cores or task_slots(self.df.sparkSession)
         facts = Facts.of(bound, assumed(bound, known), where="spark streaming", cores=cores)
         # Not what was measured here: a checkpoint must find the plan that made it, wherever it goes on.
-        return make_plan(bound, facts, DEFAULTS, parallelism=self.asked, refuse=self._refusal)
+        return make_plan(bound, facts, DEFAULTS, parallelism=self.parallelism, refuse=self._refusal)
 
-    def parallel(self, asked: Parallelism, bound: BoundQuery) -> StreamingSource:
-        refusal = None if isinstance(asked, Auto) else self._refusal(asked, bound)
+    def parallel(self, parallelism: Parallelism, bound: BoundQuery) -> StreamingSource:
+        refusal = None if isinstance(parallelism, Auto) else self._refusal(parallelism, bound)
         if refusal is not None:
             raise refusal
-        return replace(self, asked=asked)
+        return replace(self, parallelism=parallelism)
 
     def idle_after(self, idle: Duration) -> StreamingSource:
         """The same, with windows that close although no more events come."""
