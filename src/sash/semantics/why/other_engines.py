@@ -5,7 +5,7 @@
 The model knows time and count windows, and neither disorder nor delay, so the accepted events are taken in
 event-time order. Its time is discrete: timestamps are counted in the greatest unit that divides them all.
 What is reported of e depends on the first event, which fixes where windows start, and on those at most
-ω + β from e. No others are looked at: an engine may have reported millions of windows before. Except for
+ω + β from e. No others are looked at: an engine may have reported millions of windows before. Not so for
 count windows of an engine that picks one number per tick and reports empty contents too. Where that number
 lies between two windows, whether its empty content is news depends on all that was reported before.
 """
