@@ -2,7 +2,7 @@
 
     python -m benchmarks [--list] [--quick] [name …]
 
-The exit code is 1 as soon as one program's is not 0; the last lines say which.
+The exit code is 1 as soon as one program's is not 0; the last lines name it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "names", nargs="*", metavar="name", help=f"which of {', '.join(known)}; default: all"
     )
-    parser.add_argument("--list", action="store_true", help="say what there is, and run nothing")
+    parser.add_argument("--list", action="store_true", help="list them, and run nothing")
     parser.add_argument("--quick", action="store_true", help="small sizes, seconds instead of minutes")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in known]

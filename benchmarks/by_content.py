@@ -1,10 +1,10 @@
-"""Windows by content on a stream: on columns, against the same windows asked event by event.
+"""Windows by content on a stream: on columns, against the same windows evaluated event by event.
 
     python -m benchmarks.by_content [--quick] [--json PATH] [--rounds 3]
 
 200,000 events of 100 keys in micro-batches of 20,000, in process; after each batch the operator is saved,
 and goes on as in a worker of Spark that keeps its buckets. Windows of rows, which never look at a value,
-are the yardstick. A predicate of `&` has a tree and is computed on columns; one of `and` says the same
+are the yardstick. A predicate of `&` has a tree and is computed on columns; one of `and` means the same
 and has none.
 """
 
@@ -80,7 +80,7 @@ def main() -> int:
         "delta": partial(streamed, DELTA, table),
         "delta, event by event": partial(by_definition, table),
         "threshold": partial(streamed, tree, table),
-        "threshold, asked event by event": partial(streamed, no_tree, table),
+        "threshold, evaluated event by event": partial(streamed, no_tree, table),
         "punctuated": partial(streamed, done, table),
     }
     assert contenders["delta"]() == contenders["delta, event by event"]()

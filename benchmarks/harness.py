@@ -17,7 +17,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Row:
+class BenchmarkRow:
     """One measured contender. `limit` is the largest ratio to the yardstick that the project promises."""
 
     what: str
@@ -36,14 +36,14 @@ class Table:
 
     title: str
     yardstick: str
-    rows: list[Row] = field(default_factory=list)
+    rows: list[BenchmarkRow] = field(default_factory=list)
 
     def start(self) -> None:
         print(f"\n{self.title}")
         print(f"{'':<44}{'ms':>10}{'× ' + self.yardstick:>20}{'limit':>9}")
 
     def add(self, what: str, seconds: float, ratio: float, *, limit: float | None = None) -> None:
-        row = Row(what, seconds, ratio, limit)
+        row = BenchmarkRow(what, seconds, ratio, limit)
         self.rows.append(row)
         promised = "" if limit is None else f"≤ {limit:.3g}"
         verdict = "" if row.reached else "  not reached"
@@ -73,7 +73,7 @@ def options(description: str) -> argparse.Namespace:
 
 
 def finish(tables: list[Table], chosen: argparse.Namespace) -> int:
-    """Write the JSON that was asked for; the exit code says whether every promise was kept."""
+    """Write the JSON, if wanted; the exit code is 0 if every promise was kept."""
     if chosen.json is not None:
         machine = {"machine": platform.machine(), "python": platform.python_version()}
         content = machine | {"tables": [asdict(table) for table in tables]}

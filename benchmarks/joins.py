@@ -1,4 +1,4 @@
-"""The ScaleJoin benchmark: comparisons a second, band cells against exhaustive, and the join on Spark.
+"""The ScaleJoin benchmark: comparisons per second, band cells against exhaustive, and the join on Spark.
 
 Two streams, left (x int, y float) and right (a int, b float, c double, d bool), values from 1 to 10,000,
 joined within five minutes where |x − a| ≤ 10 and |y − b| ≤ 10 (Gulisano et al., ScaleJoin, 2021).
@@ -70,7 +70,7 @@ def bound(where: Any) -> BoundJoin:
     return query
 
 
-class Run:
+class TimedRun:
     """An operator with full windows, at a rate, second after second."""
 
     def __init__(self, where: Any, rate: int) -> None:
@@ -98,8 +98,8 @@ class Run:
 
 
 def compared(rate: int, rounds: int) -> tuple[float, float]:
-    """Comparisons a second of the exhaustive join on one core, and the seconds that a second takes."""
-    run = Run(exhaustive, rate)
+    """Comparisons per second of the exhaustive join on one core, and the seconds that a second takes."""
+    run = TimedRun(exhaustive, rate)
     run.seconds(1)
     before, took, made = run.operator.store.comparisons, float("inf"), 0
     for _ in range(rounds):
@@ -164,10 +164,10 @@ def main() -> int:
     sustained = int(rate / took**0.5)
     tables = [Table("the cost of 10⁹ comparisons on one core, exhaustive", "a second")]
     tables[0].start()
-    tables[0].add(f"{speed / 1e9:.2f} · 10⁹ comparisons a second", 1e9 / speed, 1e9 / speed, limit=1.0)
+    tables[0].add(f"{speed / 1e9:.2f} · 10⁹ comparisons per second", 1e9 / speed, 1e9 / speed, limit=1.0)
 
     ten = 10 * sustained if not chosen.quick else 200
-    fast = Run(searched, ten)
+    fast = TimedRun(searched, ten)
     fast.seconds(1)
     second = fast.seconds(chosen.rounds)
     title = f"a second of event time at 10 × the exhaustive rate of {sustained:,} tuples/s and stream"

@@ -2,7 +2,7 @@
 
     python -m benchmarks.kvs [--quick] [--events 262144] [--window 262144] [--batch 8192]
 
-Every event is inserted, evicts the oldest one and asks for the fold of the window; every batch of events
+Every event is inserted, evicts the oldest one and reads the fold of the window; every batch of events
 the store is committed. All are interpreted, so that the ratio is that of the store. They take turns, the
 best of three counts, and all answers are compared. Wanted: LMDB ≤ 3 × in process, also when every commit
 waits for the disk (`durable`). With `--quick` the sizes are small and no ratio is judged.
@@ -94,7 +94,7 @@ def main() -> int:
         return 1
 
     print(f"window {options.window:,}, {options.events:,} events in batches of {options.batch:,}")
-    print(f"{'store':<15}{'ns an event':>12}{'x in process':>14}")
+    print(f"{'store':<15}{'ns per event':>13}{'x in process':>14}")
     for name, best in seconds.items():
         print(f"{name:<15}{best / options.events * 1e9:>12.1f}{best / seconds['in process']:>14.2f}")
     worst = max(seconds.values()) / seconds["in process"]

@@ -90,7 +90,7 @@ def workloads(*, quick: bool) -> Iterator[Workload]:
         ("a function of 5 ms", busily(5e-3), 20_000),
     ]
     for number in range(WORKLOADS):
-        said, computed, rows = kinds[number % len(kinds)]
+        label, computed, rows = kinds[number % len(kinds)]
         rows = rows // 20 if quick else rows
         keys = int(random.choice([1, 20, 500]))
         hottest = float(random.choice([0.0, 0.95]))
@@ -105,7 +105,7 @@ def workloads(*, quick: bool) -> Iterator[Workload]:
         else:
             query = windowed.apply(computed, schema="n bigint")
         hot = f", one with {hottest:.0%}" if hottest and keys > 1 else ""
-        yield Workload(f"{said}, {chosen.label}, {keys} keys{hot}", query)
+        yield Workload(f"{label}, {chosen.label}, {keys} keys{hot}", query)
 
 
 def judged(workload: Workload, *, rounds: int) -> tuple[str, str, float, float]:

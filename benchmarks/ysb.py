@@ -44,13 +44,13 @@ def against_peers(events: pa.Table, campaigns: pa.Table, *, rounds: int, quick: 
     if not quick:
         with tempfile.TemporaryDirectory(prefix="sash-ysb-") as directory:
             for name, (most, _) in PEERS.items():
-                peers[name] = asked(name, events.slice(0, most), campaigns, Path(directory))
+                peers[name] = peer_result(name, events.slice(0, most), campaigns, Path(directory))
                 mine = min(mine, best_of(rounds, events, campaigns))
     rows = events.num_rows
     table.add(f"Sash, {rows / 1e6 / mine:.1f} M events/s", mine, mine * PROMISED / rows, limit=1.0)
-    for name, said in peers.items():
-        each = said["seconds"] / said["events"]
-        what = f"{said['engine']}, {1e-6 / each:.2f} M events/s"
+    for name, result in peers.items():
+        each = result["seconds"] / result["events"]
+        what = f"{result['engine']}, {1e-6 / each:.2f} M events/s"
         table.add(f"Sash against {what}", mine, mine / rows / each, limit=1 / PEERS[name][1])
     return table
 
@@ -65,8 +65,8 @@ def best_of(rounds: int, events: pa.Table, campaigns: pa.Table) -> float:
     return min(seconds[1:])
 
 
-def asked(name: str, events: pa.Table, campaigns: pa.Table, directory: Path) -> dict[str, Any]:
-    """What the driver of a peer says, after it has counted as many views as Sash does."""
+def peer_result(name: str, events: pa.Table, campaigns: pa.Table, directory: Path) -> dict[str, Any]:
+    """The result of a peer's driver, after it has counted as many views as Sash does."""
     paths = [directory / f"{name}-{what}.parquet" for what in ("events", "campaigns")]
     for path, content in zip(paths, (events, campaigns), strict=True):
         pq.write_table(content, path)
@@ -77,11 +77,11 @@ def asked(name: str, events: pa.Table, campaigns: pa.Table, directory: Path) -> 
         [python, DRIVERS / f"{name}_ysb.py", *paths],
         env={**os.environ, "PATH": path}, stdout=subprocess.PIPE, text=True, check=True,
     )  # fmt: skip
-    said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     counts = ysb.query(events, campaigns).collect()
     found = {"windows": counts.num_rows, "views": sum(counts["views"].to_pylist())}
-    assert found == {what: said[what] for what in found}, f"{name} counts differently: {said}, not {found}"
-    return said
+    assert found == {what: result[what] for what in found}, f"{name} has {result}, not {found}"
+    return result
 
 
 def one_campaign(events: int, *, rounds: int) -> Table:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.amta_paper import bulk_eviction, dimensions, latency, memory, six_monoids
-from benchmarks.amta_paper.measuring import Progress
+from benchmarks.amta_paper.measuring import ProgressPrinter
 from benchmarks.amta_paper.plotting import draw
 
 EXPERIMENTS = (latency, bulk_eviction, six_monoids, memory, dimensions)
@@ -50,7 +50,7 @@ def run(experiments: Sequence[Any], arguments: Sequence[str] | None, *, descript
     options = parser.parse_args(arguments)
     directory = options.to or ROOT / ("build" if options.quick else "docs") / "benchmarks"
     directory.mkdir(parents=True, exist_ok=True)
-    progress = Progress()
+    progress = ProgressPrinter()
     for number, experiment in zip(numbers, experiments, strict=True):
         if options.only in (None, number):
             title = f"experiment {number} of {len(experiments)}"
@@ -58,7 +58,7 @@ def run(experiments: Sequence[Any], arguments: Sequence[str] | None, *, descript
     return 0
 
 
-def _run(experiment: Any, title: str, directory: Path, progress: Progress, quick: bool) -> None:
+def _run(experiment: Any, title: str, directory: Path, progress: ProgressPrinter, quick: bool) -> None:
     progress.begin(f"{title}: {experiment.__name__.rpartition('.')[2]}")
     begin = time.perf_counter()
     chart = experiment.run(quick=quick, progress=progress)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from benchmarks.amta_paper import templates
 from benchmarks.amta_paper.chart import Chart, Panel, Series
 from benchmarks.amta_paper.measuring import (
-    Progress,
+    ProgressPrinter,
     best_seconds,
     counting,
     own_kernel,
@@ -64,7 +64,7 @@ def ring_size(n: int) -> int:
     return 1 << (n + before(n)).bit_length()
 
 
-def run(*, quick: bool, progress: Progress) -> Chart:
+def run(*, quick: bool, progress: ProgressPrinter) -> Chart:
     exponent = QUICK if quick else FULL
     n = 1 << exponent
     evicted = "k [elements evicted]"
@@ -85,7 +85,7 @@ def run(*, quick: bool, progress: Progress) -> Chart:
     )
 
 
-def timed(n: int, quick: bool, progress: Progress) -> list[Series]:
+def timed(n: int, quick: bool, progress: ProgressPrinter) -> list[Series]:
     fast, values = plain_sum(), readings(n)
     evictions = {
         "AMTA": amta(fast, values),
@@ -182,7 +182,7 @@ class SharedNodes:
         return self
 
 
-def counted(n: int, progress: Progress) -> list[Series]:
+def counted(n: int, progress: ProgressPrinter) -> list[Series]:
     """AMTA; what the Log MTA reads and combines is the same as for a full AMTA, at the query."""
     progress.step(f"building a tree of {n:,} elements")
     values = readings(n)

@@ -13,7 +13,7 @@ from itertools import product
 from typing import Any
 
 from benchmarks.amta_paper.chart import Chart, Panel, Series
-from benchmarks.amta_paper.measuring import Progress, readings, sliding_nanoseconds, sweeps
+from benchmarks.amta_paper.measuring import ProgressPrinter, readings, sliding_nanoseconds, sweeps
 from sash.aggregation.kernels.compiler.compiled import compiled
 from sash.aggregation.kernels.compiler.function_source import CARRIED
 from sash.aggregation.monoid import Monoid
@@ -22,18 +22,18 @@ KERNELS = {"two stacks": "two_stacks", "DABA lite": "daba", "AMTA": "amta"}
 
 
 @dataclass(frozen=True)
-class Sizes:
+class DimensionSizes:
     fields: tuple[int, ...]
     window: int
     events: int
 
 
 # The columns of 64 fields over this window are 2 MB: what is seen is the width, not the memory.
-FULL = Sizes(fields=(1, 2, 4, 8, 16, 32, 64), window=1 << 12, events=1 << 16)
-QUICK = Sizes(fields=(2,), window=1 << 4, events=1 << 8)
+FULL = DimensionSizes(fields=(1, 2, 4, 8, 16, 32, 64), window=1 << 12, events=1 << 16)
+QUICK = DimensionSizes(fields=(2,), window=1 << 4, events=1 << 8)
 
 
-def run(*, quick: bool, progress: Progress) -> Chart:
+def run(*, quick: bool, progress: ProgressPrinter) -> Chart:
     sizes = QUICK if quick else FULL
     whole = {name: Series(name) for name in KERNELS}
     apart = Series("AMTA, d windows of one field", dashed=True, style="AMTA")
@@ -60,7 +60,7 @@ def run(*, quick: bool, progress: Progress) -> Chart:
     )
 
 
-def nanoseconds(d: int, kernel: str, sizes: Sizes) -> float:
+def nanoseconds(d: int, kernel: str, sizes: DimensionSizes) -> float:
     fast = compiled(wide_sum(d))
     count = sizes.window + sizes.events
     columns = fast.columns(tuple(readings(count, seed=k) for k in range(d)))

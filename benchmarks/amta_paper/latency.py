@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.amta_paper.chart import Chart, Panel, Series
 from benchmarks.amta_paper.measuring import (
-    Progress,
+    ProgressPrinter,
     best_seconds,
     counting,
     plain_sum,
@@ -43,7 +43,7 @@ CLASSES: dict[str, Callable[..., Algorithm]] = {
 
 
 @dataclass(frozen=True)
-class Sizes:
+class LatencySizes:
     timed: range
     """Exponents of the windows that are timed."""
     counted: range
@@ -53,11 +53,11 @@ class Sizes:
     """Combines that a timed or counted recalculation may cost."""
 
 
-FULL = Sizes(timed=range(4, 23, 2), counted=range(4, 19, 2), events=1 << 20, recalculated=1 << 26)
-QUICK = Sizes(timed=range(4, 7, 2), counted=range(4, 7, 2), events=1 << 10, recalculated=1 << 14)
+FULL = LatencySizes(timed=range(4, 23, 2), counted=range(4, 19, 2), events=1 << 20, recalculated=1 << 26)
+QUICK = LatencySizes(timed=range(4, 7, 2), counted=range(4, 7, 2), events=1 << 10, recalculated=1 << 14)
 
 
-def run(*, quick: bool, progress: Progress) -> Chart:
+def run(*, quick: bool, progress: ProgressPrinter) -> Chart:
     sizes = QUICK if quick else FULL
     timed = {name: Series(name) for name in CLASSES}
     mean = {name: Series(name) for name in CLASSES}
@@ -85,7 +85,7 @@ def run(*, quick: bool, progress: Progress) -> Chart:
     )
 
 
-def timed_event(name: str, window: int, sizes: Sizes) -> float | None:
+def timed_event(name: str, window: int, sizes: LatencySizes) -> float | None:
     """Nanoseconds an event; None where recalculation would take too long."""
     fast = plain_sum()
     if name == "recalculate":
@@ -109,7 +109,7 @@ def sliding_kernel(name: str, events: int) -> Slide:
     return fast.kernel(KERNELS[name])
 
 
-def counted_event(name: str, size: int, sizes: Sizes) -> tuple[float, int]:
+def counted_event(name: str, size: int, sizes: LatencySizes) -> tuple[float, int]:
     """Mean and worst number of combines of an event that slides a full window."""
     monoid, tally = counting(plain_sum().monoid)
     window = CLASSES[name](monoid)

@@ -110,7 +110,7 @@ def counting(monoid: Monoid) -> tuple[Monoid, Tally]:
     return replace(monoid, combine=combine), tally
 
 
-class Progress:
+class ProgressPrinter:
     """One line that is overwritten, on a terminal; elsewhere a line for each experiment is enough."""
 
     def __init__(self) -> None:

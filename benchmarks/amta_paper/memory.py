@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.amta_paper import memory_probe
 from benchmarks.amta_paper.chart import Chart, Panel, Series
-from benchmarks.amta_paper.measuring import Progress, readings
+from benchmarks.amta_paper.measuring import ProgressPrinter, readings
 from sash.aggregation import monoids
 from sash.aggregation.algorithms import AMTA
 
@@ -38,7 +38,7 @@ LABELS = {
 }
 
 
-def run(*, quick: bool, progress: Progress) -> Chart:
+def run(*, quick: bool, progress: ProgressPrinter) -> Chart:
     exponents = QUICK if quick else FULL
     held = {kind: Series(label) for kind, label in LABELS.items()}
     everything = Series("DABA lite: all")

@@ -15,7 +15,13 @@ from itertools import product
 import numpy as np
 
 from benchmarks.amta_paper.chart import Chart, Panel, Series
-from benchmarks.amta_paper.measuring import Progress, for_columns, readings, sliding_nanoseconds, sweeps
+from benchmarks.amta_paper.measuring import (
+    ProgressPrinter,
+    for_columns,
+    readings,
+    sliding_nanoseconds,
+    sweeps,
+)
 from benchmarks.amta_paper.slide_policies import counted_policies
 from sash.aggregation import monoids
 from sash.aggregation.monoid import Monoid
@@ -32,7 +38,7 @@ KERNELS = {"two stacks": "two_stacks", "DABA lite": "daba", "AMTA": "amta"}
 
 
 @dataclass(frozen=True)
-class Sizes:
+class MonoidSizes:
     windows: range
     """Exponents."""
     compared: int
@@ -44,11 +50,13 @@ class Sizes:
     """The greatest length at which the scan from the head is counted too."""
 
 
-FULL = Sizes(windows=range(4, 21, 2), compared=16, events=1 << 20, policies=range(4, 13, 2), scanned=1 << 8)
-QUICK = Sizes(windows=range(4, 5), compared=4, events=1 << 9, policies=range(4, 5), scanned=1 << 4)
+FULL = MonoidSizes(
+    windows=range(4, 21, 2), compared=16, events=1 << 20, policies=range(4, 13, 2), scanned=1 << 8
+)
+QUICK = MonoidSizes(windows=range(4, 5), compared=4, events=1 << 9, policies=range(4, 5), scanned=1 << 4)
 
 
-def run(*, quick: bool, progress: Progress) -> Chart:
+def run(*, quick: bool, progress: ProgressPrinter) -> Chart:
     sizes = QUICK if quick else FULL
     chosen = ["max"] if quick else list(MONOIDS)
     by_window = {name: Series(name) for name in chosen}

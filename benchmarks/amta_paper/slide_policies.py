@@ -8,7 +8,7 @@
 
 True means: at least this prefix leaves. All are monotone, so the AMTA finds the end of the longest prefix
 by descent; the scan from the head (`Recalculate`) finds the same end by trying one prefix after the other.
-The last two are what no count or time window can say: how far back they reach is a matter of the data.
+The last two are what no count or time window expresses: how far back they reach is a matter of the data.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from math import factorial
 from typing import Any
 
 from benchmarks.amta_paper.chart import Series
-from benchmarks.amta_paper.measuring import Progress, counting, readings
+from benchmarks.amta_paper.measuring import ProgressPrinter, counting, readings
 from sash.aggregation import monoids
 from sash.aggregators import AMTA, Recalculate, tracked
 
@@ -92,7 +92,7 @@ def slide(
     return lengths, tally.combines / events
 
 
-def counted_policies(exponents: range, scanned: int, progress: Progress) -> list[Series]:
+def counted_policies(exponents: range, scanned: int, progress: ProgressPrinter) -> list[Series]:
     """One line a policy, and one for all of them of what a scan from the head would cost."""
     scan = Series("any of them, by a scan", joined=False, style="recalculate")
     lines = []

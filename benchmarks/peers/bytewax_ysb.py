@@ -31,10 +31,10 @@ class Batches(DynamicSource):
         self.batches = batches
 
     def build(self, step_id: str, worker_index: int, worker_count: int) -> Any:
-        return Reading(iter(self.batches))
+        return EventPartition(iter(self.batches))
 
 
-class Reading(StatelessSourcePartition):
+class EventPartition(StatelessSourcePartition):
     def __init__(self, batches: Any) -> None:
         self.batches = batches
 
@@ -76,8 +76,8 @@ def main(events_path: str, campaigns_path: str) -> None:
         run_main(flow)
         best = min(best, time.perf_counter() - begin)
     views = sum(count for _, (_, count) in counts)
-    said = {"engine": f"Bytewax {version('bytewax')}", "events": len(events), "seconds": best}
-    print(json.dumps(said | {"windows": len(counts), "views": views}))
+    result = {"engine": f"Bytewax {version('bytewax')}", "events": len(events), "seconds": best}
+    print(json.dumps(result | {"windows": len(counts), "views": views}))
 
 
 if __name__ == "__main__":

@@ -51,9 +51,9 @@ def main(events_path: str, campaigns_path: str) -> None:
         spent, counts = timed(tables, "events")
         if turn > 0:
             best, fixed = min(best, spent), min(fixed, started)
-    said = {"engine": f"PyFlink {version('apache-flink')}", "events": len(events)}
+    result = {"engine": f"PyFlink {version('apache-flink')}", "events": len(events)}
     found = {"windows": len(counts), "views": sum(counts)}
-    print(json.dumps(said | {"seconds": best - fixed, "to start and end": fixed} | found))
+    print(json.dumps(result | {"seconds": best - fixed, "to start and end": fixed} | found))
 
 
 def register(tables: TableEnvironment, name: str, frame: pd.DataFrame, fields: dict[str, object]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sash
 from benchmarks.amta_paper.chart import Chart, Panel, Series
-from benchmarks.amta_paper.measuring import Progress
+from benchmarks.amta_paper.measuring import ProgressPrinter
 from benchmarks.harness import race
 from benchmarks.patterns import skylines
 from examples import ysb
@@ -20,7 +20,7 @@ PATTERNS: dict[str, tuple[str, Pattern]] = {
 }
 
 
-def run(*, quick: bool, progress: Progress) -> Chart:
+def run(*, quick: bool, progress: ProgressPrinter) -> Chart:
     events = {"views": 30_000 if quick else 6_000_000, "packets": 200 if quick else 5_000}
     rounds = 1 if quick else 4
     panels = [

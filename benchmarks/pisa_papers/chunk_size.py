@@ -11,7 +11,7 @@ from functools import partial
 
 import sash
 from benchmarks.amta_paper.chart import Chart, Panel, Series
-from benchmarks.amta_paper.measuring import Progress
+from benchmarks.amta_paper.measuring import ProgressPrinter
 from benchmarks.harness import race
 from benchmarks.patterns import fits, sums
 from sash.operators.bound import BoundQuery, BoundWhole
@@ -29,7 +29,7 @@ from sash.semantics.window import Window
 WORKERS = 2
 
 
-def run(*, quick: bool, progress: Progress) -> Chart:
+def run(*, quick: bool, progress: ProgressPrinter) -> Chart:
     events = {"fits": 2_000 if quick else 40_000, "sums": 20_000 if quick else 1_000_000}
     rounds = 1 if quick else 4
     panels = [

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import sash
 from benchmarks.amta_paper.chart import Chart, Panel, Series
-from benchmarks.amta_paper.measuring import Progress
+from benchmarks.amta_paper.measuring import ProgressPrinter
 from benchmarks.harness import race
 from benchmarks.patterns import fits, sums
 from sash.operators.patterns.declared import Pattern
@@ -26,7 +26,7 @@ FOLDING: dict[str, Callable[[int], Pattern]] = FARMS | {
 }
 
 
-def run(*, quick: bool, progress: Progress) -> Chart:
+def run(*, quick: bool, progress: ProgressPrinter) -> Chart:
     events = {"fits": 2_000 if quick else 40_000, "sums": 20_000 if quick else 2_000_000}
     panels = [
         _panel("Levenberg-Marquardt fit of each window: processes", fits(events["fits"]), FARMS, quick),
@@ -44,10 +44,10 @@ def _panel(
         ideal.add(str(degree), min(degree, os.cpu_count() or 1))
     # All of them take turns: what other programs do meanwhile then disturbs every line alike.
     rounds = 1 if quick else 3
-    asked = {(label, n): query.parallel(of(n)) for label, of in patterns.items() for n in DEGREES}
-    seconds = race({f"{label} {n}": each.collect for (label, n), each in asked.items()}, rounds=rounds)
+    queries = {(label, n): query.parallel(of(n)) for label, of in patterns.items() for n in DEGREES}
+    seconds = race({f"{label} {n}": each.collect for (label, n), each in queries.items()}, rounds=rounds)
     lines = {label: Series(label) for label in patterns}
-    for label, n in asked:
+    for label, n in queries:
         lines[label].add(str(n), seconds[f"{label} 1"] / seconds[f"{label} {n}"])
     return Panel(
         title, "workers", "speed-up", [*lines.values(), ideal], powers_of_two=False, logarithmic=False

@@ -1,4 +1,4 @@
-"""How a DataFrame is run to its end without keeping what it says, and how its micro-batches did."""
+"""How a DataFrame is run to its end without keeping its rows, and how its micro-batches did."""
 
 from __future__ import annotations
 

@@ -50,13 +50,13 @@ def main() -> int:
 
 
 def _stressed(directory: Path | None, *, quick: bool) -> Table:
-    table = Table("stress: rows that are lost, repeated or out of order", yardstick="rows said")
+    table = Table("stress: rows that are lost, repeated or out of order", yardstick="rows emitted")
     table.start()
     record = stress.stress(seconds=1.0 if quick else 120.0, seed=12, most=8)
     wrong = stress.disorder(record)
     print(*wrong, sep="\n", end="\n" if wrong else "")
     mean = sum(latency for _, latency in record.latencies) / max(len(record.latencies), 1)
-    what = f"{record.said.num_rows:,} rows, {record.reconfigurations} switches"
+    what = f"{record.emitted.num_rows:,} rows, {record.reconfigurations} switches"
     table.add(what, mean, float(len(wrong)), limit=0.0)
     if directory:
         figures.over_time(

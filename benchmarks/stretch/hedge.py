@@ -5,7 +5,7 @@
 
 Ten symbols; rates change every second between 0 and 8,000 tuples a second. The stream is replayed in real
 time, the time of a tuple is the moment in which it is sent, and the latency of a pair is what has passed
-when a reader gets it. Every tenth of a second the predictive controller is asked how many instances there
+when a reader gets it. Every tenth of a second the predictive controller decides how many instances there
 should be. The paper joins recorded trades; moves are drawn here, and ε is chosen so that about two pairs in
 a million match.
 """
@@ -27,7 +27,7 @@ from sash.operators.stateful.join_shares import JoinShares
 TRADES = Input(pa.schema([("t", pa.int64()), ("symbol", pa.int64()), ("move", pa.float64())]), time="t")
 WINDOW = 30.0
 RATES, ODDS = (0, 200, 1_000, 3_000, 8_000), (0.25, 0.30, 0.25, 0.12, 0.08)
-TICK, ASK = 0.005, 0.1
+TICK, DECIDE_EVERY = 0.005, 0.1
 BOUND = 0.025
 
 
@@ -64,7 +64,7 @@ def replay(*, seconds: float, seed: int = 5) -> Replay:
     most = os.cpu_count() or 2
     rates = draw.choice(RATES, int(seconds) + 1, p=ODDS)
     rates[0] = 1_000
-    controller, samples = predictive(window=WINDOW, horizon=2 * ASK, patience=20), list[Sample]()
+    controller, samples = predictive(window=WINDOW, horizon=2 * DECIDE_EVERY, patience=20), list[Sample]()
     # The first tuple would pay for the loading of machine code.
     hedges(1).over({"t": [1, 2], "symbol": [1, 2], "move": [0.5, -0.5]})
     with setup(hedges(2 * most), 1, most) as elastic:
@@ -77,7 +77,7 @@ def replay(*, seconds: float, seed: int = 5) -> Replay:
 
         reader = Thread(target=read)
         reader.start()
-        last, asked = 0, 0.0
+        last, decided = 0, 0.0
         while (now := time.perf_counter() - began) < seconds:
             upto, rate = int(now * 1e6), rates[int(now)]
             n = int(draw.poisson(rate * (upto - last) / 1e6))
@@ -90,7 +90,7 @@ def replay(*, seconds: float, seed: int = 5) -> Replay:
             elastic.add("source", rows, watermark=upto)
             found.tuples += n
             last = upto
-            if now - asked >= ASK:
+            if now - decided >= DECIDE_EVERY:
                 samples = [*samples[-400:], elastic.sample()]
                 wanted = max(1, min(most, controller(samples)))
                 if wanted != elastic.degree:
@@ -98,7 +98,7 @@ def replay(*, seconds: float, seed: int = 5) -> Replay:
                 found.seconds.append(now)
                 found.rates.append(samples[-1].rate)
                 found.degrees.append(elastic.degree)
-                asked = now
+                decided = now
             time.sleep(max(0.0, TICK - (time.perf_counter() - began - now)))
         time.sleep(0.5)
         found.backlog = elastic.entry.unread()

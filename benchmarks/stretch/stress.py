@@ -2,7 +2,7 @@
 
 Rates jump every half second between nothing and many thousand tuples a second, the instances change some
 twenty times a second, at random. Afterwards the input is handed to the operator once more, in one piece and
-to a single instance: what the elastic one said must be the same rows, each once, in the order of time.
+to a single instance: what the elastic one emitted must be the same rows, each once, in the order of time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Record:
     """What went in, what came out, and how the run went, by seconds since its begin."""
 
     sent: pa.Table
-    said: pa.Table
+    emitted: pa.Table
     expected: pa.Table
     reconfigurations: int = 0
     seconds: list[float] = field(default_factory=list)
@@ -48,13 +48,13 @@ def stress(*, seconds: float, seed: int, most: int) -> Record:
     draw, numbers = random.Random(seed), np.random.default_rng(seed)
     record = Record(*(EVENTS.schema.empty_table() for _ in range(3)))
     sent: list[pa.Table] = []
-    said: list[pa.Table] = []
+    emitted: list[pa.Table] = []
     with setup(operator(), 1, most) as elastic:
         began = time.perf_counter()
 
         def read() -> None:
             while (rows := elastic.get("reader")) is not None:
-                said.append(rows)
+                emitted.append(rows)
                 now = time.perf_counter() - began
                 record.latencies.append((now, now - rows["time"][-1].as_py() / 1e6))
 
@@ -83,7 +83,7 @@ def stress(*, seconds: float, seed: int, most: int) -> Record:
         elastic.stop()
         threads[0].join()
         record.reconfigurations = len(elastic.epochs.history)
-    record.sent, record.said = pa.concat_tables(sent), pa.concat_tables(said)
+    record.sent, record.emitted = pa.concat_tables(sent), pa.concat_tables(emitted)
     record.expected = operator().over(record.sent)
     return record
 
@@ -99,11 +99,13 @@ def _batch(draw: np.random.Generator, n: int, begin: int, end: int) -> pa.Table:
 def disorder(record: Record) -> list[str]:
     """What is wrong with the output: nothing, if the list is empty."""
     wrong = []
-    times = record.said["time"].to_numpy()
+    times = record.emitted["time"].to_numpy()
     if (np.diff(times) < 0).any():
         wrong.append(f"{int((np.diff(times) < 0).sum())} rows are out of order")
-    by = [(name, "ascending") for name in record.said.column_names]
-    said, expected = record.said.sort_by(by), record.expected.sort_by(by)
-    if not said.equals(expected):
-        wrong.append(f"{said.num_rows} rows were said, and not the {expected.num_rows} that should be")
+    by = [(name, "ascending") for name in record.emitted.column_names]
+    emitted, expected = record.emitted.sort_by(by), record.expected.sort_by(by)
+    if not emitted.equals(expected):
+        wrong.append(
+            f"{emitted.num_rows} rows were emitted, and not the {expected.num_rows} that should be"
+        )
     return wrong

@@ -55,7 +55,7 @@ def _pairs(offsets: Ints, words: Ints, distance: int, once: Ints, ends: Ints, ke
     for row in range(len(offsets) - 1):
         different, seen = 0, np.uint64(0)
         for at in range(offsets[row], offsets[row + 1]):
-            # A word whose bit nobody has set is new; only the others are searched for.
+            # A word whose bit is not set is new; only the others are searched for.
             bit = np.uint64(1) << np.uint64(words[at] & 63)
             fresh = True
             if seen & bit:

@@ -226,7 +226,7 @@ def test_explain_says_what_is_meant_and_how_candidates_are_found(
     assert "2 shares, in threads" in text
     assert text in capsys.readouterr().out
     asked = joined(table(x=[1]), table(a=[1]), lambda a, b: a.x > 1 and b.a > 1).explain()
-    assert "asked row by row: it asks for the truth of a comparison" in asked
+    assert "asked row by row: it needs the truth of a comparison" in asked
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_a_condition_is_shown_as_it_would_be_written():
     ("where", "message"),
     [
         (5, r"where must be a condition such as lambda row: .*; got 5"),
-        (lambda row: row.x > 1 and row.y > 1, r"has no tree: it asks for the truth of a comparison"),
+        (lambda row: row.x > 1 and row.y > 1, r"has no tree: it needs the truth of a comparison"),
         (lambda row: row.x is None, r"a null is tested for with `== None`"),
         (lambda row: (row.x is None) | (row.y > 1), r"a null is tested for with `== None`"),
         (lambda row: row.x.startswith("a"), r"has no tree"),

@@ -115,9 +115,7 @@ def test_a_scope_needs_an_origin():
 
 def test_an_origin_that_is_not_an_int_is_refused_with_its_formula():
     half = build(scope=Scope(time=Origin("ω/2", lambda ts1, size, slide: size / 2)))
-    with pytest.raises(
-        ArgumentError, match="origin 'ω/2' must be a function that answers with an int; got "
-    ):
+    with pytest.raises(ArgumentError, match="origin 'ω/2' must be a function that returns an int; got "):
         simulate(half, [1, 2], 3, 3)
 
 

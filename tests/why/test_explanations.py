@@ -180,6 +180,15 @@ def test_oracle_other_engines_report_what_the_simulator_says(
             assert told == list(dict.fromkeys(expected))
 
 
+def test_an_engine_is_simulated_with_what_it_reported_before_the_near_events() -> None:
+    times, window = [0, 0, 1, 1, 1, 1, 1, 2], windows.count(1, 2)
+    assert [5] in simulate("oracle_cep", times, 1, 2, kind="count")
+    why = explain(Query(windows=(window,), flush=False), one_by_one(map(Arrival, times)), key=None, at=1)
+    sixth = next(event for event in why.events if event.number == 6)
+    story = next(one for one in sixth.windows[0].engines if one.engine == "oracle_cep")
+    assert (story.reports, story.contents) == (1, ((5, 6),))
+
+
 def test_why_can_be_read_as_text_html_and_data() -> None:
     query = Query(windows=(windows.tumbling(10), windows.rows(2)), flush=False)
     why = explain(query, one_by_one(Arrival(t, "<k>") for t in (1, 5, 12)), key="<k>", at=5)

@@ -76,12 +76,12 @@ class EngineState:
             self.start = windows_from(profile, kind, positions[0], size, slide).start
         windows = ScopeWindows(self.start, size, slide)
         run = Simulation(profile, kind, positions, windows)
-        standing = TickState(self.previous, _moved(self.last, -self.base))
+        state = TickState(self.previous, _moved(self.last, -self.base))
         every_event = profile.tick_of(kind) is not Tick.TIME
         found: list[Shown] = []
         for arrival in range(self.arrived, len(times)):
             if every_event or self.clock is None or times[arrival] > self.clock:
-                for report in run.tick(arrival, standing):
+                for report in run.tick(arrival, state):
                     lower, _ = windows.scope(report.instant)
                     self.revision = self.revision + 1 if lower == self.lower else 0
                     self.lower = lower
@@ -89,7 +89,7 @@ class EngineState:
                     refuse_too_many(len(found))
             self.clock = times[arrival]
         self.arrived = len(times)
-        self.previous, self.last = standing.previous, _moved(standing.last, self.base)
+        self.previous, self.last = state.previous, _moved(state.last, self.base)
         return found
 
     def let_go(self, kind: Kind, size: int, slide: int, times: Sequence[int]) -> int:

@@ -111,19 +111,19 @@ class Simulation:
     windows: ScopeWindows
 
     def reports(self, events: Arrivals) -> Iterator[Reported]:
-        standing = TickState()
+        state = TickState()
         for arrival in model.ticks(self.profile.tick_of(self.kind), events):
-            yield from self.tick(arrival, standing)
+            yield from self.tick(arrival, state)
 
-    def tick(self, arrival: int, standing: TickState) -> Iterator[Reported]:
+    def tick(self, arrival: int, state: TickState) -> Iterator[Reported]:
         """What this arrival, which ticks, makes the engine report."""
         now = self.positions[arrival]
-        passed = model.instants(standing.previous, now, self.windows.start)
+        passed = model.instants(state.previous, now, self.windows.start)
         together = model.picks_one(self.profile, self.kind)
-        for report in (self.picked if together else self.found)(arrival, passed, standing.last):
-            standing.last = report.content
+        for report in (self.picked if together else self.found)(arrival, passed, state.last):
+            state.last = report.content
             yield report
-        standing.previous = now
+        state.previous = now
 
     def picked(self, arrival: int, passed: range, last: range) -> Iterator[Reported]:
         """What one tick reports when all its instants are one evaluation."""

@@ -5,7 +5,9 @@
 The model knows time and count windows, and neither disorder nor delay, so the accepted events are taken in
 event-time order. Its time is discrete: timestamps are counted in the greatest unit that divides them all.
 What is reported of e depends on the first event, which fixes where windows start, and on those at most
-ω + β from e. No others are looked at: an engine may have reported millions of windows before.
+ω + β from e. No others are looked at: an engine may have reported millions of windows before. Not so for
+count windows of an engine that picks one number per tick and reports empty contents too. Where that number
+lies between two windows, whether its empty content is news depends on all that was reported before.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from math import gcd
 
 from sash.semantics.secret import Kind, Profile, Report
 from sash.semantics.secret.arrivals import Arrivals
+from sash.semantics.secret.model import picks_one
 from sash.semantics.secret.scope import ScopeWindows
 from sash.semantics.secret.simulator import Simulation
 from sash.semantics.window import Window
@@ -92,6 +95,8 @@ def other_engines(
     among = _input(window, [*times, newest], position, calendar=calendar) if newest > times[-1] else alone
     for name, profile in profiles.items():
         given = among if profile.watermark and alone.kind is Kind.TIME else alone
+        if picks_one(profile, alone.kind) and Report.NON_EMPTY not in profile.report:
+            given = _counted(window, times, 0)
         remark = _unanswerable(profile, given)
         if remark:
             yield EngineStory(name, remark=f"not simulated: {remark}")
@@ -121,15 +126,18 @@ def _input(
         earliest, latest = (
             times[p] for p in (max(0, position - reach), min(position + reach, len(times) - 1))
         )
-        near, skipped = _between(times, earliest, latest)
-        positions = range(skipped + 1, skipped + 1 + len(near))
-        return _NearEvents(Kind.COUNT, 1, skipped, _arriving(near), positions, window.size, window.slide)
+        return _counted(window, *_between(times, earliest, latest))
     shifted = [time - window.origin for time in times]
     near, skipped = _between(shifted, shifted[position] - reach, shifted[position] + reach)
     unit = gcd(window.size, window.slide, shifted[0], *near) if calendar else 1
     first, *counted = [time // unit for time in (shifted[0], *near)]
     size, slide = window.size // unit, window.slide // unit
     return _NearEvents(Kind.TIME, first, skipped, _arriving(counted), counted, size, slide)
+
+
+def _counted(window: TimeWindow | CountWindow, near: Sequence[int], skipped: int) -> _NearEvents:
+    positions = range(skipped + 1, skipped + 1 + len(near))
+    return _NearEvents(Kind.COUNT, 1, skipped, _arriving(near), positions, window.size, window.slide)
 
 
 def _between(times: Sequence[int], earliest: int, latest: int) -> tuple[Sequence[int], int]:
