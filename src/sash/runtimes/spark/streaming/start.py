@@ -26,10 +26,8 @@ from sash.runtimes.spark.streaming.sinks import Sink, sink_for
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 from sash.runtimes.spark.streaming.upstream import Upstream
 from sash.runtimes.spark.streaming.window_stage import Output, WindowStage
-from sash.semantics import durations
-from sash.semantics.durations import Duration, DurationLike, Unit
-
-AVAILABLE_NOW = "available now"
+from sash.runtimes.trigger import Trigger
+from sash.semantics.durations import Duration, DurationLike
 
 
 def start(
@@ -130,14 +128,7 @@ def _writer(df: DataFrame, checkpoint: str, trigger: DurationLike | None, name: 
     writer = df.writeStream.option("checkpointLocation", checkpoint)
     if name is not None:
         writer = writer.queryName(name)
-    if trigger == AVAILABLE_NOW:
-        return writer.trigger(availableNow=True)
-    if trigger is None:
-        return writer
-    every = durations.positive(trigger, "trigger")
-    if every.unit is not Unit.MICROSECONDS:
-        raise ArgumentError("trigger", trigger, f"a duration such as '5 seconds', or {AVAILABLE_NOW!r}")
-    return writer.trigger(processingTime=f"{every.length} microseconds")
+    return writer if trigger is None else writer.trigger(**Trigger.parse(trigger, "trigger").spark)
 
 
 def _require_no_watermark(df: DataFrame) -> None:
