@@ -40,6 +40,7 @@ def test_every_key_can_be_said(tmp_path: Path) -> None:
         windows = "sliding 10 every 5"
         emit = "every 5"
         empty = true
+        flat = true
         semantics = "flink"
         parallel = "WinFarm(2)"
         [aggregates]

@@ -70,6 +70,7 @@ class QueryTable:
     )
     emit: Emit = field(metadata=by(lambda given, _: Emit.parse(given)), default=Emit())
     empty: bool = field(metadata=by(readers.flag), default=False)
+    flat: bool = field(metadata=by(readers.flag), default=False)
     semantics: str = field(metadata=by(readers.engine), default="")
     parallel: Parallelism = field(
         metadata=by(lambda given, name: pattern_of(given, argument=name)), default=AUTO
