@@ -9,7 +9,7 @@ import pytest
 import sash
 from sash.errors import PipelineError
 from sash.pipeline import read
-from sash.pipeline.trigger import Trigger
+from sash.runtimes.trigger import Trigger
 from sash.semantics.query import Emit
 from tests.pipeline.pipeline_files import PIPELINE, refused, written
 
@@ -21,7 +21,7 @@ def test_words_are_understood_when_they_are_read(tmp_path: Path) -> None:
     assert [window.label for window in pipeline.query.windows] == ["ten", "three"]
     assert pipeline.query.windows[0] == sash.tumbling("10 seconds").named("ten")
     assert pipeline.aggregates["total"].columns == ("x",)
-    assert pipeline.run.trigger == Trigger("available_now")
+    assert pipeline.run.trigger == Trigger("available now")
     assert pipeline.name == "pipeline"
     assert pipeline.located("events") == str(tmp_path / "events")
     assert pipeline.located("s3a://bucket/events") == "s3a://bucket/events"
@@ -40,6 +40,7 @@ def test_every_key_can_be_said(tmp_path: Path) -> None:
         windows = "sliding 10 every 5"
         emit = "every 5"
         empty = true
+        flat = true
         semantics = "flink"
         parallel = "WinFarm(2)"
         [aggregates]
@@ -78,7 +79,7 @@ def line_of(words: str) -> int:
         ('n = "count()"', 'n = "cuont()"', "Did you mean 'count'"),
         ('total = "sum(x)"', 'total = "sum(x"', "'(' was never closed"),
         ('format = "parquet"\npath = "events"', 'format = "parket"', "Did you mean 'parquet'?"),
-        ('checkpoint = "checkpoint"', 'trigger = "hourly"', "'available_now', 'once' or 'processing_time"),
+        ('checkpoint = "checkpoint"', 'trigger = "hourly"', "'available now', 'once' or a duration"),
         ('checkpoint = "checkpoint"', 'trigger = "processing_time 0 s"', "longer than zero"),
         ('checkpoint = "checkpoint"', 'mode = "both"', "mode must be one of stream, batch"),
         ("[sink]", "[snk]", "there is no table [snk]; did you mean 'sink'?"),

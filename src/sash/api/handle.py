@@ -59,8 +59,9 @@ class QueryHandle(ABC):
         checkpoint: the folder with Spark's progress, from which a stopped query resumes.
         elastic: sash.Elastic(min=1, max=8), between how many tasks each micro-batch may choose. Without
             it Spark's settings decide, once and for all. Joins have no elastic form, operators no other.
-        trigger: how often a micro-batch begins ('5 seconds'), or 'available now': all that is there, then
-            stop. As soon as there is data, when not given.
+        trigger: how often a micro-batch begins ('5 seconds'), or 'available now' (also written
+            available_now or availableNow): all that is there, then stop. As soon as there is data, when not
+            given.
         name:    of the query, for Spark and the live page.
         """
         if self._bounded:

@@ -12,14 +12,15 @@ from sash.api.handle import Launch, QueryHandle
 from sash.api.source import Source
 from sash.api.why import NO_KEY, explain_window
 from sash.display import tables
-from sash.errors import Unsupported
-from sash.operators.bound import BoundQuery
+from sash.errors import ArgumentError, Unsupported
+from sash.operators.bound import BoundQuery, BoundRolling
 from sash.operators.patterns.allowed import require_allowed
 from sash.operators.patterns.declared import Pattern
 from sash.planner.auto import Auto, require_parallelism
 from sash.planner.explain.explanation import Explanation
 from sash.planner.explain.explanation_text import as_text
 from sash.planner.explain.notebook import Planned, parts_of
+from sash.runtimes.flat import flat_schema, flat_table
 from sash.semantics.run_as import as_engine
 from sash.semantics.secret import Profile
 from sash.semantics.why import Why
@@ -34,6 +35,8 @@ class WindowQuery(QueryHandle):
 
     source: Source
     bound: BoundQuery
+    plain: bool = False
+    """Whether windows are columns of their own instead of a struct."""
 
     def __post_init__(self) -> None:
         if self.source.bounded and self.bound.query.emit.early:
@@ -54,6 +57,17 @@ class WindowQuery(QueryHandle):
         if not isinstance(asked, Auto):
             require_allowed(asked, self.bound)
         return replace(self, source=self.source.parallel(asked, self.bound))
+
+    def flat(self) -> WindowQuery:
+        """The same query with plain columns `window_id`, `window_start` and `window_end` (and, of several
+        windows, `window_name`) in the place of the struct `window`. Look-backs have none."""
+        if isinstance(self.bound, BoundRolling):
+            return self
+        names = flat_schema(self.bound)
+        for name in names:
+            if names.count(name) > 1:
+                raise ArgumentError("agg", name, "another name with flat(), which has a column of this one")
+        return replace(self, plain=True)
 
     def late(self) -> LateOutput:
         """The events that are in no window, each with the reason, as their own query."""
@@ -112,10 +126,11 @@ class WindowQuery(QueryHandle):
         return self.source.bounded
 
     def _collected(self) -> pa.Table:
-        return self.bound.ordered(self.source.collect(self.bound))
+        reports = self.bound.ordered(self.source.collect(self.bound))
+        return flat_table(reports) if self.plain else reports
 
     def _framed(self) -> Any:
-        return self.source.dataframe(self.bound)
+        return self.source.flat_dataframe(self.bound) if self.plain else self.source.dataframe(self.bound)
 
     def _started(self, sink: Sink, launch: Launch) -> Any:
         return _started(self, "reports", sink, launch)
@@ -166,4 +181,5 @@ def _started(query: WindowQuery, output: Literal["reports", "late"], sink: Sink,
     return start(
         query.source, query.bound, output, sink,
         checkpoint=launch.checkpoint, elastic=launch.elastic, trigger=launch.trigger, name=launch.name,
+        flat=query.plain,
     )  # fmt: skip

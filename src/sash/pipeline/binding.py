@@ -56,7 +56,9 @@ def bound(pipeline: Pipeline, spark: SparkSession) -> WindowQuery:
     with at("aggregates"):
         query = windowed.agg(**pipeline.aggregates)
     with at("query", "parallel"):
-        return query.parallel(pipeline.query.parallel)
+        query = query.parallel(pipeline.query.parallel)
+    with at("query", "flat"):
+        return query.flat() if pipeline.query.flat else query
 
 
 def _windowed(pipeline: Pipeline, timed: Stream) -> Windowed:

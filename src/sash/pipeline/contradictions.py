@@ -44,7 +44,7 @@ def _places(name: str, table: SourceTable | SinkTable, format_: FormatNeeds) -> 
 def _of_stream(pipeline: Pipeline, sinks: Mapping[str, SinkTable]) -> Iterator[tuple[Place, str]]:
     source, run = pipeline.source.format, pipeline.run
     if SOURCES[source].endless and run.trigger.bounded:
-        works = f"'processing_time <duration>' for {source}, which never ends"
+        works = f"a duration such as '5 seconds' for {source}, which never ends"
         yield ("run", "trigger"), f"trigger must be {works}; got {run.trigger.word!r}"
     if SOURCES[source].endless and pipeline.late is not None:
         why = f"the late output is a query of its own, and {source} gives other events to each"

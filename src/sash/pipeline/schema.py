@@ -22,8 +22,8 @@ from sash.pipeline import readers
 from sash.pipeline.aggregates_and_patterns import pattern_of
 from sash.pipeline.blame import Blame
 from sash.pipeline.formats import SINKS, SOURCES
-from sash.pipeline.trigger import AVAILABLE_NOW, Trigger
 from sash.planner.auto import AUTO, Parallelism
+from sash.runtimes.trigger import AVAILABLE_NOW, Trigger
 from sash.semantics.durations import DurationLike
 from sash.semantics.query import Emit
 from sash.semantics.window import Window
@@ -70,6 +70,7 @@ class QueryTable:
     )
     emit: Emit = field(metadata=by(lambda given, _: Emit.parse(given)), default=Emit())
     empty: bool = field(metadata=by(readers.flag), default=False)
+    flat: bool = field(metadata=by(readers.flag), default=False)
     semantics: str = field(metadata=by(readers.engine), default="")
     parallel: Parallelism = field(
         metadata=by(lambda given, name: pattern_of(given, argument=name)), default=AUTO

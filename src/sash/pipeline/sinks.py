@@ -45,26 +45,10 @@ def begun(
 
 def _shaped(rows: DataFrame, sink: SinkTable, pipeline: Pipeline) -> DataFrame:
     if sink.format == "csv":
-        return _flat(rows)
+        from sash.runtimes.spark.packing.columns import flat
+
+        return flat(rows)
     return _messages(rows, pipeline.stream.key) if sink.format == "kafka" else rows
-
-
-def _flat(rows: DataFrame) -> DataFrame:
-    from pyspark.sql import functions as F
-    from pyspark.sql.types import StructType
-
-    from sash.runtimes.spark.packing.columns import quoted
-
-    columns = []
-    for one in rows.schema:
-        if isinstance(one.dataType, StructType):
-            columns += [
-                F.col(f"{quoted(one.name)}.{quoted(inner)}").alias(f"{one.name}_{inner}")
-                for inner in one.dataType.names
-            ]
-        else:
-            columns.append(F.col(quoted(one.name)))
-    return rows.select(*columns)
 
 
 def _messages(rows: DataFrame, keys: tuple[str, ...]) -> DataFrame:

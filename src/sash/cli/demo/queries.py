@@ -49,7 +49,7 @@ format = "parquet"
 path = "again/late"
 
 [run]
-trigger = "available_now"
+trigger = "available now"
 checkpoint = "again/checkpoint"
 """
 

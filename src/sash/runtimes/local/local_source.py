@@ -21,6 +21,7 @@ from sash.planner.facts import Facts
 from sash.planner.plans.plan import Plan, make_plan
 from sash.planner.plans.trial import TRIAL, TriedFirst
 from sash.planner.sampling import counted
+from sash.runtimes.flat import flat_table
 from sash.runtimes.progress_bar import ProgressReading, shown
 
 
@@ -107,6 +108,9 @@ class LocalSource:
 
     def dataframe(self, bound: BoundQuery) -> Any:
         return self.frame(self.collect(bound))
+
+    def flat_dataframe(self, bound: BoundQuery) -> Any:
+        return self.frame(flat_table(self.collect(bound)))
 
     def late_dataframe(self, bound: BoundQuery) -> Any:
         return self.frame(self.collect_late(bound))

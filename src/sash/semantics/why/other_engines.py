@@ -135,7 +135,7 @@ def _input(
     return _NearEvents(Kind.TIME, first, skipped, _arriving(counted), counted, size, slide)
 
 
-def _counted(window: TimeWindow | CountWindow, near: Sequence[int], skipped: int) -> _NearEvents:
+def _counted(window: TimeWindow | RowsWindow, near: Sequence[int], skipped: int) -> _NearEvents:
     positions = range(skipped + 1, skipped + 1 + len(near))
     return _NearEvents(Kind.COUNT, 1, skipped, _arriving(near), positions, window.size, window.slide)
 

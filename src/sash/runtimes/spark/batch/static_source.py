@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from sash.operators.answer import Answer
-from sash.operators.bound import BoundQuery
+from sash.operators.bound import WINDOW, BoundQuery
 from sash.planner.auto import AUTO, Auto, Parallelism
 from sash.planner.costs.constants import costs
 from sash.planner.facts import Facts
@@ -110,6 +110,9 @@ class SparkSource:
             return handed_to_workers(rows, query, workers=pattern.workers)
         rows = self._rows(query, by_position.key_hash(bound).cast("long").alias(HASH))
         return sent_to_workers(rows, query, plan_of(pattern))
+
+    def flat_dataframe(self, bound: BoundQuery) -> DataFrame:
+        return by_position.flat(self.dataframe(bound), WINDOW)
 
     def late_dataframe(self, bound: BoundQuery) -> DataFrame:
         return self._windowed(bound, bound.schema.names, bound.late_output, lambda said: said.late)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from sash.operators.bound import BoundQuery
+from sash.runtimes.flat import plain_names
 from sash.runtimes.spark.compat import arrow_of
 
 BUCKET, ORDINAL = "__sash_bucket", "__sash_ordinal"
@@ -35,6 +38,21 @@ def placed(columns: Sequence[str]) -> list[Column]:
 def quoted(name: str) -> str:
     """A column's name as Spark's expressions want it: a dot in it is not a field access."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def flat(df: DataFrame, *columns: str) -> DataFrame:
+    """The same rows, with the fields of these struct columns (all, if none is named) in their place."""
+    chosen = columns or [one.name for one in df.schema if isinstance(one.dataType, StructType)]
+    shown: list[Column] = []
+    for one in df.schema:
+        if one.name in chosen:
+            names = plain_names(one.name, cast(StructType, one.dataType).names)
+            shown += [
+                F.col(f"{quoted(one.name)}.{quoted(name)}").alias(plain) for name, plain in names.items()
+            ]
+        else:
+            shown.append(F.col(quoted(one.name)))
+    return df.select(*shown)
 
 
 def bucket(bound: BoundQuery, count: int) -> Column:

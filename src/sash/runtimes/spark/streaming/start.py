@@ -14,22 +14,21 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sash.errors import ArgumentError, Unsupported
-from sash.operators.bound import BoundQuery
+from sash.operators.bound import WINDOW, BoundQuery
 from sash.operators.elastic.declaration import Elastic
 from sash.planner.auto import Auto
 from sash.runtimes.spark.compat import is_connect
 from sash.runtimes.spark.elastic.run import ElasticQuery, ElasticRun
 from sash.runtimes.spark.elastic.state_location import require_reachable
+from sash.runtimes.spark.packing.columns import flat as flat_columns
 from sash.runtimes.spark.state.arenas import remove_when_ended
 from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.sinks import Sink, sink_for
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 from sash.runtimes.spark.streaming.upstream import Upstream
 from sash.runtimes.spark.streaming.window_stage import Output, WindowStage
-from sash.semantics import durations
-from sash.semantics.durations import Duration, DurationLike, Unit
-
-AVAILABLE_NOW = "available now"
+from sash.runtimes.trigger import Trigger
+from sash.semantics.durations import Duration, DurationLike
 
 
 def start(
@@ -42,11 +41,13 @@ def start(
     elastic: Elastic | None,
     trigger: DurationLike | None,
     name: str | None,
+    flat: bool = False,
 ) -> StreamingQuery | ElasticQuery:
     """Begin; the handle tells how it goes and stops it."""
     place = fspath(checkpoint)
     if elastic is None:
-        answer = source.dataframe(bound) if output == "reports" else source.late_dataframe(bound)
+        reports = source.flat_dataframe if flat else source.dataframe
+        answer = reports(bound) if output == "reports" else source.late_dataframe(bound)
         return start_writing(answer, sink, checkpoint=place, trigger=trigger, name=name)
     if not isinstance(elastic, Elastic):
         raise ArgumentError("elastic", elastic, "sash.Elastic(min=…, max=…), or left out")
@@ -67,9 +68,14 @@ def start(
         operator=source.operator,
     )
     return start_elastic(
-        source.packed(stage), stage, sink,
+        source.packed(stage), stage, _flattening(sink) if flat else sink,
         delay=bound.query.delay, checkpoint=place, elastic=elastic, trigger=trigger, name=name,
     )  # fmt: skip
+
+
+def _flattening(sink: Sink) -> Sink:
+    write = sink_for(sink)
+    return lambda reports, batch: write(flat_columns(reports, WINDOW), batch)
 
 
 def start_writing(
@@ -130,14 +136,7 @@ def _writer(df: DataFrame, checkpoint: str, trigger: DurationLike | None, name: 
     writer = df.writeStream.option("checkpointLocation", checkpoint)
     if name is not None:
         writer = writer.queryName(name)
-    if trigger == AVAILABLE_NOW:
-        return writer.trigger(availableNow=True)
-    if trigger is None:
-        return writer
-    every = durations.positive(trigger, "trigger")
-    if every.unit is not Unit.MICROSECONDS:
-        raise ArgumentError("trigger", trigger, f"a duration such as '5 seconds', or {AVAILABLE_NOW!r}")
-    return writer.trigger(processingTime=f"{every.length} microseconds")
+    return writer if trigger is None else writer.trigger(**Trigger.parse(trigger, "trigger").spark)
 
 
 def _require_no_watermark(df: DataFrame) -> None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from sash.errors import SashError, Unsupported
-from sash.operators.bound import BoundQuery
+from sash.operators.bound import WINDOW, BoundQuery
 from sash.operators.engine import keeps_panes
 from sash.operators.patterns.declared import Pattern
 from sash.operators.protocol import StreamOperator
@@ -68,6 +68,9 @@ class StreamingSource:
 
     def dataframe(self, bound: BoundQuery) -> DataFrame:
         return self._windowed(bound, "reports")
+
+    def flat_dataframe(self, bound: BoundQuery) -> DataFrame:
+        return by_position.flat(self.dataframe(bound), WINDOW)
 
     def late_dataframe(self, bound: BoundQuery) -> DataFrame:
         return self._windowed(bound, "late")
