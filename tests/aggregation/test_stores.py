@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -197,6 +198,61 @@ def test_stores_of_different_names_do_not_see_each_other(opened: Callable[[], St
     one.put_many({b"a": b"1"})
     one.commit(0)
     assert (two.epoch, content(two)) == (-1, {})
+
+
+# Fences
+
+
+def another(store: Store) -> Store:
+    """A handle of the same store, as another process would have."""
+    if isinstance(store, Memory):
+        pytest.skip("a Memory store has one handle")
+    return pickle.loads(pickle.dumps(store))
+
+
+def test_an_attempt_that_was_given_up_neither_commits_nor_takes_back(store: Store) -> None:
+    with another(store) as old:
+        old.fence(1)
+        old.rollback(-1)
+        old.put_many({b"a": b"old"})
+        store.fence(2)
+        store.put_many({b"a": b"new"})
+        with pytest.raises(EpochError, match=r"newer attempt has taken over .*\(token 2, here 1\)"):
+            old.commit(0)
+        assert store.get_many([b"a"]) == [b"new"]
+        store.commit(0)
+        with pytest.raises(EpochError, match="newer attempt has taken over"):
+            old.rollback(-1)
+        with pytest.raises(EpochError, match="newer attempt has taken over"):
+            old.fence(1)
+        assert content(store) == {b"a": b"new"}
+    with another(store) as looks:
+        assert (looks.epoch, content(looks)) == (0, {b"a": b"new"})
+
+
+def test_a_fence_outlives_handles_commits_and_rollbacks(store: Store) -> None:
+    store.fence(2**100)
+    store.commit(0)
+    store.rollback(-1)
+    store.commit(0)
+    store.fence(2**100)
+    with another(store) as other:
+        with pytest.raises(EpochError, match="newer attempt"):
+            other.fence(2**100 - 1)
+        with pytest.raises(EpochError, match="newer attempt"):
+            other.rollback(-1)
+        assert other.fence(2**100 + 1) == 2**100 + 1
+        other.rollback(-1)
+
+
+def test_a_fence_without_a_token_is_the_next_one(store: Store) -> None:
+    assert [store.fence(), store.fence(), store.fence(9), store.fence()] == [1, 2, 9, 10]
+
+
+@pytest.mark.parametrize("token", [-1, 2**120, True])
+def test_a_token_that_is_none_is_refused(store: Store, token: int) -> None:
+    with pytest.raises(ArgumentError, match="token must be a number"):
+        store.fence(token)
 
 
 @pytest.mark.parametrize("key", [b"", "text", 7])

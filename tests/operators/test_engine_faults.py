@@ -7,6 +7,7 @@ or damaged at any moment.
 from __future__ import annotations
 
 import gc
+import math
 import os
 import shutil
 import subprocess
@@ -26,14 +27,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sash.aggregation import monoids
-from sash.errors import NoSpace
+from sash.errors import CorruptValue, NoSpace
 from sash.operators.arena import ArenaHome
 from sash.operators.arena import arena as arenas
 from sash.operators.arena import head as heads
 from sash.operators.arena import home as homes
 from sash.operators.arena.locked import LockedHead
 from sash.operators.bound import BoundQuery
-from sash.operators.engine import WindowOperator, journal
+from sash.operators.engine import WindowOperator, entries, journal, naming
 from sash.operators.engine import state as operators
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
@@ -229,6 +230,121 @@ def test_a_batch_that_is_executed_again_by_the_same_process_gives_the_same(kind:
 
     with small_journals(3_000):
         require_answered_as_the_reference(runtime, stream, before)
+
+
+# Many small batches, and large ones
+
+
+def trickle(batches: int) -> list[Batch]:
+    """Of 200 keys that stay: a snapshot would have far more bytes than a batch."""
+    first = Batch(tuple(Arrival(0, f"key {at}", {"e": at, "x": at}) for at in range(200)))
+    later = (
+        Batch((Arrival(number, f"key {number % 7}", {"e": number, "x": 1}),)) for number in range(batches)
+    )
+    return [first, *later]
+
+
+@pytest.mark.parametrize("fan", [2, 3, 8])
+def test_a_store_has_few_values_however_many_batches_there_were(fan: int) -> None:
+    runtime = OnMachine(bound_to(windows.count(500), aggregates={"s": monoids.sum("x")}))
+    runtime.ways = cycle([Way.SAME])
+    most = 0
+    with patch.object(journal, "FAN", fan), patch.object(journal, "LEAST", 10**9):
+        for batch in trickle(300):
+            runtime.step(batch)
+            most = max(most, len(runtime.store.kept))
+        assert runtime.operator.journal.head.parts == 0
+        ranks = int(math.log(300, fan)) + 1
+        assert most <= fan * ranks
+        # Each is read again once for each rank, and written.
+        assert runtime.store.reads <= 301 * 2
+        assert len(runtime.header) < 400 + 20 * most
+    runtime.close()
+
+
+@pytest.mark.parametrize("behind", [1, 4, 11, 30])
+@pytest.mark.parametrize("lateness", [0, 3], ids=["together", "one by one"])
+def test_an_arena_that_is_behind_entries_that_were_put_together_replays_what_it_has_missed(
+    behind: int, lateness: int
+) -> None:
+    stream = trickle(40)
+    runtime = OnMachine(bound_to(KINDS["sliding"], KINDS["session"], lateness=lateness))
+    kept = dict[int, dict[str, bytes]]()
+    resets = 0
+
+    def before(number: int) -> None:
+        nonlocal resets
+        runtime.leave()
+        if number:
+            kept[number] = arena_files(runtime)
+        if number - behind in kept:
+            put_back(runtime, kept[number - behind])
+        with patch.object(
+            WindowOperator, "reset", autospec=True, side_effect=WindowOperator.reset
+        ) as reset:
+            runtime.reopen()
+        resets += reset.call_count if number else 0
+
+    with patch.object(journal, "FAN", 3), patch.object(journal, "LEAST", 10**9):
+        require_answered_as_the_reference(runtime, stream, before)
+    assert resets == 0
+
+
+@every_kind
+def test_no_value_is_longer_than_a_store_takes(kind: str) -> None:
+    stream, runtime = steady(), OnMachine(bound_to(KINDS[kind]))
+    runtime.ways = cycle([Way.REBUILT, Way.SAME, Way.ARENA])
+    longest = 0
+
+    def before(number: int) -> None:
+        nonlocal longest
+        longest = max([longest, *map(len, runtime.store.kept.values())])
+
+    with patch.object(entries, "PART", 200), patch.object(journal, "LEAST", 6_000):
+        require_answered_as_the_reference(runtime, stream, before)
+    assert 200 < longest <= 200 + 40
+
+
+# Another version of the library
+
+
+def test_a_snapshot_with_other_words_is_refused_with_one_sentence() -> None:
+    stream, runtime = steady(4), OnMachine(bound_to(KINDS["sliding"], KINDS["session"]))
+    with small_journals(1):
+        for batch in stream:
+            runtime.step(batch)
+    for name, words in {
+        "_SLOT": ["hash", "state", "closes", "newest", "expires"],
+        "_RING": ["base"],
+    }.items():
+        with (
+            patch.object(naming, name, words),
+            pytest.raises(
+                CorruptValue, match=r"another version of Sash: word \d+ of 'key' is '.*' there and '"
+            ),
+        ):
+            runtime.loaded(None)
+    runtime.close()
+
+
+def test_a_journal_without_a_snapshot_is_read_by_a_version_with_other_words() -> None:
+    stream, runtime = steady(4), OnMachine(bound_to(KINDS["sliding"], KINDS["session"]))
+    for batch in stream:
+        runtime.step(batch)
+    with patch.object(naming, "_SLOT", ["hash", "state", "closes", "newest", "expires"]):
+        runtime.loaded(None)
+    runtime.close()
+
+
+def test_a_header_of_another_layout_is_refused_with_one_sentence() -> None:
+    stream, runtime = steady(2), OnMachine(bound_to(KINDS["sliding"]))
+    runtime.step(stream[0])
+    with (
+        patch.object(journal, "LAYOUT", journal.LAYOUT + 1),
+        pytest.raises(CorruptValue, match="saved by another version of Sash, in layout 3; this one reads"),
+    ):
+        runtime.reopen()
+    runtime.close()
 
 
 # Arenas that are not what the store has

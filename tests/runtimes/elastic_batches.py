@@ -6,7 +6,7 @@ tasks of an earlier try have committed, with another number of tasks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -96,7 +96,9 @@ class DryElastic:
             journal = EpochJournal(store, self.run_.description, epoch=epoch, inputs=self.run_.inputs)
             newest = journal.newest_with(blocks)
             before, after = (self.run_._watermark(time) for time in (journal.newest, newest))
-            step = EpochStep(self.stage, self.home, epoch, tasks, before, after, self.run_.name)
+            step = EpochStep(
+                self.stage, self.home, epoch, tasks, before, after, self.run_.name, journal.token
+            )
             for task in range(tasks if only is None else min(only, tasks)):
                 mine = pc.equal(_modulo(blocks[PACKED_BUCKET], tasks), task)
                 sorted_blocks = blocks.filter(mine).sort_by(PACKED_BUCKET)
@@ -108,6 +110,25 @@ class DryElastic:
         self.served.append((len(answers), tasks))
         said = Unpacker(self.stage.schema)(batch.select([PAYLOAD]) for batch in answers)
         return [row for rows in said for row in rows.to_pylist()]
+
+    def begun(
+        self, batch: Any, epoch: int, *, attempts: tuple[int, ...] = (0,)
+    ) -> Iterator[pa.RecordBatch]:
+        """What the first attempt of the only task does later; later ones do it now, and commit."""
+        blocks = self.packed(batch)
+        with self.home.journal() as store:
+            journal = EpochJournal(store, self.run_.description, epoch=epoch, inputs=self.run_.inputs)
+            newest = journal.newest_with(blocks)
+            before, after = (self.run_._watermark(time) for time in (journal.newest, newest))
+            step = EpochStep(self.stage, self.home, epoch, 1, before, after, self.run_.name, journal.token)
+            first, *others = (
+                step.of_task(0, blocks.sort_by(PACKED_BUCKET).to_batches(), attempt=attempt)
+                for attempt in attempts
+            )
+            for other in others:
+                list(other)
+                journal.commit(newest)
+        return first
 
     def packed(self, batch: Any) -> pa.Table:
         """The blocks of a batch."""

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from sash.operators.arena import ArenaHome
 from sash.operators.bound import BoundQuery
-from sash.operators.engine import WindowOperator, compaction, journal
+from sash.operators.engine import WindowOperator, compaction, entries, journal
 from sash.operators.engine.rings import RingLane
 from sash.semantics.query import Query
 from sash.semantics.reference import Batch, WindowReport, evaluate
@@ -194,13 +194,14 @@ def require_answered_as_the_reference(
 
 @contextmanager
 def small_journals(least: int) -> Iterator[None]:
-    """A snapshot as soon as the journal has so many bytes, in several parts; replays in several pieces;
-    heaps are compacted whenever they double."""
+    """A snapshot as soon as the journal has so many bytes; chunks of a few bytes; three entries are put
+    together, and replayed in several pieces; heaps are compacted whenever they double."""
     with (
         patch.object(compaction, "LEAST", 0),
         patch.object(journal, "LEAST", least),
-        patch.object(journal, "PART", 700),
+        patch.object(entries, "PART", 700),
         patch.object(journal, "TOGETHER", 7),
+        patch.object(journal, "FAN", 3),
     ):
         yield
 

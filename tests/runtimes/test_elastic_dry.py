@@ -123,6 +123,29 @@ def test_a_sleeping_bucket_is_neither_read_nor_written(tmp_path: Path) -> None:
     assert dry.served[-1] == (1, 1)
 
 
+@pytest.mark.parametrize("rest", ["whole", "only begun"])
+def test_a_task_that_was_given_up_and_goes_on_changes_nothing(tmp_path: Path, rest: str) -> None:
+    """The state would go back to an epoch that Spark has long done."""
+    dry = DryElastic(bound_query(TUMBLING), tmp_path)
+    dry.run([events(3)])
+    left = dry.begun(events(4), 1)  # and then its driver gives it up, and begins again
+    assert dry.execute(events(4), 1, tasks=1) == []
+    with pytest.raises(EpochError, match="newer attempt has taken over"):
+        list(left) if rest == "whole" else next(left)
+    rows = dry.execute(events(12), 2, tasks=1)
+    assert [(row["window"]["id"], row["n"]) for row in rows] == [(0, 2)]
+
+
+def test_an_earlier_attempt_of_the_same_task_changes_nothing(tmp_path: Path) -> None:
+    dry = DryElastic(bound_query(TUMBLING), tmp_path)
+    dry.run([events(3)])
+    left = dry.begun(events(4), 1, attempts=(7, 8))
+    with pytest.raises(EpochError, match="newer attempt has taken over"):
+        list(left)
+    rows = dry.execute(events(12), 2, tasks=1)
+    assert [(row["window"]["id"], row["n"]) for row in rows] == [(0, 2)]
+
+
 def test_an_epoch_that_was_left_out_is_refused(tmp_path: Path) -> None:
     dry = DryElastic(bound_query(TUMBLING), tmp_path)
     dry.run([events(3)])

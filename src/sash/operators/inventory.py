@@ -17,8 +17,7 @@ from sash.aggregation.stores.values import unseal
 from sash.errors import CorruptValue
 from sash.operators.columns.table_bytes import table_of
 from sash.operators.columns.times import FARTHEST
-from sash.operators.engine import journal
-from sash.operators.engine.snapshot import parts_of
+from sash.operators.engine import entries, journal
 from sash.operators.joins import operator as join
 from sash.operators.stateful import streaming as tuples
 
@@ -48,28 +47,20 @@ class _Format:
     holds: str
     header: bytes
     chunk_name: Callable[[int], bytes]
-    rows: Callable[[memoryview, int, dict[str, Any]], int]
+    rows: Callable[[memoryview], int]
     """How many rows a chunk holds."""
 
 
-def _entries(payload: memoryview, number: int, facts: dict[str, Any]) -> int:
-    """A part of a snapshot has no rows of its own: it is read as a whole only."""
-    if number < facts["first"]:
-        return 0
-    _, *streams = parts_of(payload)
-    return sum(table_of(stream).num_rows for stream in streams)
-
-
-def _stream(payload: memoryview, number: int, facts: dict[str, Any]) -> int:
+def _stream(payload: memoryview) -> int:
     return int(table_of(payload).num_rows)
 
 
-def _batch(payload: memoryview, number: int, facts: dict[str, Any]) -> int:
+def _batch(payload: memoryview) -> int:
     return int(pa.ipc.read_record_batch(pa.py_buffer(payload), pa.schema([])).num_rows)
 
 
 _FORMS = (
-    _Format("rows of the journal", journal.HEADER, journal.chunk_name, _entries),
+    _Format("rows of the journal", journal.HEADER, entries.chunk_name, entries.rows_in),
     _Format("rows of both sides", join.HEADER, join.chunk_name, _batch),
     _Format("tuples", tuples.HEADER, tuples.chunk_name, _stream),
 )
@@ -82,7 +73,7 @@ def inventory(header: bytes, chunks: Iterable[Chunk]) -> Inventory:
     counted, size, rows = 0, len(header), 0
     for number, data in chunks:
         counted, size = counted + 1, size + len(data)
-        rows += form.rows(unseal(form.chunk_name(number), data), number, facts)
+        rows += form.rows(unseal(form.chunk_name(number), data))
     return Inventory(form.holds, _watermark(facts), facts.get("keys"), rows, counted, size)
 
 

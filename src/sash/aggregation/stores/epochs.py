@@ -7,6 +7,9 @@ Everything else is an `EpochError`. A subclass defines how a delta is written an
 step; the delta itself stays in this process until that step has succeeded, so that a commit that failed
 can simply be called again.
 
+A handle that was given up may still be at work, and would commit or take back what others build upon. So
+whoever takes over puts up a fence with a greater token, and the store refuses all changes of lesser ones.
+
 Every read is checked against the epoch that this handle is at. When another process has moved the store
 on, a read is refused rather than answered from a mixture of two epochs; `rollback(store's epoch)` adopts
 the new state.
@@ -33,6 +36,8 @@ class Committed(NamedTuple):
     oldest: int
 
 
+TOKENS = 1 << 120
+"""Tokens are less than this."""
 FRESH = Committed(NOTHING_COMMITTED, NOTHING_COMMITTED)
 
 
@@ -42,6 +47,7 @@ class EpochStore(ABC):
     def __init__(self) -> None:
         self._delta: dict[bytes, bytes | None] = {}
         self._epoch = NOTHING_COMMITTED
+        self._token = 0
         self._closed = False
         self.on_step: Callable[[str], None] = _no_step
         """Called with a name between any two steps of a commit: for traces, and for tests that kill."""
@@ -83,6 +89,21 @@ class EpochStore(ABC):
         base = [key for key in self._base_keys(prefix) if key not in self._delta]
         new = [key for key, value in self._delta.items() if value is not None and key.startswith(prefix)]
         yield from sorted(base + new)
+
+    def fence(self, token: int | None = None) -> int:
+        """From now on the store takes no change from a handle whose token is less; EpochError if this one
+        is. Without a token, one more than the greatest so far. Returns the token."""
+        self._require_open()
+        if token is not None and (isinstance(token, bool) or not 0 <= token < TOKENS):
+            raise ArgumentError("token", token, "a number from 0 on, of at most 120 bits")
+        self._token = self._put_up(token)
+        return self._token
+
+    @classmethod
+    def fence_together(cls, stores: Sequence[Self], token: int) -> None:
+        """`fence(token)` of several namespaces of one place, with one wait for its disk if it has one."""
+        for store in stores:
+            store.fence(token)
 
     def commit(self, epoch: int) -> None:
         if self._is_due(epoch):
@@ -172,6 +193,18 @@ class EpochStore(ABC):
         # Only a store that knows for free answers True; the others keep a tombstone in the delta.
         return False
 
+    def _require_inside(self, fence: int, token: int | None = None) -> None:
+        token = self._token if token is None else token
+        if fence > token:
+            raise EpochError(
+                f"a newer attempt has taken over this store (token {fence}, here {token}): nothing was "
+                "changed, and this attempt must end"
+            )
+
+    @abstractmethod
+    def _put_up(self, token: int | None) -> int:
+        """The fence, atomically: see `fence`."""
+
     @abstractmethod
     def _committed(self) -> Committed: ...
 
@@ -184,11 +217,12 @@ class EpochStore(ABC):
 
     @abstractmethod
     def _write(self, epoch: int, delta: Delta) -> None:
-        """Make `delta` the state, atomically; do nothing when it is already (the reply was lost)."""
+        """Make `delta` the state, atomically; do nothing when it is already (the reply was lost), and
+        refuse a handle that is outside of the fence."""
 
     @abstractmethod
     def _revert(self, epoch: int) -> None:
-        """Take delta(`epoch`) out of the state, atomically."""
+        """Take delta(`epoch`) out of the state, atomically; refuse a handle outside of the fence."""
 
     @abstractmethod
     def _release(self) -> None: ...

@@ -4,7 +4,7 @@ A commit is one LMDB transaction, so it happens as a whole or not at all, also w
 Four databases, all with keys `namespace · 0 · key`:
 
     live    the values, sealed                        undo    what the last epoch replaced in live
-    dead    keys that the last epoch deleted          meta    epoch, and oldest epoch to go back to
+    dead    keys that the last epoch deleted          meta    epoch, oldest epoch to go back to, fence
 
 A deleted value stays in `live`, hidden by `dead`, until the next epoch is committed: taking an epoch back
 then costs no copy of what it deleted. (LMDB: H. Chu, 'MDB: A memory-mapped database and backend for
@@ -28,7 +28,7 @@ from sash.aggregation.stores.protocol import Payload, check_namespace
 from sash.aggregation.stores.values import seal, unseal
 from sash.errors import ArgumentError, CorruptValue
 
-_META = struct.Struct("<qq")
+_META = struct.Struct("<qq16s")
 _ABSENT = b""
 
 
@@ -96,6 +96,35 @@ class LMDB(EpochStore):
         data = transaction.get(self._prefix, db=self._environment().meta)
         return FRESH if data is None else read_meta(self._prefix, data)
 
+    def _fence(self, transaction: Any) -> int:
+        data = transaction.get(self._prefix, db=self._environment().meta)
+        return 0 if data is None else _fence_in(self._prefix, data)
+
+    def _put_up(self, token: int | None) -> int:
+        return self._environment().write(partial(self._put_up_in, token))
+
+    def _put_up_in(self, token: int | None, transaction: Any) -> int:
+        fence = self._fence(transaction)
+        token = fence + 1 if token is None else token
+        self._require_inside(fence, token)
+        if token != fence:
+            self._set_meta(transaction, self._meta(transaction), token)
+        return token
+
+    @classmethod
+    def fence_together(cls, stores: Sequence[Self], token: int) -> None:
+        """One transaction for all: all of them or none, and the disk is waited for once."""
+        cls._require_one_place(stores)
+
+        def put_up(transaction: Any) -> None:
+            for store in stores:
+                store._put_up_in(token, transaction)
+
+        if stores:
+            stores[0]._environment().write(put_up)
+        for store in stores:
+            store._token = token
+
     def _find(self, transaction: Any, key: bytes) -> memoryview | None:
         shared, full = self._environment(), self._prefix + key
         data = transaction.get(full, db=shared.live)
@@ -130,8 +159,7 @@ class LMDB(EpochStore):
     def commit_together(cls, stores: Sequence[Self], epoch: int) -> None:
         """One transaction for all: all of them or none, and the disk is waited for once."""
         due = [store for store in stores if store._is_due(epoch)]
-        if len({store.path for store in due}) > 1:
-            raise ArgumentError("stores", [store.path for store in due], "namespaces of one environment")
+        cls._require_one_place(due)
 
         def apply(transaction: Any) -> None:
             for store in due:
@@ -142,6 +170,11 @@ class LMDB(EpochStore):
         for store in due:
             store._is_now(epoch)
 
+    @staticmethod
+    def _require_one_place(stores: Sequence[LMDB]) -> None:
+        if len({store.path for store in stores}) > 1:
+            raise ArgumentError("stores", [store.path for store in stores], "namespaces of one environment")
+
     def _write(self, epoch: int, delta: Delta) -> None:
         self.on_step("before the transaction")
         self._environment().write(partial(self._apply, epoch, delta))
@@ -149,6 +182,7 @@ class LMDB(EpochStore):
 
     def _apply(self, epoch: int, delta: Delta, transaction: Any) -> None:
         shared = self._environment()
+        self._require_inside(self._fence(transaction))
         if not followed_by(self._meta(transaction), epoch):
             return
         self.on_step("transaction begun")
@@ -180,6 +214,7 @@ class LMDB(EpochStore):
 
     def _take_back(self, epoch: int, transaction: Any) -> None:
         shared = self._environment()
+        self._require_inside(self._fence(transaction))
         if self._meta(transaction).epoch != epoch:
             return
         for key in list(self._scan(transaction, shared.undo, b"")):
@@ -194,8 +229,9 @@ class LMDB(EpochStore):
             transaction.delete(self._prefix + key, db=shared.dead)
         self._set_meta(transaction, Committed(epoch - 1, epoch - 1))
 
-    def _set_meta(self, transaction: Any, committed: Committed) -> None:
-        data = seal(self._prefix, _META.pack(*committed))
+    def _set_meta(self, transaction: Any, committed: Committed, fence: int | None = None) -> None:
+        fence = self._fence(transaction) if fence is None else fence
+        data = seal(self._prefix, _META.pack(*committed, fence.to_bytes(16, "little")))
         transaction.put(self._prefix, data, db=self._environment().meta)
 
     def _check_key(self, key: bytes) -> None:
@@ -214,7 +250,16 @@ class LMDB(EpochStore):
 
 def read_meta(key: bytes, data: Payload) -> Committed:
     """What a namespace keeps of itself, under `key` in the database of epochs."""
+    epoch, oldest, _ = _unpacked(key, data)
+    return Committed(epoch, oldest)
+
+
+def _fence_in(key: bytes, data: Payload) -> int:
+    return int.from_bytes(_unpacked(key, data)[2], "little")
+
+
+def _unpacked(key: bytes, data: Payload) -> tuple[int, int, bytes]:
     payload = unseal(key, data)
     if payload.nbytes != _META.size:
         raise CorruptValue(f"the value under key {key!r} is not an epoch")
-    return Committed(*_META.unpack(payload))
+    return _META.unpack(payload)

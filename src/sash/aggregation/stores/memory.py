@@ -27,6 +27,13 @@ class Memory(EpochStore):
         self._state: dict[bytes, bytes] = {}
         self._replaced: dict[bytes, bytes | None] = {}
         self._known = FRESH
+        self._fence = 0
+
+    def _put_up(self, token: int | None) -> int:
+        token = self._fence + 1 if token is None else token
+        self._require_inside(self._fence, token)
+        self._fence = token
+        return token
 
     def _committed(self) -> Committed:
         return self._known

@@ -3,6 +3,7 @@
 Keys of one namespace share a hash tag, so that a cluster keeps them in one slot:
 
     sash:{namespace}:epoch, :oldest        where the state is, and what it can go back to
+    sash:{namespace}:fence                 the greatest token so far, as digits
     sash:{namespace}:live:<key>            the values, sealed
     sash:{namespace}:undo:<key>, :undone   what the last epoch replaced, and the keys it touched
     sash:{namespace}:new:<writer>:…        a delta on its way: not part of any state
@@ -22,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sash.aggregation.stores.epochs import FRESH, Committed, Delta, EpochStore, followed_by
+from sash.aggregation.stores.epochs import FRESH, TOKENS, Committed, Delta, EpochStore, followed_by
 from sash.aggregation.stores.protocol import check_namespace
 from sash.aggregation.stores.values import seal, unseal
 from sash.errors import ArgumentError, CorruptValue, MissingDependency, StoreError, StoreUnavailable
@@ -36,8 +37,31 @@ Result = TypeVar("Result")
 GROUP = 256
 """Keys in one command or pipeline: large enough to hide the round trip, small enough to bound memory."""
 
-COMMIT = """
-local root, epoch, writer, expected = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+# Tokens have more bits than Lua's numbers: digits of one length are compared as text.
+_DIGITS = len(str(TOKENS))
+_INSIDE = """
+local fence = redis.call('GET', ARGV[1] .. 'fence')
+if fence and fence > ARGV[2] then return {'outside', fence} end
+"""
+
+FENCE = (
+    _INSIDE
+    + """
+redis.call('SET', ARGV[1] .. 'fence', ARGV[2])
+return {'done', ARGV[2]}
+"""
+)
+
+NEXT = """
+if (redis.call('GET', ARGV[1] .. 'fence') or '') ~= ARGV[3] then return 0 end
+redis.call('SET', ARGV[1] .. 'fence', ARGV[2])
+return 1
+"""
+
+COMMIT = (
+    _INSIDE
+    + """
+local root, epoch, writer, expected = ARGV[1], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local at = tonumber(redis.call('GET', root .. 'epoch') or '-1')
 if at ~= epoch - 1 then return {'at', tostring(at)} end
 local staged = root .. 'new:' .. writer
@@ -77,10 +101,14 @@ redis.call('SET', root .. 'epoch', epoch)
 redis.call('SET', root .. 'oldest', epoch - 1)
 return {'done', tostring(epoch)}
 """
+)
 
-REVERT = """
-local root, epoch = ARGV[1], tonumber(ARGV[2])
-if tonumber(redis.call('GET', root .. 'epoch') or '-1') ~= epoch then return 0 end
+REVERT = (
+    _INSIDE
+    + """
+local root, epoch = ARGV[1], tonumber(ARGV[3])
+local at = redis.call('GET', root .. 'epoch') or '-1'
+if tonumber(at) ~= epoch then return {'at', at} end
 for _, key in ipairs(redis.call('SMEMBERS', root .. 'undone')) do
   redis.call('UNLINK', root .. 'live:' .. key)
   if redis.call('EXISTS', root .. 'undo:' .. key) == 1 then
@@ -90,8 +118,9 @@ end
 redis.call('DEL', root .. 'undone')
 redis.call('SET', root .. 'epoch', epoch - 1)
 redis.call('SET', root .. 'oldest', epoch - 1)
-return 1
+return {'done', tostring(epoch - 1)}
 """
+)
 
 
 class Redis(EpochStore):
@@ -161,6 +190,26 @@ class Redis(EpochStore):
                 raise StoreError(f"the Redis server at {self.address} refused: {error}") from error
         raise AssertionError("the loop above returns or raises")
 
+    def _put_up(self, token: int | None) -> int:
+        name = self._root + b"fence"
+        while token is None:
+            # Whoever is faster has the same token, which must be one handle's only.
+            found = self._ask(partial(self._client.get, name))
+            following = self._number(found or b"0", name) + 1
+            if self._ask(partial(self._client.eval, NEXT, 0, self._root, _digits(following), found or b"")):
+                return following
+        self._run(FENCE, token=token)
+        return token
+
+    def _run(self, script: str, *arguments: bytes, token: int | None = None) -> bytes:
+        """What a script answers; EpochError if this handle is outside of the fence."""
+        token = self._token if token is None else token
+        given = [self._root, _digits(token), *arguments]
+        answer, told = self._ask(partial(self._client.eval, script, 0, *given))
+        if answer == b"outside":
+            self._require_inside(int(told), token)
+        return bytes(answer)
+
     def _committed(self) -> Committed:
         names = [self._root + b"epoch", self._root + b"oldest"]
         epoch, oldest = self._ask(partial(self._client.mget, names))
@@ -203,8 +252,7 @@ class Redis(EpochStore):
             # A name of its own for each try: what an abandoned one has staged must not be mixed in.
             writer = os.urandom(8).hex().encode()
             self._stage(writer, delta)
-            arguments = [self._root, str(epoch).encode(), writer, str(len(delta)).encode()]
-            answer, _ = self._ask(partial(self._client.eval, COMMIT, 0, *arguments))
+            answer = self._run(COMMIT, str(epoch).encode(), writer, str(len(delta)).encode())
             # 'incomplete': the server lost staged keys, as one without persistence does when it restarts;
             # 'at': this very script ran before and its reply was lost, or another process was faster.
             # Both are settled by asking again where the server is.
@@ -236,13 +284,17 @@ class Redis(EpochStore):
         pipeline.execute()
 
     def _revert(self, epoch: int) -> None:
-        self._ask(partial(self._client.eval, REVERT, 0, self._root, str(epoch).encode()))
+        self._run(REVERT, str(epoch).encode())
 
     def _release(self) -> None:
         self._client.close()
 
     def _reopen(self) -> tuple[Any, ...]:
         return partial(Redis, namespace=self.namespace, **self._options), (self.url,)
+
+
+def _digits(token: int) -> bytes:
+    return str(token).zfill(_DIGITS).encode()
 
 
 def _literal(prefix: bytes) -> bytes:

@@ -1,12 +1,15 @@
 """What a store keeps of an operator: the input of each batch, and now and then a snapshot.
 
-    header     version · the numbers of snapshot and journal
-    chunk      an entry of the journal: what one batch brought, and how far time went
-               or a part of a snapshot
+    header     version · where snapshot, runs and entries lie
+    chunks     of the snapshot, of runs, of the entries after them: see `entries`
 
 The journal is the truth and the arena is its fold. An entry is written once and never changed; a snapshot
 that covers entries retires them. It is taken when the journal has grown to the size that a snapshot would
 have, so that each byte is written about twice, and what is dead does not stay.
+
+Between two snapshots there may be any number of small batches. When `FAN` entries follow each other they
+are put together to a run, and `FAN` runs of a rank to one of the next: so a store has few values, and a
+byte is written once more for each rank. What is large already is left as it is.
 
 An arena at the header's version goes on at once, in whichever process. One that is behind replays the
 entries that it has missed. Any other one (ahead, because its batch was never committed; dirty; damaged; of
@@ -18,30 +21,38 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 import pyarrow as pa
 
 from sash.aggregation.stores.values import seal, unseal
 from sash.errors import CorruptValue
-from sash.operators.columns.table_bytes import bytes_of, table_of
 from sash.operators.engine import snapshot
-from sash.operators.engine.snapshot import joined, parts_of
+from sash.operators.engine.entries import Entry, Payloads, cut, joined, parts_of
 from sash.operators.protocol import Saved
 
 if TYPE_CHECKING:
     from sash.operators.engine.state import OperatorState
 
 HEADER = b"header of a window operator"
-LAYOUT = 2
+LAYOUT = 3
 """Goes up with every change of what a header or a chunk holds."""
-PART = 1 << 20
-"""Bytes of a snapshot that are one chunk."""
 LEAST = 1 << 16
 """A journal of fewer bytes is not worth a snapshot."""
 TOGETHER = 1 << 18
 """How many rows are replayed at once."""
+FAN = 32
+"""How many entries, or runs, are put together."""
+
+
+class Run(NamedTuple):
+    """Entries that lie in the chunks begin ≤ n < end. They had numbers from the end of the run before."""
+
+    begin: int
+    end: int
+    rank: int
 
 
 @dataclass(frozen=True)
@@ -49,11 +60,14 @@ class Head:
     """What a store has of an operator."""
 
     version: str
-    first: int = 0
-    """The first entry of the journal, and the one after the last."""
-    next: int = 0
+    snapshot_first: int = 0
     parts: int = 0
-    """How many chunks before `first` are the snapshot."""
+    """How many chunks from `snapshot_first` on are the snapshot. The journal begins after them."""
+    runs: tuple[Run, ...] = ()
+    next: int = 0
+    """The number after the last chunk. What is after the last run are single entries …"""
+    young: int = 0
+    """… and so many."""
     snapshot_version: str = ""
     snapshot_facts: Mapping[str, Any] = field(default_factory=dict)
     snapshot_bytes: int = 0
@@ -73,118 +87,140 @@ class Head:
                 f"one reads layout {LAYOUT}: start the query with a new checkpoint, or use the "
                 "version that saved it"
             )
-        return cls(**facts)
+        return cls(**facts | {"runs": tuple(Run(*run) for run in facts["runs"])})
 
     def sealed(self) -> bytes:
         return seal(HEADER, json.dumps(asdict(self)).encode())
 
+    @property
+    def begin(self) -> int:
+        """Where the journal begins."""
+        return self.snapshot_first + self.parts
 
-@dataclass
-class Entry:
-    """What one batch has done to an operator."""
+    @property
+    def first(self) -> int:
+        """Where the single entries begin."""
+        return self.runs[-1].end if self.runs else self.begin
 
-    inserts: list[pa.Table] = field(default_factory=list)
-    """Rows that were on time, as the operator took them; panes, where it folds early."""
-    facts: dict[str, Any] = field(default_factory=lambda: {"calls": []})
-    """`calls` has the watermark of each advance, and None for each insertion, in order."""
-
-    def inserted(self, rows: pa.Table) -> None:
-        self.inserts.append(rows)
-        self.facts["calls"].append(None)
-
-    def advanced(self, watermark: int) -> None:
-        self.facts["calls"].append(watermark)
-
-    def calls(self) -> Iterator[pa.Table | int]:
-        """One after the other: rows that were inserted, watermarks that time went to."""
-        inserts = iter(self.inserts)
-        return (next(inserts) if call is None else call for call in self.facts["calls"])
-
-    def calls_together(self) -> Iterator[pa.Table | int]:
-        """The same, where only the last watermark counts."""
-        yield from self.inserts
-        yield from [call for call in self.facts["calls"] if call is not None][-1:]
-
-    def sealed(self, number: int) -> bytes:
-        facts = json.dumps(self.facts).encode()
-        streams = [bytes_of(table, compressed=True) for table in self.inserts]
-        return seal(chunk_name(number), joined([facts, *streams]))
-
-    @classmethod
-    def of(cls, number: int, data: bytes) -> Entry:
-        facts, *streams = parts_of(unseal(chunk_name(number), data))
-        return cls([table_of(stream) for stream in streams], json.loads(bytes(facts)))
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """The chunks of the journal, in the order of their entries."""
+        return [*((run.begin, run.end) for run in self.runs), (self.first, self.next)]
 
 
 class Journal:
     """Of one operator, in one process."""
 
-    def __init__(self, head: Head | None = None) -> None:
+    def __init__(self, head: Head | None = None, chunks: Mapping[int, bytes] | None = None) -> None:
         self.head = head or Head(version="")
         self.entry = Entry()
+        self._payloads = Payloads({} if chunks is None else chunks)
 
     def save(self, operator: OperatorState) -> Saved:
         """One more entry; or a snapshot instead, if it is time for one."""
         head, version = self.head, uuid4().hex
         self.entry.facts |= {"version": version, **operator.facts()}
-        data = self.entry.sealed(head.next)
+        packed, rows = self.entry.packed(), self.entry.rows
         self.entry = Entry()
-        grown = head.journal_bytes + len(data)
+        grown = head.journal_bytes + len(packed)
         facts: dict[str, Any] = {
             "version": version, "watermark": operator.clock.value, "keys": len(operator.slots)
         }  # fmt: skip
         # Not to the size of the last snapshot: most of what was in it may be dead.
-        if grown < max(operator.size * head.snapshot_ratio, LEAST):
-            self.head = replace(head, next=head.next + 1, journal_bytes=grown, **facts)
-            return Saved(self.head.sealed(), {head.next: data})
-        return self._snapshot(operator, facts)
+        if grown >= max(operator.size * head.snapshot_ratio, LEAST):
+            return self._snapshot(operator, facts)
+        self.head = replace(head, journal_bytes=grown, **facts)
+        if head.young + 1 < FAN:
+            return self._appended([packed], rows)
+        return self._put_together(packed, rows)
+
+    def _appended(self, entries: list[Any], rows: int) -> Saved:
+        written = cut(joined(entries), first=self.head.next, rows=rows)
+        self.head = replace(self.head, next=self.head.next + len(written), young=self.head.young + 1)
+        return Saved(self.head.sealed(), written)
+
+    def _put_together(self, packed: bytes, rows: int) -> Saved:
+        """The single entries become a run; with it the runs before them, if they are as many."""
+        head = self.head
+        if not _is_small([(head.first, head.next)]):
+            saved = self._appended([packed], rows)
+            run = Run(head.first, self.head.next, 1)
+            self.head = replace(self.head, runs=(*head.runs, run), young=0)
+            return replace(saved, header=self.head.sealed())
+        runs, spans, rank = list(head.runs), [(head.first, head.next)], 1
+        while len(runs) >= FAN - 1 and all(run.rank == rank for run in runs[1 - FAN :]):
+            before = [(run.begin, run.end) for run in runs[1 - FAN :]]
+            if not _is_small(before):
+                break
+            runs, spans, rank = runs[: 1 - FAN], before + spans, rank + 1
+        entries = list[Any]()
+        for begin, end in spans:
+            for payload, some in self._payloads.between(begin, end):
+                entries += parts_of(payload)
+                rows += some
+        saved = self._appended([*entries, packed], rows)
+        self.head = replace(self.head, runs=(*runs, Run(head.next, self.head.next, rank)), young=0)
+        return Saved(self.head.sealed(), saved.written, _numbers(spans))
 
     def _snapshot(self, operator: OperatorState, facts: dict[str, Any]) -> Saved:
         head, data = self.head, snapshot.taken(operator)
-        pieces = [data[at : at + PART] for at in range(0, len(data), PART)]
-        first = head.next + len(pieces)
-        written = {
-            number: seal(chunk_name(number), piece) for number, piece in enumerate(pieces, start=head.next)
-        }
-        dropped = frozenset(range(head.first - head.parts, head.next))
+        written = cut(data, first=head.next)
+        dropped = _numbers([(head.snapshot_first, head.begin), *head.spans])
         self.head = Head(
-            first=first, next=first, parts=len(pieces), snapshot_version=facts["version"],
-            snapshot_facts=operator.facts(), snapshot_bytes=len(data),
-            snapshot_ratio=len(data) / max(operator.size, 1), **facts,
+            snapshot_first=head.next, parts=len(written), next=head.next + len(written),
+            snapshot_version=facts["version"], snapshot_facts=operator.facts(), snapshot_bytes=len(data),
+            # That of a small one, which is mostly schemas, says nothing about a large one.
+            snapshot_ratio=min(len(data) / max(operator.size, 1), 1.0), **facts,
         )  # fmt: skip
         return Saved(self.head.sealed(), written, dropped)
 
-    def catch_up(self, operator: OperatorState, chunks: Mapping[int, bytes]) -> None:
+    def catch_up(self, operator: OperatorState) -> None:
         """Bring an operator and its arena to the version of the head."""
         head, at = self.head, operator.adopted()
         if at is not None and at[0] == head.version:
             return
-        since = self._known(at, chunks)
-        if since is None:
+        entries = self._missed(*at) if at is not None else None
+        if entries is None:
             operator.reset()
-            since = head.first
             if head.parts:
-                numbers = range(head.first - head.parts, head.first)
-                data = b"".join(unseal(chunk_name(n), _chunk(chunks, n)) for n in numbers)
                 operator.restore_facts(head.snapshot_facts)
-                snapshot.restored(operator, data)
-        entries = (Entry.of(n, _chunk(chunks, n)) for n in range(since, head.next))
+                snapshot.restored(operator, self._payloads.at(head.snapshot_first)[0])
+            entries = self._entries(head.spans)
         for entry in entries if operator.replays_each else _together(entries):
             operator.replay(entry)
 
-    def _known(self, at: tuple[str, int] | None, chunks: Mapping[int, bytes]) -> int | None:
-        """The first entry that an arena at this version and number has missed; None if it is no part of
-        this journal."""
-        head = self.head
-        if at is None:
-            return None
-        version, number = at
+    def _entries(self, spans: list[tuple[int, int]]) -> Iterator[Entry]:
+        for begin, end in spans:
+            for payload, _ in self._payloads.between(begin, end):
+                yield from map(Entry.of, parts_of(payload))
+
+    def _missed(self, version: str, number: int) -> Iterator[Entry] | None:
+        """The entries that an arena of this version has missed, whose next chunk would have had this
+        number; None if it is no part of this journal."""
+        head, since = self.head, self.head.begin
         if head.parts and version == head.snapshot_version:
-            return head.first
-        if not head.first < number <= head.next:
-            return None
-        known = Entry.of(number - 1, _chunk(chunks, number - 1)).facts["version"] == version
-        return number if known else None
+            return self._entries(head.spans)
+        if head.first < number <= head.next:
+            last = Entry.of(parts_of(self._payloads.until(number))[-1])
+            return self._entries([(number, head.next)]) if last.facts["version"] == version else None
+        for at, run in enumerate(head.runs):
+            if since < number <= run.end:
+                entries = list(self._entries([(run.begin, run.end)]))
+                known = [entry.facts["version"] for entry in entries]
+                if version not in known:
+                    return None
+                return chain(entries[known.index(version) + 1 :], self._entries(head.spans[at + 1 :]))
+            since = run.end
+        return None
+
+
+def _is_small(spans: list[tuple[int, int]]) -> bool:
+    """Whether to write it again costs little: most of it are single chunks."""
+    return sum(end - begin for begin, end in spans) <= 2 * FAN
+
+
+def _numbers(spans: list[tuple[int, int]]) -> frozenset[int]:
+    return frozenset(number for begin, end in spans for number in range(begin, end))
 
 
 def _together(entries: Iterator[Entry]) -> Iterator[Entry]:
@@ -196,21 +232,9 @@ def _together(entries: Iterator[Entry]) -> Iterator[Entry]:
     for entry in entries:
         inserts += entry.inserts
         facts = entry.facts
-        rows += sum(table.num_rows for table in entry.inserts)
+        rows += entry.rows
         if rows >= TOGETHER:
             yield Entry([pa.concat_tables(inserts)], facts)
             inserts, rows = [], 0
     if facts is not None:
         yield Entry([pa.concat_tables(inserts)] if inserts else [], facts)
-
-
-def _chunk(chunks: Mapping[int, bytes], number: int) -> bytes:
-    data = chunks.get(number)
-    if data is None:
-        raise CorruptValue(f"the state lacks the chunk {number}")
-    return data
-
-
-def chunk_name(number: int) -> bytes:
-    """What a chunk is sealed under."""
-    return b"journal %d" % number

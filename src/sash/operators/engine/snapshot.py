@@ -1,6 +1,7 @@
 """The whole state of an operator as tables, and back: what a journal starts from.
 
-    keys of live slots with their words · the elements of each lane · events that wait · ledgers
+    names of the words · keys of live slots with their words · the elements of each lane
+    · events that wait · ledgers
 
 Nothing that can be computed from these is in it: no nodes, no index, no timers. Slots are numbered anew,
 so what is dead leaves no trace.
@@ -8,7 +9,7 @@ so what is dead leaves no trace.
 
 from __future__ import annotations
 
-import struct
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,9 @@ from numpy.typing import NDArray
 
 from sash.aggregation.kernels.state.rings import BASE, COUNT, HEAD, LOG
 from sash.operators.columns.table_bytes import bytes_of, table_of
+from sash.operators.engine.entries import joined, parts_of
 from sash.operators.engine.ledger import Ledger
+from sash.operators.engine.naming import names_of, require_same
 from sash.operators.engine.pending import Events
 from sash.operators.engine.rings import RingLane
 from sash.operators.engine.running import RunningLane
@@ -32,23 +35,6 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
-_LENGTH = struct.Struct("<Q")
-
-
-def joined(parts: list[bytes]) -> bytes:
-    """Parts one after the other, each with its length."""
-    return b"".join(_LENGTH.pack(len(part)) + part for part in parts)
-
-
-def parts_of(payload: Any) -> list[memoryview]:
-    """The parts that were joined, not copied."""
-    view, parts, at = memoryview(payload), [], 0
-    while at < len(view):
-        (length,) = _LENGTH.unpack_from(view, at)
-        at += _LENGTH.size
-        parts.append(view[at : at + length])
-        at += length
-    return parts
 
 
 def taken(operator: OperatorState) -> bytes:
@@ -79,12 +65,14 @@ def taken(operator: OperatorState) -> bytes:
             pending.rows, number[pending.slot], pending.time, pending.sequence, pending.displaced
         )
         streams.append(bytes_of(moved.table(), compressed=True))
-    return joined(streams)
+    return joined([json.dumps(names_of(operator.plan)).encode(), *streams])
 
 
 def restored(operator: OperatorState, data: Any) -> None:
     """Fill an operator whose arena is empty."""
-    streams = iter(parts_of(data))
+    names, *parts = parts_of(data)
+    require_same(json.loads(bytes(names)), operator.plan)
+    streams = iter(parts)
     slots = operator.slots
     rows, keys = _array(next(streams)), _heap(next(streams))
     count = len(rows)

@@ -26,12 +26,12 @@ from sash.operators.arena.locked import WAIT
 from sash.operators.bound import BoundQuery
 from sash.operators.columns.table_bytes import bytes_of, table_of
 from sash.operators.engine.compaction import compact
-from sash.operators.engine.journal import LAYOUT, Entry, Head, Journal
+from sash.operators.engine.entries import Entry, joined, parts_of
+from sash.operators.engine.journal import LAYOUT, Head, Journal
 from sash.operators.engine.ledger import Ledger
 from sash.operators.engine.pending import Events
 from sash.operators.engine.plan import StatePlan
 from sash.operators.engine.slots import NEWEST
-from sash.operators.engine.snapshot import joined, parts_of
 from sash.operators.protocol import Saved
 from sash.operators.windows.ranges import NEVER
 from sash.semantics.event import Order
@@ -176,11 +176,11 @@ class OperatorState(ABC):
                 self._work_on(named)
         if not self.arena.acquire():
             self._work_on(Arena.anonymous(self.plan.tables))
-        self.journal = Journal(None if header is None else Head.of(header))
+        self.journal = Journal(None if header is None else Head.of(header), chunks)
         if header is None:
             self.reset()
         else:
-            self.journal.catch_up(self, chunks)
+            self.journal.catch_up(self)
 
     def _work_on(self, arena: Arena) -> None:
         self.arena = arena

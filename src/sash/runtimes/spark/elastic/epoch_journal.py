@@ -32,6 +32,8 @@ class EpochJournal:
         self, store: EpochStore, description: Mapping[str, Any], *, epoch: int, inputs: int = 1
     ) -> None:
         """Go back to the end of the batch before `epoch`; DifferentQuery if another query was there."""
+        self.token = store.fence()
+        """Greater than those of all executions of batches before."""
         self._store, self._description, self._epoch = store, description, epoch
         self._keys = [NEWEST, *(NEWEST + b" %d" % number for number in range(1, inputs))]
         try:

@@ -10,7 +10,8 @@ is known at the beginning of the next batch. Here it is known before the step be
 closes is reported with that batch, also when no other batch ever comes.
 
 A task takes back what an earlier try of the same epoch may have committed, and ends with one commit for all
-its buckets. Which task serves a bucket leaves no trace in its state.
+its buckets. Before that it puts up a fence: a task of an earlier try that is still at work, or of an epoch
+that is long done, changes nothing any more. Which task serves a bucket leaves no trace in its state.
 """
 
 from __future__ import annotations
@@ -63,6 +64,8 @@ _ARROW = pa.schema(
     ]
 )
 
+ATTEMPT_BITS = 48
+"""Of a token, the lowest: Spark numbers the attempts of all tasks of an application in ascending order."""
 REMEMBERED = 16
 _STAGES: OrderedDict[str, WindowStage] = OrderedDict()
 
@@ -81,20 +84,32 @@ class EpochStep:
     """The watermark that they have brought."""
     run: str
     """Names the run of the query: its stage is the same in all epochs, but comes anew with each."""
+    token: int
+    """Of this execution of the epoch: greater than those of all executions before it."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         freeze_gc()
         task = TaskContext.get()
-        return self.of_task(0 if task is None else task.partitionId(), batches)
+        if task is None:
+            return self.of_task(0, batches)
+        return self.of_task(task.partitionId(), batches, attempt=task.taskAttemptId())
 
-    def of_task(self, task: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def of_task(
+        self, task: int, batches: Iterable[pa.RecordBatch], *, attempt: int = 0
+    ) -> Iterator[pa.RecordBatch]:
+        """`attempt` is greater for a later attempt of the same task."""
         began, busy = time.time(), 0.0
         stage = self._stage()
         numbers = [bucket for bucket in stage.buckets if bucket % self.tasks == task]
         stores = dict(zip(numbers, self.home.buckets(numbers), strict=True))
+        fenced = False
         for bucket, payloads in _by_bucket(batches, numbers):
             since = time.perf_counter()
             # Not before its rows are here: a task whose driver has died learns of it by missing rows.
+            if not fenced:
+                kind = type(stores[bucket])
+                kind.fence_together(list(stores.values()), self.token << ATTEMPT_BITS | attempt)
+                fenced = True
             stores[bucket].rollback(self.epoch - 1)
             rows = list(self._serve(stage, bucket, payloads, stores[bucket]))
             busy += time.perf_counter() - since

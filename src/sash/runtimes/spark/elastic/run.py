@@ -63,7 +63,7 @@ class ElasticRun:
                 newest = journal.newest_with(stamps)
                 before, after = self._watermark(journal.newest), self._watermark(newest)
                 blocks = packed if stamps.num_rows else self._no_blocks(packed.sparkSession)
-                told = self._answered(blocks, epoch, before, after)
+                told = self._answered(blocks, epoch, before, after, journal.token)
             finally:
                 packed.unpersist()
             journal.commit(newest)
@@ -91,10 +91,12 @@ class ElasticRun:
         buckets = spark.range(0, len(self.stage.buckets), 1, 1)
         return buckets.select(F.col("id").alias(PACKED_BUCKET), F.lit(b"").alias(PAYLOAD))
 
-    def _answered(self, blocks: DataFrame, epoch: int, before: int, after: int) -> dict[str, Any]:
+    def _answered(
+        self, blocks: DataFrame, epoch: int, before: int, after: int, token: int
+    ) -> dict[str, Any]:
         """Step and sink; what the step measured of itself."""
         degree = self.elastic.degree(list(self.meter.samples))
-        step = EpochStep(self.stage, self._home(blocks), epoch, degree, before, after, self.name)
+        step = EpochStep(self.stage, self._home(blocks), epoch, degree, before, after, self.name, token)
         stepped = (
             blocks.select(PACKED_BUCKET, PAYLOAD)
             .repartitionById(degree, F.col(PACKED_BUCKET).cast("int"))
