@@ -162,9 +162,13 @@ def frames(spark: SparkSession) -> dict[str, Any]:
 @pytest.mark.spark
 def test_a_static_dataframe_has_its_panes_folded_before_the_shuffle(frames: dict[str, Any]) -> None:
     windowed = over(frames["static"]).window(sash.sliding("1 minute", every="1 second"))
-    said = told(windowed.agg(s=sash.sum("x")))
+    in_sql = told(windowed.agg(s=sash.sum("x")))
+    assert in_sql["algorithm"]["panes"] == "before the shuffle, by Spark's generated code"
+    assert any("fold panes in generated code" in stage for stage in in_sql["stages"])
+    said = told(windowed.agg(s=sash.skewness("x")))
     assert said["runtime"] == "spark batch"
     assert said["algorithm"]["panes"] == "before the shuffle, where rows lie"
+    assert "in Python, because s: skewness(x) has no form in SQL" in said["algorithm"]["how"]
     assert "fold panes where rows lie" in said["stages"]
     assert said["events"]["known"] == "assumed"
     ordered = told(windowed.agg(f=sash.first("x")))

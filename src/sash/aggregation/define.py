@@ -34,6 +34,7 @@ import pyarrow as pa
 from sash.aggregation.kernels.compiler.function_source import remember
 from sash.aggregation.monoid import Monoid, ResultType
 from sash.aggregation.samples import inferred_result
+from sash.aggregation.sql_form import SqlForm
 from sash.errors import ArgumentError
 from sash.semantics.condition import RowCondition, condition
 
@@ -84,6 +85,7 @@ def monoid(
     idempotent: bool = ...,
     nothing: Any = ...,
     result: pa.DataType | ResultType | None = ...,
+    sql: tuple[str, ...] | None = ...,
 ) -> Callable[[type], Definition]: ...
 
 
@@ -96,12 +98,15 @@ def monoid(
     idempotent: bool = False,
     nothing: Any = None,
     result: pa.DataType | ResultType | None = None,
+    sql: tuple[str, ...] | None = None,
 ) -> Definition | Callable[[type], Definition]:
     """Class decorator: read a monoid's functions from a class, check them, and declare its algebra.
 
     `identity` and `combine` are needed. `lift` is by default the value of one column, `lower` the element.
     `nothing` is the value of a window without events; `result` is the Arrow type of the values (or a
-    function from the columns' types to it), found from a sample event when it is not given.
+    function from the columns' types to it), found from a sample event when it is not given. `sql` is how
+    Spark folds rows into an element by itself: an expression for each field, in which {0}, {1} … are the
+    columns, null in rows that do not count: `sql=("sum({0} * {1})", "sum({1})")`.
     """
 
     def define(body: type) -> Definition:
@@ -111,6 +116,7 @@ def monoid(
         functions.setdefault("lift", _value_of_one_column)
         functions.setdefault("lower", _element)
         _check_element(body.__name__, functions)
+        form = _sql_form(body.__name__, functions, sql, commutative=commutative)
         definition = Definition(
             name=body.__name__,
             functions=functions,
@@ -120,6 +126,7 @@ def monoid(
                 "idempotent": idempotent,
                 "nothing": nothing,
                 "result": _result(body.__name__, functions, result),
+                "sql": form,
             },
         )
         # Frozen for its users; this is still construction.
@@ -198,6 +205,22 @@ def _check_element(owner: str, functions: Mapping[str, Callable[..., Any]]) -> N
             "a number, a bool or a flat tuple of them",
             hint="Other elements need encode(e) → bytes and decode(bytes) → e: nothing is ever pickled.",
         )
+
+
+def _sql_form(
+    owner: str, functions: Mapping[str, Callable[..., Any]], sql: Any, *, commutative: bool
+) -> SqlForm | None:
+    if sql is None:
+        return None
+    element = functions["identity"]()
+    fields = len(element) if isinstance(element, tuple) else 1
+    if not isinstance(sql, tuple) or len(sql) != fields or not all(isinstance(one, str) for one in sql):
+        expected = f"{fields} expression{'s' * (fields != 1)}, one for each field of an element, in a tuple"
+        raise ArgumentError(f"sql of {owner}", sql, expected)
+    if not commutative or "encode" in functions:
+        needed = "accompanied by commutative=True, and elements that are numbers: SQL folds in any order"
+        raise ArgumentError(f"sql of {owner}", sql, needed)
+    return SqlForm(sql)
 
 
 def _result(

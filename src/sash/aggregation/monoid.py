@@ -30,6 +30,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from sash.aggregation.sql_form import SqlForm
 from sash.errors import NotCommutative, NotInvertible, Unsupported
 from sash.semantics.condition import Condition
 
@@ -72,6 +73,8 @@ class Monoid:
     """Whether grouping elements differently may change the result, within the error that is documented."""
     plain: Monoid | None = None
     """The same aggregate on cheaper elements, right only while integers cannot overflow: see `narrowed`."""
+    sql: SqlForm | None = field(default=None, repr=False, compare=False)
+    """How Spark folds it without Python; None: it cannot. Needs typed elements, so set by `specialise`."""
     where: Condition | None = None
     """Which events count, of those without a null in `columns`; None: all."""
     timed: Callable[[str, int | None], Monoid] | None = field(default=None, repr=False, compare=False)

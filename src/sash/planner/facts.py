@@ -20,7 +20,7 @@ from sash.operators.bound import BoundQuery, BoundWhole
 from sash.operators.columns.arrow_columns import kind_of
 from sash.operators.folding.early_panes import Early
 from sash.operators.folding.folder import compiles
-from sash.operators.folding.panes import Panes
+from sash.operators.folding.panes import Panes, pane_grid
 from sash.operators.windows.windowers import vectorised
 from sash.semantics.run_as import EngineWindow, declared_window
 from sash.semantics.window import Context, Window
@@ -96,6 +96,15 @@ class AggregateFacts:
 
 
 @dataclass(frozen=True)
+class SparkFold:
+    """What Spark's generated code computes, so that rows do not cross to Python."""
+
+    of: Literal["windows", "panes"] | None
+    """Whole windows, or panes that Python makes windows of; None: Python gets the rows."""
+    why: str
+
+
+@dataclass(frozen=True)
 class Facts:
     """All that a plan depends on, but for the constants of the machine."""
 
@@ -113,6 +122,13 @@ class Facts:
     early: float | None = None
     """How many panes are left when events are folded before they are arranged; None: they are not, because
     the query forbids it, or because few events share a pane."""
+
+    spark: SparkFold | None = None
+    """None where nothing is computed by Spark itself."""
+
+    @property
+    def folded_by_spark(self) -> bool:
+        return self.spark is not None and self.spark.of is not None
 
     @property
     def overlap(self) -> float:
@@ -148,6 +164,15 @@ class Facts:
             function=function,
             early=_early(bound, events) if where == "process" else None,
         )
+
+
+def panes_left(bound: BoundQuery, events: EventFacts) -> float:
+    """How many rows are left when those of each key and pane are folded into one."""
+    grid = pane_grid(bound)
+    if grid is None:
+        return float(events.rows)
+    length, _ = grid
+    return _occupied(events, length, length, per_event=1.0, pane=length)
 
 
 def _early(bound: BoundQuery, events: EventFacts) -> float | None:

@@ -27,14 +27,16 @@ from sash.aggregation.monoids.inputs import (
     numeric_kinds,
 )
 from sash.aggregation.monoids.sums import add_any, lift_any, no_total
+from sash.aggregation.sql_form import MEAN_OF_FLOATS, MEAN_OF_INTEGERS
 from sash.semantics.condition import RowCondition, condition
 
 IntTotal = tuple[int, int, int]
 FloatTotal = tuple[float, float, int]
 
 
-def mean(column: str, *, where: RowCondition | None = None) -> Monoid:
-    """Σ x / n as a float; null when empty. No overflow for integers; invertible once bound to them.
+def mean(column: str, *, where: RowCondition | None = None, exact: bool = False) -> Monoid:
+    """Σ x / n as a float; null when empty. No overflow for integers; invertible once bound to them. For
+    `exact` see `sum`.
 
     >>> from sash.semantics.monoid import fold
     >>> fold(mean("x"), [{"x": 1}, {"x": None}, {"x": 2}])
@@ -50,14 +52,14 @@ def mean(column: str, *, where: RowCondition | None = None) -> Monoid:
         commutative=True,
         encode=encode,
         decode=decode,
-        specialise=_typed_mean(column),
+        specialise=_typed_mean(column, exact),
         result=number_to("mean", pa.float64()),
         where=condition(where),
     )
 
 
 @cache
-def _typed_mean(column: str) -> Callable[[tuple[Kind, ...]], dict[str, Any]]:
+def _typed_mean(column: str, exact: bool) -> Callable[[tuple[Kind, ...]], dict[str, Any]]:
     def specialise(kinds: tuple[Kind, ...]) -> dict[str, Any]:
         numeric_kinds("mean", kinds)
         if kinds == ("float",):
@@ -66,6 +68,7 @@ def _typed_mean(column: str) -> Callable[[tuple[Kind, ...]], dict[str, Any]]:
                 lift=_lift_float,
                 combine=_combine_float,
                 lower=_lower_float,
+                sql=None if exact else MEAN_OF_FLOATS,
             )
         plain = Monoid(
             name="mean",
@@ -85,6 +88,7 @@ def _typed_mean(column: str) -> Callable[[tuple[Kind, ...]], dict[str, Any]]:
             lower=_lower_int,
             inverse=_subtract_int,
             plain=plain,
+            sql=MEAN_OF_INTEGERS,
         )
 
     return specialise

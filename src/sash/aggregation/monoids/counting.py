@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
 from sash.aggregation.monoids.inputs import always, column_name
+from sash.aggregation.sql_form import COUNT
 from sash.semantics.condition import RowCondition, condition
 
 
@@ -35,6 +36,7 @@ def count(*columns: str, where: RowCondition | None = None) -> Monoid:
         commutative=True,
         nothing=0,
         result=always(pa.int64()),
+        sql=COUNT,
         where=condition(where),
     )
 

@@ -31,6 +31,7 @@ from sash.aggregation.monoids.inputs import (
     typed,
 )
 from sash.aggregation.monoids.sums import EXACT_DECIMALS
+from sash.aggregation.sql_form import MAX, MIN, RANGE_OF_FLOATS, RANGE_OF_INTEGERS
 from sash.errors import IntegerOverflow, Unsupported
 from sash.semantics.condition import RowCondition, condition
 
@@ -118,7 +119,7 @@ def _typed_min(kinds: tuple[Kind, ...]) -> dict[str, Any]:
         return {}
     floats = kinds == ("float",)
     top = {"int": constant(INT64_MAX), "float": _nan, "bool": constant(True)}[kinds[0]]
-    return columnar(identity=top, combine=_smaller_float if floats else _smaller)
+    return columnar(identity=top, combine=_smaller_float if floats else _smaller, sql=MIN)
 
 
 def _typed_max(kinds: tuple[Kind, ...]) -> dict[str, Any]:
@@ -126,7 +127,7 @@ def _typed_max(kinds: tuple[Kind, ...]) -> dict[str, Any]:
         return {}
     floats = kinds == ("float",)
     bottom = {"int": constant(INT64_MIN), "float": _minus_infinity, "bool": constant(False)}[kinds[0]]
-    return columnar(identity=bottom, combine=_larger_float if floats else _larger)
+    return columnar(identity=bottom, combine=_larger_float if floats else _larger, sql=MAX)
 
 
 def _typed_range(kinds: tuple[Kind, ...]) -> dict[str, Any]:
@@ -134,8 +135,11 @@ def _typed_range(kinds: tuple[Kind, ...]) -> dict[str, Any]:
         return {}
     numeric_kinds("range", kinds)
     if kinds == ("float",):
-        return columnar(identity=_no_floats, combine=_widen_float, lower=_difference_float)
-    return columnar(identity=constant((INT64_MAX, INT64_MIN)), combine=_widen, lower=_difference)
+        return columnar(
+            identity=_no_floats, combine=_widen_float, lower=_difference_float, sql=RANGE_OF_FLOATS
+        )
+    empty = constant((INT64_MAX, INT64_MIN))
+    return columnar(identity=empty, combine=_widen, lower=_difference, sql=RANGE_OF_INTEGERS)
 
 
 def _itself(x: Any) -> Any:

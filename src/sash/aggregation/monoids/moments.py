@@ -29,6 +29,7 @@ from sash.aggregation.monoids.inputs import (
     numbers_only,
     numeric,
 )
+from sash.aggregation.sql_form import STDDEV, VARIANCE, SqlForm
 from sash.semantics.condition import RowCondition, condition
 
 Spread = tuple[int, float, float]
@@ -45,7 +46,8 @@ def variance(column: str, *, where: RowCondition | None = None) -> Monoid:
     >>> fold(variance("x"), [{"x": 1.0}]) is None
     True
     """
-    return _moment("variance", column, (0, 0.0, 0.0), _lift_spread, _merge_spreads, _variance, where)
+    empty = (0, 0.0, 0.0)
+    return _moment("variance", column, empty, _lift_spread, _merge_spreads, _variance, where, VARIANCE)
 
 
 def stddev(column: str, *, where: RowCondition | None = None) -> Monoid:
@@ -55,7 +57,8 @@ def stddev(column: str, *, where: RowCondition | None = None) -> Monoid:
     >>> fold(stddev("x"), [{"x": 1}, {"x": 5}, {"x": 3}])
     2.0
     """
-    return _moment("stddev", column, (0, 0.0, 0.0), _lift_spread, _merge_spreads, _stddev, where)
+    empty = (0, 0.0, 0.0)
+    return _moment("stddev", column, empty, _lift_spread, _merge_spreads, _stddev, where, STDDEV)
 
 
 def skewness(column: str, *, where: RowCondition | None = None) -> Monoid:
@@ -87,6 +90,7 @@ def _moment(
     merge: Callable[[Any, Any], Any],
     lower: Callable[[Any], float | None],
     where: RowCondition | None,
+    sql: SqlForm | None = None,
 ) -> Monoid:
     return Monoid(
         name=name,
@@ -98,6 +102,7 @@ def _moment(
         commutative=True,
         specialise=numeric(name, lift),
         result=number_to(name, pa.float64()),
+        sql=sql,
         where=condition(where),
     )
 

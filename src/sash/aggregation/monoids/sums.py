@@ -32,6 +32,7 @@ import numpy as np
 from sash.aggregation.monoid import Kind, Monoid
 from sash.aggregation.monoids.encoding import decode, encode
 from sash.aggregation.monoids.inputs import column_name, columnar, constant, numeric_kinds, sum_type, typed
+from sash.aggregation.sql_form import SUM_OF_FLOATS, SUM_OF_INTEGERS
 from sash.errors import IntegerOverflow, Unsupported
 from sash.semantics.condition import RowCondition, condition
 
@@ -42,10 +43,13 @@ Pair = tuple[float, float]
 EXACT_DECIMALS = decimal.Context(prec=100)
 
 
-def sum_(column: str, *, where: RowCondition | None = None) -> Monoid:
+def sum_(column: str, *, where: RowCondition | None = None, exact: bool = False) -> Monoid:
     """Σ x: exact for integers (or IntegerOverflow) and decimals, compensated for floats; null when empty.
 
     Once bound to integers it is invertible.
+
+    `exact` makes no difference in process. On Spark, floats of one key and pane are added by Spark itself,
+    without compensation; with `exact=True` they are brought to Python, which compensates.
 
     >>> from sash.semantics.monoid import fold
     >>> fold(sum_("x"), [{"x": 2**63 - 1}, {"x": 1}, {"x": -1}, {"x": None}])
@@ -67,14 +71,14 @@ def sum_(column: str, *, where: RowCondition | None = None) -> Monoid:
         commutative=True,
         encode=encode,
         decode=decode,
-        specialise=_typed_sum(column),
+        specialise=_typed_sum(column, exact),
         result=sum_type,
         where=condition(where),
     )
 
 
 @cache
-def _typed_sum(column: str) -> Callable[[tuple[Kind, ...]], dict[str, Any]]:
+def _typed_sum(column: str, exact: bool) -> Callable[[tuple[Kind, ...]], dict[str, Any]]:
     def specialise(kinds: tuple[Kind, ...]) -> dict[str, Any]:
         if not typed(kinds):
             return {}
@@ -85,6 +89,7 @@ def _typed_sum(column: str) -> Callable[[tuple[Kind, ...]], dict[str, Any]]:
                 lift=_lift_pair,
                 combine=add_pairs,
                 lower=lower_pair,
+                sql=None if exact else SUM_OF_FLOATS,
             )
         plain = Monoid(
             name="sum",
@@ -104,6 +109,7 @@ def _typed_sum(column: str) -> Callable[[tuple[Kind, ...]], dict[str, Any]]:
             lower=lower_limbs,
             inverse=_subtract_limbs,
             plain=plain,
+            sql=SUM_OF_INTEGERS,
         )
 
     return specialise

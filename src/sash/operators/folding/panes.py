@@ -48,16 +48,12 @@ class Panes:
     @classmethod
     def of(cls, bound: BoundQuery) -> Panes | None:
         """None when the query needs its events: for their order, their position, or a whole window."""
-        windows = clock_windows(bound)
-        needs_events = isinstance(bound, BoundWhole | BoundRolling) or bound.query.order is Order.ARRIVAL
-        if needs_events or not windows:
+        grid = pane_grid(bound)
+        if grid is None:
             return None
         if not all(_folds(monoid, _kinds(bound, monoid)) for monoid in bound.aggregates.values()):
             return None
-        origin = windows[0].origin
-        lengths = [part for window in windows for part in (*_lengths(window), window.origin - origin)]
-        length = math.gcd(*lengths)
-        return cls(bound, length, origin % length)
+        return cls(bound, *grid)
 
     @cached_property
     def folded(self) -> BoundQuery:
@@ -129,6 +125,19 @@ def clock_windows(bound: BoundQuery) -> tuple[ClockWindow, ...]:
     return windows if len(windows) == len(bound.query.windows) else ()
 
 
+def pane_grid(bound: BoundQuery) -> tuple[int, int] | None:
+    """How long panes are, and where one of them begins; None when the query needs its events in order, or
+    whole windows, or has windows that the clock does not cut."""
+    windows = clock_windows(bound)
+    needs_events = isinstance(bound, BoundWhole | BoundRolling) or bound.query.order is Order.ARRIVAL
+    if needs_events or not windows:
+        return None
+    origin = windows[0].origin
+    lengths = [part for window in windows for part in (*_lengths(window), window.origin - origin)]
+    length = math.gcd(*lengths)
+    return length, origin % length
+
+
 def group_by(slots: Ints, starts: Ints) -> tuple[Ints, Ints]:
     """A dense code for each pair of slot and start, and one row of each group.
 
@@ -196,6 +205,7 @@ def _over_elements(machine: Compiled, parts: list[str], result: pa.DataType) -> 
         plain=None,
         where=None,
         unbound=None,
+        sql=None,
         result=_Always(result),
     )
 
@@ -251,4 +261,4 @@ _LIFTS: dict[int, Callable[..., Any]] = dict(
     enumerate((_scalar, _one, _two, _three, _four, _five, _six, _seven, _eight))
 )
 
-__all__ = ["ClockWindow", "Panes", "clock_windows", "group_by"]
+__all__ = ["ClockWindow", "Panes", "clock_windows", "group_by", "pane_grid"]

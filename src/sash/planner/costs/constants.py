@@ -78,6 +78,8 @@ class SparkCosts:
     """Sort it by bucket, and hand each bucket to Python as one table."""
     fold: float = 150.0
     """Fold it into the pane of its key."""
+    native: float = 70.0
+    """Fold it into the pane of its key by Spark's generated code."""
     route: float = 60.0
     """Find the workers whose windows hold it."""
     stage: float = 150_000_000.0

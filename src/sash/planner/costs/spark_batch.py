@@ -1,6 +1,7 @@
 """What a pattern costs on Spark, over a static DataFrame, step by step.
 
     buckets of keys    scan → shuffle all rows → sort by bucket → fold; the busiest task has the hottest key
+    … folded by Spark  scan and fold panes in generated code → shuffle panes → windows, in SQL or Python
     PaneFarm(p, w)     scan → fold panes where rows lie → shuffle panes → fold windows
     WinMapReduce       the same, after rows have been dealt out evenly
     WinFarm(n)         scan → shuffle a row once for each worker that needs it → fold
@@ -31,7 +32,9 @@ def spark_steps(
 class _BatchEstimate(SparkEstimate):
     def steps(self, pattern: Pattern | None) -> Iterator[CostStep]:
         inner = pattern.held if isinstance(pattern, Farm) else pattern
-        if pattern is None:
+        if pattern is None and self.facts.folded_by_spark:
+            yield from self._folded_by_spark()
+        elif pattern is None:
             yield from self._buckets()
         elif isinstance(pattern, WinFarm) and pattern.model == "agnostic":
             yield from self._agnostic(pattern.workers)
@@ -45,6 +48,19 @@ class _BatchEstimate(SparkEstimate):
         yield self._per_row("scan and shuffle rows", self.costs.scan + self.costs.shuffle, self.even)
         yield self._per_row("sort by bucket", self.costs.group, self.hottest)
         yield CostStep("compute windows", self.computing(), self.hottest)
+
+    def _folded_by_spark(self) -> Iterator[CostStep]:
+        assert self.facts.spark is not None
+        yield CostStep("two stages", 2 * self.costs.stage)
+        each = self.costs.scan + self.costs.native
+        yield self._per_row("scan, and fold panes in generated code", each, self.even)
+        panes = min(float(self.facts.events.rows), sum(cut.panes or 0.0 for cut in self.facts.cuts))
+        yield CostStep("shuffle panes", panes * self.costs.shuffle, self.even)
+        if self.facts.spark.of == "panes":
+            share = self._busiest_by_panes(panes)
+            yield CostStep("one stage more", self.costs.stage)
+            yield CostStep("sort panes by bucket", panes * (self.costs.shuffle + self.costs.group), share)
+            yield CostStep("compute windows", self.computing(panes), share)
 
     def _panes(self, pattern: Pattern, inner: PaneFarm | WinMapReduce) -> Iterator[CostStep]:
         yield CostStep("two stages", 2 * self.costs.stage)

@@ -117,7 +117,8 @@ def _unknown_skew(bound: BoundQuery, plan: Plan) -> Iterator[str]:
             "if one key has most of the events, declare it with .parallel(sash.Auto(hottest=0.9)): its "
             "windows are then computed by all tasks"
         )
-    if plan.facts.where == "spark batch" and plan.pattern is None and bound.keys and unknown:
+    in_python = plan.pattern is None and not plan.facts.folded_by_spark
+    if plan.facts.where == "spark batch" and in_python and bound.keys and unknown:
         yield (
             "if one key has most of the rows, declare it with .parallel(sash.Auto(hottest=0.9)), or let a "
             "small job look with .parallel(sash.Auto(sample=True))"

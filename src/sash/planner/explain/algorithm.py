@@ -3,6 +3,8 @@
     range fold            two stacks over events that are all there: one combine per event and one per
                           window, two per event where windows overlap; all keys in one call
     panes, range fold     events into panes first, once; then the same over panes
+    panes in SQL          the same, with panes that Spark's generated code folds on a static DataFrame
+    windows in SQL        tumbling windows on a static DataFrame, without Python
     panes in a tree       on a stream: panes as events arrive, the past in ever coarser cells
     recalculate           whole windows handed to a function: anew for each
 
@@ -47,7 +49,10 @@ def algorithm_of(bound: BoundQuery, plan: Plan) -> FoldAlgorithm:
     folds = isinstance(inner, PaneFarm | WinMapReduce)
     if plan.facts.where == "spark batch" and folds:
         where = "before the shuffle, where rows lie"
-        return FoldAlgorithm("panes, then range fold", f"events into panes, then {fold}", where, slow)
+        how = f"events into panes, then {fold}{_in_python(plan)}"
+        return FoldAlgorithm("panes, then range fold", how, where, slow)
+    if plan.pattern is None and plan.facts.folded_by_spark:
+        return _by_spark(plan, fold, slow)
     if isinstance(inner, PaneFarm):
         where = "once, before the windows that share them"
         return FoldAlgorithm("panes, then range fold", f"events into panes, then {fold}", where, slow)
@@ -56,7 +61,20 @@ def algorithm_of(bound: BoundQuery, plan: Plan) -> FoldAlgorithm:
         return FoldAlgorithm("range fold of partitions", how, "nowhere", slow)
     overlap = any(cut.overlapping for cut in plan.facts.cuts)
     combines = "two combines per event" if overlap else "one combine per event"
-    return FoldAlgorithm("range fold", f"{fold}: {combines} and one per window", _early(bound, plan), slow)
+    how = f"{fold}: {combines} and one per window{_in_python(plan)}"
+    return FoldAlgorithm("range fold", how, _early(bound, plan), slow)
+
+
+def _in_python(plan: Plan) -> str:
+    """Why Spark does not fold by itself, where it was considered."""
+    return f"; in Python, because {plan.facts.spark.why}" if plan.facts.spark is not None else ""
+
+
+def _by_spark(plan: Plan, fold: str, slow: tuple[str, ...]) -> FoldAlgorithm:
+    where = "before the shuffle, by Spark's generated code"
+    if plan.facts.spark is not None and plan.facts.spark.of == "windows":
+        return FoldAlgorithm("windows in SQL", "a window is a pane that SQL folds and lowers", where, slow)
+    return FoldAlgorithm("panes in SQL, then range fold", f"rows into panes, then {fold}", where, slow)
 
 
 def _early(bound: BoundQuery, plan: Plan) -> str:

@@ -67,8 +67,9 @@ def state_of(bound: BoundQuery, plan: Plan) -> State:
         )
         return State("nothing", amount, 0, width, "with the input")
     if facts.where == "spark batch":
-        amount = "while it runs, a task has the rows of its buckets in memory"
-        return State("nothing", amount, 0, width, "with the rows of the busiest task")
+        rows = "panes" if plan.pattern is None and facts.folded_by_spark else "rows"
+        amount = f"while it runs, a task has the {rows} of its buckets in memory"
+        return State("nothing", amount, 0, width, f"with the {rows} of the busiest task")
     agnostic = isinstance(plan.pattern, WinFarm) and plan.pattern.model == "agnostic"
     return _copied(_kept(bound, StatePlan(bound, rows=agnostic)), 1 if agnostic else _holders(plan))
 

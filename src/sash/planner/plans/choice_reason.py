@@ -15,6 +15,8 @@ def because(choice: Choice, facts: Facts) -> str:
         return "what the function takes is only known once it has run; the estimates assume 1 ms per window"
     on_spark = facts.where == "spark batch"
     match choice:
+        case None if facts.spark is not None and facts.folded_by_spark:
+            return facts.spark.why
         case None:
             return _buckets(facts)
         case WinSeq():

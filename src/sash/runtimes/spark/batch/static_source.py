@@ -1,6 +1,7 @@
 """A PySpark DataFrame as input, and a DataFrame as answer.
 
     select → bucket = hash(keys) mod B → groupBy(bucket).applyInArrow(window)
+    select → groupBy(keys, pane).agg(…) → the same over panes            where Spark can fold them: `native`
 
 Rows are grouped by bucket, not by key: one call of the kernels then serves all keys of a bucket. The
 arrival order travels as a column, because a shuffle does not keep it.
@@ -18,6 +19,7 @@ from pyspark.sql import functions as F
 
 from sash.operators.answer import Answer
 from sash.operators.bound import WINDOW, BoundQuery
+from sash.operators.folding.panes import Panes
 from sash.planner.auto import AUTO, Auto, Parallelism
 from sash.planner.costs.constants import costs
 from sash.planner.facts import Facts
@@ -27,6 +29,8 @@ from sash.runtimes.spark.batch.bucket_query import BucketQuery
 from sash.runtimes.spark.compat import struct_of
 from sash.runtimes.spark.files.parquet_stream import ParquetStream
 from sash.runtimes.spark.monitoring.job_progress import jobs_shown
+from sash.runtimes.spark.native.choice import native_stages, spark_fold
+from sash.runtimes.spark.native.fold import NativeFold
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.bucket_ids import BUCKETS_PER_PARTITION
 from sash.runtimes.spark.packing.columns import BUCKET, HASH, HORIZON, ORDINAL, arrow_schema, quoted
@@ -88,6 +92,8 @@ class SparkSource:
             events = seen(bound, first, known)
         cores = known.cores or task_slots(self.df.sparkSession)
         facts = Facts.of(bound, events, where="spark batch", cores=cores)
+        if isinstance(self.parallelism, Auto):
+            facts = replace(facts, spark=spark_fold(bound, self.df.schema, events))
         return make_plan(bound, facts, costs(), parallelism=self.parallelism, refuse=impossible)
 
     def collect(self, bound: BoundQuery) -> pa.Table:
@@ -101,9 +107,12 @@ class SparkSource:
             return df.toArrow()
 
     def dataframe(self, bound: BoundQuery) -> DataFrame:
-        pattern = self.plan(bound).pattern
+        plan = self.plan(bound)
+        pattern = plan.pattern
+        if pattern is None and plan.facts.folded_by_spark:
+            return self._folded_by_spark(bound)
         if pattern is None:
-            return self._windowed(bound, bound.columns, bound.output, lambda said: said.reports)
+            return self._windowed(bound, bound.columns, bound.output, _reports)
         query = BucketQuery(bound, tuple(bound.columns))
         if is_agnostic(pattern):
             rows = self._rows(query, self._bucket(bound))
@@ -122,31 +131,50 @@ class SparkSource:
         select = f"select {len(bound.columns)} columns"
         if plan.pattern is not None:
             return [select, *stages_of(plan.pattern, keys)]
+        if plan.facts.spark is not None and plan.facts.folded_by_spark:
+            return [select, *native_stages(plan.facts.spark, keys)]
         return [select, f"shuffle by bucket of ({keys})", "window and fold in Arrow"]
 
+    def _folded_by_spark(self, bound: BoundQuery) -> DataFrame:
+        """Windows by SQL, or panes by SQL and windows by Python."""
+        fold = NativeFold.of(bound, self.df.schema)
+        assert isinstance(fold, NativeFold), fold
+        if fold.window is not None:
+            return fold.windows(self.df, fold.window)
+        panes = Panes.of(bound)
+        assert panes is not None, "only for queries that fold panes"
+        folded, names = panes.folded, panes.folded.schema.names
+        return self._windowed(folded, names, bound.output, _reports, rows=fold.panes(self.df, panes))
+
     def _windowed(
-        self, bound: BoundQuery, columns: list[str], output: pa.Schema, part: Callable[[Answer], pa.Table]
-    ) -> DataFrame:
+        self, bound: BoundQuery, columns: list[str], output: pa.Schema, part: Callable[[Answer], pa.Table],
+        *, rows: DataFrame | None = None,
+    ) -> DataFrame:  # fmt: skip
         query = BucketQuery(bound, tuple(columns))
 
         def window(table: pa.Table) -> pa.Table:
             return part(query.answer(table))
 
-        rows = self._rows(query, self._bucket(bound))
-        return rows.groupBy(BUCKET).applyInArrow(window, struct_of(output))
+        placed = self._rows(query, self._bucket(bound), rows=rows)
+        return placed.groupBy(BUCKET).applyInArrow(window, struct_of(output))
 
-    def _rows(self, query: BucketQuery, place: Column) -> DataFrame:
-        """The columns by position, the order of arrival, and `place`, where a row goes."""
+    def _rows(self, query: BucketQuery, place: Column, *, rows: DataFrame | None = None) -> DataFrame:
+        """The columns by position, the order of arrival, and `place`, which decides where a row goes; of
+        `rows`, if they are not those of the input."""
         ordinal = F.monotonically_increasing_id().alias(ORDINAL)
-        rows = self.df.select(*by_position.placed(query.columns), ordinal, place)
+        placed = (rows or self.df).select(*by_position.placed(query.columns), ordinal, place)
         if _needs_horizon(query.bound):
             newest = self.df.agg(F.max(quoted(query.bound.time)).alias(HORIZON))
-            rows = rows.crossJoin(F.broadcast(newest))
-        return rows
+            placed = placed.crossJoin(F.broadcast(newest))
+        return placed
 
     def _bucket(self, bound: BoundQuery) -> Column:
         buckets = shuffle_partitions(self.df.sparkSession) * BUCKETS_PER_PARTITION
         return by_position.bucket(bound, buckets).alias(BUCKET)
+
+
+def _reports(answer: Answer) -> pa.Table:
+    return answer.reports
 
 
 def _needs_horizon(bound: BoundQuery) -> bool:

@@ -1,0 +1,190 @@
+"""Panes folded by Spark's generated code: a row of the input never reaches Python.
+
+    rows ─▶ groupBy(keys, pane) with SQL aggregates ─▶ one row per key and pane: an element per aggregate
+
+This is `Panes` with another fold: the rows that come out are those of `Panes.folded`, and whatever computes
+a query over panes takes them. Where a pane is a window (tumbling), and every aggregate has its `lower` in
+SQL, Spark computes the reports as well.
+
+Panes are found by integer arithmetic, as in Python: start = τ − (τ − origin) mod length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructType
+
+from sash.aggregation.monoid import Monoid
+from sash.aggregation.sql_form import COUNT, SqlForm
+from sash.operators.bound import REVISION, WINDOW, BoundQuery
+from sash.operators.columns.arrow_columns import kind_of
+from sash.operators.columns.times import FARTHEST
+from sash.operators.folding.panes import Panes, clock_windows, pane_grid
+from sash.runtimes.spark.native.conditions import condition_sql
+from sash.runtimes.spark.native.numbers import as_number, from_number
+from sash.runtimes.spark.packing import columns as by_position
+from sash.runtimes.spark.packing.columns import quoted
+from sash.semantics.windows import TimeWindow
+
+TIME = "__sash_time"
+
+
+@dataclass(frozen=True)
+class NativeFold:
+    """A query whose panes Spark folds."""
+
+    bound: BoundQuery
+    length: int
+    origin: int
+    inputs: tuple[tuple[str, ...], ...]
+    """What each aggregate's form is over: its input columns, null in rows that do not count."""
+
+    @classmethod
+    def of(cls, bound: BoundQuery, schema: StructType) -> NativeFold | str:
+        """For a DataFrame of this schema; or the reason why Python folds."""
+        grid = pane_grid(bound)
+        if grid is None or not bound.aggregates:
+            return "only windows that the clock cuts, in event-time order, have panes"
+        if as_number(bound.time, bound.time_type) is None:
+            return f"{bound.time}: {bound.time_type} has no arithmetic in SQL"
+        words = {
+            *bound.keys,
+            *(name for one in bound.aggregates.values() if one.where for name in one.where.columns),
+        }
+        for name in sorted(words):
+            if (
+                isinstance(schema[name].dataType, StringType)
+                and schema[name].dataType.simpleString() != "string"
+            ):
+                return f"{name} is compared by a collation in SQL, and by its bytes in Python"
+        inputs = []
+        for name, monoid in bound.aggregates.items():
+            found = _inputs(bound, monoid)
+            if isinstance(found, str):
+                return f"{name}: {found}"
+            inputs.append(found)
+        return cls(bound, *grid, tuple(inputs))
+
+    @property
+    def forms(self) -> list[SqlForm]:
+        return [form for form in (_form(self.bound, one) for one in self.bound.aggregates.values()) if form]
+
+    @property
+    def window(self) -> TimeWindow | None:
+        """The window that Spark computes wholly: the only one, which is a pane, of aggregates that SQL
+        lowers, and reported only if it holds an event."""
+        query = self.bound.query
+        (window, *others) = clock_windows(self.bound)
+        tumbling = isinstance(window, TimeWindow) and window.size == window.slide and not others
+        if not tumbling or query.empty or not query.flush or any(form.lower is None for form in self.forms):
+            return None
+        return window if isinstance(window, TimeWindow) else None
+
+    def windows(self, df: DataFrame, window: TimeWindow) -> DataFrame:
+        """The reports of the query."""
+        bound = self.bound
+        since = f"({TIME} - {window.origin})"
+        number = f"({since} - pmod({since}, {window.size})) div {window.size}"
+        grouped = self._grouped(df, number, self.forms)
+        start = f"({window.origin} + pane * {window.size})"
+        ends = [from_number(end, bound.bound_type) for end in (start, f"({start} + {window.size})")]
+        output = [
+            F.col(place).alias(key)
+            for key, place in zip(bound.keys, by_position.places(bound.keys), strict=True)
+        ]
+        output.append(
+            F.expr(f"named_struct('id', pane, 'start', {ends[0]}, 'end', {ends[1]})").alias(WINDOW)
+        )
+        for at, (name, form) in enumerate(zip(bound.aggregates, self.forms, strict=True)):
+            value = form.lowered(_fields(at, form))
+            output.append(F.expr(from_number(value, bound.output_type(name))).alias(name))
+        if bound.query.revises:
+            output.append(F.lit(0).cast("bigint").alias(REVISION))
+        return grouped.select(*output)
+
+    def panes(self, df: DataFrame, panes: Panes) -> DataFrame:
+        """The rows of `panes.folded`; their time is a bigint."""
+        start = f"{TIME} - pmod({TIME} - {self.origin}, {self.length})"
+        grouped = self._grouped(df, start, self.forms)
+        fields = [field for at, form in enumerate(self.forms) for field in _fields(at, form)]
+        typed = [
+            F.expr(from_number(field, part.type)) for field, part in zip(fields, panes.parts, strict=True)
+        ]
+        columns = [*map(F.col, by_position.places(self.bound.keys)), F.col("pane"), *typed]
+        names = panes.folded.schema.names
+        return grouped.select(*(column.alias(name) for column, name in zip(columns, names, strict=True)))
+
+    def _grouped(self, df: DataFrame, pane: str, forms: Sequence[SqlForm]) -> DataFrame:
+        """One row per key and pane: keys by position, `pane`, and the fields of all elements."""
+        bound = self.bound
+        time = as_number(quoted(bound.time), bound.time_type)
+        rows = df.where(F.expr(f"{quoted(bound.time)} IS NOT NULL")).select(
+            *by_position.placed(bound.keys),
+            F.expr(_within_limits(str(time))).alias(TIME),
+            *(
+                F.expr(column).alias(_input(at, n))
+                for at, columns in enumerate(self.inputs)
+                for n, column in enumerate(columns)
+            ),
+        )
+        folds = [
+            F.expr(fold).alias(field)
+            for at, form in enumerate(forms)
+            for field, fold in zip(
+                _fields(at, form),
+                form.folded([_input(at, n) for n in range(len(self.inputs[at]))]),
+                strict=True,
+            )
+        ]
+        keys = [F.col(place) for place in by_position.places(bound.keys)]
+        return rows.groupBy(*keys, F.expr(pane).alias("pane")).agg(*folds)
+
+
+def _form(bound: BoundQuery, monoid: Monoid) -> SqlForm | None:
+    return monoid.bind(tuple(kind_of(bound.schema.field(column).type) for column in monoid.columns)).sql
+
+
+def _inputs(bound: BoundQuery, monoid: Monoid) -> tuple[str, ...] | str:
+    """The input columns as numbers, null in rows that do not count; or why there are none."""
+    form = _form(bound, monoid)
+    if form is None:
+        return f"{monoid} has no form in SQL"
+    names = [quoted(name) for name in monoid.columns]
+    counts = [f"{name} IS NOT NULL" for name in names]
+    if monoid.where is not None:
+        where = condition_sql(monoid.where, bound.schema)
+        if where is None:
+            return f"where={monoid.where} means something else in SQL"
+        counts.append(where)
+    if form is COUNT:
+        return (f"CASE WHEN {' AND '.join(counts)} THEN 1 END" if counts else "1",)
+    numbers = [
+        as_number(name, bound.schema.field(column).type)
+        for name, column in zip(names, monoid.columns, strict=True)
+    ]
+    if None in numbers:
+        return f"a column of {monoid} is no number in SQL"
+    if len(counts) == 1:
+        return tuple(map(str, numbers))
+    return tuple(f"CASE WHEN {' AND '.join(counts)} THEN {number} END" for number in numbers)
+
+
+def _within_limits(time: str) -> str:
+    message = "'sash.errors.DataError: times must lie within ±2**61; got '"
+    refused = f"CAST(raise_error(concat({message}, {time})) AS BIGINT)"
+    return f"CASE WHEN {time} BETWEEN -{FARTHEST} AND {FARTHEST} THEN {time} ELSE {refused} END"
+
+
+def _input(aggregate: int, number: int) -> str:
+    return f"in_{aggregate}_{number}"
+
+
+def _fields(aggregate: int, form: SqlForm) -> list[str]:
+    return [f"field_{aggregate}_{number}" for number in range(len(form.fold))]
+
+
+__all__ = ["NativeFold"]
