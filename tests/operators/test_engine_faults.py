@@ -246,7 +246,7 @@ def trickle(batches: int) -> list[Batch]:
 
 @pytest.mark.parametrize("fan", [2, 3, 8])
 def test_a_store_has_few_values_however_many_batches_there_were(fan: int) -> None:
-    runtime = OnMachine(bound_to(windows.count(500), aggregates={"s": monoids.sum("x")}))
+    runtime = OnMachine(bound_to(windows.rows(500), aggregates={"s": monoids.sum("x")}))
     runtime.ways = cycle([Way.SAME])
     most = 0
     with patch.object(journal, "FAN", fan), patch.object(journal, "LEAST", 10**9):

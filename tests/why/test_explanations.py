@@ -181,7 +181,7 @@ def test_oracle_other_engines_report_what_the_simulator_says(
 
 
 def test_an_engine_is_simulated_with_what_it_reported_before_the_near_events() -> None:
-    times, window = [0, 0, 1, 1, 1, 1, 1, 2], windows.count(1, 2)
+    times, window = [0, 0, 1, 1, 1, 1, 1, 2], windows.rows(1, every=2)
     assert [5] in simulate("oracle_cep", times, 1, 2, kind="count")
     why = explain(Query(windows=(window,), flush=False), one_by_one(map(Arrival, times)), key=None, at=1)
     sixth = next(event for event in why.events if event.number == 6)
