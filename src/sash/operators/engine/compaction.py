@@ -2,7 +2,7 @@
 
     keys        of slots that are live
     elements    that are held
-    folds       of windows that are open
+    folds       of windows that are open, and of nodes that are objects
 
 So a heap has at most about twice the bytes that are needed, and a byte that is kept is moved about once.
 """
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from sash.aggregation.kernels.state import rings
 from sash.operators.engine.rings import RingLane
 from sash.operators.engine.running import RunningLane
 from sash.operators.engine.slots import HEAP, KEYS, Slots
@@ -75,6 +76,9 @@ def _heaps(operator: OperatorState) -> Iterator[_Heap]:
             if len(lane.form.pointers):
                 held = _held(lane, slots)
                 yield _Heap(lane.heap, lane.heap_used, lane.elements, held, lane.form.pointers)
+            if len(lane.form.node_pointers):
+                nodes = _nodes(lane, slots)
+                yield _Heap(lane.folds, lane.folds_used, lane.nodes, nodes, lane.form.node_pointers)
         elif len(lane.pointers):
             yield _Heap(lane.heap, lane.heap_used, slots.rows, _open(lane, slots), lane.pointers)
 
@@ -84,6 +88,15 @@ def _held(lane: RingLane, slots: Slots) -> Callable[[], Ints]:
         held = lane.held(slots.live())
         which, number = numbered(held.count - held.head)
         return held.positions(which, held.head[which] + number)
+
+    return rows
+
+
+def _nodes(lane: RingLane, slots: Slots) -> Callable[[], Ints]:
+    def rows() -> Ints:
+        held = lane.held(slots.live())
+        found: Ints = rings.kernel("live_nodes")(held.base, held.mask, held.head, held.count)
+        return found
 
     return rows
 

@@ -40,12 +40,17 @@ class Aggregate:
     number: int
     """Its place among the lane's aggregates."""
     node: int
-    """The first word of its fold in a node; −1 when it has none."""
+    """The first word of its fold in a node."""
 
     @property
     def machine(self) -> Compiled | None:
         """What folds it, when its elements are numbers."""
         return self.folder.machine if isinstance(self.folder, ColumnFolder) else None
+
+    @property
+    def node_words(self) -> int:
+        """How many words of a node are its fold's: its fields, or where its bytes lie and how many."""
+        return 2 if self.machine is None else len(self.machine.dtypes)
 
     @property
     def word(self) -> int:
@@ -74,9 +79,8 @@ class Form:
         found, word = {}, -(-len(self.monoids) // BITS)
         for number, (name, monoid) in enumerate(self.monoids.items()):
             folder = self._folder(monoid)
-            fields = len(folder.machine.dtypes) if isinstance(folder, ColumnFolder) else 0
-            found[name] = Aggregate(name, monoid, folder, number, word if fields else -1)
-            word += fields
+            found[name] = aggregate = Aggregate(name, monoid, folder, number, word)
+            word += aggregate.node_words
         return found
 
     def _folder(self, monoid: Monoid) -> Folder:
@@ -117,8 +121,7 @@ class Form:
 
     @property
     def node_width(self) -> int:
-        fields = sum(len(a.machine.dtypes) for a in self.aggregates.values() if a.machine is not None)
-        return self.known_words + fields
+        return self.known_words + sum(a.node_words for a in self.aggregates.values())
 
     def words(self, rows: pa.Table, times: Ints) -> tuple[Ints, NDArray[np.uint8]]:
         """Rows as elements, and the bytes that they point into."""
@@ -143,6 +146,12 @@ class Form:
         if not len(self.others.schema):
             return np.empty(0, np.int64)
         return self._others_at + np.flatnonzero(self.others.variable)
+
+    @cached_property
+    def node_pointers(self) -> Ints:
+        """The words of a node that point into the heap of folds."""
+        objects = [a.node for a in self.aggregates.values() if a.machine is None]
+        return np.array(objects, np.int64)
 
     def rows(self, words: Ints, heap: NDArray[np.uint8], columns: list[str]) -> pa.Table:
         """Columns of elements, as rows again. Numbers whose aggregates do not count them are not null."""

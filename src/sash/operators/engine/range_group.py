@@ -68,7 +68,7 @@ class HeldWindows:
     def rows(self, ranges: Ranges) -> tuple[pa.Table, Ranges]:
         form = self._lane.form
         columns = list(self._bound.columns) if form.whole_rows else list(form.numbers)
-        rows, lo, hi, _ = self._lane.gathered(self._held, ranges, columns)
+        rows, lo, hi = self._lane.gathered(self._held, ranges, columns)
         return rows, replace(ranges, lo=lo, hi=hi)
 
 

@@ -25,9 +25,9 @@ from sash.aggregation.kernels.state.rings import BASE, COUNT, HEAD, LOG
 from sash.operators.arena import Arena, TableSpec
 from sash.operators.columns.layout import Layout
 from sash.operators.engine.form import KNOWN, TIME, Aggregate, Form
+from sash.operators.engine.object_tree import ObjectTree
 from sash.operators.engine.slots import Slots
 from sash.operators.folding.elements import Elements
-from sash.operators.folding.folder import groups_of
 from sash.operators.kinds.kind import Held
 from sash.operators.windows.numbering import numbered
 from sash.operators.windows.ranges import Ranges
@@ -38,6 +38,8 @@ MIDDLE = 2
 """The first words of a middle: where it begins and ends. Then comes what a node has."""
 LIVE = rings.FREE_LISTS + 1
 """In the words of the free lists: how many elements are held."""
+FOLDS = LIVE + 1
+"""… and how many bytes of folds there are."""
 
 
 class RingLane:
@@ -70,6 +72,7 @@ class RingLane:
             f"{name}.middles": TableSpec(MIDDLE + form.node_width),
             f"{name}.free": TableSpec(1),
             f"{name}.heap": TableSpec(1, "uint8"),
+            f"{name}.folds": TableSpec(1, "uint8"),
         }
 
     @property
@@ -77,7 +80,7 @@ class RingLane:
         return self.arena.ints(self.name)
 
     @property
-    def _nodes(self) -> Ints:
+    def nodes(self) -> Ints:
         return self.arena.ints(f"{self.name}.nodes")
 
     @property
@@ -87,7 +90,7 @@ class RingLane:
     @property
     def _free(self) -> Ints:
         """Free lists by size, the first row that was never used, the bytes of the heap, live elements."""
-        self.arena.reserve(f"{self.name}.free", LIVE + 1)
+        self.arena.reserve(f"{self.name}.free", FOLDS + 1)
         return self.arena.ints(f"{self.name}.free")[:, 0]
 
     def _of(self, slots: Ints, word: int) -> Ints:
@@ -145,13 +148,30 @@ class RingLane:
         """How many bytes of the heap are in use: one number, in its place."""
         return self._free[rings.FREE_LISTS : rings.FREE_LISTS + 1]
 
+    @property
+    def folds(self) -> NDArray[np.uint8]:
+        """The bytes of nodes that are objects."""
+        return self.arena.bytes_of(f"{self.name}.folds")
+
+    @property
+    def folds_used(self) -> Ints:
+        """How many of them are in use: one number, in its place."""
+        return self._free[FOLDS : FOLDS + 1]
+
+    def keep_folds(self, data: bytes) -> None:
+        """More bytes of nodes."""
+        used = int(self.folds_used[0])
+        self.arena.reserve(f"{self.name}.folds", used + len(data))
+        self.folds[used : used + len(data)] = np.frombuffer(data, np.uint8)
+        self.folds_used[0] = used + len(data)
+
     def append_words(self, slots: Ints, added: Ints, words: Ints) -> None:
         """The same, for elements that are words already: the next added[k] of them are of key slots[k]."""
         free, rows = self._free, self.slots.rows
         self._reserve(rings.kernel("rows_needed")(rows, self.word, slots, added))
         before = self._of(slots, COUNT)
         rings.kernel("append")(
-            rows, self.word, slots, added, words, self.elements, self._nodes, self._middles, self.windows,
+            rows, self.word, slots, added, words, self.elements, self.nodes, self._middles, self.windows,
             free,
         )  # fmt: skip
         free[LIVE] += added.sum()
@@ -197,7 +217,9 @@ class RingLane:
         if not (done >> rings.LEAF_BITS > first >> rings.LEAF_BITS).any():
             return
         for aggregate in self.form.aggregates.values():
-            if aggregate.machine is not None:
+            if aggregate.machine is None:
+                ObjectTree(self, aggregate).grow(held, first, done)
+            else:
                 self.combines[aggregate.name] += aggregate.machine.kernel("grow_tree")(
                     *self._tree(aggregate), held.base, held.mask, held.head, first, done
                 )
@@ -205,7 +227,7 @@ class RingLane:
     def _tree(self, aggregate: Aggregate) -> tuple[Any, ...]:
         """The columns that the tree kernels of an aggregate read and write."""
         inputs, nodes = self.columns_of(aggregate)
-        known, nodes_known = self.elements[:, KNOWN + aggregate.word], self._nodes[:, aggregate.word]
+        known, nodes_known = self.elements[:, KNOWN + aggregate.word], self.nodes[:, aggregate.word]
         return inputs, known, aggregate.bit, nodes, nodes_known, aggregate.bit
 
     def columns_of(self, aggregate: Aggregate) -> tuple[Columns, Columns]:
@@ -216,7 +238,7 @@ class RingLane:
             _typed(self.elements, self.form.numbers[column], self.form.schema.field(column).type)
             for column in aggregate.monoid.columns
         )
-        return inputs, columns_as(self._nodes, aggregate.node, machine.dtypes)
+        return inputs, columns_as(self.nodes, aggregate.node, machine.dtypes)
 
     # Elements go
 
@@ -237,7 +259,7 @@ class RingLane:
             slots,
             heads,
             self.elements,
-            self._nodes,
+            self.nodes,
             self._middles,
             self.windows,
             self._free,
@@ -254,13 +276,17 @@ class RingLane:
 
     # Folds
 
-    def steps(self, held: Held, ranges: Ranges, *, window: int, dealt: int) -> tuple[Ints, Ints]:
+    def steps(
+        self, held: Held, ranges: Ranges, *, window: int = 0, dealt: int = 1, lengths: Ints | None = None
+    ) -> tuple[Ints, Ints]:
         """The elements and nodes that the folds of these ranges are made of, whose slots index `held`. They
-        are those of so many windows of the lane by turns, beginning with `window`."""
+        are those of so many windows of the lane by turns, from `window` on. With lengths of nodes, only
+        such as are kept are among them, and no middles."""
         done = np.maximum(held.count - int(self.growing_tail), 0) & ~np.int64(rings.LEAF - 1)
         found: tuple[Ints, Ints] = rings.kernel("steps_of")(
             held.base, held.mask, done, ranges.slot, ranges.lo, ranges.hi,
-            self._middles, window, self.windows, dealt,
+            self._middles[: None if lengths is None else 0], window, self.windows, dealt,
+            self.nodes[:0, 0] if lengths is None else lengths,
         )  # fmt: skip
         return found
 
@@ -279,16 +305,11 @@ class RingLane:
         return Elements(out, None if present.all() else present)
 
     def fold_objects(self, aggregate: Aggregate, held: Held, ranges: Ranges) -> Elements:
-        """The same of an aggregate that has no nodes. The ends of ranges never decrease within a slot."""
-        rows, lo, hi, known = self.gathered(held, ranges, list(aggregate.monoid.columns), aggregate)
-        elements = aggregate.folder.lift(rows, known=known)
-        return aggregate.folder.fold(elements, lo, hi, groups=groups_of(ranges.slot))
+        """The fold of each range, for an aggregate whose elements are no numbers."""
+        return ObjectTree(self, aggregate).fold(held, ranges)
 
-    def gathered(
-        self, held: Held, ranges: Ranges, columns: list[str], aggregate: Aggregate | None = None
-    ) -> tuple[pa.Table, Ints, Ints, NDArray[np.bool_] | None]:
-        """Rows of all ranges, the elements of a key once; where each range lies among them; and which
-        count for an aggregate."""
+    def gathered(self, held: Held, ranges: Ranges, columns: list[str]) -> tuple[pa.Table, Ints, Ints]:
+        """Rows of all ranges, the elements of a key once; and where each range lies among them."""
         keys, first = np.unique(ranges.slot, return_index=True)
         # Not those of its first and last: windows that are reported several times come in another order.
         begin = np.minimum.reduceat(ranges.lo, first) if len(keys) else ranges.lo
@@ -296,17 +317,17 @@ class RingLane:
         which, number = numbered(np.maximum(end - begin, 0))
         positions = held.positions(keys[which], begin[which] + number)
         words = self.elements[positions]
-        are_panes = self.growing_tail and aggregate is None
-        rows = self.pane_rows(words, columns) if are_panes else self.form.rows(words, self.heap, columns)
+        rows = self.pane_rows(words, columns) if self.growing_tail else self.rows_of(words, columns)
         offsets = np.concatenate(([0], np.cumsum(np.maximum(end - begin, 0))))[:-1]
         key = np.searchsorted(keys, ranges.slot)
         moved = offsets[key] - begin[key]
-        known = None
-        if aggregate is not None:
-            known = (words[:, KNOWN + aggregate.word] & aggregate.bit) != 0
+        return rows, ranges.lo + moved, ranges.hi + moved
+
+    def rows_of(self, words: Ints, columns: list[str]) -> pa.Table:
+        """Columns of elements; there is a row for each, also if there are no columns."""
         if not columns:
-            rows = pa.table({"": pa.nulls(len(words))})
-        return rows, ranges.lo + moved, ranges.hi + moved, known
+            return pa.table({"": pa.nulls(len(words))})
+        return self.form.rows(words, self.heap, columns)
 
     def _gatherer(self, slots: Ints) -> Callable[[], Layout]:
         def gather() -> Layout:
@@ -314,10 +335,7 @@ class RingLane:
             sizes = held.count - held.head
             which, number = numbered(sizes)
             words = self.elements[held.positions(which, held.head[which] + number)]
-            columns = list(self.form.extra)
-            rows = self.form.rows(words, self.heap, columns)
-            if not columns:
-                rows = pa.table({"": pa.nulls(len(words))})
+            rows = self.rows_of(words, list(self.form.extra))
             offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
             return Layout(rows, np.ascontiguousarray(words[:, TIME]), offsets, self.order)
 

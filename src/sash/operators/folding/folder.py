@@ -17,10 +17,11 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregation.interpreted import Interpreted, is_scalar
+from sash.aggregation.interpreted import Interpreted, is_scalar, shaped
 from sash.aggregation.kernels.compiler.compiled import Compiled, compiled
 from sash.aggregation.kernels.folds.range_fold import present, range_fold
 from sash.aggregation.monoid import Kind, Monoid
+from sash.aggregation.monoids import encoding
 from sash.arrays import Array, Ints, Mask
 from sash.operators.columns.arrow_columns import from_numpy, kind_of, to_numpy
 from sash.operators.folding.elements import Elements
@@ -134,6 +135,16 @@ class ObjectFolder:
 
     def elements(self, objects: list[Any], known: Mask | None) -> Elements:
         return Elements(self._folding.columns(objects), known)
+
+    def encode(self, element: Any) -> bytes:
+        """An element as bytes; one without `encode` is made of plain values."""
+        return (self.monoid.encode or encoding.encode)(element)
+
+    def decode(self, data: bytes) -> Any:
+        if self.monoid.decode is not None:
+            return self.monoid.decode(data)
+        element = encoding.decode(data)
+        return element if is_scalar(self.monoid) else shaped(self.monoid)(element)
 
     def fold(self, elements: Elements, lo: Ints, hi: Ints, *, groups: Ints) -> Elements:
         folded = [

@@ -169,19 +169,20 @@ def node(base: Any, mask: Any, level: int, number: int) -> Any:
 
 def steps_of(
     base: Ints, mask: Ints, done: Ints, which: Ints, lo: Ints, hi: Ints,
-    middles: Ints, first: int, each: int, dealt: int,
+    middles: Ints, first: int, each: int, dealt: int, lengths: Ints,
 ) -> tuple[Ints, Ints]:  # fmt: skip
     """What the fold of each range [lo, hi) of key `which` is made of, from the left to the right; nodes are
     used up to `done`. All aggregates take these steps, so they are looked for once. Returns where those of
     each range begin, and the steps: a row · 4 + what it is a row of.
 
     The ranges are those of the windows first, …, first + dealt − 1 out of `each`, by turns. A long range
-    that moved little since its window's last one has the same middle, which is remembered.
+    that moved little since its window's last one has the same middle, which is remembered. Nodes with a
+    negative length, if there are `lengths`, are not kept: their parts are.
     """
     room = 0
     for index in range(len(which)):
         blocks = (hi[index] - lo[index]) >> LEAF_BITS
-        room += 4 * LEAF + 2
+        room += 4 * LEAF + 2 + (blocks if len(lengths) > 0 else 0)
         while blocks > 0:
             blocks >>= 1
             room += 4
@@ -193,22 +194,24 @@ def steps_of(
         at, ring = base[key], mask[key]
         begin, end = -(-lo[index] // MIDDLE) * MIDDLE, whole // MIDDLE * MIDDLE
         if len(middles) == 0 or ring < (1 << REMEMBERING) - 1 or end - begin < 2 * MIDDLE:
-            filled = _step(at, ring, lo[index], hi[index], whole, steps, filled)
+            filled = _step(at, ring, lo[index], hi[index], whole, lengths, steps, filled)
             continue
         row = (at >> REMEMBERING) * each + first + index % dealt
         if middles[row, 0] != begin or middles[row, 1] != end:
             middles[row, 0], middles[row, 1] = begin, end
-            filled = _step(at, ring, begin, end, whole, steps, filled)
+            filled = _step(at, ring, begin, end, whole, lengths, steps, filled)
             steps[filled] = row * 4 + REMEMBER
             filled += 1
-        filled = _step(at, ring, lo[index], begin, whole, steps, filled)
+        filled = _step(at, ring, lo[index], begin, whole, lengths, steps, filled)
         steps[filled] = row * 4 + REMEMBERED
-        filled = _step(at, ring, end, hi[index], whole, steps, filled + 1)
+        filled = _step(at, ring, end, hi[index], whole, lengths, steps, filled + 1)
     offsets[len(which)] = filled
     return offsets, steps[:filled]
 
 
-def _step(base: int, mask: int, at: int, end: int, whole: int, steps: Ints, filled: int) -> int:
+def _step(
+    base: int, mask: int, at: int, end: int, whole: int, lengths: Ints, steps: Ints, filled: int
+) -> int:
     while at < end:
         size = LEAF
         if at & (LEAF - 1) or at + size > whole:
@@ -218,10 +221,65 @@ def _step(base: int, mask: int, at: int, end: int, whole: int, steps: Ints, fill
             while at & size == 0 and at + 2 * size <= min(end, whole):
                 level += 1
                 size *= 2
-            steps[filled] = node(base, mask, level, at >> (LEAF_BITS + level)) * 4 + NODE
+            row = node(base, mask, level, at >> (LEAF_BITS + level))
+            while len(lengths) > 0 and lengths[row] < 0:
+                level -= 1
+                size >>= 1
+                row = node(base, mask, level, at >> (LEAF_BITS + level))
+            steps[filled] = row * 4 + NODE
         at += size if steps[filled] & 3 == NODE else 1
         filled += 1
     return filled
+
+
+def grown_nodes(base: Ints, mask: Ints, head: Ints, before: Ints, after: Ints) -> tuple[Ints, Ints, Ints]:
+    """The nodes that are complete when the elements [before, after) of each key have come, parts before
+    what they are parts of: keys, levels and numbers."""
+    room = 0
+    for key in range(len(base)):
+        blocks = max((after[key] >> LEAF_BITS) - (before[key] >> LEAF_BITS), 0)
+        room += 2 * blocks
+        ends = after[key] if blocks > 0 else 0
+        while ends > 0:
+            ends >>= 1
+            room += 1
+    which, levels, numbers = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
+    filled = 0
+    for key in range(len(base)):
+        for block in range(before[key] >> LEAF_BITS, after[key] >> LEAF_BITS):
+            level, number = 0, block
+            while (number << LEAF_BITS) << level >= head[key]:  # no range begins before the head
+                which[filled], levels[filled], numbers[filled] = key, level, number
+                filled += 1
+                if not number & 1:
+                    break
+                level, number = level + 1, number >> 1
+    return which[:filled], levels[:filled], numbers[:filled]
+
+
+def node_rows(base: Ints, mask: Ints, which: Ints, levels: Ints, numbers: Ints) -> Ints:
+    """The rows of nodes."""
+    rows = np.empty(len(which), np.int64)
+    for index in range(len(which)):
+        rows[index] = node(base[which[index]], mask[which[index]], levels[index], numbers[index])
+    return rows
+
+
+def live_nodes(base: Ints, mask: Ints, head: Ints, done: Ints) -> Ints:
+    """The rows of all nodes of elements [head, done)."""
+    room = 0
+    for key in range(len(base)):
+        room += 2 * max((done[key] - head[key]) >> LEAF_BITS, 0) + 1
+    rows = np.empty(room, np.int64)
+    filled = 0
+    for key in range(len(base)):
+        size, level = LEAF, 0
+        while size <= done[key] - head[key]:
+            for number in range((head[key] + size - 1) // size, done[key] // size):
+                rows[filled] = node(base[key], mask[key], level, number)
+                filled += 1
+            size, level = 2 * size, level + 1
+    return rows[:filled]
 
 
 def cut_rings(
