@@ -37,6 +37,10 @@ OBJECTS = {
 LOOK_BACKS = tuple(windows.slide_by_tuple(size, 1).named(str(size)) for size in (700, 2_500, 100_000))
 QUERIES: dict[str, BoundQuery] = {
     "rolling": BoundRolling(Query(LOOK_BACKS, AGGREGATES), SCHEMA, "t", ("k",)),
+    "lifetime": BoundRolling(
+        Query((LOOK_BACKS[0], windows.lifetime(), LOOK_BACKS[1]), AGGREGATES), SCHEMA, "t", ("k",)
+    ),
+    "only lifetime": BoundRolling(Query((windows.lifetime(),), AGGREGATES), SCHEMA, "t", ("k",)),
     **{
         name: BoundQuery(Query((window,), AGGREGATES), SCHEMA, "t", ("k",))
         for name, window in {
@@ -92,6 +96,20 @@ def test_objects_have_trees_too(data: st.DataObject) -> None:
     with small_journals(data.draw(st.sampled_from([1, 50_000]))):
         found = streamed(bound, table, [0, *sorted(inner), 1_500], ways)
     assert bound.ordered(found).to_pylist() == bound.ordered(answer(bound, table).reports).to_pylist()
+
+
+def test_a_look_back_without_end_keeps_no_events() -> None:
+    query = Query((windows.lifetime(),), AGGREGATES)
+    runtime = Runtime(BoundRolling(query, SCHEMA, "t", ("k",)))
+    table, sizes = events(3, 8_000), []
+    for begin in range(0, 8_000, 1_000):
+        rows = table.slice(begin, 1_000)
+        runtime.operator.insert(rows.select(runtime.bound.columns), np.arange(1_000))
+        runtime.operator.advance(rows["t"][-1].as_py() + 1)
+        runtime.pause()
+        sizes.append(runtime.operator.size)
+    runtime.close()
+    assert sizes[-1] == sizes[1]
 
 
 @pytest.mark.parametrize("name", ["words", "least"])

@@ -11,7 +11,6 @@ may still change a window that was reported, and the ledger remembers what was r
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,15 +23,15 @@ from sash.operators.bound import BoundQuery, BoundRolling
 from sash.operators.columns.times import to_integers
 from sash.operators.engine.content import MARK, marks
 from sash.operators.engine.ledger import reckon
+from sash.operators.engine.lifetime_group import LifetimeGroup
 from sash.operators.engine.pending import Events
-from sash.operators.engine.range_group import HeldWindows, RangeGroup
+from sash.operators.engine.range_group import RangeGroup
 from sash.operators.engine.run_group import marks_column
 from sash.operators.engine.state import OperatorState
 from sash.operators.engine.tracks import Track
 from sash.operators.engine.turn import Turn, Windows
 from sash.operators.folding.panes import Panes, group_by
 from sash.operators.kinds.kind import RangeKind
-from sash.operators.kinds.slide_by_tuple import LookBackKind
 from sash.operators.predicates.row_predicates import truths
 from sash.operators.windows.own_windows import Own, only_own
 from sash.operators.windows.ranges import NEVER, Ranges
@@ -245,24 +244,15 @@ class WindowOperator(OperatorState):
             self.pending = self.pending.displaced_by(waiting, track.number)
 
     def _features(self, bound: BoundRolling, turn: Turn) -> None:
-        """All look-backs have the same triggers and share a lane, so that their folds are columns."""
-        (group,) = self.groups
-        assert isinstance(group, RangeGroup)
-        group.append(turn.final)
-        held = group.lane.held(turn.slots)
-        windows = HeldWindows(bound, group.lane, held, dealt=len(group.tracks))
-        which = np.searchsorted(turn.slots, turn.final.slot)
-        offsets = turn.final.offsets(turn.slots)
-        new = np.diff(offsets)
-        ordinals = held.count[which] - new[which] + np.arange(len(which)) - offsets[which]
-        if len(which) and not self._replaying:
-            kinds: list[Any] = [track.kind for track in group.tracks]
-            memories = [track.memory(turn.slots) for track in group.tracks]
-            ranges = LookBackKind.of_all(kinds, memories, held, which, ordinals)
-            columns, count = windows.values(ranges).columns, len(which)
-            lookbacks = [columns.slice(first, count) for first in range(0, len(ranges), count)]
+        """All look-backs have the same triggers, so that their folds are columns."""
+        wanted = bool(len(turn.final)) and not self._replaying
+        found: dict[int, pa.Table] = {}
+        for group in self.groups:
+            assert isinstance(group, RangeGroup | LifetimeGroup)
+            found |= group.features(turn, wanted=wanted)
+        if wanted:
+            lookbacks = [table for _, table in sorted(found.items())]
             self._reports.append(features(bound, turn.final.rows, lookbacks))
-        group.advance(turn, held)
 
     def wakes_at(self) -> int | None:
         if self.pending is None or self.bound.query.order is Order.ARRIVAL:

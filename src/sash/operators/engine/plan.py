@@ -7,7 +7,6 @@ running lane    windows that only grow; with whole rows, a ring of their own
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,6 +18,7 @@ from sash.operators.arena import Arena, TableSpec
 from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
 from sash.operators.engine.content import MARK, hidden, with_content
 from sash.operators.engine.form import Form
+from sash.operators.engine.lifetime_group import LifetimeGroup
 from sash.operators.engine.policy import PolicySlides, tracked
 from sash.operators.engine.range_group import RangeGroup
 from sash.operators.engine.rings import RingLane
@@ -34,6 +34,7 @@ from sash.operators.kinds import Kind, kind_of
 from sash.operators.kinds.delta import DeltaKind
 from sash.operators.kinds.delta_by_definition import ExactDeltaKind
 from sash.operators.kinds.kind import GrowingKind
+from sash.operators.kinds.lifetime import LifetimeKind
 from sash.operators.kinds.policy import PolicyKind
 from sash.operators.kinds.slide_by_tuple import LookBackKind
 
@@ -90,10 +91,9 @@ class StatePlan:
 
     @cached_property
     def kinds(self) -> list[Kind[Any]]:
-        kind: Callable[[Any, pa.Schema], Kind[Any]] = (
-            LookBackKind if isinstance(self.bound, BoundRolling) else kind_of
-        )
-        return [kind(window, self.bound.schema) for window in self.bound.query.windows]
+        if isinstance(self.bound, BoundRolling):
+            return [look_back(window, self.bound.schema) for window in self.bound.query.windows]
+        return [kind_of(window, self.bound.schema) for window in self.bound.query.windows]
 
     @cached_property
     def columns(self) -> frozenset[str]:
@@ -158,8 +158,7 @@ class StatePlan:
     @property
     def forgets(self) -> bool:
         """Whether a key that has no elements needs no memory."""
-        kinds = all(kind.forgets for kind in self.kinds)
-        return not self.bound.query.empty and (isinstance(self.bound, BoundRolling) or kinds)
+        return not self.bound.query.empty and all(kind.forgets for kind in self.kinds)
 
     @cached_property
     def tables(self) -> dict[str, TableSpec]:
@@ -179,8 +178,9 @@ class StatePlan:
         for plan in self.lanes:
             own, word = [tracks[number] for number in plan.windows], lanes[plan.name]
             if plan.running:
+                group = LifetimeGroup if isinstance(own[0].kind, LifetimeKind) else RunGroup
                 found.append(
-                    RunGroup(self.bound, RunningLane(arena, slots, plan.name, plan.form, word=word), own[0])
+                    group(self.bound, RunningLane(arena, slots, plan.name, plan.form, word=word), own[0])
                 )
                 continue
             panes = self.panes if plan.name == "elements" else None
@@ -195,6 +195,11 @@ class StatePlan:
             policy = PolicySlides(lane, kind.window) if isinstance(kind, PolicyKind) else None
             found.append(RangeGroup(self.bound, lane, own, panes=panes, policy=policy))
         return slots, found
+
+
+def look_back(window: Any, schema: pa.Schema) -> Kind[Any]:
+    """What computes a look-back of `.rolling`."""
+    return LifetimeKind(window, schema) if window.endless else LookBackKind(window, schema)
 
 
 def hands_panes_on(bound: BoundQuery) -> bool:

@@ -22,6 +22,7 @@ from sash.operators.folding.elements import Elements
 from sash.operators.folding.panes import Panes, group_by
 from sash.operators.folding.values import Values, one_each, values_of_whole
 from sash.operators.kinds.kind import Held, RangeKind
+from sash.operators.kinds.slide_by_tuple import LookBackKind
 from sash.operators.windows.ranges import NEVER, Ranges
 
 Ints = NDArray[np.int64]
@@ -99,6 +100,23 @@ class RangeGroup:
             self.lane.replace_last(turn.slots[some], last[some])
             held = self._held(turn.slots)
         self.advance(turn, held)
+
+    def features(self, turn: Turn, *, wanted: bool) -> dict[int, pa.Table]:
+        """The values of each look-back at each final event, in their order, if they are wanted."""
+        self.append(turn.final)
+        held, found = self.lane.held(turn.slots), dict[int, pa.Table]()
+        if wanted:
+            which, offsets = np.searchsorted(turn.slots, turn.final.slot), turn.final.offsets(turn.slots)
+            number = np.arange(len(which)) - offsets[which]
+            ordinals = (held.count - np.diff(offsets))[which] + number
+            kinds: list[LookBackKind] = [track.kind for track in self.tracks]  # type: ignore[misc]
+            memories = [track.memory(turn.slots) for track in self.tracks]
+            ranges = LookBackKind.of_all(kinds, memories, held, which, ordinals)
+            values = HeldWindows(self.bound, self.lane, held, dealt=len(kinds)).values(ranges).columns
+            for at, track in enumerate(self.tracks):
+                found[track.number] = values.slice(at * len(which), len(which))
+        self.advance(turn, held)
+        return found
 
     def _held(self, slots: Ints) -> Held:
         return self.lane.held(slots, policy=self.policy.over(slots) if self.policy else None)

@@ -75,6 +75,7 @@ class LookBackKind(SlideByTupleKind):
     """
 
     memory: ClassVar[dict[str, int | float]] = {"lo": 0}
+    forgets: ClassVar[bool] = True
 
     @staticmethod
     def of_all(

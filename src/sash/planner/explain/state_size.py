@@ -106,6 +106,8 @@ def _kept(bound: BoundQuery, plan: StatePlan) -> State:
     what = "whole rows" if plan.whole else "their times and the inputs of the aggregates"
     needs = [_needed(bound.query.windows[number]) for lane in rings for number in lane.windows]
     amount = " and ".join(dict.fromkeys(words for words, _ in needs)) + f" ({what})"
+    if len(rings) < len(plan.lanes):
+        amount += " and a running fold"
     waiting = [str(length) for length in (bound.query.delay, bound.query.allowed_lateness) if length.length]
     if waiting:
         amount += f", and those of {' and '.join(waiting)} more"

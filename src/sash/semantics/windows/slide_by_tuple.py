@@ -89,6 +89,6 @@ def slide_by_tuple(size: DurationLike, every: int) -> SlideByTupleWindow:
 
 
 def lifetime(*, every: int = 1) -> SlideByTupleWindow:
-    """All events up to now, at every event: a look-back without end, also for `.rolling(…)`. A stream keeps
-    the inputs of all events of a key, unless `forget_after` ends it."""
+    """All events up to now, at every event: a look-back without end. In `.rolling(…)` a stream keeps the
+    fold of a key's events; as a window, which is numbered and can be corrected, the inputs of all."""
     return SlideByTupleWindow(ENDLESS, every, Unit.EVENTS)
