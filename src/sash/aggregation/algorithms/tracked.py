@@ -2,7 +2,7 @@
 
     (a₁, …, aₘ) ⊕ (b₁, …, bₘ)  =  (a₁ ⊕₁ b₁, …, aₘ ⊕ₘ bₘ)
 
-The value of a window is a namespace with one name for each monoid, so that a policy reads as it is said:
+The value of a window is a namespace with one name for each monoid, so that a policy reads well:
 `lambda total, old: total.t - old.t >= hour`. Each part skips the nulls of its own columns only.
 """
 

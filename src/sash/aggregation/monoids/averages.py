@@ -23,8 +23,8 @@ from sash.aggregation.monoids.inputs import (
     constant,
     number_to,
     numbers_only,
-    numeric,
     numeric_kinds,
+    of_numbers,
 )
 from sash.aggregation.monoids.sums import add_any, lift_any, no_total
 from sash.aggregation.sql_form import MEAN_OF_FLOATS, MEAN_OF_INTEGERS
@@ -101,18 +101,11 @@ def geomean(column: str, *, where: RowCondition | None = None) -> Monoid:
     >>> round(fold(geomean("x"), [{"x": 2.0}, {"x": 8.0}]), 12)
     4.0
     """
-    return Monoid(
-        name="geomean",
-        columns=(column_name("column", column),),
-        identity=constant((0.0, 0.0, 0)),
-        lift=numbers_only("geomean", _lift_log),
-        combine=_combine_float,
-        lower=_lower_log,
-        commutative=True,
-        specialise=numeric("geomean", _lift_log),
-        result=number_to("geomean", pa.float64()),
-        where=condition(where),
-    )
+    empty = (0.0, 0.0, 0)
+    return of_numbers(
+        "geomean", (column,), empty=empty, lift=_lift_log, combine=_combine_float, lower=_lower_log,
+        where=where,
+    )  # fmt: skip
 
 
 def _lift_int(x: int) -> IntTotal:

@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregation.monoid import Kind, ResultType
+from sash.aggregation.monoid import Kind, Monoid, ResultType
+from sash.aggregation.sql_form import SqlForm
 from sash.errors import ArgumentError, Unsupported
+from sash.semantics.condition import RowCondition, condition
 
 ZERO: dict[Kind, Any] = {"int": 0, "float": 0.0, "bool": False}
 """What stands in a typed element where there is no value yet. Objects have None there."""
@@ -53,6 +55,28 @@ def _returning(literal: str) -> Callable[[], Any]:
         return element
 
     return identity
+
+
+def of_numbers(
+    name: str, columns: tuple[str, ...], *, empty: Any, lift: Callable[..., Any],
+    combine: Callable[[Any, Any], Any], lower: Callable[[Any], Any], where: RowCondition | None,
+    result: pa.DataType | None = None, sql: SqlForm | None = None,
+) -> Monoid:  # fmt: skip
+    """A commutative aggregate of numbers, with elements of numbers; its value is a double by default."""
+    argument = "column" if len(columns) == 1 else "columns"
+    return Monoid(
+        name=name,
+        columns=tuple(column_name(argument, column) for column in columns),
+        identity=constant(empty),
+        lift=numbers_only(name, lift),
+        combine=combine,
+        lower=lower,
+        commutative=True,
+        specialise=numeric(name, lift),
+        result=number_to(name, result or pa.float64()),
+        sql=sql,
+        where=condition(where),
+    )
 
 
 def column_name(argument: str, given: Any, *, hint: str = "") -> str:

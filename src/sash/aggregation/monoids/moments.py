@@ -17,20 +17,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
-
-import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
-from sash.aggregation.monoids.inputs import (
-    column_name,
-    constant,
-    number_to,
-    numbers_only,
-    numeric,
-)
+from sash.aggregation.monoids.inputs import of_numbers
 from sash.aggregation.sql_form import STDDEV, VARIANCE, SqlForm
-from sash.semantics.condition import RowCondition, condition
+from sash.semantics.condition import RowCondition
 
 Spread = tuple[int, float, float]
 Shape = tuple[int, float, float, float]
@@ -46,8 +37,7 @@ def variance(column: str, *, where: RowCondition | None = None) -> Monoid:
     >>> fold(variance("x"), [{"x": 1.0}]) is None
     True
     """
-    empty = (0, 0.0, 0.0)
-    return _moment("variance", column, empty, _lift_spread, _merge_spreads, _variance, where, VARIANCE)
+    return _spread("variance", column, _variance, where, VARIANCE)
 
 
 def stddev(column: str, *, where: RowCondition | None = None) -> Monoid:
@@ -57,8 +47,7 @@ def stddev(column: str, *, where: RowCondition | None = None) -> Monoid:
     >>> fold(stddev("x"), [{"x": 1}, {"x": 5}, {"x": 3}])
     2.0
     """
-    empty = (0, 0.0, 0.0)
-    return _moment("stddev", column, empty, _lift_spread, _merge_spreads, _stddev, where, STDDEV)
+    return _spread("stddev", column, _stddev, where, STDDEV)
 
 
 def skewness(column: str, *, where: RowCondition | None = None) -> Monoid:
@@ -68,7 +57,11 @@ def skewness(column: str, *, where: RowCondition | None = None) -> Monoid:
     >>> round(fold(skewness("x"), [{"x": 1}, {"x": 1}, {"x": 4}]), 12)
     0.707106781187
     """
-    return _moment("skewness", column, (0, 0.0, 0.0, 0.0), _lift_shape, _merge_shapes, _skewness, where)
+    empty = (0, 0.0, 0.0, 0.0)
+    return of_numbers(
+        "skewness", (column,), empty=empty, lift=_lift_shape, combine=_merge_shapes, lower=_skewness,
+        where=where,
+    )  # fmt: skip
 
 
 def kurtosis(column: str, *, where: RowCondition | None = None) -> Monoid:
@@ -79,32 +72,24 @@ def kurtosis(column: str, *, where: RowCondition | None = None) -> Monoid:
     -0.666666666667
     """
     empty = (0, 0.0, 0.0, 0.0, 0.0)
-    return _moment("kurtosis", column, empty, _lift_tails, _merge_tails, _kurtosis, where)
+    return of_numbers(
+        "kurtosis", (column,), empty=empty, lift=_lift_tails, combine=_merge_tails, lower=_kurtosis,
+        where=where,
+    )  # fmt: skip
 
 
-def _moment(
+def _spread(
     name: str,
     column: str,
-    empty: Any,
-    lift: Callable[[float], Any],
-    merge: Callable[[Any, Any], Any],
-    lower: Callable[[Any], float | None],
+    lower: Callable[[Spread], float | None],
     where: RowCondition | None,
-    sql: SqlForm | None = None,
+    sql: SqlForm,
 ) -> Monoid:
-    return Monoid(
-        name=name,
-        columns=(column_name("column", column),),
-        identity=constant(empty),
-        lift=numbers_only(name, lift),
-        combine=merge,
-        lower=lower,
-        commutative=True,
-        specialise=numeric(name, lift),
-        result=number_to(name, pa.float64()),
+    empty = (0, 0.0, 0.0)
+    return of_numbers(
+        name, (column,), empty=empty, lift=_lift_spread, combine=_merge_spreads, lower=lower, where=where,
         sql=sql,
-        where=condition(where),
-    )
+    )  # fmt: skip
 
 
 def _lift_spread(x: float) -> Spread:

@@ -15,20 +15,12 @@ constant, the regression when x is; an infinity or a NaN makes the result NaN.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
-from sash.aggregation.monoids.inputs import (
-    column_name,
-    constant,
-    number_to,
-    numbers_only,
-    numeric,
-)
-from sash.semantics.condition import RowCondition, condition
+from sash.aggregation.monoids.inputs import of_numbers
+from sash.semantics.condition import RowCondition
 
 Joint = tuple[int, float, float, float]
 """n, x̄, ȳ, S_xy"""
@@ -48,9 +40,10 @@ def covariance(x: str, y: str, *, where: RowCondition | None = None) -> Monoid:
     4.0
     """
     empty = (0, 0.0, 0.0, 0.0)
-    return _relation(
-        "covariance", (x, y), empty, _lift_joint, _merge_joint, _covariance, pa.float64(), where
-    )
+    return of_numbers(
+        "covariance", (x, y), empty=empty, lift=_lift_joint, combine=_merge_joint, lower=_covariance,
+        where=where,
+    )  # fmt: skip
 
 
 def correlation(x: str, y: str, *, where: RowCondition | None = None) -> Monoid:
@@ -60,16 +53,10 @@ def correlation(x: str, y: str, *, where: RowCondition | None = None) -> Monoid:
     >>> round(fold(correlation("x", "y"), [{"x": 1, "y": 2}, {"x": 2, "y": 0}, {"x": 3, "y": -2}]), 12)
     -1.0
     """
-    return _relation(
-        "correlation",
-        (x, y),
-        _NO_COMOMENTS,
-        _lift_comoments,
-        _merge_comoments,
-        _correlation,
-        pa.float64(),
-        where,
-    )
+    return of_numbers(
+        "correlation", (x, y), empty=_NO_COMOMENTS, lift=_lift_comoments, combine=_merge_comoments,
+        lower=_correlation, where=where,
+    )  # fmt: skip
 
 
 def linear_regression(y: str, x: str, *, where: RowCondition | None = None) -> Monoid:
@@ -84,33 +71,10 @@ def linear_regression(y: str, x: str, *, where: RowCondition | None = None) -> M
     (2.0, 1.0, 1.0)
     """
     line = pa.struct([(name, pa.float64()) for name in ("slope", "intercept", "r2")])
-    return _relation(
-        "linear_regression", (y, x), _NO_COMOMENTS, _lift_regression, _merge_comoments, _line, line, where
-    )
-
-
-def _relation(
-    name: str,
-    columns: tuple[str, str],
-    empty: Any,
-    lift: Callable[[float, float], Any],
-    merge: Callable[[Any, Any], Any],
-    lower: Callable[[Any], Any],
-    result: pa.DataType,
-    where: RowCondition | None,
-) -> Monoid:
-    return Monoid(
-        name=name,
-        columns=tuple(column_name("columns", column) for column in columns),
-        identity=constant(empty),
-        lift=numbers_only(name, lift),
-        combine=merge,
-        lower=lower,
-        commutative=True,
-        specialise=numeric(name, lift),
-        result=number_to(name, result),
-        where=condition(where),
-    )
+    return of_numbers(
+        "linear_regression", (y, x), empty=_NO_COMOMENTS, lift=_lift_regression, combine=_merge_comoments,
+        lower=_line, where=where, result=line,
+    )  # fmt: skip
 
 
 _NO_COMOMENTS: Comoments = (0, 0.0, 0.0, 0.0, 0.0, 0.0)

@@ -60,7 +60,7 @@ class ElasticOperator:
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         """`sources` and `readers` are those of the gates that are made here; `feeds` is the input of a
-        given `exit` that this operator feeds, and `name` tells it from others at the same gates."""
+        given `exit` that this operator feeds, and `name` distinguishes it from others at the same gates."""
         if not 1 <= m <= n <= operator.shares:
             expected = f"1 ≤ m ≤ n ≤ {operator.shares}, the number of shares"
             raise ArgumentError("m, n", (m, n), expected, hint="Give the operator more shares.")

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sash.operators.engine.slots import SLOTS, Slots
-from sash.operators.kinds.kind import Kind, Memory
+from sash.operators.kinds.kind import Memory
+from sash.operators.kinds.kind import WindowKind as Kind
 from sash.semantics.window import Window
 
 Ints = NDArray[np.int64]

@@ -52,9 +52,10 @@ class Early:
         if self.workers == 1:
             others = [folded_block(panes, *block) for block in blocks]
         else:
-            with ThreadPoolExecutor(self.workers, thread_name_prefix="sash") as crew:
+            with ThreadPoolExecutor(self.workers, thread_name_prefix="sash") as executor:
                 others = [
-                    job.result() for job in [crew.submit(folded_block, panes, *block) for block in blocks]
+                    job.result()
+                    for job in [executor.submit(folded_block, panes, *block) for block in blocks]
                 ]
         return panes.folded, pa.concat_tables([first, *others]).combine_chunks()
 

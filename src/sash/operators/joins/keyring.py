@@ -44,11 +44,6 @@ class Keyring:
         self.table = before
         return np.where(slots < count, slots, -1)
 
-    def of_slots(self, slots: Ints) -> pa.Table:
-        """The key of each of these slots: no column at all when the stream has no key."""
-        assert self.table is not None
-        return self.table.take(pa.array(slots)).select(list(self.names))
-
     def keep(self, slots: Ints) -> None:
         """Forget all others; the slot at position i becomes slot i."""
         assert self.table is not None

@@ -11,7 +11,7 @@ from sash.operators.kinds.clock import ClockKind
 from sash.operators.kinds.delta import DeltaKind, on_columns
 from sash.operators.kinds.delta_by_definition import ExactDeltaKind
 from sash.operators.kinds.engine import engine_kind
-from sash.operators.kinds.kind import Kind
+from sash.operators.kinds.kind import WindowKind
 from sash.operators.kinds.policy import PolicyKind
 from sash.operators.kinds.punctuated import PunctuatedKind
 from sash.operators.kinds.rows import RowsKind
@@ -35,12 +35,12 @@ from sash.semantics.windows import (
 )
 
 
-def _delta(window: DeltaWindow, schema: pa.Schema) -> Kind[Any]:
+def _delta(window: DeltaWindow, schema: pa.Schema) -> WindowKind[Any]:
     exact = not on_columns(window, schema.field(window.attribute).type)
     return ExactDeltaKind(window, schema) if exact else DeltaKind(window, schema)
 
 
-KINDS: dict[type[Window], Callable[[Any, pa.Schema], Kind[Any]]] = {
+KINDS: dict[type[Window], Callable[[Any, pa.Schema], WindowKind[Any]]] = {
     RowsWindow: RowsKind,
     CumulateWindow: ClockKind,
     DeltaWindow: _delta,
@@ -55,9 +55,9 @@ KINDS: dict[type[Window], Callable[[Any, pa.Schema], Kind[Any]]] = {
 }
 
 
-def kind_of(window: Window, schema: pa.Schema) -> Kind[Any]:
+def kind_of(window: Window, schema: pa.Schema) -> WindowKind[Any]:
     """What computes this window over events with these columns."""
     return KINDS[type(window)](window, schema)
 
 
-__all__ = ["KINDS", "Kind", "kind_of"]
+__all__ = ["KINDS", "WindowKind", "kind_of"]

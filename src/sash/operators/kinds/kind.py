@@ -138,7 +138,7 @@ def numbers_of(column: pa.ChunkedArray) -> Numbers:
     return values.astype(np.int64, copy=False) if whole else values.astype(np.float64, copy=False)
 
 
-class Kind(ABC, Generic[AnyWindow]):
+class WindowKind(ABC, Generic[AnyWindow]):
     """Of one window of the query, for all keys."""
 
     memory: ClassVar[dict[str, int | float]] = {}
@@ -167,7 +167,7 @@ class Kind(ABC, Generic[AnyWindow]):
         """The least watermark at which an event with such a time can close a window."""
 
 
-class RangeKind(Kind[AnyWindow]):
+class RangeKind(WindowKind[AnyWindow]):
     """A kind whose windows are ranges of elements that are kept."""
 
     follows_horizon: ClassVar[bool] = False
@@ -220,7 +220,7 @@ class Runs:
         return np.searchsorted(self.offsets, positions, side="right") - 1
 
 
-class GrowingKind(Kind[AnyWindow]):
+class GrowingKind(WindowKind[AnyWindow]):
     """A kind whose windows only grow: of an open window its fold is enough, and a key has at most one."""
 
     closes_by_time: ClassVar[bool] = False

@@ -18,7 +18,7 @@ from sash.operators.engine.policy import bounded_slides
 from sash.operators.kinds import delta as deltas
 from sash.operators.kinds import kind_of
 from sash.operators.kinds.engine_ranges import on_columns
-from sash.operators.kinds.kind import GrowingKind, Held, Kind, Memory, Moment, Runs
+from sash.operators.kinds.kind import GrowingKind, Held, Memory, Moment, Runs, WindowKind
 from sash.operators.predicates import policies, row_predicates
 from sash.operators.windows.ranges import NEVER, Ranges
 from sash.semantics.run_as import EngineWindow
@@ -72,6 +72,6 @@ def misfits_of(window: Window, layout: Layout) -> dict[int, str]:
     return _misfits(kind, layout, kind.blank(layout.slots))
 
 
-def _misfits(kind: Kind[Any], layout: Layout, memory: Memory) -> dict[int, str]:
+def _misfits(kind: WindowKind[Any], layout: Layout, memory: Memory) -> dict[int, str]:
     nothing = Layout(layout.rows.slice(0, 0), layout.times[:0], np.zeros_like(layout.offsets), layout.order)
     return kind.misfits(layout.rows, layout.offsets, Held.all_of(nothing), memory)

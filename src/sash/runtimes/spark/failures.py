@@ -42,12 +42,12 @@ _WRAPPINGS = (
 
 def in_words(error: BaseException) -> str:
     """The sentence that helps."""
-    told = f"{error}\n{getattr(error, '_stackTrace', None) or ''}"
+    text = f"{error}\n{getattr(error, '_stackTrace', None) or ''}"
     for pattern, words in _CAUSES:
-        found = pattern.search(told)
+        found = pattern.search(text)
         if found:
             return _plain(words.format(*found.groups()))
-    return _plain(next((line for line in told.splitlines() if line.strip()), type(error).__name__))
+    return _plain(next((line for line in text.splitlines() if line.strip()), type(error).__name__))
 
 
 @contextmanager

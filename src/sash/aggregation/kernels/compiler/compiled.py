@@ -213,7 +213,7 @@ class Compiled:
             self.kernel("fold").function(self.columns(self.empty(0)), 0, 0)
         except (
             Exception
-        ) as error:  # nothing of the user's runs on no elements: whatever it is, Numba said it
+        ) as error:  # nothing of the user's runs on no elements: whatever it is, Numba raised it
             self._warn("combine", machine.short_reason(error))
             self._interpreted = True
             self._kernels.clear()

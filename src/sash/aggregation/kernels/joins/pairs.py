@@ -114,10 +114,10 @@ def matches(
     )  # fmt: skip
     parts, start, room = [], 0, 1024
     while start < len(ranges.probe):
-        found, told = (np.empty(room, np.int64), np.empty(room, np.int64)), np.zeros(2, np.int64)
-        start = kernel(*inputs, start, *found, told)
-        parts.append([column[: told[0]] for column in found])
-        room = max(2 * room, int(told[1]))
+        found, counts = (np.empty(room, np.int64), np.empty(room, np.int64)), np.zeros(2, np.int64)
+        start = kernel(*inputs, start, *found, counts)
+        parts.append([column[: counts[0]] for column in found])
+        room = max(2 * room, int(counts[1]))
     i, j = (np.concatenate(column) for column in zip(*parts, strict=True)) if parts else (ranges.probe,) * 2
     return i, j
 
@@ -127,10 +127,10 @@ def matcher(holds: Callable[..., Any]) -> Callable[..., Any]:
 
     def match_ranges(
         probe_columns: Columns, columns: Columns, probe: Ints, lo: Ints, hi: Ints, start: int,
-        found_i: Ints, found_j: Ints, told: Ints,
+        found_i: Ints, found_j: Ints, counts: Ints,
     ) -> int:  # fmt: skip
         """Fill found_i and found_j from range `start` on; answers with the range that has no room any more.
-        `told` gets the number of pairs, and how many that range has."""
+        `counts` gets the number of pairs, and how many that range has."""
         # The caller brings the room: a kernel that allocates takes twice as long to compile.
         count = 0
         for k in range(start, len(probe)):
@@ -140,13 +140,13 @@ def matcher(holds: Callable[..., Any]) -> Callable[..., Any]:
             if hits == 0:
                 continue
             if count + hits > len(found_i):
-                told[0], told[1] = count, hits
+                counts[0], counts[1] = count, hits
                 return k
             for j in range(lo[k], hi[k]):
                 if holds(probe_columns, i, columns, j):
                     found_i[count], found_j[count] = i, j
                     count += 1
-        told[0] = count
+        counts[0] = count
         return len(probe)
 
     return match_ranges

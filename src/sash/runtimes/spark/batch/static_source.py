@@ -124,7 +124,7 @@ class SparkSource:
         return by_position.flat(self.dataframe(bound), WINDOW)
 
     def late_dataframe(self, bound: BoundQuery) -> DataFrame:
-        return self._windowed(bound, bound.schema.names, bound.late_output, lambda said: said.late)
+        return self._windowed(bound, bound.schema.names, bound.late_output, lambda answer: answer.late)
 
     def stages(self, bound: BoundQuery, plan: Plan) -> list[str]:
         keys = ", ".join(bound.keys) or "one bucket: no key"

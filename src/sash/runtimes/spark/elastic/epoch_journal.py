@@ -58,6 +58,6 @@ class EpochJournal:
 
     def commit(self, newest: Sequence[int]) -> None:
         """The batch is done, and time has come so far on each input."""
-        told = {key: json.dumps(time).encode() for key, time in zip(self._keys, newest, strict=True)}
-        self._store.put_many({QUERY: canonical(self._description), **told})
+        times = {key: json.dumps(time).encode() for key, time in zip(self._keys, newest, strict=True)}
+        self._store.put_many({QUERY: canonical(self._description), **times})
         self._store.commit(self._epoch)

@@ -63,12 +63,12 @@ class ElasticRun:
                 newest = journal.newest_with(stamps)
                 before, after = self._watermark(journal.newest), self._watermark(newest)
                 blocks = packed if stamps.num_rows else self._no_blocks(packed.sparkSession)
-                told = self._answered(blocks, epoch, before, after, journal.token)
+                metrics = self._answered(blocks, epoch, before, after, journal.token)
             finally:
                 packed.unpersist()
             journal.commit(newest)
         took = time.time() - began
-        batch = BatchMetrics(batch=epoch, watermark=after, began=began, seconds=took, **told)
+        batch = BatchMetrics(batch=epoch, watermark=after, began=began, seconds=took, **metrics)
         self._measure(batch)
 
     @property
@@ -106,14 +106,14 @@ class ElasticRun:
         )
         try:
             # Evaluated here and as a whole: a sink may look at a part of it, or not at all.
-            told = metrics_of(stepped.drop(PAYLOAD).toArrow())
-            if told["degree"] != degree:
-                raise StoreError(f"{told['degree']} tasks have served the buckets of {degree}")
-            if told[self.stage.output]:
+            metrics = metrics_of(stepped.drop(PAYLOAD).toArrow())
+            if metrics["degree"] != degree:
+                raise StoreError(f"{metrics['degree']} tasks have served the buckets of {degree}")
+            if metrics[self.stage.output]:
                 self.sink(PackedAnswers(self.stage.schema).opened(stepped.select(PAYLOAD)), epoch)
         finally:
             stepped.unpersist()
-        return told
+        return metrics
 
     def _measure(self, batch: BatchMetrics) -> None:
         progress = None if self.query is None else self.query.lastProgress

@@ -28,7 +28,7 @@ NOT_YET = 0.99
 
 @contextmanager
 def jobs_shown(spark: SparkSession, *, console: Console | None = None) -> Iterator[None]:
-    """A bar over the tasks of what Spark is asked for in the block."""
+    """A bar over the tasks of what Spark runs in the block."""
     if is_connect(spark):
         tasks = _TasksOfConnect()
         handler: Any = tasks.handle

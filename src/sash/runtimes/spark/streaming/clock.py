@@ -7,7 +7,7 @@ better. Timestamps are microseconds. Integer times count one tick a millisecond 
 those before 0 have a watermark too; timestamps are not, because people read the watermark in Spark's
 progress reports: windows that end before 1970 therefore wait until the watermark passes it.
 
-A stream that comes with a watermark keeps it (see `upstream`); what is asked for as a further delay is
+A stream that comes with a watermark keeps it (see `upstream`); what is given as a further delay is
 then taken off here.
 """
 
@@ -60,7 +60,7 @@ class Clock:
         return max(-((time + self.delay) // -self.scale) + self.shift, 1)
 
     def stamp(self, times: Ints) -> int:
-        """The microseconds of the timestamp that tells Spark how far these times have come."""
+        """The microseconds of the timestamp by which Spark knows how far these times have come."""
         if not len(times):
             return 0
         newest = int(times.max())

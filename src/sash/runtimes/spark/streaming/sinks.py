@@ -1,7 +1,7 @@
 """Where the answers of a query on a stream go: once for each micro-batch, also when it is executed twice.
 
     a path      <path>/batch=<number>/…parquet   written aside, then renamed: there as a whole or not at all
-    a function  function(DataFrame, number)      the number tells a batch that was written before
+    a function  function(DataFrame, number)      by the number it knows what it has written
 
 A batch that is executed again has the same reports. So a batch that is there already is left as it is.
 """

@@ -44,7 +44,7 @@ class Upstream:
 
     @classmethod
     def in_plan(cls, plan: str) -> Upstream:
-        """What the text of an analysed plan says, from the top down."""
+        """What the text of an analysed plan has, from the top down."""
         columns: list[str] = []
         derived = False
         for line in plan.splitlines():

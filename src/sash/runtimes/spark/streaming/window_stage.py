@@ -44,7 +44,7 @@ class WindowStage:
     answers: pa.Schema | None = None
     """Of what the operator emits for another stage; None: what the query answers with."""
     pattern: str | None = None
-    """Whose stage this is, when a pattern was asked for."""
+    """Whose stage this is, when a pattern was given."""
 
     @classmethod
     def of(

@@ -1,0 +1,66 @@
+"""Both sides of a streaming join on their way to the operators of buckets, without Spark's engine."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sash.operators.joins.bound import BoundJoin
+from sash.operators.joins.operator import JoinOperator
+from sash.runtimes.spark.joins.streaming_join import IS_RIGHT, JoinBucketCall, JoinProcessor, JoinStage
+from sash.runtimes.spark.packing.blocks import PACKED_BUCKET, PAYLOAD
+from sash.runtimes.spark.packing.columns import places
+from sash.runtimes.spark.streaming.clock import Clock
+from sash.semantics.expression import Side
+from sash.semantics.join import JoinBatch
+
+from .streams import TRACED, arrivals, bound, expected, numbers_in, numbers_of, table_of
+
+BUCKETS = (5, 2, 9, 4)
+
+
+def packed(stage: JoinStage, side: Side, table: pa.Table) -> Iterator[tuple[int, Any]]:
+    """The blocks of one side as the stateful step gets them, each with its bucket."""
+    by_position = table.rename_columns(places(table.column_names))
+    for blocks in stage.packer(side)(by_position.to_batches()):
+        for row in blocks.select([PACKED_BUCKET, PAYLOAD]).to_pylist():
+            yield row[PACKED_BUCKET], SimpleNamespace(**row, **{IS_RIGHT: side is Side.RIGHT})
+
+
+def joined(join: BoundJoin, tables: dict[Side, pa.Table]) -> tuple[list[tuple[int, int, int]], int, int]:
+    """The pairs of all buckets, in order; how many rows were counted, and how many as late."""
+    stage = JoinStage(join, "reports", BUCKETS, Clock.of(ticks=True), derived=False)
+    arrived: dict[int, list[Any]] = defaultdict(list)
+    for side in Side:
+        for bucket, row in packed(stage, side, tables[side]):
+            arrived[bucket].append(row)
+    pairs, events, late = [], 0, 0
+    for number, rows in arrived.items():
+        bucket = SimpleNamespace(number=number, operator=JoinOperator(join))
+        call = JoinBucketCall(stage, bucket)  # type: ignore[arg-type]
+        call.insert(JoinProcessor(stage)._arrived(bucket, iter(rows)))  # type: ignore[arg-type]
+        pairs += numbers_in(bucket.operator.advance(0, flush=True))
+        events, late = events + call._counts["events"], late + call._counts["late"]
+    return sorted(pairs), events, late
+
+
+@pytest.mark.parametrize("where", ["a band", "a band of fractions", "an equality", "theta"])
+@given(data=st.data(), within=st.integers(0, 12), keys=st.booleans())
+@settings(max_examples=15, deadline=None)
+def test_oracle_every_pair_is_found_in_one_bucket_and_every_row_is_counted_once(
+    where: str, data: st.DataObject, within: int, keys: bool
+) -> None:
+    join = bound(TRACED[where], within=within, keys=keys)
+    batch = JoinBatch(*(data.draw(arrivals(side, keys=keys, nulls=True)) for side in Side))
+    tables = {side: table_of(side, batch.arrivals(side)) for side in Side}
+    pairs, events, late = joined(join, tables)
+    assert pairs == sorted(numbers_of(expected(join, [batch])))
+    assert events == sum(table.num_rows for table in tables.values())
+    assert late == sum(table["t"].null_count for table in tables.values())
