@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from typing import Any
 
 from sash.engines.edge_questions import edge_findings
@@ -22,7 +21,7 @@ from sash.engines.peers import PEERS, peer
 from sash.engines.probe_run import Content, Engine, ProbeRun
 from sash.engines.simulated import Simulated
 from sash.engines.verification import verify
-from sash.errors import UnknownEngine
+from sash.errors import UnknownEngine, did_you_mean
 from sash.semantics.secret import PROFILES, Kind, Profile
 
 LIVE = ("sash", "spark_structured", *PEERS)
@@ -103,9 +102,7 @@ def engine_for(given: str | Engine | Profile) -> Engine:
 
 
 def _not_live(given: Any) -> UnknownEngine:
-    close = get_close_matches(given, LIVE, n=1)
+    hint = did_you_mean(given, LIVE)
     if given in PROFILES:
         hint = f"{given} has a profile, but cannot be driven from Python; simulate it instead."
-    else:
-        hint = f"Did you mean {close[0]!r}?" if close else ""
     return UnknownEngine("engine", given, f"one of {', '.join(LIVE)}, or an adapter", hint=hint)

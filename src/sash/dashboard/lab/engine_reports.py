@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sash.errors import Unsupported
 from sash.semantics.event import Event
 from sash.semantics.secret import PROFILES, Kind, Profile, trace
 from sash.semantics.secret.arrivals import arrivals
 from sash.semantics.secret.model import windows_of
+from sash.semantics.secret.simulator import unknown_windows
 from sash.semantics.window import Window
 from sash.semantics.windows import RowsWindow, TimeWindow
 
@@ -44,15 +44,10 @@ def _lane(
     kind = Kind.COUNT if isinstance(window, RowsWindow) else Kind.TIME
     origin = 0 if isinstance(window, RowsWindow) else window.origin
     times = [event.time - origin for event in events]
-    try:
-        reports = trace(profile, times, window.size, window.slide, kind=kind.value)
-    except Unsupported as error:
-        no_windows = f"it has no {kind} windows"
-        return {
-            "remark": no_windows if error.argument == "kind" else "where its windows start is not known",
-            "reports": [],
-            "same": None,
-        }
+    unknown = unknown_windows(profile, kind)
+    if unknown:
+        return {"remark": unknown, "reports": [], "same": None}
+    reports = trace(profile, times, window.size, window.slide, kind=kind.value)
     scopes = windows_of(profile, kind, arrivals(times), window.size, window.slide)
     shown = []
     for report in reports[:MOST]:

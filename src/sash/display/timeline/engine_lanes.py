@@ -20,7 +20,7 @@ from typing import Literal
 
 from sash.display.timeline.picture import Lane, Mark, Picture, Span
 from sash.display.timeline.window_lanes import MOST, label, lane_of, run
-from sash.errors import ArgumentError, Unsupported
+from sash.errors import ArgumentError
 from sash.semantics.event import sequence
 from sash.semantics.secret import model
 from sash.semantics.secret.arrivals import Arrivals, arrivals, kind_of, positive
@@ -29,7 +29,7 @@ from sash.semantics.secret.parameters import Profile
 from sash.semantics.secret.profiles import PROFILES
 from sash.semantics.secret.profiles import profile as profile_named
 from sash.semantics.secret.scope import Kind, ScopeWindows
-from sash.semantics.secret.simulator import trace
+from sash.semantics.secret.simulator import trace, unknown_windows
 from sash.semantics.window import Window
 
 
@@ -78,14 +78,10 @@ def _named(engines: str | Profile | Iterable[str | Profile]) -> dict[str, Profil
 
 
 def _lane(name: str, profile: Profile, kind: Kind, events: Arrivals, size: int, slide: int) -> Lane:
-    try:
-        reports = trace(profile, events.times, size, slide, kind=kind.value, batches=events.batches)
-    except Unsupported as error:
-        # One engine without such windows must not keep the others from being drawn.
-        what = f"no {kind} windows" if error.argument == "kind" else "where its windows start is not known"
-        return Lane(name, remark=what)
-    if not events.times:
-        return Lane(name)
+    unknown = unknown_windows(profile, kind)
+    if unknown or not events.times:
+        return Lane(name, remark=unknown)
+    reports = trace(profile, events.times, size, slide, kind=kind.value, batches=events.batches)
     windows = model.windows_of(profile, kind, events, size, slide)
     spans = tuple(_span(name, report, windows, events, kind) for report in reports[:MOST])
     more = f"… and {len(reports) - MOST} more reports" if len(reports) > MOST else ""

@@ -78,6 +78,14 @@ def trace(
     return list(Simulation(profile, axis, events.positions(axis), windows).reports(events))
 
 
+def unknown_windows(profile: Profile, kind: Kind) -> str:
+    """Why nothing can be simulated for windows of this kind; empty if it can."""
+    origin = profile.scope.origin(kind)
+    if origin is None:
+        return f"no {kind} windows"
+    return "" if origin.function else "where its windows start is not known"
+
+
 def require_windows(engine: str | Profile, profile: Profile, kind: Kind) -> None:
     """Unsupported unless the engine has windows of this kind, and it is known where they start."""
     name = "this profile" if isinstance(engine, Profile) else engine

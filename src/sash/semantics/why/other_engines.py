@@ -22,7 +22,7 @@ from sash.semantics.secret import Kind, Profile, Report
 from sash.semantics.secret.arrivals import Arrivals
 from sash.semantics.secret.model import picks_one
 from sash.semantics.secret.scope import ScopeWindows
-from sash.semantics.secret.simulator import Simulation
+from sash.semantics.secret.simulator import Simulation, unknown_windows
 from sash.semantics.window import Window
 from sash.semantics.windows import RowsWindow, TimeWindow
 
@@ -107,11 +107,9 @@ def other_engines(
 
 
 def _unanswerable(profile: Profile, given: _NearEvents) -> str:
-    origin = profile.scope.origin(given.kind)
-    if origin is None:
-        return f"it has no {given.kind} windows"
-    if origin.function is None:
-        return "where its first window starts is not known"
+    unknown = unknown_windows(profile, given.kind)
+    if unknown:
+        return unknown
     span = given.positions[-1] - given.positions[0] + 2 * given.size
     if Report.WINDOW_CLOSE not in profile.report and profile.period and span // profile.period > MANY:
         return "it reports at every instant, and there are too many"
