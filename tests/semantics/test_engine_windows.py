@@ -17,7 +17,7 @@ from sash.errors import ArgumentError, UnknownEngine, Unsupported
 from sash.semantics import windows
 from sash.semantics.event import sequence
 from sash.semantics.run_as import EngineWindow, engine_window
-from sash.semantics.secret import Kind, Profile, Report, profile, simulate, trace
+from sash.semantics.secret import Axis, Profile, Report, profile, simulate, trace
 from sash.semantics.secret.engine_state import EngineState
 from sash.semantics.window import Window
 from tests.semantics.test_secret_model import LENGTHS, inputs, profiles
@@ -55,7 +55,7 @@ def test_differential_a_course_cut_anywhere_reports_what_the_whole_reports(
     engine: Profile, given_input: Any, size: int, slide: int, kind: Any, rng: random.Random
 ) -> None:
     times, _ = given_input
-    state, axis, held, found = EngineState(), Kind(kind), [], []
+    state, axis, held, found = EngineState(), Axis(kind), [], []
     for number, time in enumerate(times, start=1):
         held.append(time)
         if rng.random() < 0.5 or number == len(times):

@@ -15,7 +15,7 @@ from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Order
 from sash.semantics.query import Emit, Query
 from sash.semantics.reference import Arrival, Batch, WindowReport, evaluate, one_by_one
-from sash.semantics.secret import PROFILES, Kind, simulate
+from sash.semantics.secret import PROFILES, Axis, simulate
 from sash.semantics.why import EventStory, Why, explain
 from sash.semantics.window import Window
 from tests.semantics.strategies import ANY_WINDOW, KINDS, arrivals_of, cut, streams
@@ -169,7 +169,7 @@ def test_oracle_other_engines_report_what_the_simulator_says(
     at = data.draw(st.sampled_from(times))
     for event in explain(query, one_by_one(map(Arrival, times)), key=None, at=at).events:
         for story in event.windows[0].engines:
-            origin = PROFILES[story.engine].scope.origin(Kind(kind))
+            origin = PROFILES[story.engine].scope.origin(Axis(kind))
             if origin is None or origin.function is None:
                 assert story.remark
                 continue

@@ -22,7 +22,7 @@ from sash.engines.probe_run import Content, Engine, ProbeRun
 from sash.engines.simulated import Simulated
 from sash.engines.verification import verify
 from sash.errors import UnknownEngine, did_you_mean
-from sash.semantics.secret import PROFILES, Kind, Profile
+from sash.semantics.secret import PROFILES, Axis, Profile
 
 LIVE = ("sash", "spark_structured", *PEERS)
 """The engines that can be driven, by name."""
@@ -66,7 +66,7 @@ def _inferred(live: Engine, runs: int, scope_runs: int | None, seed: int) -> Eng
         answers = zip(runs, live.answer(runs), strict=True)
         return [seen.in_model(run) if seen.answered else None for run, seen in answers]
 
-    kinds = [kind for kind in Kind if kind in live.kinds]
+    kinds = [kind for kind in Axis if kind in live.kinds]
     inferred = infer(run_engine, kinds, scope_runs=scope_runs, seed=seed)
     checked = (
         verify(run_engine, inferred.profile, runs=runs, seed=seed) if inferred.profile and runs else None

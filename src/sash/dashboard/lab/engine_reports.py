@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sash.semantics.event import Event
-from sash.semantics.secret import PROFILES, Kind, Profile, trace
+from sash.semantics.secret import PROFILES, Axis, Profile, trace
 from sash.semantics.secret.arrivals import arrivals
 from sash.semantics.secret.model import windows_of
 from sash.semantics.secret.simulator import unknown_windows
@@ -41,7 +41,7 @@ def _lane(
     events: Sequence[Event],
     reported: set[tuple[int, ...]],
 ) -> dict[str, Any]:
-    kind = Kind.COUNT if isinstance(window, RowsWindow) else Kind.TIME
+    kind = Axis.COUNT if isinstance(window, RowsWindow) else Axis.TIME
     origin = 0 if isinstance(window, RowsWindow) else window.origin
     times = [event.time - origin for event in events]
     unknown = unknown_windows(profile, kind)
@@ -53,7 +53,7 @@ def _lane(
     for report in reports[:MOST]:
         held = [events[index] for index in report.content]
         begin, end = (bound + origin + 0.5 for bound in scopes.scope(report.instant))
-        if kind is Kind.COUNT:
+        if kind is Axis.COUNT:
             at = events[report.arrival].time
             begin, end = (held[0].time - 0.5, held[-1].time + 0.5) if held else (at - 0.5, at + 0.5)
         holds = [event.ordinal for event in held]

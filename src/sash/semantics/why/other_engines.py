@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import gcd
 
-from sash.semantics.secret import Kind, Profile, Report
+from sash.semantics.secret import Axis, Profile, Report
 from sash.semantics.secret.arrivals import Arrivals
 from sash.semantics.secret.model import picks_one
 from sash.semantics.secret.scope import ScopeWindows
@@ -49,7 +49,7 @@ class EngineStory:
 class _NearEvents:
     """The events near the explained one, as the model reads them."""
 
-    kind: Kind
+    kind: Axis
     first: int
     """The position of the key's first event, which fixes where windows start."""
     skipped: int
@@ -94,7 +94,7 @@ def other_engines(
     # As the last arrival it is in no content: it only ticks.
     among = _input(window, [*times, newest], position, calendar=calendar) if newest > times[-1] else alone
     for name, profile in profiles.items():
-        given = among if profile.watermark and alone.kind is Kind.TIME else alone
+        given = among if profile.watermark and alone.kind is Axis.TIME else alone
         if picks_one(profile, alone.kind) and Report.NON_EMPTY not in profile.report:
             given = _counted(window, times, 0)
         remark = _unanswerable(profile, given)
@@ -130,12 +130,12 @@ def _input(
     unit = gcd(window.size, window.slide, shifted[0], *near) if calendar else 1
     first, *counted = [time // unit for time in (shifted[0], *near)]
     size, slide = window.size // unit, window.slide // unit
-    return _NearEvents(Kind.TIME, first, skipped, _arriving(counted), counted, size, slide)
+    return _NearEvents(Axis.TIME, first, skipped, _arriving(counted), counted, size, slide)
 
 
 def _counted(window: TimeWindow | RowsWindow, near: Sequence[int], skipped: int) -> _NearEvents:
     positions = range(skipped + 1, skipped + 1 + len(near))
-    return _NearEvents(Kind.COUNT, 1, skipped, _arriving(near), positions, window.size, window.slide)
+    return _NearEvents(Axis.COUNT, 1, skipped, _arriving(near), positions, window.size, window.slide)
 
 
 def _between(times: Sequence[int], earliest: int, latest: int) -> tuple[Sequence[int], int]:
