@@ -102,13 +102,13 @@ class Silent(Simulated):
 
 
 class Moody(Simulated):
-    """Leaves out the first report when it is asked again."""
+    """Leaves out the first report when it is runs_seen again."""
 
-    asked: ClassVar[Counter[ProbeRun]] = Counter()
+    runs_seen: ClassVar[Counter[ProbeRun]] = Counter()
 
     def answer(self, runs):
-        self.asked.update(runs)
-        return [Seen(reports=run.simulated(self.profile)[self.asked[run] - 1 :]) for run in runs]
+        self.runs_seen.update(runs)
+        return [Seen(reports=run.simulated(self.profile)[self.runs_seen[run] - 1 :]) for run in runs]
 
 
 class Backwards(Simulated):

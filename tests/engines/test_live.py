@@ -32,12 +32,12 @@ def test_sash_closes_aligned_windows_and_counts_from_the_first_event():
 
 
 def test_sash_hands_late_events_over_and_loses_nothing_at_the_end():
-    told = {finding.parameter: finding.value for finding in edge_findings(Sash())}
-    assert told["out of order, within the delay"] == "counted"
-    assert told["out of order, beyond the delay"] == "late output"
-    assert told["session, exactly the gap"] == "merges"
-    assert told["end of input"] == "flushed"
-    assert told["gaps between windows"] == "taken"
+    values = {finding.parameter: finding.value for finding in edge_findings(Sash())}
+    assert values["out of order, within the delay"] == "counted"
+    assert values["out of order, beyond the delay"] == "late output"
+    assert values["session, exactly the gap"] == "merges"
+    assert values["end of input"] == "flushed"
+    assert values["gaps between windows"] == "taken"
 
 
 @pytest.mark.spark
