@@ -2,7 +2,7 @@
 
     python -m benchmarks.elastic_spark [--quick] [--json PATH] [--rounds 3] [--to DIRECTORY]
 
-Trades of 1,000 symbols, one file a micro-batch; windows of a minute that slide by a second, by symbol.
+Trades of 1,000 symbols, one file per micro-batch; windows of a minute that slide by a second, by symbol.
 The degree goes 1 1 1 2 2 2 4 4 4 and so on, in one run, and of each place in this circle the best round
 counts. A batch that has switched is compared with the two after it, which have the same degree. With
 --to, a second run is drawn in which the load rises and falls and a controller chooses the degree.

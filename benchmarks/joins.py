@@ -45,7 +45,7 @@ def exhaustive(left: Any, right: Any) -> Any:
 
 
 def tuples(side: Side, rate: int, begin: int, end: int) -> pa.Table:
-    """`rate` tuples a second of event time, from one second to another."""
+    """`rate` tuples per second of event time, from one second to another."""
     random = np.random.default_rng(begin * 2 + (side is Side.RIGHT))
     count = rate * (end - begin)
     times = FIRST + begin * SECOND + np.arange(count) * SECOND // rate
@@ -111,7 +111,7 @@ def compared(rate: int, rounds: int) -> tuple[float, float]:
 
 
 def on_spark(rate: int, seconds: int, batches: int) -> tuple[float, int]:
-    """Input tuples a second of the streaming join on two cores without its first batches; its pairs."""
+    """Input tuples per second of the streaming join on two cores without its first batches; its pairs."""
     spark = sash.spark_session(master="local[2]", app="joins", spark_sql_shuffle_partitions="2")
     spark.sparkContext.setLogLevel("ERROR")
     with tempfile.TemporaryDirectory() as folder:

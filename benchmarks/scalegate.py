@@ -1,4 +1,4 @@
-"""ScaleGate: tuples a second with 1, 2 and 4 sources and readers.
+"""ScaleGate: tuples per second with 1, 2 and 4 sources and readers.
 
     python -m benchmarks.scalegate [--quick] [--json PATH] [--rounds 3]
 

@@ -106,7 +106,7 @@ def rolling(spark: SparkSession, folder: Path, *, rows: int, rounds: int) -> lis
 
 
 def trickle(spark: SparkSession, folder: Path, *, rows: int, rounds: int) -> list[Table]:
-    """100 rows a micro-batch: what is left is what a micro-batch costs.
+    """100 rows per micro-batch: what is left is what a micro-batch costs.
 
     In short turns and many of them: Java goes on compiling for some hundred micro-batches of each."""
     batches = rows // 100

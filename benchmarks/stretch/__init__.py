@@ -2,7 +2,7 @@
 
     1  reconfigurations   1 → n and n → 1 instances: time of the switch, bytes of state moved
     2  paircount          a tuple shared by its keys against one copy for each key, same degree
-    3  hedge              a self-join under bursts of up to 8,000 tuples a second, predictive controller
+    3  hedge              a self-join under bursts of up to 8,000 tuples per second, predictive controller
     4  stress             abrupt changes of rate and degree: nothing lost, repeated or out of order
 
 Gulisano, Najdataei, Nikolakopoulos, Papadopoulos, Papatriantafilou, Tsigas: 'STRETCH: Virtual

@@ -57,7 +57,7 @@ def over_time(
         )
         figure.suptitle(title, fontsize=14)
         top.plot(seconds, rates, color=BLUE, linewidth=1.2)
-        top.set(ylabel="tuples a second")
+        top.set(ylabel="tuples per second")
         middle.step(seconds, degrees, where="post", color=GREEN, linewidth=1.2)
         middle.set(ylabel="instances", ylim=(0, max(degrees) + 1))
         middle.yaxis.get_major_locator().set_params(integer=True)

@@ -3,7 +3,7 @@
     { (l, r) : l.symbol ≠ r.symbol, |l.move + r.move| ≤ ε }        a self-join, compared exhaustively: every
                                                                    trade is on both sides, as in the paper
 
-Ten symbols; rates change every second between 0 and 8,000 tuples a second. The stream is replayed in real
+Ten symbols; rates change every second between 0 and 8,000 tuples per second. The stream is replayed in real
 time, the time of a tuple is the moment in which it is sent, and the latency of a pair is what has passed
 when a reader gets it. Every tenth of a second the predictive controller decides how many instances there
 should be. The paper joins recorded trades; moves are drawn here, and ε is chosen so that about two pairs in

@@ -1,7 +1,7 @@
 """Abrupt changes of rate and of degree, and a judge who has seen everything.
 
-Rates jump every half second between nothing and many thousand tuples a second, the instances change some
-twenty times a second, at random. Afterwards the input is handed to the operator once more, in one piece and
+Rates jump every half second between nothing and many thousand tuples per second, the instances change some
+twenty times per second, at random. Afterwards the input is handed to the operator again, in one piece and
 to a single instance: what the elastic one emitted must be the same rows, each once, in the order of time.
 """
 

@@ -48,6 +48,16 @@ class SashWarning(UserWarning):
     """Something works, but not as well as it could."""
 
 
+def did_you_mean(given: object, known: Iterable[str]) -> str:
+    """The hint with the nearest of the known names, if one is near.
+
+    >>> did_you_mean("colour", ["color", "size"]), did_you_mean("weight", ["color", "size"])
+    ("Did you mean 'color'?", '')
+    """
+    close = get_close_matches(str(given), list(known), n=1)
+    return f"Did you mean {close[0]!r}?" if close else ""
+
+
 class ArgumentError(SashError, ValueError):
     """A value that the caller passed cannot be used.
 
@@ -87,9 +97,7 @@ class UnknownColumn(ArgumentError):
 
     def __init__(self, argument: str, given: str, columns: Iterable[str]) -> None:
         names = list(columns)
-        close = get_close_matches(given, names, n=1)
-        hint = f"Did you mean {close[0]!r}?" if close else ""
-        super().__init__(argument, given, f"one of the columns {names}", hint=hint)
+        super().__init__(argument, given, f"one of the columns {names}", hint=did_you_mean(given, names))
 
 
 class UnknownEngine(ArgumentError):

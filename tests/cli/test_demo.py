@@ -125,9 +125,9 @@ def test_the_pipeline_that_the_demo_leaves_behind_can_be_read(tmp_path: Path) ->
 @pytest.mark.usefixtures("spark")
 def test_the_demo_streams_writes_and_ends_with_a_summary_at_an_interrupt(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    asked = ["--seconds", "300", "--symbols", "20", "--rate", "200", "--out", str(out)]
+    options = ["--seconds", "300", "--symbols", "20", "--rate", "200", "--out", str(out)]
     with interrupted_when(lambda: any((out / "features").glob("*.parquet"))):
-        answer = CliRunner().invoke(app, ["demo", *asked])
+        answer = CliRunner().invoke(app, ["demo", *options])
     assert answer.exit_code == 0, answer.output
     assert re.search(r"live page: http://127\.0\.0\.1:\d+/", answer.output)
     assert "stopped early" in answer.output
@@ -151,14 +151,14 @@ def test_the_demo_ends_by_itself_in_a_terminal_and_shows_nothing_of_sparks_own(t
     command = [sys.executable, "-m", "sash", "demo", "--seconds", "5", "--out", str(tmp_path / "out")]
     demo = subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal)
     os.close(terminal)
-    said = b""
+    printed = b""
     while True:
         try:
-            said += os.read(screen, 65536)
+            printed += os.read(screen, 65536)
         except OSError:  # the other end is closed
             break
     assert demo.wait() == 0
-    text = said.decode()
+    text = printed.decode()
     assert "what was computed" in text
     assert "To try next:" in text
     for word in ("WARN", "TransformWithState", "Exception", "Traceback"):

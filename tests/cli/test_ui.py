@@ -23,15 +23,15 @@ def test_it_says_where_the_page_is_and_ends_cleanly_when_interrupted(tmp_path: P
         text=True,
     )
     assert running.stdout is not None
-    told = running.stdout.readline() + running.stdout.readline()
-    url = re.search(r"http://127\.0\.0\.1:\d+/", told)
-    assert url, told
+    printed = running.stdout.readline() + running.stdout.readline()
+    url = re.search(r"http://127\.0\.0\.1:\d+/", printed)
+    assert url, printed
     with urllib.request.urlopen(url[0], timeout=5) as answer:
         assert b"<title>Sash</title>" in answer.read()
     running.send_signal(signal.SIGINT)
     _, errors = running.communicate(timeout=10)
     assert running.returncode == 0
-    assert "Ctrl-C ends it" in told
+    assert "Ctrl-C ends it" in printed
     assert errors == ""
 
 
@@ -50,17 +50,17 @@ def test_a_port_in_use_is_one_sentence_and_exit_code_two() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "words"),
+    ("options", "words"),
     [
         (["--watch", "absent"], "watch must be a folder that exists"),
         (["--host", "203.0.113.9"], "host must be"),
     ],
 )
 def test_what_cannot_be_served_is_one_sentence_and_exit_code_two(
-    asked: list[str], words: str, tmp_path: Path
+    options: list[str], words: str, tmp_path: Path
 ) -> None:
     answer = subprocess.run(
-        [*UI, "--port", "0", *asked], capture_output=True, text=True, check=False, cwd=tmp_path
+        [*UI, "--port", "0", *options], capture_output=True, text=True, check=False, cwd=tmp_path
     )
     assert answer.returncode == 2
     assert words in answer.stderr

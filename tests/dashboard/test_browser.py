@@ -135,7 +135,7 @@ def test_without_queries_the_page_opens_the_lab(browser: Browser) -> None:
 
 def test_the_lab_draws_the_extents_of_the_definition_for_every_kind(lab: Page) -> None:
     kinds = lab.get_by_label("Kind").locator("option").evaluate_all("all => all.map(one => one.value)")
-    assert len(kinds) == 12
+    assert len(kinds) == 11
     for kind in kinds:
         lab.get_by_label("Kind").select_option(kind)
         settled(lab)

@@ -95,20 +95,20 @@ def test_a_stream_and_its_windows_do_not_spill_their_data() -> None:
 
 
 def test_a_query_is_told_as_windows_keys_and_aggregates() -> None:
-    asked = stream().window(sash.tumbling(60)).agg(n=sash.count(), total=sash.sum("amount"))
-    assert repr(asked) == "<sash query: time(60, 60) over t by card → n = count(), total = sum(amount)>"
+    made = stream().window(sash.tumbling(60)).agg(n=sash.count(), total=sash.sum("amount"))
+    assert repr(made) == "<sash query: time(60, 60) over t by card → n = count(), total = sum(amount)>"
     whole = stream().window(sash.rows(2)).apply(lambda events: {"n": 1}, schema="n int")
     assert repr(whole) == "<sash query: rows(2, every=2) over t by card → n>"
     assert repr(whole.late()).startswith("<sash late output: events that rows(2, every=2) cannot place")
 
 
 def test_a_query_shows_formula_algorithm_and_pattern_in_a_notebook() -> None:
-    told, said = words(query()._repr_html_()), query().plan().explanation
-    assert "E(w) = { τ : w·(60) ≤ τ < w·(60) + 60 }" in told
-    assert "context-free" in told
-    assert "n = count(), total = sum(amount)" in told
-    assert f"{said.algorithm.name}: {said.algorithm.how}" in told
-    assert f"{said.pattern.name}: {said.pattern.why}" in told
+    text, explanation = words(query()._repr_html_()), query().plan().explanation
+    assert "E(w) = { τ : w·(60) ≤ τ < w·(60) + 60 }" in text
+    assert "context-free" in text
+    assert "n = count(), total = sum(amount)" in text
+    assert f"{explanation.algorithm.name}: {explanation.algorithm.how}" in text
+    assert f"{explanation.pattern.name}: {explanation.pattern.why}" in text
 
 
 def test_a_plan_shows_its_candidates_with_the_chosen_one_marked() -> None:
@@ -127,9 +127,9 @@ def test_the_plan_as_text_is_what_explain_prints(capsys: pytest.CaptureFixture[s
 
 
 def test_a_join_shows_its_pairs_and_how_they_are_found() -> None:
-    told = words(join()._repr_html_())
-    assert "|τ_l − τ_r| ≤ 30" in told
-    assert "hash" in told
+    text = words(join()._repr_html_())
+    assert "|τ_l − τ_r| ≤ 30" in text
+    assert "hash" in text
     assert repr(join()).startswith("<sash join within 30")
     assert repr(join().late("left")) == (
         "<sash late output of the left: events that came too late for any pair>"
@@ -137,21 +137,21 @@ def test_a_join_shows_its_pairs_and_how_they_are_found() -> None:
 
 
 def test_the_head_of_an_answer_is_a_table_of_rows() -> None:
-    asked = (
+    made = (
         sash.stream(EVENTS, time="t")
         .window(sash.tumbling(60))
         .agg(n=sash.count(), mean=sash.mean("amount"))
     )
-    assert repr(asked.head(1)).splitlines() == [
+    assert repr(made.head(1)).splitlines() == [
         "window     n  mean",
         "0: 0 – 60  3    17",
         "1 of 2 rows",
     ]
     assert "null" in repr(stream().window(sash.rows(1)).agg(s=sash.sum("amount")).head())
     assert repr(join().head()).endswith("rows")
-    assert repr(asked.late().head()).endswith("0 of 0 rows")
+    assert repr(made.late().head()).endswith("0 of 0 rows")
     with pytest.raises(sash.errors.ArgumentError, match="rows must be a positive number of rows"):
-        asked.head(0)
+        made.head(0)
 
 
 @pytest.mark.parametrize("make", SHOWN.values(), ids=SHOWN)

@@ -19,7 +19,7 @@ from sash.engines.simulated import Simulated
 from sash.semantics.secret import (
     ORIGINS,
     PROFILES,
-    Kind,
+    Axis,
     Origin,
     Pick,
     Profile,
@@ -32,8 +32,8 @@ from sash.semantics.secret import (
 KNOWN = [name for name, one in PROFILES.items() if one.scope.time is None or one.scope.time.function]
 
 
-def kinds_of(one: Profile) -> list[Kind]:
-    return [kind for kind in Kind if one.scope.origin(kind)]
+def kinds_of(one: Profile) -> list[Axis]:
+    return [kind for kind in Axis if one.scope.origin(kind)]
 
 
 def inferred_from(engine: Profile) -> Profile:
@@ -102,13 +102,13 @@ class Silent(Simulated):
 
 
 class Moody(Simulated):
-    """Leaves out the first report when it is asked again."""
+    """Leaves out the first report when it is runs_seen again."""
 
-    asked: ClassVar[Counter[ProbeRun]] = Counter()
+    runs_seen: ClassVar[Counter[ProbeRun]] = Counter()
 
     def answer(self, runs):
-        self.asked.update(runs)
-        return [Seen(reports=run.simulated(self.profile)[self.asked[run] - 1 :]) for run in runs]
+        self.runs_seen.update(runs)
+        return [Seen(reports=run.simulated(self.profile)[self.runs_seen[run] - 1 :]) for run in runs]
 
 
 class Backwards(Simulated):
@@ -191,5 +191,5 @@ def test_reports_that_hold_the_last_event_are_beyond_the_model():
 
 
 def test_the_simplest_hypotheses_come_first():
-    first, *_ = all_hypotheses(Kind.COUNT)
+    first, *_ = all_hypotheses(Axis.COUNT)
     assert (first.tick, len(first.report), first.period, first.pick) == (Tick.TUPLE, 1, None, Pick.LATEST)

@@ -16,7 +16,7 @@ from sash.engines.probe import probe
 from sash.engines.probe_run import ProbeRun
 from sash.engines.sash_engine import Sash
 from sash.engines.spark_structured import SparkStructured
-from sash.semantics.secret import Kind, Report, Tick
+from sash.semantics.secret import Axis, Report, Tick
 
 CLOSED_AND_NOT_EMPTY = frozenset({Report.WINDOW_CLOSE, Report.NON_EMPTY})
 ALIGNED = "⌈(ts1 − ω)/β⌉·β − 1"
@@ -28,22 +28,22 @@ def test_sash_closes_aligned_windows_and_counts_from_the_first_event():
     assert (found.verdict.runs, found.verdict.agreed) == (20, 20)
     assert found.profile.report == CLOSED_AND_NOT_EMPTY
     assert (found.profile.scope.time.formula, found.profile.scope.count.formula) == (ALIGNED, "0")
-    assert found.profile.tick_of(Kind.COUNT) is Tick.TUPLE
+    assert found.profile.tick_of(Axis.COUNT) is Tick.TUPLE
 
 
 def test_sash_hands_late_events_over_and_loses_nothing_at_the_end():
-    told = {finding.parameter: finding.value for finding in edge_findings(Sash())}
-    assert told["out of order, within the delay"] == "counted"
-    assert told["out of order, beyond the delay"] == "late output"
-    assert told["session, exactly the gap"] == "merges"
-    assert told["end of input"] == "flushed"
-    assert told["gaps between windows"] == "taken"
+    values = {finding.parameter: finding.value for finding in edge_findings(Sash())}
+    assert values["out of order, within the delay"] == "counted"
+    assert values["out of order, beyond the delay"] == "late output"
+    assert values["session, exactly the gap"] == "merges"
+    assert values["end of input"] == "flushed"
+    assert values["gaps between windows"] == "taken"
 
 
 @pytest.mark.spark
 def test_spark_closes_aligned_windows_and_loses_those_before_1970(spark):
     runs = [
-        TICK[Kind.TIME][0], TICK[Kind.TIME][-1], REPORT[Kind.TIME][0], REPORT[Kind.TIME][2],
+        TICK[Axis.TIME][0], TICK[Axis.TIME][-1], REPORT[Axis.TIME][0], REPORT[Axis.TIME][2],
         ProbeRun(times=(8, 9, 10, 11, 12, 13, 14, 15), size=5, slide=2),
         ProbeRun(times=(-5, -4, 0, 3), size=5, slide=2),
     ]  # fmt: skip
@@ -58,7 +58,7 @@ def test_spark_closes_aligned_windows_and_loses_those_before_1970(spark):
         )
     finally:
         engine.close()
-    state = Elimination(Kind.TIME, all_hypotheses(Kind.TIME))
+    state = Elimination(Axis.TIME, all_hypotheses(Axis.TIME))
     state.settle_scope([(run, seen.in_model(run)) for run, seen in zip(runs, answers, strict=True)])
     assert {(one.tick, one.report, one.period) for one in state.alive} == {
         (Tick.TIME, CLOSED_AND_NOT_EMPTY, None), (Tick.TUPLE, CLOSED_AND_NOT_EMPTY, None)

@@ -70,8 +70,8 @@ def test_columns_and_options_may_be_quoted() -> None:
     [
         ("median(price)", "one of argmax, argmin"),
         ("meen(price)", "Did you mean 'mean'"),
-        ("sum()", "must be 'sum(column, [where=…])'"),
-        ("sum(a, b)", "must be 'sum(column, [where=…])'"),
+        ("sum()", "must be 'sum(column, [where=…], [exact=False])'"),
+        ("sum(a, b)", "must be 'sum(column, [where=…], [exact=False])'"),
         (
             "quantile(a, 0.5, sketsch=kll)",
             "must be 'quantile(column, q, [sketch=kll], [k=200], [where=…])'",

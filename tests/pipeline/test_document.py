@@ -67,7 +67,7 @@ def line_of(words: str) -> int:
     ("before", "after", "message"),
     [
         ('time = "ts"', "time = ", "this is not TOML: Invalid value"),
-        ('time = "ts"', 'tme = "ts"', "[stream] has no key 'tme'; did you mean 'time'?"),
+        ('time = "ts"', 'tme = "ts"', "[stream] has no key 'tme'. Did you mean 'time'?"),
         ('delay = "5 seconds"', 'delay = "5 parsecs"', "delay must be in one of the units"),
         ('delay = "5 seconds"', "delay = -1", "delay must be zero or longer"),
         ('key = "who"', "key = 5", "key must be a text, or a list of texts"),
@@ -82,7 +82,7 @@ def line_of(words: str) -> int:
         ('checkpoint = "checkpoint"', 'trigger = "hourly"', "'available now', 'once' or a duration"),
         ('checkpoint = "checkpoint"', 'trigger = "processing_time 0 s"', "longer than zero"),
         ('checkpoint = "checkpoint"', 'mode = "both"', "mode must be one of stream, batch"),
-        ("[sink]", "[snk]", "there is no table [snk]; did you mean 'sink'?"),
+        ("[sink]", "[snk]", "there is no table [snk]. Did you mean 'sink'?"),
     ],
 )  # fmt: skip
 def test_bad_words_are_refused_at_their_line(tmp_path: Path, before: str, after: str, message: str) -> None:

@@ -21,14 +21,14 @@ KEYS = {
 }  # fmt: skip
 
 
-def over(data: Any = TABLE, *, time: str = "t", key: str | None = "k", **said: Any) -> Any:
-    return sash.stream(data, time=time, key=key, **said)
+def over(data: Any = TABLE, *, time: str = "t", key: str | None = "k", **options: Any) -> Any:
+    return sash.stream(data, time=time, key=key, **options)
 
 
-def told(query: Any) -> dict[str, Any]:
-    said: dict[str, Any] = json.loads(query.explain("json"))
-    assert said.keys() == KEYS
-    return said
+def explained(query: Any) -> dict[str, Any]:
+    explanation: dict[str, Any] = json.loads(query.explain("json"))
+    assert explanation.keys() == KEYS
+    return explanation
 
 
 def test_explain_says_meaning_algorithm_pattern_stages_and_state(
@@ -62,26 +62,26 @@ def test_explain_says_meaning_algorithm_pattern_stages_and_state(
 
 def test_the_same_is_there_for_machines_under_keys_that_stay(capsys: pytest.CaptureFixture[str]) -> None:
     query = over().window(sash.rows(100, every=10)).agg(n=sash.count())
-    said = told(query)
+    explanation = explained(query)
     assert capsys.readouterr().out == ""
-    assert said["version"] == 1
-    assert said["runtime"] == "process"
-    assert said["windows"] == [
+    assert explanation["version"] == 1
+    assert explanation["runtime"] == "process"
+    assert explanation["windows"] == [
         {
             "label": "rows(100, every=10)", "kind": "rows", "context": "context-free", "overlap": 10.0,
             "formula": "E(w) = { i : w·10 ≤ i < w·10 + 100 }, w ≥ 0", "on_columns": True,
         }
     ]  # fmt: skip
-    assert said["aggregates"] == [
+    assert explanation["aggregates"] == [
         {
             "name": "n", "monoid": "count", "columns": [], "where": None, "commutative": True,
             "invertible": True, "compiled": True,
         }
     ]  # fmt: skip
-    assert said["events"] == {"rows": 1_000, "keys": 10, "hottest": 0.1, "known": "counted"}
-    assert said["algorithm"].keys() == {"name", "how", "panes", "interpreted"}
-    assert said["state"]["kept"] == "nothing"
-    pattern = said["pattern"]
+    assert explanation["events"] == {"rows": 1_000, "keys": 10, "hottest": 0.1, "known": "counted"}
+    assert explanation["algorithm"].keys() == {"name", "how", "panes", "interpreted"}
+    assert explanation["state"]["kept"] == "nothing"
+    pattern = explanation["pattern"]
     assert pattern.keys() == {
         "name", "workers", "forced", "why", "candidates", "forbidden", "measured", "levels", "level"
     }  # fmt: skip
@@ -97,13 +97,13 @@ def test_explaining_is_deterministic() -> None:
 def test_a_pattern_that_was_asked_for_is_compared_with_the_planners_choice() -> None:
     query = over().window(sash.sliding(100, every=10)).agg(n=sash.count())
     farm = sash.WinFarm(sash.PaneFarm(2, 3), replicas=2)
-    said = told(query.parallel(farm))
-    assert said["pattern"]["forced"] is True
-    assert said["pattern"]["name"] == str(farm)
-    assert said["pattern"]["levels"][-1] == (
+    explanation = explained(query.parallel(farm))
+    assert explanation["pattern"]["forced"] is True
+    assert explanation["pattern"]["name"] == str(farm)
+    assert explanation["pattern"]["levels"][-1] == (
         "emitter → 4 pane workers → 6 window workers → collector  (12 in all)"
     )
-    assert any("times as fast as WinFarm(PaneFarm" in advice for advice in said["advice"])
+    assert any("times as fast as WinFarm(PaneFarm" in advice for advice in explanation["advice"])
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_pattern_that_was_asked_for_is_compared_with_the_planners_choice() -> 
     ],
 )
 def test_advice_names_what_would_be_cheaper(query: Any, says: list[str]) -> None:
-    advice = told(query)["advice"]
+    advice = explained(query)["advice"]
     assert bool(advice) is bool(says)
     for words in says:
         assert any(words in sentence for sentence in advice), advice
@@ -137,17 +137,17 @@ def test_advice_names_what_would_be_cheaper(query: Any, says: list[str]) -> None
 def test_a_form_that_does_not_exist_is_refused() -> None:
     query = over().window(sash.tumbling(5)).agg(n=sash.count())
     joined = over().join(over(), within=5)
-    for asked in (query, joined):
+    for each in (query, joined):
         with pytest.raises(ArgumentError, match="'text' or 'json'"):
-            asked.explain("xml")
+            each.explain("xml")
 
 
 def test_a_join_is_explained_to_machines_too(capsys: pytest.CaptureFixture[str]) -> None:
-    said = json.loads(over().join(over(), within=5).explain("json"))
+    explanation = json.loads(over().join(over(), within=5).explain("json"))
     assert capsys.readouterr().out == ""
-    assert said.keys() == {"version", "semantics", "candidates", "stages"}
-    assert said["candidates"]["how"] == "hash"
-    assert "|τ_l − τ_r| ≤ 5" in said["semantics"]["pairs"]
+    assert explanation.keys() == {"version", "semantics", "candidates", "stages"}
+    assert explanation["candidates"]["how"] == "hash"
+    assert "|τ_l − τ_r| ≤ 5" in explanation["semantics"]["pairs"]
 
 
 @pytest.fixture(scope="module")
@@ -162,21 +162,21 @@ def frames(spark: SparkSession) -> dict[str, Any]:
 @pytest.mark.spark
 def test_a_static_dataframe_has_its_panes_folded_before_the_shuffle(frames: dict[str, Any]) -> None:
     windowed = over(frames["static"]).window(sash.sliding("1 minute", every="1 second"))
-    in_sql = told(windowed.agg(s=sash.sum("x")))
+    in_sql = explained(windowed.agg(s=sash.sum("x")))
     assert in_sql["algorithm"]["panes"] == "before the shuffle, by Spark's generated code"
     assert any("fold panes in generated code" in stage for stage in in_sql["stages"])
-    said = told(windowed.agg(s=sash.skewness("x")))
-    assert said["runtime"] == "spark batch"
-    assert said["algorithm"]["panes"] == "before the shuffle, where rows lie"
-    assert "in Python, because s: skewness(x) has no form in SQL" in said["algorithm"]["how"]
-    assert "fold panes where rows lie" in said["stages"]
-    assert said["events"]["known"] == "assumed"
-    ordered = told(windowed.agg(f=sash.first("x")))
+    explanation = explained(windowed.agg(s=sash.skewness("x")))
+    assert explanation["runtime"] == "spark batch"
+    assert explanation["algorithm"]["panes"] == "before the shuffle, where rows lie"
+    assert "in Python, because s: skewness(x) has no form in SQL" in explanation["algorithm"]["how"]
+    assert "fold panes where rows lie" in explanation["stages"]
+    assert explanation["events"]["known"] == "assumed"
+    ordered = explained(windowed.agg(f=sash.first("x")))
     assert ordered["pattern"]["name"] == "buckets of keys"
     assert ordered["pattern"]["workers"] is None
     assert any("declare commutative=True" in advice for advice in ordered["advice"])
     assert any("sash.Auto(sample=True)" in advice for advice in ordered["advice"])
-    hot = told(windowed.parallel(sash.Auto(hottest=0.9, cores=8)).agg(f=sash.first("x")))
+    hot = explained(windowed.parallel(sash.Auto(hottest=0.9, cores=8)).agg(f=sash.first("x")))
     assert hot["events"]["hottest"] == 0.9
     assert hot["cores"] == 8
 
@@ -184,15 +184,15 @@ def test_a_static_dataframe_has_its_panes_folded_before_the_shuffle(frames: dict
 @pytest.mark.spark
 def test_a_sample_of_a_static_dataframe_is_taken_when_it_is_allowed(frames: dict[str, Any]) -> None:
     windowed = over(frames["static"]).window(sash.tumbling("1 second"))
-    said = told(windowed.parallel(sash.Auto(sample=True, rows=1_000_000)).agg(s=sash.sum("x")))
-    assert said["events"] == {"rows": 1_000_000, "keys": 3162, "hottest": 0.1, "known": "sampled"}
+    explanation = explained(windowed.parallel(sash.Auto(sample=True, rows=1_000_000)).agg(s=sash.sum("x")))
+    assert explanation["events"] == {"rows": 1_000_000, "keys": 3162, "hottest": 0.1, "known": "sampled"}
 
 
 @pytest.mark.spark
 def test_a_stream_says_what_it_keeps_of_each_key_and_how_that_grows(frames: dict[str, Any]) -> None:
     hour = sash.sliding("1 hour", every="1 minute")
     stream = over(frames["stream"], delay="10 minutes")
-    panes = told(stream.window(hour).agg(n=sash.count(), s=sash.sum("x")))
+    panes = explained(stream.window(hour).agg(n=sash.count(), s=sash.sum("x")))
     assert panes["runtime"] == "spark streaming"
     assert panes["algorithm"]["name"] == "panes in a tree"
     assert panes["algorithm"]["panes"].startswith("after the shuffle")
@@ -203,14 +203,14 @@ def test_a_stream_says_what_it_keeps_of_each_key_and_how_that_grows(frames: dict
     assert "the events of the last 1 hour (their times and the inputs of the aggregates)" in text
     assert "and those of 10 minutes more of" in text
     assert "grows with the number of events in a window" in text
-    counted = told(over(frames["stream"]).window(sash.rows(500, every=10)).agg(n=sash.count()))
+    counted = explained(over(frames["stream"]).window(sash.rows(500, every=10)).agg(n=sash.count()))
     assert counted["state"]["units"] == 500
     assert "forget_after=… in sash.stream bounds that" in counted["state"]["growth"]
     bounded = (
         over(frames["stream"], forget_after="30 days").window(sash.rows(500, every=10)).agg(n=sash.count())
     )
     assert "a key is forgotten 4 weeks 2 days after its newest event" in bounded.explain()
-    session = told(over(frames["stream"]).window(sash.session("1 hour")).agg(n=sash.count()))
+    session = explained(over(frames["stream"]).window(sash.session("1 hour")).agg(n=sash.count()))
     assert session["state"]["kept"] == "fold"
     assert "a key that no window needs any more is forgotten" in session["state"]["growth"]
 
@@ -225,15 +225,18 @@ def test_formulas_have_the_numbers_filled_in_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "words"),
+    ("options", "words"),
     [
         ({}, "reported once, when the watermark (the newest time − 7) has reached its end"),
         ({"flush": False}, "has reached its end"),
         ({"empty": True}, "those without events too; the end of the input closes the rest"),
     ],
 )
-def test_explain_says_when_windows_are_reported(said: dict[str, Any], words: str) -> None:
-    assert words in told(over(delay=7).window(sash.tumbling(5), **said).agg(n=sash.count()))["reported"]
+def test_explain_says_when_windows_are_reported(options: dict[str, Any], words: str) -> None:
+    assert (
+        words
+        in explained(over(delay=7).window(sash.tumbling(5), **options).agg(n=sash.count()))["reported"]
+    )
 
 
 def test_a_pattern_without_stages_between_its_workers_has_one_graph() -> None:
@@ -244,22 +247,22 @@ def test_a_pattern_without_stages_between_its_workers_has_one_graph() -> None:
 @pytest.mark.spark
 def test_early_reports_and_corrections_are_told_in_words(frames: dict[str, Any]) -> None:
     stream = over(frames["stream"], delay="1 minute", allowed_lateness="1 hour")
-    early = told(stream.window(sash.tumbling("1 day"), emit="every 5 minutes").agg(n=sash.count()))
+    early = explained(stream.window(sash.tumbling("1 day"), emit="every 5 minutes").agg(n=sash.count()))
     assert early["reported"] == (
         "reported every 5 minutes while it changes, and when the watermark (the newest time − 1 minute) "
         "has reached its end; again, with the next revision, for events up to 1 hour later"
     )
     change = stream.window(sash.tumbling("1 day"), emit="change").agg(n=sash.count())
-    assert told(change)["reported"].startswith("reported after every batch that changes it")
+    assert explained(change)["reported"].startswith("reported after every batch that changes it")
 
 
 @pytest.mark.spark
 def test_workers_that_share_a_key_hold_it_several_times(frames: dict[str, Any]) -> None:
     query = over(frames["stream"]).window(sash.sliding("1 hour", every="30 minutes")).agg(n=sash.count())
-    alone, shared = told(query), told(query.parallel(sash.WinFarm(4)))
+    alone, shared = explained(query), explained(query.parallel(sash.WinFarm(4)))
     assert shared["state_bytes"] == 2 * alone["state_bytes"]
     assert "in 2 buckets, each of which answers for windows of its own" in shared["state"]["amount"]
-    owned = told(query.parallel(sash.WinFarm(4, model="agnostic")))
+    owned = explained(query.parallel(sash.WinFarm(4, model="agnostic")))
     assert owned["state"]["kept"] == "events"
     assert owned["algorithm"]["name"] == "whole windows"
 
@@ -268,17 +271,17 @@ def test_workers_that_share_a_key_hold_it_several_times(frames: dict[str, Any]) 
 def test_a_hot_key_of_a_stream_is_planned_for_when_it_is_told_of(frames: dict[str, Any]) -> None:
     windowed = over(frames["stream"]).window(sash.tumbling("1 minute"))
     query = windowed.apply(len, schema="n bigint")
-    assert any("sash.Auto(hottest=0.9)" in advice for advice in told(query)["advice"])
-    said = told(query.parallel(sash.Auto(hottest=0.99, cores=4)))
-    assert said["pattern"]["name"] == "WinFarm(4, model='agnostic')"
-    assert said["pattern"]["forced"] is False
-    assert "compute windows in 4 tasks, round-robin whatever the key" in said["stages"]
+    assert any("sash.Auto(hottest=0.9)" in advice for advice in explained(query)["advice"])
+    explanation = explained(query.parallel(sash.Auto(hottest=0.99, cores=4)))
+    assert explanation["pattern"]["name"] == "WinFarm(4, model='agnostic')"
+    assert explanation["pattern"]["forced"] is False
+    assert "compute windows in 4 tasks, round-robin whatever the key" in explanation["stages"]
 
 
 @pytest.mark.spark
 def test_a_stream_that_corrects_itself_keeps_panes_too(frames: dict[str, Any]) -> None:
     minute = sash.tumbling("1 minute")
-    keyless = told(over(frames["stream"], key=None).window(minute).agg(n=sash.count()))
+    keyless = explained(over(frames["stream"], key=None).window(minute).agg(n=sash.count()))
     assert any("one bucket" in advice and "WinMapReduce(2, 2)" in advice for advice in keyless["advice"])
     late = over(frames["stream"], allowed_lateness="1 minute").window(minute).agg(n=sash.count())
-    assert told(late)["state"]["kept"] == "panes"
+    assert explained(late)["state"]["kept"] == "panes"

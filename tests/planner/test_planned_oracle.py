@@ -81,9 +81,9 @@ def test_oracle_the_planned_pattern_on_spark_answers_as_the_reference_does(
 ) -> None:
     aggregates = {name: AGGREGATES[name] for name in chosen}
     df = spark.createDataFrame(table_of(stream, TYPES))
-    asked = sash.Auto(hottest=hottest, sample=sample)
+    auto = sash.Auto(hottest=hottest, sample=sample)
     windowed = sash.stream(df, time="t", key="k").window(window, empty=empty, flush=flush)
-    query = windowed.parallel(asked).agg(**aggregates)
+    query = windowed.parallel(auto).agg(**aggregates)
     oracle = evaluate(query.bound.query, [Batch(tuple(stream))])
     assert rows_of(query.collect(), chosen) == expected_rows(oracle.reports, chosen, named=False)
 
@@ -158,8 +158,8 @@ def test_a_slow_function_goes_to_worker_processes_once_it_is_known_to_be_slow() 
 
     table, bound = whole(120, slowly)
     facts = Facts.of(bound, counted(bound, table, sash.Auto()), where="process", cores=2)
-    said = answer(bound, table, evaluate=TriedFirst(facts, DEFAULTS, trial=0.1)).reports
-    pids = said["n"].to_pylist()
+    reports = answer(bound, table, evaluate=TriedFirst(facts, DEFAULTS, trial=0.1)).reports
+    pids = reports["n"].to_pylist()
     assert pids[0] == os.getpid()
     assert len({*pids} - {os.getpid()}) == 2
     assert pids.count(os.getpid()) < len(pids) / 2

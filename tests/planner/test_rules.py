@@ -36,9 +36,9 @@ ORDERED = {"f": sash.first("x")}
 OBJECTS = {"c": sash.distinct("i")}
 
 
-def query(window: Any, aggregates: dict[str, Any], **said: Any) -> BoundQuery:
+def query(window: Any, aggregates: dict[str, Any], **options: Any) -> BoundQuery:
     stream = sash.stream(SCHEMA.empty_table(), time="t", key="k")
-    return stream.window(window, **said).agg(**aggregates).bound
+    return stream.window(window, **options).agg(**aggregates).bound
 
 
 def whole(window: Any) -> BoundQuery:
@@ -225,16 +225,16 @@ def test_what_is_forbidden_is_never_a_candidate_and_equal_facts_give_equal_plans
 ) -> None:
     schema = SCHEMA.empty_table()
     windowed = sash.stream(schema, time="t", key="k").window(window.named("w"))
-    asked = windowed.apply(len, schema="n bigint") if as_function else windowed.agg(**aggregates)
-    plan = plan_of(asked.bound, events, where=where, cores=cores)
-    assert plan == plan_of(asked.bound, events, where=where, cores=cores)
+    windows = windowed.apply(len, schema="n bigint") if as_function else windowed.agg(**aggregates)
+    plan = plan_of(windows.bound, events, where=where, cores=cores)
+    assert plan == plan_of(windows.bound, events, where=where, cores=cores)
     assert plan.chosen == cheapest(plan.candidates)
     for one in plan.candidates:
         assert one.seconds >= 0
         if one.pattern is not None:
-            assert refusal(one.pattern, asked.bound) is None
-            assert where != "spark batch" or impossible(one.pattern, asked.bound) is None
-            assert where != "spark streaming" or impossible_on_streams(one.pattern, asked.bound) is None
+            assert refusal(one.pattern, windows.bound) is None
+            assert where != "spark batch" or impossible(one.pattern, windows.bound) is None
+            assert where != "spark streaming" or impossible_on_streams(one.pattern, windows.bound) is None
     assert not {one.pattern for one in plan.forbidden} & {one.name for one in plan.candidates}
 
 
@@ -306,10 +306,10 @@ def test_what_cannot_be_true_of_the_events_is_refused(given: dict[str, Any], say
 def test_auto_is_the_default_and_takes_what_is_known() -> None:
     windowed = sash.stream(SCHEMA.empty_table(), time="t", key="k").window(sash.tumbling(5))
 
-    def asked(query: sash.WindowQuery) -> Any:
+    def chosen(query: sash.WindowQuery) -> Any:
         return query.source.parallelism
 
-    assert asked(windowed.agg(**LIGHT)) == asked(windowed.parallel("auto").agg(**LIGHT)) == sash.Auto()
-    assert asked(windowed.agg(**LIGHT).parallel(sash.Auto(cores=3))) == sash.Auto(cores=3)
+    assert chosen(windowed.agg(**LIGHT)) == chosen(windowed.parallel("auto").agg(**LIGHT)) == sash.Auto()
+    assert chosen(windowed.agg(**LIGHT).parallel(sash.Auto(cores=3))) == sash.Auto(cores=3)
     with pytest.raises(ArgumentError, match="'auto', a number of workers, or a pattern"):
         windowed.parallel("fast")

@@ -70,8 +70,8 @@ def test_times_that_are_all_null_have_no_span() -> None:
 
 def test_what_the_user_says_counts_more_than_what_is_seen() -> None:
     table = table_of(np.arange(100) % 4)
-    said = counted(bound(table), table, sash.Auto(rows=10**9, keys=50, hottest=0.9))
-    assert (said.rows, said.keys, said.hottest) == (10**9, 50, 0.9)
+    facts = counted(bound(table), table, sash.Auto(rows=10**9, keys=50, hottest=0.9))
+    assert (facts.rows, facts.keys, facts.hottest) == (10**9, 50, 0.9)
     assert counted(bound(table), table, sash.Auto(keys=50)).hottest == 0.02
 
 

@@ -19,7 +19,7 @@ from sash.aggregation import monoids
 from sash.operators.bound import BoundQuery
 from sash.semantics.query import Query
 from sash.semantics.run_as import engine_window
-from sash.semantics.secret import PROFILES, Kind, Profile, model, profile, trace
+from sash.semantics.secret import PROFILES, Axis, Profile, model, profile, trace
 from sash.semantics.secret.arrivals import arrivals
 from sash.semantics.window import Window
 from tests.semantics.test_secret_published import PUBLISHED
@@ -89,7 +89,7 @@ class Question:
             times = (*times, after) if after > times[-1] else times
         said = trace(self.engine, times, self.size, self.slide, kind=self.kind)
         events = arrivals(times)
-        windows = model.windows_of(self.profile, Kind(self.kind), events, self.size, self.slide)
+        windows = model.windows_of(self.profile, Axis(self.kind), events, self.size, self.slide)
         seen: Counter[int] = Counter()
         shown: list[Shown] = []
         for report in said:

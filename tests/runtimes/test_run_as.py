@@ -186,7 +186,7 @@ def test_profiles_that_report_since_time_0_refuse_to_fill_the_memory() -> None:
 @pytest.mark.parametrize("engine", ["flink", "oracle_cep", "kafka_streams", "coral8", "stream"])
 @pytest.mark.parametrize("kind", ["time", "count"])
 def test_what_is_held_of_a_key_is_what_a_window_can_still_show(engine: str, kind: Any) -> None:
-    if profile(engine).scope.origin(sash.secret.Kind(kind)) is None:
+    if profile(engine).scope.origin(sash.secret.Axis(kind)) is None:
         kind = "time"
     question = Question(engine, 6, 2, kind, {})
     query = Query((question.window,), {"n": monoids.count()}, flush=False)

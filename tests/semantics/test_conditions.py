@@ -25,10 +25,10 @@ from sash.semantics.condition import condition
     ],
 )
 def test_a_function_and_its_text_are_the_same_condition(function, text):
-    said = condition(function)
-    assert said == condition(text)
-    assert hash(said) == hash(condition(text))
-    assert pickle.loads(pickle.dumps(said)) == said
+    made = condition(function)
+    assert made == condition(text)
+    assert hash(made) == hash(condition(text))
+    assert pickle.loads(pickle.dumps(made)) == made
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,7 @@ def test_delta_leaves_out_events_after_the_last_trigger_and_between_two_extents(
 @given(
     kept=st.sampled_from(sorted(POLICIES)), n=st.integers(1, 12), every=st.integers(1, 4), rows=streams()
 )
-def test_oracle_a_policy_evicts_the_longest_prefix_that_it_asks_out(
+def test_oracle_a_policy_evicts_the_longest_prefix_for_which_it_is_true(
     kept: str, n: int, every: int, rows: Rows
 ) -> None:
     rule = {

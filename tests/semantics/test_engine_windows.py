@@ -17,7 +17,7 @@ from sash.errors import ArgumentError, UnknownEngine, Unsupported
 from sash.semantics import windows
 from sash.semantics.event import sequence
 from sash.semantics.run_as import EngineWindow, engine_window
-from sash.semantics.secret import Kind, Profile, Report, profile, simulate, trace
+from sash.semantics.secret import Axis, Profile, Report, profile, simulate, trace
 from sash.semantics.secret.engine_state import EngineState
 from sash.semantics.window import Window
 from tests.semantics.test_secret_model import LENGTHS, inputs, profiles
@@ -26,7 +26,7 @@ TABLE = pa.table({"t": [1, 2, 3], "x": [1, 1, 1]})
 KINDS = st.sampled_from(["time", "count"])
 
 
-def asked(kind: str, size: int, slide: int) -> Window:
+def window_of(kind: str, size: int, slide: int) -> Window:
     return windows.rows(size, every=slide) if kind == "count" else windows.time(size, slide)
 
 
@@ -36,10 +36,10 @@ def test_oracle_extents_are_the_reports_of_the_model_and_never_decrease(
     engine: Profile, given_input: Any, size: int, slide: int, kind: Any
 ) -> None:
     times, _ = given_input
-    extents = list(engine_window(asked(kind, size, slide), engine).extents(sequence(times)))
-    said = trace(engine, times, size, slide, kind=kind)
-    assert [list(range(extent.lo, extent.hi)) for extent in extents] == [list(r.content) for r in said]
-    assert [extent.closes_at for extent in extents] == [times[report.arrival] for report in said]
+    extents = list(engine_window(window_of(kind, size, slide), engine).extents(sequence(times)))
+    reports = trace(engine, times, size, slide, kind=kind)
+    assert [list(range(extent.lo, extent.hi)) for extent in extents] == [list(r.content) for r in reports]
+    assert [extent.closes_at for extent in extents] == [times[report.arrival] for report in reports]
     for one, other in pairwise(extents):
         assert one.id <= other.id
         assert one.lo <= other.lo
@@ -55,13 +55,13 @@ def test_differential_a_course_cut_anywhere_reports_what_the_whole_reports(
     engine: Profile, given_input: Any, size: int, slide: int, kind: Any, rng: random.Random
 ) -> None:
     times, _ = given_input
-    state, axis, held, found = EngineState(), Kind(kind), [], []
+    state, axis, held, found = EngineState(), Axis(kind), [], []
     for number, time in enumerate(times, start=1):
         held.append(time)
         if rng.random() < 0.5 or number == len(times):
             gone = state.base
-            said = state.advance(engine, axis, size, slide, held)
-            found += [[gone + index for index in shown.content] for shown in said]
+            reports = state.advance(engine, axis, size, slide, held)
+            found += [[gone + index for index in shown.content] for shown in reports]
             del held[: state.let_go(axis, size, slide, held)]
     assert found == simulate(engine, times, size, slide, kind=kind)
 
@@ -161,7 +161,7 @@ def test_what_a_profile_decides_cannot_be_asked_for_as_well(stream: Any, window:
     windowed = sash.stream(TABLE, time="t", **stream).window(sash.tumbling(3), **window)
     with pytest.raises(Unsupported) as refused:
         windowed.semantics("flink")
-    assert str(refused.value) == f"{message}. The profile says what is reported, and when."
+    assert str(refused.value) == f"{message}. The profile determines what is reported, and when."
 
 
 def test_engines_are_run_in_event_time_order_only() -> None:

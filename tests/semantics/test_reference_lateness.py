@@ -50,9 +50,9 @@ def test_revisions_count_up_and_each_says_something_new(
     window = data.draw(KINDS[kind])
     query = query_of(window, allowed_lateness=FOREVER, emit=emit, empty=empty, flush=flush)
     outcome = evaluate(query, data.draw(cut(arrivals_of(data.draw(st.permutations(rows))))))
-    for told in by_window(outcome):
-        assert [report.revision for report in told] == list(range(len(told)))
-        repeated = [after for before, after in pairwise(told) if before.ordinals == after.ordinals]
+    for reports in by_window(outcome):
+        assert [report.revision for report in reports] == list(range(len(reports)))
+        repeated = [after for before, after in pairwise(reports) if before.ordinals == after.ordinals]
         # A periodic query tells a window once more when it closes, which may be all that is new.
         assert not repeated or (str(emit).startswith("every") and len(repeated) == 1)
 
@@ -96,8 +96,8 @@ def refused_by_hand(batches: list[Batch], delay: int, lateness: int) -> dict[int
     for count, batch in enumerate(batches):
         before = batches[:count]
         stamps = [a.time - delay for earlier in before for a in earlier.arrivals if a.time is not None]
-        said = [earlier.watermark for earlier in before if earlier.watermark is not None]
-        watermark = max([*stamps, *said], default=-10_000)
+        marks = [earlier.watermark for earlier in before if earlier.watermark is not None]
+        watermark = max([*stamps, *marks], default=-10_000)
         for arrival in batch.arrivals:
             if arrival.time is None:
                 refused[arrival.values["e"]] = "time is null"
@@ -141,4 +141,4 @@ def by_window(outcome: Outcome) -> list[list[WindowReport]]:
     def identity(report: WindowReport) -> tuple[str, str, int]:
         return str(report.key), report.window, report.id
 
-    return [list(told) for _, told in groupby(sorted(outcome.reports, key=identity), key=identity)]
+    return [list(reports) for _, reports in groupby(sorted(outcome.reports, key=identity), key=identity)]

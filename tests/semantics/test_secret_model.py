@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sash.semantics.secret import (
     ORIGINS,
-    Kind,
+    Axis,
     Pick,
     Profile,
     Report,
@@ -130,7 +130,7 @@ def test_oracle_any_profile_reports_what_the_model_says_word_by_word(
 def test_differential_leaping_and_looking_at_every_instant_agree(engine, given_input, size, slide, kind):
     times, batches = given_input
     events = arrivals(times, batches=batches)
-    expected = list(model.evaluate(engine, Kind(kind), events, size, slide))
+    expected = list(model.evaluate(engine, Axis(kind), events, size, slide))
     assert trace(engine, times, size, slide, kind=kind, batches=batches) == expected
 
 

@@ -28,13 +28,13 @@ def test_the_watermark_is_the_greatest_time_less_the_delay(times: list[int], del
 
 @given(TIMES, st.integers(0, 20), st.integers(-100, 100))
 def test_a_source_moves_the_watermark_forward_and_never_back(
-    times: list[int], delay: int, said: int
+    times: list[int], delay: int, given_mark: int
 ) -> None:
     mark = Watermark(delay=delay)
     mark.observe(times)
-    mark.advance_to(said)
-    assert mark.value == max(max(times) - delay, said)
-    assert mark.horizon == max(*times, said)
+    mark.advance_to(given_mark)
+    assert mark.value == max(max(times) - delay, given_mark)
+    assert mark.horizon == max(*times, given_mark)
 
 
 @given(TIMES)

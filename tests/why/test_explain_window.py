@@ -127,9 +127,9 @@ def test_a_query_that_runs_as_an_engine_is_explained_by_its_reports(engine: str)
     for index, time in enumerate(times):
         (event,) = windowed.agg(n=sash.count()).explain_window(at=time, as_of=len(times)).events
         (window,) = event.windows
-        told = [list(range(*held.holds)) for held in window.held if held.reported]
-        assert told == [content for content in reports if index in content]
-        assert bool(told) != (window.absence == "no report has shown it")
+        shown = [list(range(*held.holds)) for held in window.held if held.reported]
+        assert shown == [content for content in reports if index in content]
+        assert bool(shown) != (window.absence == "no report has shown it")
 
 
 def test_rolling_features_can_be_explained_too() -> None:
@@ -143,9 +143,9 @@ def test_frames_are_explained_as_tables_are(form: str) -> None:
     import polars
 
     data = RECORDED.to_pandas() if form == "pandas" else polars.from_arrow(RECORDED)
-    asked = {"key": "a", "at": clock("10:03:20"), "as_of": 6}
-    told = query(sash.session("92 seconds"), data).explain_window(**asked)
-    assert str(told) == str(query(sash.session("92 seconds")).explain_window(**asked))
+    arguments = {"key": "a", "at": clock("10:03:20"), "as_of": 6}
+    shown = query(sash.session("92 seconds"), data).explain_window(**arguments)
+    assert str(shown) == str(query(sash.session("92 seconds")).explain_window(**arguments))
 
 
 def test_times_are_written_in_the_zone_of_their_column() -> None:
@@ -162,7 +162,7 @@ def test_only_the_engines_that_are_asked_for_are_compared() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "error", "message"),
+    ("arguments", "error", "message"),
     [
         ({"at": "2026-01-05 10:03:20"}, ArgumentError, "key must be given"),
         ({"at": "yesterday", "key": "a"}, ArgumentError, "at must be an instant"),
@@ -175,10 +175,10 @@ def test_only_the_engines_that_are_asked_for_are_compared() -> None:
     ],
 )
 def test_a_question_that_cannot_be_answered_says_what_would_work(
-    asked: dict[str, Any], error: type[Exception], message: str
+    arguments: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        query(sash.tumbling("5 minutes")).explain_window(**asked)
+        query(sash.tumbling("5 minutes")).explain_window(**arguments)
 
 
 @pytest.mark.parametrize(

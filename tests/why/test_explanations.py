@@ -15,7 +15,7 @@ from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Order
 from sash.semantics.query import Emit, Query
 from sash.semantics.reference import Arrival, Batch, WindowReport, evaluate, one_by_one
-from sash.semantics.secret import PROFILES, Kind, simulate
+from sash.semantics.secret import PROFILES, Axis, simulate
 from sash.semantics.why import EventStory, Why, explain
 from sash.semantics.window import Window
 from tests.semantics.strategies import ANY_WINDOW, KINDS, arrivals_of, cut, streams
@@ -26,7 +26,7 @@ def ticks(length: int) -> Duration:
 
 
 @st.composite
-def asked(draw: st.DrawFn, window: st.SearchStrategy[Window] = ANY_WINDOW) -> tuple[Query, list[Batch]]:
+def queries(draw: st.DrawFn, window: st.SearchStrategy[Window] = ANY_WINDOW) -> tuple[Query, list[Batch]]:
     """A query of one window, and what had arrived, in any order of arrival."""
     rows = draw(st.permutations(draw(streams(nulls=True).filter(bool))))
     kind = draw(window)
@@ -65,13 +65,13 @@ def ordinals(batches: list[Batch], accepted: set[int], key: Any) -> list[int]:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_oracle_a_window_is_reported_exactly_when_the_reference_reports_it(kind: type[Window]) -> None:
     @settings(max_examples=60, deadline=None)
-    @given(asked(KINDS[kind]))
+    @given(queries(KINDS[kind]))
     def check(case: tuple[Query, list[Batch]]) -> None:
         query, batches = case
         reports = last_reports(query, batches)
-        told = list(stories(query, batches))
-        accepted = {story.number for _, story in told if story.accepted}
-        for arrival, story in told:
+        shown = list(stories(query, batches))
+        accepted = {story.number for _, story in shown if story.accepted}
+        for arrival, story in shown:
             numbers = ordinals(batches, accepted, arrival.key)
             expected = {
                 id: tuple(numbers[ordinal] for ordinal in report.ordinals)
@@ -92,7 +92,7 @@ def test_oracle_a_window_is_reported_exactly_when_the_reference_reports_it(kind:
 
 
 @settings(max_examples=100, deadline=None)
-@given(asked())
+@given(queries())
 def test_oracle_an_event_is_late_or_misplaced_exactly_when_the_reference_says_so(
     case: tuple[Query, list[Batch]],
 ) -> None:
@@ -109,7 +109,7 @@ def test_oracle_an_event_is_late_or_misplaced_exactly_when_the_reference_says_so
 
 
 @settings(max_examples=100, deadline=None)
-@given(asked())
+@given(queries())
 def test_an_event_that_is_in_no_window_is_told_why(case: tuple[Query, list[Batch]]) -> None:
     for _, story in stories(*case):
         for window in story.windows:
@@ -117,7 +117,7 @@ def test_an_event_that_is_in_no_window_is_told_why(case: tuple[Query, list[Batch
 
 
 @settings(max_examples=100, deadline=None)
-@given(asked())
+@given(queries())
 def test_an_open_window_says_what_it_waits_for_and_a_closed_one_does_not(
     case: tuple[Query, list[Batch]],
 ) -> None:
@@ -130,7 +130,7 @@ def test_an_open_window_says_what_it_waits_for_and_a_closed_one_does_not(
 
 
 @settings(max_examples=100, deadline=None)
-@given(asked(st.one_of(KINDS[windows.TimeWindow], KINDS[windows.SessionWindow])), st.integers(0, 60))
+@given(queries(st.one_of(KINDS[windows.TimeWindow], KINDS[windows.SessionWindow])), st.integers(0, 60))
 def test_the_event_that_a_window_waits_for_does_close_it(
     case: tuple[Query, list[Batch]], earlier: int
 ) -> None:
@@ -169,15 +169,15 @@ def test_oracle_other_engines_report_what_the_simulator_says(
     at = data.draw(st.sampled_from(times))
     for event in explain(query, one_by_one(map(Arrival, times)), key=None, at=at).events:
         for story in event.windows[0].engines:
-            origin = PROFILES[story.engine].scope.origin(Kind(kind))
+            origin = PROFILES[story.engine].scope.origin(Axis(kind))
             if origin is None or origin.function is None:
                 assert story.remark
                 continue
             simulated = simulate(story.engine, times, window.size, window.slide, kind=kind)
             expected = [tuple(content) for content in simulated if event.number - 1 in content]
             assert story.reports == len(expected)
-            told = [tuple(range(*content)) for content in story.contents]
-            assert told == list(dict.fromkeys(expected))
+            shown = [tuple(range(*content)) for content in story.contents]
+            assert shown == list(dict.fromkeys(expected))
 
 
 def test_an_engine_is_simulated_with_what_it_reported_before_the_near_events() -> None:

@@ -20,7 +20,7 @@ _NUMBER = re.compile(r"[-+−]?[\d,]*\.?\d+(e[-+]?\d+)?( ?[a-zA-Zµ%]{1,5})?|–
 
 
 def as_text(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """One line a row. Columns of numbers end where the others begin."""
+    """One line per row. Columns of numbers end where the others begin."""
     body = [list(row) for row in rows]
     columns = list(zip(heads, *body, strict=True))
     widths = [max(map(len, column)) for column in columns]

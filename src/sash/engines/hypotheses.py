@@ -15,7 +15,7 @@ from functools import partial
 from itertools import chain, combinations
 
 from sash.engines.probe_run import Content, ProbeRun
-from sash.semantics.secret import ORIGINS, Kind, Origin, Pick, Profile, Report, Scope, Tick
+from sash.semantics.secret import ORIGINS, Axis, Origin, Pick, Profile, Report, Scope, Tick
 from sash.semantics.secret.scope import EPOCH, ZERO
 
 PERIODS = range(2, 8)
@@ -25,29 +25,29 @@ FLAGS = tuple(str(condition) for condition in Report)
 """The four conditions of Report, each required or not."""
 
 ORDER = {
-    Kind.TIME: ORIGINS,
+    Axis.TIME: ORIGINS,
     # Numbers of events always begin at 1: a formula without ts1 is simpler.
-    Kind.COUNT: (ZERO, EPOCH, *(origin for origin in ORIGINS if origin not in (ZERO, EPOCH))),
+    Axis.COUNT: (ZERO, EPOCH, *(origin for origin in ORIGINS if origin not in (ZERO, EPOCH))),
 }
 """The known formulas for the origin; of those that fit equally well the first is chosen."""
 
 _TICKS = {
-    Kind.TIME: (Tick.TIME, Tick.TUPLE, Tick.BATCH),
-    Kind.COUNT: (Tick.TUPLE, Tick.TIME, Tick.BATCH),
+    Axis.TIME: (Tick.TIME, Tick.TUPLE, Tick.BATCH),
+    Axis.COUNT: (Tick.TUPLE, Tick.TIME, Tick.BATCH),
 }
-_PICKS = {Kind.TIME: (Pick.LATEST,), Kind.COUNT: tuple(Pick)}
+_PICKS = {Axis.TIME: (Pick.LATEST,), Axis.COUNT: tuple(Pick)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hypothesis:
     """Parameters of one kind of windows; without an origin, t0 is still free.
 
-    >>> h = Hypothesis(kind=Kind.TIME, tick=Tick.TIME, report=frozenset({Report.NON_EMPTY}))
+    >>> h = Hypothesis(kind=Axis.TIME, tick=Tick.TIME, report=frozenset({Report.NON_EMPTY}))
     >>> h.value("tick"), h.value("report"), h.value("t0")
     ('time', 'non-empty', None)
     """
 
-    kind: Kind
+    kind: Axis
     tick: Tick
     report: frozenset[Report]
     period: int | None = None
@@ -56,7 +56,7 @@ class Hypothesis:
 
     def profile(self, origin: Origin) -> Profile:
         """The hypothesis as a profile that has windows of this kind only."""
-        scope = Scope(time=origin) if self.kind is Kind.TIME else Scope(count=origin)
+        scope = Scope(time=origin) if self.kind is Axis.TIME else Scope(count=origin)
         return Profile(scope=scope, report=self.report, period=self.period, tick=self.tick, pick=self.pick)
 
     def value(self, parameter: str) -> str | None:
@@ -77,7 +77,7 @@ class Hypothesis:
 
     def starts(self, run: ProbeRun, seen: tuple[Content, ...]) -> Iterator[int]:
         """The values of t0 that explain what was seen, among those that any known formula comes near."""
-        first = run.times[0] if self.kind is Kind.TIME else 1
+        first = run.times[0] if self.kind is Axis.TIME else 1
         known = [origin(first, run.size, run.slide) for origin in ORIGINS]
         for start in range(min(known) - run.slide, max(known) + run.slide + 1):
             if run.simulated(self.profile(Origin(str(start), partial(_constant, start)))) == seen:
@@ -88,10 +88,10 @@ def _constant(start: int, first: int, size: int, slide: int) -> int:
     return start
 
 
-def all_hypotheses(kind: Kind, *, reports: Iterable[Hypothesis] = ()) -> list[Hypothesis]:
+def all_hypotheses(kind: Axis, *, reports: Iterable[Hypothesis] = ()) -> list[Hypothesis]:
     """Every tick × report × pick, the simplest first; only the reports of `reports` if there are any.
 
-    >>> len(all_hypotheses(Kind.TIME))
+    >>> len(all_hypotheses(Axis.TIME))
     168
     """
     among = {(one.report, one.period) for one in reports}

@@ -21,7 +21,7 @@ from sash.engines.findings import Evidence, Finding
 from sash.engines.hypotheses import FLAGS, ORDER, Hypothesis, all_hypotheses
 from sash.engines.parameter_runs import PICK, REPORT, SCOPE, TICK
 from sash.engines.probe_run import Content, ProbeRun, random_run, written
-from sash.semantics.secret import Kind, Profile, Scope
+from sash.semantics.secret import Axis, Profile, Scope
 
 RunEngine = Callable[[Sequence[ProbeRun]], list[tuple[Content, ...] | None]]
 """Runs in, what the engine showed out: the reports that are in the model; None where it refused."""
@@ -37,7 +37,7 @@ _REPEATED = 4
 class Elimination:
     """The hypotheses about one kind of windows that no run has contradicted yet, and the runs so far."""
 
-    kind: Kind
+    kind: Axis
     alive: list[Hypothesis]
     answers: list[tuple[ProbeRun, tuple[Content, ...]]] = field(default_factory=list)
     evidence: dict[str, list[Evidence]] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Elimination:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        if self.kind is Kind.TIME:
+        if self.kind is Axis.TIME:
             return ("tick", "report", "t0")
         return ("count tick", "report", "i0", "pick")
 
@@ -128,15 +128,15 @@ class Inferred:
 
 
 def infer(
-    run_engine: RunEngine, kinds: Sequence[Kind], *, scope_runs: int | None = None, seed: int = 1
+    run_engine: RunEngine, kinds: Sequence[Axis], *, scope_runs: int | None = None, seed: int = 1
 ) -> Inferred:
     """The parameters of the engine behind `run_engine`, for the kinds of windows that it has.
 
     `scope_runs` bounds the runs of the Scope phase for slow engines.
     """
-    time = _eliminate(run_engine, Kind.TIME, scope_runs, seed, ()) if Kind.TIME in kinds else None
+    time = _eliminate(run_engine, Axis.TIME, scope_runs, seed, ()) if Axis.TIME in kinds else None
     agreed = time.alive if time and not time.trouble else ()
-    count = _eliminate(run_engine, Kind.COUNT, scope_runs, seed, agreed) if Kind.COUNT in kinds else None
+    count = _eliminate(run_engine, Axis.COUNT, scope_runs, seed, agreed) if Axis.COUNT in kinds else None
     both = [one for one in (time, count) if one is not None]
     findings: dict[str, Finding] = {}
     for finding in (finding for one in both for finding in one.findings()):
@@ -148,11 +148,11 @@ def infer(
     return Inferred(_profile(survivors), tuple(findings.values()), trouble)
 
 
-def _profile(survivors: Mapping[Kind, list[Hypothesis]]) -> Profile | None:
+def _profile(survivors: Mapping[Axis, list[Hypothesis]]) -> Profile | None:
     """The simplest that survived; of one kind of windows only, if the other could not be inferred."""
     if len(survivors) < 2:
         return next((one.profile(one.origin) for [one, *_] in survivors.values() if one.origin), None)
-    time, count = survivors[Kind.TIME], survivors[Kind.COUNT]
+    time, count = survivors[Axis.TIME], survivors[Axis.COUNT]
     # Count windows were only tried with reports that time windows agree with, so there is a pair.
     second = count[0]
     first = next(one for one in time if (one.report, one.period) == (second.report, second.period))
@@ -167,7 +167,7 @@ def _profile(survivors: Mapping[Kind, list[Hypothesis]]) -> Profile | None:
 
 
 def _eliminate(
-    run_engine: RunEngine, kind: Kind, scope_runs: int | None, seed: int, agreed: Sequence[Hypothesis]
+    run_engine: RunEngine, kind: Axis, scope_runs: int | None, seed: int, agreed: Sequence[Hypothesis]
 ) -> Elimination:
     state = Elimination(kind, all_hypotheses(kind, reports=agreed))
     early = [*TICK[kind], *REPORT[kind], *PICK[kind]]

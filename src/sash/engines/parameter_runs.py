@@ -18,21 +18,21 @@ from itertools import product
 from types import MappingProxyType
 
 from sash.engines.probe_run import ProbeRun
-from sash.semantics.secret import Kind
+from sash.semantics.secret import Axis
 
 _TIES = (3, 5, 5, 5, 5, 7)
 _MANY_TIES = (10, 10, 11, 12, 12, 12, 12, 13, 14, 15)
 _BLOCKS = (10, 10, 10, 10, 11, 11, 11, 12, 13)
 
-TICK: Mapping[Kind, tuple[ProbeRun, ...]] = MappingProxyType(
+TICK: Mapping[Axis, tuple[ProbeRun, ...]] = MappingProxyType(
     {
-        Kind.TIME: (
+        Axis.TIME: (
             ProbeRun(times=_TIES, size=4, slide=1),
             ProbeRun(times=_TIES, size=4, slide=1, batches=(0, 1, 1, 2, 2, 3)),
             ProbeRun(times=_TIES, size=4, slide=1, batches=(0, 1, 1, 1, 1, 2)),
             ProbeRun(times=(1, 5, 9), size=3, slide=3, batches=(0, 1, 1)),
         ),
-        Kind.COUNT: (
+        Axis.COUNT: (
             ProbeRun(times=_MANY_TIES, size=1, slide=1, kind="count"),
             ProbeRun(
                 times=_MANY_TIES, size=1, slide=1, kind="count", batches=(0, 0, 1, 2, 2, 3, 3, 4, 5, 6)
@@ -41,9 +41,9 @@ TICK: Mapping[Kind, tuple[ProbeRun, ...]] = MappingProxyType(
     }
 )
 
-REPORT: Mapping[Kind, tuple[ProbeRun, ...]] = MappingProxyType(
+REPORT: Mapping[Axis, tuple[ProbeRun, ...]] = MappingProxyType(
     {
-        Kind.TIME: (
+        Axis.TIME: (
             ProbeRun(times=(30, 31, 36), size=5, slide=1),
             ProbeRun(times=tuple(range(10, 20)), size=3, slide=3),
             ProbeRun(times=(10, 11, 30, 31, 45), size=3, slide=3),
@@ -51,7 +51,7 @@ REPORT: Mapping[Kind, tuple[ProbeRun, ...]] = MappingProxyType(
             # Contents that stay for longer than any period, so that a change differs from a period.
             ProbeRun(times=(20, 22, 60), size=16, slide=1),
         ),
-        Kind.COUNT: (
+        Axis.COUNT: (
             ProbeRun(times=tuple(range(10, 20)), size=3, slide=3, kind="count"),
             ProbeRun(times=tuple(range(10, 20)), size=2, slide=3, kind="count"),
         ),
@@ -66,22 +66,22 @@ def _consecutive(first: int, size: int, slide: int) -> ProbeRun:
     return ProbeRun(times=tuple(range(first, first + size + 2 * slide + 2)), size=size, slide=slide)
 
 
-SCOPE: Mapping[Kind, tuple[ProbeRun, ...]] = MappingProxyType(
+SCOPE: Mapping[Axis, tuple[ProbeRun, ...]] = MappingProxyType(
     {
-        Kind.TIME: tuple(
+        Axis.TIME: tuple(
             _consecutive(first, size, slide) for first, (size, slide) in product(_FIRSTS, _SHAPES)
         ),
-        Kind.COUNT: tuple(
+        Axis.COUNT: tuple(
             ProbeRun(times=tuple(range(14)), size=size, slide=slide, kind="count")
             for size, slide in _SHAPES
         ),
     }
 )
 
-PICK: Mapping[Kind, tuple[ProbeRun, ...]] = MappingProxyType(
+PICK: Mapping[Axis, tuple[ProbeRun, ...]] = MappingProxyType(
     {
-        Kind.TIME: (),
-        Kind.COUNT: (
+        Axis.TIME: (),
+        Axis.COUNT: (
             ProbeRun(times=_BLOCKS, size=2, slide=1, kind="count"),
             ProbeRun(times=_BLOCKS, size=2, slide=1, kind="count", batches=(0, 0, 0, 0, 1, 1, 1, 2, 3)),
         ),

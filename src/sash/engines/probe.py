@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from typing import Any
 
 from sash.engines.edge_questions import edge_findings
@@ -22,8 +21,8 @@ from sash.engines.peers import PEERS, peer
 from sash.engines.probe_run import Content, Engine, ProbeRun
 from sash.engines.simulated import Simulated
 from sash.engines.verification import verify
-from sash.errors import UnknownEngine
-from sash.semantics.secret import PROFILES, Kind, Profile
+from sash.errors import UnknownEngine, did_you_mean
+from sash.semantics.secret import PROFILES, Axis, Profile
 
 LIVE = ("sash", "spark_structured", *PEERS)
 """The engines that can be driven, by name."""
@@ -67,7 +66,7 @@ def _inferred(live: Engine, runs: int, scope_runs: int | None, seed: int) -> Eng
         answers = zip(runs, live.answer(runs), strict=True)
         return [seen.in_model(run) if seen.answered else None for run, seen in answers]
 
-    kinds = [kind for kind in Kind if kind in live.kinds]
+    kinds = [kind for kind in Axis if kind in live.kinds]
     inferred = infer(run_engine, kinds, scope_runs=scope_runs, seed=seed)
     checked = (
         verify(run_engine, inferred.profile, runs=runs, seed=seed) if inferred.profile and runs else None
@@ -103,9 +102,7 @@ def engine_for(given: str | Engine | Profile) -> Engine:
 
 
 def _not_live(given: Any) -> UnknownEngine:
-    close = get_close_matches(given, LIVE, n=1)
+    hint = did_you_mean(given, LIVE)
     if given in PROFILES:
         hint = f"{given} has a profile, but cannot be driven from Python; simulate it instead."
-    else:
-        hint = f"Did you mean {close[0]!r}?" if close else ""
     return UnknownEngine("engine", given, f"one of {', '.join(LIVE)}, or an adapter", hint=hint)

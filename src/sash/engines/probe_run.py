@@ -22,7 +22,7 @@ from itertools import pairwise
 from random import Random
 from typing import Literal, Protocol, runtime_checkable
 
-from sash.semantics.secret import Kind, Profile, trace
+from sash.semantics.secret import Axis, Profile, trace
 
 Content = tuple[int, ...]
 Windowing = Literal["time", "count", "session"]
@@ -137,7 +137,7 @@ def written(contents: Iterable[Content]) -> str:
     return " ".join(words) or "nothing"
 
 
-def random_run(source: Random, kind: Kind) -> ProbeRun:
+def random_run(source: Random, kind: Axis) -> ProbeRun:
     """A run with ties, jumps, any ratio of size and slide, and times on both sides of 0."""
     size, slide, count = source.randint(1, 8), source.randint(1, 8), source.randint(2, 12)
     times = [source.randint(-12, 40)]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sash.engines.probe_run import ProbeRun, Seen
-from sash.semantics.secret import Kind, Profile
+from sash.semantics.secret import Axis, Profile
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Simulated:
 
     @property
     def kinds(self) -> frozenset[str]:
-        return frozenset(kind.value for kind in Kind if self.profile.scope.origin(kind))
+        return frozenset(kind.value for kind in Axis if self.profile.scope.origin(kind))
 
     def answer(self, runs: Sequence[ProbeRun]) -> list[Seen]:
         return [Seen(reports=run.simulated(self.profile)) for run in runs]

@@ -19,7 +19,7 @@ from pathlib import Path
 from sash.display.timeline.window_lanes import run
 from sash.engines.findings import EngineFindings, Finding
 from sash.errors import ArgumentError
-from sash.semantics.secret import Kind, Profile, simulate
+from sash.semantics.secret import Axis, Profile, simulate
 
 ABSENT, UNKNOWN = "—", "?"
 EXPERIMENT = tuple(range(10, 20)), 3, 3
@@ -66,8 +66,8 @@ def parameters_of(profile: Profile) -> dict[str, str]:
         "t0": str(profile.scope.time or ABSENT),
         "i0": str(profile.scope.count or ABSENT),
         "report": profile.conjunction,
-        "tick": str(profile.tick_of(Kind.TIME)),
-        "count tick": str(profile.tick_of(Kind.COUNT)) if counts else ABSENT,
+        "tick": str(profile.tick_of(Axis.TIME)),
+        "count tick": str(profile.tick_of(Axis.COUNT)) if counts else ABSENT,
         "pick": str(profile.pick) if counts else ABSENT,
     }
 

@@ -15,7 +15,7 @@ from random import Random
 from sash.engines.findings import Difference, Verdict
 from sash.engines.inference import RunEngine
 from sash.engines.probe_run import ProbeRun, random_run, written
-from sash.semantics.secret import Kind, Profile
+from sash.semantics.secret import Axis, Profile
 
 _PASSES = 25
 _DRAWS, _LEAST = 20, 10
@@ -23,7 +23,7 @@ _DRAWS, _LEAST = 20, 10
 
 def verify(run_engine: RunEngine, profile: Profile, *, runs: int, seed: int) -> Verdict:
     """How many of `runs` fresh random runs the profile reproduces. Runs that are refused do not count."""
-    source, kinds = Random(f"verify {seed}"), [kind for kind in Kind if profile.scope.origin(kind)]
+    source, kinds = Random(f"verify {seed}"), [kind for kind in Axis if profile.scope.origin(kind)]
     answered = agreed = 0
     worst: ProbeRun | None = None
     for _ in range(_DRAWS):

@@ -9,12 +9,11 @@ WinFarm(PaneFarm(plq=2, wlq=3), replicas=2)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from sash.aggregation import monoids
 from sash.aggregation.monoid import Monoid
-from sash.errors import ArgumentError
+from sash.errors import ArgumentError, did_you_mean
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, WinFarm, WinMapReduce, WinSeq
 from sash.pipeline.calls import Call, call_of, required_fit
 from sash.planner.auto import AUTO, Auto, Parallelism, require_parallelism
@@ -68,6 +67,5 @@ def _known(
 ) -> Callable[..., Any]:
     if name in makers:
         return makers[name]
-    close = get_close_matches(name, makers, n=1)
-    hint = f"Did you mean {close[0]!r}?" if close else ""
+    hint = did_you_mean(name, makers)
     raise ArgumentError(argument, text, f"{what}, one of {', '.join(makers)}", hint=hint)

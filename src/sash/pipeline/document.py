@@ -10,11 +10,10 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sash.errors import PipelineError
+from sash.errors import PipelineError, did_you_mean
 from sash.pipeline import readers
 from sash.pipeline.aggregates_and_patterns import aggregate_of
 from sash.pipeline.blame import Blame
@@ -127,6 +126,5 @@ class _Document:
 
 
 def _unknown(problem: str, name: str, known: Any) -> str:
-    close = get_close_matches(name, list(known), n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ";"
-    return f"{problem}{hint} There are {', '.join(known)}"
+    hint = did_you_mean(name, known)
+    return f"{problem}. {hint + ' ' if hint else ''}There are {', '.join(known)}"

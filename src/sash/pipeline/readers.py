@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Any
 
 from sash.api.words import window_of
-from sash.errors import ArgumentError
+from sash.errors import ArgumentError, did_you_mean
 from sash.semantics import durations
 from sash.semantics.durations import DurationLike
 from sash.semantics.secret import profile
@@ -72,9 +71,7 @@ def one_of(*words: str) -> Callable[[Any, str], str]:
     def read(given: Any, name: str) -> str:
         if isinstance(given, str) and given in words:
             return given
-        close = get_close_matches(str(given), words, n=1)
-        hint = f"Did you mean {close[0]!r}?" if close else ""
-        raise ArgumentError(name, given, f"one of {', '.join(words)}", hint=hint)
+        raise ArgumentError(name, given, f"one of {', '.join(words)}", hint=did_you_mean(given, words))
 
     return read
 

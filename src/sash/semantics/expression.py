@@ -3,8 +3,8 @@
     where(l, r)  =  abs(l.x - r.a) <= 10          the function
     tree         =  ≤ (abs (− (left.x, right.a)), 10)
 
-A row of symbols answers `l.x` with a symbol, and operators between symbols build a tree. What a tree
-says can be taken apart (equalities, bands), written down as text and compiled. Python's `and`, `or`,
+Of a row of symbols, `l.x` is a symbol, and operators between symbols build a tree. A tree can be
+taken apart (equalities, bands), written down as text and compiled. Python's `and`, `or`,
 `not`, `if` and chained comparisons need the truth of a symbol, which it does not have: such functions
 are not traceable, and neither are those that hand a symbol to another library. They still work, on
 rows.

@@ -31,7 +31,7 @@ from sash.semantics.query import Query
 from sash.semantics.secret.engine_state import EngineState, Shown
 from sash.semantics.secret.parameters import Profile, Report
 from sash.semantics.secret.profiles import profile as profile_named
-from sash.semantics.secret.scope import ALIGNED_START, Kind
+from sash.semantics.secret.scope import ALIGNED_START, Axis
 from sash.semantics.secret.simulator import require_windows
 from sash.semantics.window import Context, Extent, Window, spanned, times
 from sash.semantics.windows import RowsWindow, SessionWindow, TimeWindow
@@ -54,8 +54,8 @@ class EngineWindow(Window):
         return f"{self.declared} as {self.engine}"
 
     @property
-    def kind(self) -> Kind:
-        return Kind.TIME if isinstance(self.declared, TimeWindow) else Kind.COUNT
+    def kind(self) -> Axis:
+        return Axis.TIME if isinstance(self.declared, TimeWindow) else Axis.COUNT
 
     @property
     def time_unit(self) -> Unit:
@@ -98,7 +98,7 @@ class EngineWindow(Window):
         # An empty range stands where the next one can begin, so that ranges never decrease.
         hi = shown.content.stop
         lo, closes_at = min(shown.content.start, hi), events[shown.arrival].time
-        if self.kind is Kind.COUNT:
+        if self.kind is Axis.COUNT:
             return spanned(shown.lower // self.declared.slide, events, lo, hi, closes_at=closes_at)
         w, start = (shown.lower + 1) // self.declared.slide, shown.lower + 1 + self.shift
         return Extent(w, lo, hi, start, start + self.declared.size, closes_at)
@@ -139,7 +139,7 @@ def engine_window(window: Window, engine: str | Profile) -> Window:
             _require_own_windows(profile, name)
             return window
         case TimeWindow() | RowsWindow():
-            kind = Kind.TIME if isinstance(window, TimeWindow) else Kind.COUNT
+            kind = Axis.TIME if isinstance(window, TimeWindow) else Axis.COUNT
             require_windows(engine, profile, kind)
             return EngineWindow(window, profile, name, name=window.name)
     kinds = "a time, rows or session window" if profile.sessions else "a time or rows window"

@@ -90,9 +90,10 @@ class Window(ABC):
         return False
 
     @property
-    @abstractmethod
     def time_unit(self) -> Unit:
-        """What its lengths of time are measured in; EVENTS when it has none."""
+        """What its lengths of time are measured in: its `unit`; EVENTS when it has no such lengths."""
+        unit: Unit = getattr(self, "unit", Unit.EVENTS)
+        return unit
 
     @property
     @abstractmethod
@@ -132,6 +133,8 @@ class ContextFreeWindow(Window):
 @dataclass(frozen=True, slots=True, repr=False)
 class ContextAwareWindow(Window):
     """A window whose ends depend on the events themselves: extent and mapping need to see them."""
+
+    context: ClassVar[Context] = Context.FCA
 
     def extent(self, w: int, events: Sequence[Event]) -> range:
         """E(w) over these ordered events, as a range of positions; empty when there is no such window."""

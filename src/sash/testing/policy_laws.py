@@ -48,7 +48,7 @@ then evicts the first 2 of them
 def _check(policy: PolicyWindow, window: list[Event]) -> None:
     total, kept = policy.weigh(window), None
     for length in range(1, len(window) + 1):
-        if not policy.asks_out(total, policy.weigh(window[:length])):
+        if not policy.evicts(total, policy.weigh(window[:length])):
             kept = kept or length
         elif kept:
             rows = "\n".join(f"  {dict(event.values)}" for event in window)

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sash.errors import Unsupported
 from sash.semantics.event import Event
-from sash.semantics.secret import PROFILES, Kind, Profile, trace
+from sash.semantics.secret import PROFILES, Axis, Profile, trace
 from sash.semantics.secret.arrivals import arrivals
 from sash.semantics.secret.model import windows_of
+from sash.semantics.secret.simulator import unknown_windows
 from sash.semantics.window import Window
 from sash.semantics.windows import RowsWindow, TimeWindow
 
@@ -41,24 +41,19 @@ def _lane(
     events: Sequence[Event],
     reported: set[tuple[int, ...]],
 ) -> dict[str, Any]:
-    kind = Kind.COUNT if isinstance(window, RowsWindow) else Kind.TIME
+    kind = Axis.COUNT if isinstance(window, RowsWindow) else Axis.TIME
     origin = 0 if isinstance(window, RowsWindow) else window.origin
     times = [event.time - origin for event in events]
-    try:
-        reports = trace(profile, times, window.size, window.slide, kind=kind.value)
-    except Unsupported as error:
-        no_windows = f"it has no {kind} windows"
-        return {
-            "remark": no_windows if error.argument == "kind" else "where its windows start is not known",
-            "reports": [],
-            "same": None,
-        }
+    unknown = unknown_windows(profile, kind)
+    if unknown:
+        return {"remark": unknown, "reports": [], "same": None}
+    reports = trace(profile, times, window.size, window.slide, kind=kind.value)
     scopes = windows_of(profile, kind, arrivals(times), window.size, window.slide)
     shown = []
     for report in reports[:MOST]:
         held = [events[index] for index in report.content]
         begin, end = (bound + origin + 0.5 for bound in scopes.scope(report.instant))
-        if kind is Kind.COUNT:
+        if kind is Axis.COUNT:
             at = events[report.arrival].time
             begin, end = (held[0].time - 0.5, held[-1].time + 0.5) if held else (at - 0.5, at + 0.5)
         holds = [event.ordinal for event in held]

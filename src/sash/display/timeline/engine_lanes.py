@@ -20,7 +20,7 @@ from typing import Literal
 
 from sash.display.timeline.picture import Lane, Mark, Picture, Span
 from sash.display.timeline.window_lanes import MOST, label, lane_of, run
-from sash.errors import ArgumentError, Unsupported
+from sash.errors import ArgumentError
 from sash.semantics.event import sequence
 from sash.semantics.secret import model
 from sash.semantics.secret.arrivals import Arrivals, arrivals, kind_of, positive
@@ -28,8 +28,8 @@ from sash.semantics.secret.model import Reported
 from sash.semantics.secret.parameters import Profile
 from sash.semantics.secret.profiles import PROFILES
 from sash.semantics.secret.profiles import profile as profile_named
-from sash.semantics.secret.scope import Kind, ScopeWindows
-from sash.semantics.secret.simulator import trace
+from sash.semantics.secret.scope import Axis, ScopeWindows
+from sash.semantics.secret.simulator import trace, unknown_windows
 from sash.semantics.window import Window
 
 
@@ -53,14 +53,14 @@ def draw(
     size, slide = positive("size", size), positive("slide", slide)
     events = arrivals(times, batches=batches)
     own = list(windows)
-    if own and axis is Kind.COUNT:
+    if own and axis is Axis.COUNT:
         raise ArgumentError("windows", [window.label for window in own], "left out with kind='count'")
     profiles = PROFILES if engines is None else _named(engines)
     lanes = [_lane(name, profile, axis, events, size, slide) for name, profile in profiles.items()]
     lanes += [lane_of(window, sequence(events.times)) for window in own]
     return Picture(
         title or f"{axis} windows of {size} every {slide}",
-        "time" if axis is Kind.TIME else "number",
+        "time" if axis is Axis.TIME else "number",
         tuple(_marks(events, axis)),
         tuple(lanes),
     )
@@ -77,22 +77,18 @@ def _named(engines: str | Profile | Iterable[str | Profile]) -> dict[str, Profil
     return named
 
 
-def _lane(name: str, profile: Profile, kind: Kind, events: Arrivals, size: int, slide: int) -> Lane:
-    try:
-        reports = trace(profile, events.times, size, slide, kind=kind.value, batches=events.batches)
-    except Unsupported as error:
-        # One engine without such windows must not keep the others from being drawn.
-        what = f"no {kind} windows" if error.argument == "kind" else "where its windows start is not known"
-        return Lane(name, remark=what)
-    if not events.times:
-        return Lane(name)
+def _lane(name: str, profile: Profile, kind: Axis, events: Arrivals, size: int, slide: int) -> Lane:
+    unknown = unknown_windows(profile, kind)
+    if unknown or not events.times:
+        return Lane(name, remark=unknown)
+    reports = trace(profile, events.times, size, slide, kind=kind.value, batches=events.batches)
     windows = model.windows_of(profile, kind, events, size, slide)
     spans = tuple(_span(name, report, windows, events, kind) for report in reports[:MOST])
     more = f"… and {len(reports) - MOST} more reports" if len(reports) > MOST else ""
     return Lane(name, spans, more)
 
 
-def _span(name: str, report: Reported, windows: ScopeWindows, events: Arrivals, kind: Kind) -> Span:
+def _span(name: str, report: Reported, windows: ScopeWindows, events: Arrivals, kind: Axis) -> Span:
     lower, upper = windows.scope(report.instant)
     content = run(report.content)
     note = f"{name} reports {content} for {kind} {report.instant}, when {label(report.arrival)} arrives"
@@ -101,6 +97,6 @@ def _span(name: str, report: Reported, windows: ScopeWindows, events: Arrivals, 
     return Span(min(lower, upper - 1) + 0.5, upper + 0.5, content, at, note)
 
 
-def _marks(events: Arrivals, kind: Kind) -> Iterable[Mark]:
+def _marks(events: Arrivals, kind: Axis) -> Iterable[Mark]:
     for index, (position, time) in enumerate(zip(events.positions(kind), events.times, strict=True)):
         yield Mark(position, label(index), f"{label(index)} at time {time}")

@@ -38,7 +38,7 @@ class _Scan:
         prefix: tuple[Any, ...] = ()
         for at in range(lo, hi):
             prefix = self._joined(prefix, at, lo)
-            if not self._window.asks_out(total, self._weighed(prefix)):
+            if not self._window.evicts(total, self._weighed(prefix)):
                 return at
         return hi
 

@@ -36,7 +36,7 @@ from sash.operators.kinds.progress import Progress
 from sash.operators.windows.ranges import MISSING, Ranges
 from sash.semantics.run_as import EngineWindow
 from sash.semantics.secret.engine_state import EngineState
-from sash.semantics.secret.scope import Kind
+from sash.semantics.secret.scope import Axis
 
 
 def engine_kind(window: EngineWindow, schema: pa.Schema) -> LayoutKind:
@@ -63,7 +63,7 @@ class ClosedProgress(Progress[EngineWindow]):
         memory, final = self._memory, layout.before(settled + 1)
         made = closed_ranges(self.window, layout, memory)
         self._remember_last(made.where(made.closes_at <= settled), layout)
-        settles = self._settled_times if self.window.kind is Kind.TIME else self._settled_counts
+        settles = self._settled_times if self.window.kind is Axis.TIME else self._settled_counts
         gone = np.minimum(settles(layout, memory, final), final)
         some = np.flatnonzero(gone)
         last_gone = memory.gone.copy()

@@ -24,7 +24,7 @@ from sash.operators.windows.ranges import MISSING, NEVER, Ranges, RepeatedRanges
 from sash.semantics.run_as import EngineWindow
 from sash.semantics.secret.engine_state import EngineState, refuse_too_many
 from sash.semantics.secret.parameters import Pick, Report, Tick
-from sash.semantics.secret.scope import ORIGINS, Kind
+from sash.semantics.secret.scope import ORIGINS, Axis
 from sash.semantics.windows import TimeWindow
 
 
@@ -56,7 +56,7 @@ def on_columns(window: EngineWindow) -> bool:
     if Report.WINDOW_CLOSE not in report or Report.PERIODIC in report:
         return False
     # A count window that nobody has entered may only be reported by a profile with neither of these.
-    return window.kind is Kind.TIME or bool(report & {Report.NON_EMPTY, Report.CONTENT_CHANGE})
+    return window.kind is Axis.TIME or bool(report & {Report.NON_EMPTY, Report.CONTENT_CHANGE})
 
 
 def engine_ranges(window: EngineWindow, layout: Layout) -> Ranges:
@@ -68,7 +68,7 @@ def engine_ranges(window: EngineWindow, layout: Layout) -> Ranges:
 
 def closed_ranges(window: EngineWindow, layout: Layout, memory: EngineMemory) -> Ranges:
     """The reports of a profile with window-close that are not made yet, over the events that are held."""
-    by_kind = _closed_times if window.kind is Kind.TIME else _closed_counts
+    by_kind = _closed_times if window.kind is Axis.TIME else _closed_counts
     return by_kind(window, layout, memory)
 
 

@@ -126,7 +126,7 @@ class Asked:
     def __call__(self, total: tuple[Any, ...], old: tuple[Any, ...]) -> bool:
         if total is not self._last:
             self._last, self._total = total, self._named(total)
-        return self._window.asks_out(self._total, self._named(old))
+        return self._window.evicts(self._total, self._named(old))
 
     def _named(self, results: tuple[Any, ...]) -> SimpleNamespace:
         values = dict(zip(self._names, results, strict=True))

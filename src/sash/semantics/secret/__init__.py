@@ -37,13 +37,13 @@ An example by hand: times 30, 31, 36 with ω = 5, β = 1 in STREAM. t0 = 30 − 
 from sash.semantics.secret.model import Reported
 from sash.semantics.secret.parameters import Pick, Profile, Report, Tick
 from sash.semantics.secret.profiles import PROFILES, names, profile
-from sash.semantics.secret.scope import ORIGINS, Kind, Origin, Scope
+from sash.semantics.secret.scope import ORIGINS, Axis, Origin, Scope
 from sash.semantics.secret.simulator import simulate, trace
 
 __all__ = [
     "ORIGINS",
     "PROFILES",
-    "Kind",
+    "Axis",
     "Origin",
     "Pick",
     "Profile",

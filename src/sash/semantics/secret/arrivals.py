@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sash.errors import ArgumentError
-from sash.semantics.secret.scope import Kind
+from sash.semantics.secret.scope import Axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +26,13 @@ class Arrivals:
     times: tuple[int, ...]
     batches: tuple[int, ...]
 
-    def positions(self, kind: Kind) -> Sequence[int]:
+    def positions(self, kind: Axis) -> Sequence[int]:
         """Where each event lies on the axis of the windows: its time, or its number from 1.
 
-        >>> arrivals([10, 10, 12]).positions(Kind.COUNT)
+        >>> arrivals([10, 10, 12]).positions(Axis.COUNT)
         range(1, 4)
         """
-        return self.times if kind is Kind.TIME else range(1, len(self.times) + 1)
+        return self.times if kind is Axis.TIME else range(1, len(self.times) + 1)
 
 
 def arrivals(times: Iterable[int], *, batches: Iterable[int] | None = None) -> Arrivals:
@@ -61,10 +61,10 @@ def positive(argument: str, given: Any) -> int:
     return number
 
 
-def kind_of(given: Any) -> Kind:
-    """'time' or 'count', as a Kind."""
+def kind_of(given: Any) -> Axis:
+    """'time' or 'count', as an Axis."""
     try:
-        return Kind(given)
+        return Axis(given)
     except ValueError:
         raise ArgumentError("kind", given, "'time' or 'count'") from None
 

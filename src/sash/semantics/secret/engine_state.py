@@ -8,11 +8,11 @@ own.
 
 >>> from sash.semantics.secret.profiles import profile
 >>> state = EngineState()
->>> [tuple(shown.content) for shown in state.advance(profile("flink"), Kind.TIME, 3, 3, [10, 11])]
+>>> [tuple(shown.content) for shown in state.advance(profile("flink"), Axis.TIME, 3, 3, [10, 11])]
 []
->>> [tuple(shown.content) for shown in state.advance(profile("flink"), Kind.TIME, 3, 3, [10, 11, 12, 15])]
+>>> [tuple(shown.content) for shown in state.advance(profile("flink"), Axis.TIME, 3, 3, [10, 11, 12, 15])]
 [(0, 1), (2,)]
->>> state.let_go(Kind.TIME, 3, 3, [10, 11, 12, 15])
+>>> state.let_go(Axis.TIME, 3, 3, [10, 11, 12, 15])
 3
 """
 
@@ -26,7 +26,7 @@ from typing import NamedTuple
 from sash.errors import DataError
 from sash.semantics.secret.model import NOTHING, windows_from
 from sash.semantics.secret.parameters import Profile, Tick
-from sash.semantics.secret.scope import Kind, ScopeWindows
+from sash.semantics.secret.scope import Axis, ScopeWindows
 from sash.semantics.secret.simulator import Simulation, TickState
 
 MOST = 10_000_000
@@ -66,7 +66,7 @@ class EngineState:
     """How often that window had been reported before."""
 
     def advance(
-        self, profile: Profile, kind: Kind, size: int, slide: int, times: Sequence[int]
+        self, profile: Profile, kind: Axis, size: int, slide: int, times: Sequence[int]
     ) -> list[Shown]:
         """`times` are the events that are held; what those that have not arrived make the engine report."""
         if not times:
@@ -92,7 +92,7 @@ class EngineState:
         self.previous, self.last = state.previous, _moved(state.last, self.base)
         return found
 
-    def let_go(self, kind: Kind, size: int, slide: int, times: Sequence[int]) -> int:
+    def let_go(self, kind: Axis, size: int, slide: int, times: Sequence[int]) -> int:
         """How many of the oldest held events no later report can show; they are gone from now on."""
         if self.start is None or self.previous is None:
             return 0
@@ -101,8 +101,8 @@ class EngineState:
         self.base, self.arrived = self.base + gone, self.arrived - gone
         return gone
 
-    def _positions(self, kind: Kind, times: Sequence[int]) -> Sequence[int]:
-        return times if kind is Kind.TIME else range(self.base + 1, self.base + len(times) + 1)
+    def _positions(self, kind: Axis, times: Sequence[int]) -> Sequence[int]:
+        return times if kind is Axis.TIME else range(self.base + 1, self.base + len(times) + 1)
 
 
 def refuse_too_many(reports: int) -> None:

@@ -34,7 +34,7 @@ from typing import NamedTuple
 from sash.errors import Unsupported
 from sash.semantics.secret.arrivals import Arrivals
 from sash.semantics.secret.parameters import Pick, Profile, Report, Tick
-from sash.semantics.secret.scope import Kind, ScopeWindows
+from sash.semantics.secret.scope import Axis, ScopeWindows
 
 NOTHING = range(0)
 """What counts as the last reported content before the first report."""
@@ -113,13 +113,13 @@ def is_news(profile: Profile, held: range, last: range) -> bool:
     return Report.CONTENT_CHANGE not in profile.report or held != last
 
 
-def evaluations(profile: Profile, kind: Kind, passed: range) -> list[range]:
+def evaluations(profile: Profile, kind: Axis, passed: range) -> list[range]:
     """The instants that passed, split into groups that can make one report each.
 
     >>> from sash.semantics.secret.profiles import profile
-    >>> evaluations(profile("stream"), Kind.TIME, range(4, 7))
+    >>> evaluations(profile("stream"), Axis.TIME, range(4, 7))
     [range(4, 5), range(5, 6), range(6, 7)]
-    >>> evaluations(profile("stream"), Kind.COUNT, range(4, 7))
+    >>> evaluations(profile("stream"), Axis.COUNT, range(4, 7))
     [range(4, 7)]
     """
     if picks_one(profile, kind):
@@ -127,9 +127,9 @@ def evaluations(profile: Profile, kind: Kind, passed: range) -> list[range]:
     return [range(t, t + 1) for t in passed]
 
 
-def picks_one(profile: Profile, kind: Kind) -> bool:
+def picks_one(profile: Profile, kind: Axis) -> bool:
     """Whether a whole tick makes at most one report."""
-    return kind is Kind.COUNT and profile.pick is not Pick.ALL
+    return kind is Axis.COUNT and profile.pick is not Pick.ALL
 
 
 def pick(profile: Profile, instants: Sequence[int]) -> int:
@@ -137,17 +137,17 @@ def pick(profile: Profile, instants: Sequence[int]) -> int:
     return instants[0] if profile.pick is Pick.EARLIEST else instants[-1]
 
 
-def windows_of(profile: Profile, kind: Kind, arrivals: Arrivals, size: int, slide: int) -> ScopeWindows:
+def windows_of(profile: Profile, kind: Axis, arrivals: Arrivals, size: int, slide: int) -> ScopeWindows:
     """The windows of a query on this (non-empty) input: the origin is fixed by the first event.
 
     >>> from sash.semantics.secret.profiles import profile
-    >>> windows_of(profile("stream"), Kind.TIME, Arrivals(times=(30, 31), batches=(0, 1)), 5, 1)
+    >>> windows_of(profile("stream"), Axis.TIME, Arrivals(times=(30, 31), batches=(0, 1)), 5, 1)
     ScopeWindows(start=25, size=5, slide=1)
     """
     return windows_from(profile, kind, arrivals.positions(kind)[0], size, slide)
 
 
-def windows_from(profile: Profile, kind: Kind, first: int, size: int, slide: int) -> ScopeWindows:
+def windows_from(profile: Profile, kind: Axis, first: int, size: int, slide: int) -> ScopeWindows:
     """The windows of an input whose first event has this position."""
     origin = profile.scope.origin(kind)
     if origin is None:
@@ -155,14 +155,14 @@ def windows_from(profile: Profile, kind: Kind, first: int, size: int, slide: int
     return ScopeWindows(origin(first, size, slide), size, slide)
 
 
-def evaluate(profile: Profile, kind: Kind, arrivals: Arrivals, size: int, slide: int) -> Iterator[Reported]:
+def evaluate(profile: Profile, kind: Axis, arrivals: Arrivals, size: int, slide: int) -> Iterator[Reported]:
     """Every report, by definition: all instants of all ticks, in order.
 
     A content-change compares with the last content that was reported, not with one that was only seen.
 
     >>> from sash.semantics.secret.profiles import profile
     >>> events = Arrivals(times=(30, 31, 36), batches=(0, 1, 2))
-    >>> [report.instant for report in evaluate(profile("oracle_cep"), Kind.TIME, events, 5, 1)]
+    >>> [report.instant for report in evaluate(profile("oracle_cep"), Axis.TIME, events, 5, 1)]
     [30, 31, 35]
     """
     if not arrivals.times:

@@ -24,7 +24,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from sash.errors import ArgumentError
-from sash.semantics.secret.scope import Kind, Scope
+from sash.semantics.secret.scope import Axis, Scope
 
 
 class Report(StrEnum):
@@ -115,8 +115,8 @@ class Profile:
             conditions.get(condition, condition) for condition in Report if condition in self.report
         )
 
-    def tick_of(self, kind: Kind) -> Tick:
-        return self.count_tick if kind is Kind.COUNT and self.count_tick else self.tick
+    def tick_of(self, kind: Axis) -> Tick:
+        return self.count_tick if kind is Axis.COUNT and self.count_tick else self.tick
 
 
 _Member = TypeVar("_Member", bound=StrEnum)

@@ -25,10 +25,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from types import MappingProxyType
 
-from sash.errors import ArgumentError, UnknownEngine
+from sash.errors import ArgumentError, UnknownEngine, did_you_mean
 from sash.semantics.secret.parameters import Profile, Report, Tick
 from sash.semantics.secret.scope import (
     ALIGNED_END,
@@ -122,7 +121,6 @@ def profile(name: str) -> Profile:
     if not isinstance(name, str):
         raise ArgumentError("engine", name, f"a Profile or the name of one: {', '.join(PROFILES)}")
     if name not in PROFILES:
-        close = get_close_matches(name.lower(), PROFILES, n=1)
-        hint = f"Did you mean {close[0]!r}?" if close else ""
+        hint = did_you_mean(name.lower(), PROFILES)
         raise UnknownEngine("engine", name, f"one of {', '.join(PROFILES)}", hint=hint)
     return PROFILES[name]

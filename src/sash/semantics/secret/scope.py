@@ -22,7 +22,7 @@ from enum import StrEnum
 from sash.errors import ArgumentError, Unsupported
 
 
-class Kind(StrEnum):
+class Axis(StrEnum):
     """What sizes and slides count: units of application time, or events."""
 
     TIME = "time"
@@ -154,8 +154,8 @@ class Scope:
         i0 = f"i0 = {self.count}" if self.count else "no count windows"
         return f"{t0}, {i0}"
 
-    def origin(self, kind: Kind) -> Origin | None:
-        return self.time if kind is Kind.TIME else self.count
+    def origin(self, kind: Axis) -> Origin | None:
+        return self.time if kind is Axis.TIME else self.count
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from sash.semantics.secret.arrivals import Arrivals, arrivals, kind_of, positive
 from sash.semantics.secret.model import NOTHING, Reported
 from sash.semantics.secret.parameters import Profile, Report
 from sash.semantics.secret.profiles import profile as profile_named
-from sash.semantics.secret.scope import Kind, ScopeWindows
+from sash.semantics.secret.scope import Axis, ScopeWindows
 
 
 def simulate(
@@ -78,12 +78,20 @@ def trace(
     return list(Simulation(profile, axis, events.positions(axis), windows).reports(events))
 
 
-def require_windows(engine: str | Profile, profile: Profile, kind: Kind) -> None:
+def unknown_windows(profile: Profile, kind: Axis) -> str:
+    """Why nothing can be simulated for windows of this kind; empty if it can."""
+    origin = profile.scope.origin(kind)
+    if origin is None:
+        return f"no {kind} windows"
+    return "" if origin.function else "where its windows start is not known"
+
+
+def require_windows(engine: str | Profile, profile: Profile, kind: Axis) -> None:
     """Unsupported unless the engine has windows of this kind, and it is known where they start."""
     name = "this profile" if isinstance(engine, Profile) else engine
     origin = profile.scope.origin(kind)
     if origin is None:
-        other = Kind.TIME if kind is Kind.COUNT else Kind.COUNT
+        other = Axis.TIME if kind is Axis.COUNT else Axis.COUNT
         raise Unsupported("kind", str(kind), f"'{other}' for {name}, which has no {kind} windows")
     if origin.function is None:
         hint = (
@@ -106,7 +114,7 @@ class Simulation:
     """`model.evaluate` by leaps."""
 
     profile: Profile
-    kind: Kind
+    kind: Axis
     positions: Sequence[int]
     windows: ScopeWindows
 

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import gcd
 
-from sash.semantics.secret import Kind, Profile, Report
+from sash.semantics.secret import Axis, Profile, Report
 from sash.semantics.secret.arrivals import Arrivals
 from sash.semantics.secret.model import picks_one
 from sash.semantics.secret.scope import ScopeWindows
-from sash.semantics.secret.simulator import Simulation
+from sash.semantics.secret.simulator import Simulation, unknown_windows
 from sash.semantics.window import Window
 from sash.semantics.windows import RowsWindow, TimeWindow
 
@@ -49,7 +49,7 @@ class EngineStory:
 class _NearEvents:
     """The events near the explained one, as the model reads them."""
 
-    kind: Kind
+    kind: Axis
     first: int
     """The position of the key's first event, which fixes where windows start."""
     skipped: int
@@ -94,7 +94,7 @@ def other_engines(
     # As the last arrival it is in no content: it only ticks.
     among = _input(window, [*times, newest], position, calendar=calendar) if newest > times[-1] else alone
     for name, profile in profiles.items():
-        given = among if profile.watermark and alone.kind is Kind.TIME else alone
+        given = among if profile.watermark and alone.kind is Axis.TIME else alone
         if picks_one(profile, alone.kind) and Report.NON_EMPTY not in profile.report:
             given = _counted(window, times, 0)
         remark = _unanswerable(profile, given)
@@ -107,11 +107,9 @@ def other_engines(
 
 
 def _unanswerable(profile: Profile, given: _NearEvents) -> str:
-    origin = profile.scope.origin(given.kind)
-    if origin is None:
-        return f"it has no {given.kind} windows"
-    if origin.function is None:
-        return "where its first window starts is not known"
+    unknown = unknown_windows(profile, given.kind)
+    if unknown:
+        return unknown
     span = given.positions[-1] - given.positions[0] + 2 * given.size
     if Report.WINDOW_CLOSE not in profile.report and profile.period and span // profile.period > MANY:
         return "it reports at every instant, and there are too many"
@@ -132,12 +130,12 @@ def _input(
     unit = gcd(window.size, window.slide, shifted[0], *near) if calendar else 1
     first, *counted = [time // unit for time in (shifted[0], *near)]
     size, slide = window.size // unit, window.slide // unit
-    return _NearEvents(Kind.TIME, first, skipped, _arriving(counted), counted, size, slide)
+    return _NearEvents(Axis.TIME, first, skipped, _arriving(counted), counted, size, slide)
 
 
 def _counted(window: TimeWindow | RowsWindow, near: Sequence[int], skipped: int) -> _NearEvents:
     positions = range(skipped + 1, skipped + 1 + len(near))
-    return _NearEvents(Kind.COUNT, 1, skipped, _arriving(near), positions, window.size, window.slide)
+    return _NearEvents(Axis.COUNT, 1, skipped, _arriving(near), positions, window.size, window.slide)
 
 
 def _between(times: Sequence[int], earliest: int, latest: int) -> tuple[Sequence[int], int]:

@@ -46,10 +46,6 @@ class CumulateWindow(ContextFreeWindow):
         return f"cumulate({size}, {step}{origin})"
 
     @property
-    def time_unit(self) -> Unit:
-        return self.unit
-
-    @property
     def steps(self) -> int:
         """n: how many windows share one start."""
         return self.size // self.step

@@ -27,9 +27,8 @@ from numbers import Real
 from typing import Any, ClassVar, Literal
 
 from sash.errors import ArgumentError, DataError
-from sash.semantics.durations import Unit
 from sash.semantics.event import Event, Order
-from sash.semantics.window import BOTH_ORDERS, Context, ContextAwareWindow, Extent, spanned
+from sash.semantics.window import BOTH_ORDERS, ContextAwareWindow, Extent, spanned
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -41,7 +40,6 @@ class DeltaWindow(ContextAwareWindow):
     slide: float
     closed: Literal["left", "right"]
 
-    context: ClassVar[Context] = Context.FCA
     orders: ClassVar[frozenset[Order]] = BOTH_ORDERS
 
     def __post_init__(self) -> None:
@@ -56,10 +54,6 @@ class DeltaWindow(ContextAwareWindow):
     def __str__(self) -> str:
         closed = ", closed='right'" if self.closed == "right" else ""
         return f"delta({self.attribute!r}, {self.size}, {self.slide}{closed})"
-
-    @property
-    def time_unit(self) -> Unit:
-        return Unit.EVENTS
 
     @property
     def formula(self) -> str:

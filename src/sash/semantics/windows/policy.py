@@ -23,11 +23,10 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from sash.errors import ArgumentError, PredicateError, Unsupported
-from sash.semantics.durations import Unit
 from sash.semantics.event import Event, Order
 from sash.semantics.monoid import MonoidLike, fold
 from sash.semantics.predicate import require_callable, truth
-from sash.semantics.window import BOTH_ORDERS, Context, ContextAwareWindow, Extent, positive_count, spanned
+from sash.semantics.window import BOTH_ORDERS, ContextAwareWindow, Extent, positive_count, spanned
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -38,7 +37,6 @@ class PolicyWindow(ContextAwareWindow):
     track: Mapping[str, MonoidLike] = field(hash=False)
     slide: int
 
-    context: ClassVar[Context] = Context.FCA
     orders: ClassVar[frozenset[Order]] = BOTH_ORDERS
 
     def __post_init__(self) -> None:
@@ -56,10 +54,6 @@ class PolicyWindow(ContextAwareWindow):
 
     def __str__(self) -> str:
         return f"policy(every {self.slide})"
-
-    @property
-    def time_unit(self) -> Unit:
-        return Unit.EVENTS
 
     @property
     def formula(self) -> str:
@@ -97,7 +91,7 @@ class PolicyWindow(ContextAwareWindow):
     def evicted(self, window: Sequence[Event]) -> int:
         """How many events leave: a scan from the head, by definition."""
         total, leaving = self.weigh(window), 0
-        while leaving < len(window) and self.asks_out(total, self.weigh(window[: leaving + 1])):
+        while leaving < len(window) and self.evicts(total, self.weigh(window[: leaving + 1])):
             leaving += 1
         return leaving
 
@@ -106,7 +100,7 @@ class PolicyWindow(ContextAwareWindow):
         rows = [event.values for event in events]
         return SimpleNamespace(**{name: fold(monoid, rows) for name, monoid in self.track.items()})
 
-    def asks_out(self, total: SimpleNamespace, old: SimpleNamespace) -> bool:
+    def evicts(self, total: SimpleNamespace, old: SimpleNamespace) -> bool:
         """Whether the prefix that folds to `old` leaves a window that folds to `total`."""
         try:
             answer = self.wsp(total, old)

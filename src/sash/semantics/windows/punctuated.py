@@ -18,10 +18,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sash.semantics.durations import Unit
 from sash.semantics.event import Event, Order
 from sash.semantics.predicate import Predicate, holds, require_callable
-from sash.semantics.window import BOTH_ORDERS, Context, ContextAwareWindow, Extent, spanned
+from sash.semantics.window import BOTH_ORDERS, ContextAwareWindow, Extent, spanned
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -30,7 +29,6 @@ class PunctuatedWindow(ContextAwareWindow):
 
     predicate: Predicate
 
-    context: ClassVar[Context] = Context.FCA
     orders: ClassVar[frozenset[Order]] = BOTH_ORDERS
 
     def __post_init__(self) -> None:
@@ -38,10 +36,6 @@ class PunctuatedWindow(ContextAwareWindow):
 
     def __str__(self) -> str:
         return "punctuated"
-
-    @property
-    def time_unit(self) -> Unit:
-        return Unit.EVENTS
 
     @property
     def formula(self) -> str:

@@ -19,7 +19,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sash.semantics.durations import Unit
 from sash.semantics.event import Event, Order
 from sash.semantics.window import BOTH_ORDERS, ContextFreeWindow, Extent, positive_count, spanned
 
@@ -39,10 +38,6 @@ class RowsWindow(ContextFreeWindow):
 
     def __str__(self) -> str:
         return f"rows({self.size}, every={self.slide})"
-
-    @property
-    def time_unit(self) -> Unit:
-        return Unit.EVENTS
 
     @property
     def formula(self) -> str:

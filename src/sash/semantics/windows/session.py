@@ -42,10 +42,6 @@ class SessionWindow(ContextAwareWindow):
         return f"session({format_length(self.gap, self.unit)})"
 
     @property
-    def time_unit(self) -> Unit:
-        return self.unit
-
-    @property
     def formula(self) -> str:
         gap = format_length(self.gap, self.unit)
         return f"E(w) = the maximal chain, from τ = w on, of neighbours at most {gap} apart"

@@ -17,13 +17,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from sash.errors import DurationError
 from sash.semantics import durations
 from sash.semantics.durations import DurationLike, Unit, format_length, format_origin
 from sash.semantics.event import Event
-from sash.semantics.window import Context, ContextAwareWindow, Extent, positive_count, times
+from sash.semantics.window import ContextAwareWindow, Extent, positive_count, times
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -35,8 +34,6 @@ class SlideByTimeWindow(ContextAwareWindow):
     origin: int
     unit: Unit
 
-    context: ClassVar[Context] = Context.FCA
-
     def __post_init__(self) -> None:
         positive_count(self.size, "size")
         if self.slide <= 0:
@@ -45,10 +42,6 @@ class SlideByTimeWindow(ContextAwareWindow):
     def __str__(self) -> str:
         origin = f", origin={format_length(self.origin, self.unit)}" if self.origin else ""
         return f"slide_by_time({self.size}, {format_length(self.slide, self.unit)}{origin})"
-
-    @property
-    def time_unit(self) -> Unit:
-        return self.unit
 
     @property
     def formula(self) -> str:

@@ -25,13 +25,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from sash.errors import DurationError
 from sash.semantics import durations
 from sash.semantics.durations import DurationLike, Unit, format_length
 from sash.semantics.event import Event
-from sash.semantics.window import Context, ContextAwareWindow, Extent, positive_count, spanned, times
+from sash.semantics.window import ContextAwareWindow, Extent, positive_count, spanned, times
 
 ENDLESS = 2**62 + 1
 """The size of a look-back without end: times lie within ±2⁶¹, and no sum of the two leaves 64 bits."""
@@ -44,8 +43,6 @@ class SlideByTupleWindow(ContextAwareWindow):
     size: int
     slide: int
     unit: Unit
-
-    context: ClassVar[Context] = Context.FCA
 
     def __post_init__(self) -> None:
         if self.size <= 0:
@@ -61,10 +58,6 @@ class SlideByTupleWindow(ContextAwareWindow):
     def endless(self) -> bool:
         """Whether it holds every event up to its trigger, and never lets one go."""
         return self.size == ENDLESS
-
-    @property
-    def time_unit(self) -> Unit:
-        return self.unit
 
     @property
     def formula(self) -> str:

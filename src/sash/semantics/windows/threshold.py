@@ -16,10 +16,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sash.semantics.durations import Unit
 from sash.semantics.event import Event, Order
 from sash.semantics.predicate import Predicate, holds, require_callable
-from sash.semantics.window import BOTH_ORDERS, Context, ContextAwareWindow, Extent, spanned
+from sash.semantics.window import BOTH_ORDERS, ContextAwareWindow, Extent, spanned
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -28,7 +27,6 @@ class ThresholdWindow(ContextAwareWindow):
 
     predicate: Predicate
 
-    context: ClassVar[Context] = Context.FCA
     orders: ClassVar[frozenset[Order]] = BOTH_ORDERS
 
     def __post_init__(self) -> None:
@@ -36,10 +34,6 @@ class ThresholdWindow(ContextAwareWindow):
 
     def __str__(self) -> str:
         return "threshold"
-
-    @property
-    def time_unit(self) -> Unit:
-        return Unit.EVENTS
 
     @property
     def formula(self) -> str:

@@ -46,10 +46,6 @@ class TimeWindow(ContextFreeWindow):
         return f"time({size}, {slide}{origin})"
 
     @property
-    def time_unit(self) -> Unit:
-        return self.unit
-
-    @property
     def formula(self) -> str:
         size, slide = format_length(self.size, self.unit), format_length(self.slide, self.unit)
         start = f"{format_origin(self.origin, self.unit)}w·({slide})"

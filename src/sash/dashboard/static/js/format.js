@@ -1,4 +1,4 @@
-// Numbers for people. What was not measured is a dash.
+// Numbers for people. What was not measured is shown as such.
 
 export const NOT_MEASURED = "not measured";
 
