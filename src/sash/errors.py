@@ -67,9 +67,12 @@ class ArgumentError(SashError, ValueError):
     sash.errors.ArgumentError: size must be a positive number of events; got 0
     """
 
-    def __init__(self, argument: str, given: Any, expected: str, *, hint: str = "") -> None:
+    def __init__(
+        self, argument: str, given: Any, expected: str, *, hint: str = "", message: str = ""
+    ) -> None:
+        """`message` takes the place of the usual sentence, where another one is plainer."""
         self.argument, self.given, self.expected, self.hint = argument, given, expected, hint
-        message = f"{argument} must be {expected}; got {given!r}"
+        message = message or f"{argument} must be {expected}; got {given!r}"
         super().__init__(f"{message}. {hint}" if hint else message)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -93,11 +96,22 @@ class UnitError(ArgumentError):
 
 
 class UnknownColumn(ArgumentError):
-    """No such column; the message suggests the nearest name and lists what there is."""
+    """No such column; the message suggests the nearest name, or lists what there is.
 
-    def __init__(self, argument: str, given: str, columns: Iterable[str]) -> None:
+    >>> raise UnknownColumn("n", "amout", ["t", "amount"], use="n = sum('amout')")
+    Traceback (most recent call last):
+        ...
+    sash.errors.UnknownColumn: n = sum('amout'): there is no column 'amout'. Did you mean 'amount'?
+    """
+
+    def __init__(self, argument: str, given: str, columns: Iterable[str], *, use: str = "") -> None:
+        """use: what reads the column, as its user wrote it."""
         names = list(columns)
-        super().__init__(argument, given, f"one of the columns {names}", hint=did_you_mean(given, names))
+        hint = did_you_mean(given, names)
+        if use and not hint:
+            hint = f"There are {', '.join(map(repr, names))}."
+        message = f"{use}: there is no column {given!r}" if use else ""
+        super().__init__(argument, given, f"one of the columns {names}", hint=hint, message=message)
 
 
 class UnknownEngine(ArgumentError):

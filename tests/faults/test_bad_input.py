@@ -191,7 +191,7 @@ TUMBLING = sash.tumbling("10 seconds")
         (lambda data: sash.stream(data, time="t", key=["k", "user"]).window(TUMBLING).agg(n=sash.count()),
          UnknownColumn, r"key must be one of .* got 'user'"),
         (lambda data: sash.stream(data, time="t").window(TUMBLING).agg(total=sash.sum("price")),
-         UnknownColumn, r"total must be one of .* got 'price'"),
+         UnknownColumn, r"total = sum\('price'\): there is no column 'price'"),
         (lambda data: sash.stream(data, time="t").window(sash.delta("price", 2, 1)).agg(n=sash.count()),
          UnknownColumn, r"one of .* got 'price'"),
         (lambda data: sash.stream(data, time="t").window(sash.delta("k", 2, 1)).agg(n=sash.count()),

@@ -155,3 +155,19 @@ def test_a_file_that_is_no_pipeline_is_one_sentence(
     if content is not None:
         file.write_bytes(content)
     assert message in refused("run", file)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('path = "events"', 'path = "events'),
+        ('path = "events"', "path = 'events"),
+        ('"rows 3 as three"', '"rows 3 as three'),
+        ('checkpoint = "checkpoint"', 'checkpoint = "checkpoint'),
+    ],
+)
+def test_a_quote_that_is_not_closed_is_called_that(tmp_path: Path, before: str, after: str) -> None:
+    with pytest.raises(PipelineError) as wrong:
+        read(written(tmp_path, (before, after)))
+    assert "a quote is not closed" in wrong.value.reason
+    assert wrong.value.line == line_of(before)

@@ -31,6 +31,7 @@ from typing import Any, overload
 import numpy as np
 import pyarrow as pa
 
+from sash.aggregation.interpreted import VARYING
 from sash.aggregation.kernels.compiler.function_source import remember
 from sash.aggregation.monoid import Monoid, ResultType
 from sash.aggregation.samples import inferred_result
@@ -198,6 +199,8 @@ def _check_element(owner: str, functions: Mapping[str, Callable[..., Any]]) -> N
         )
     element = functions["identity"]()
     parts = element if isinstance(element, tuple) else (element,)
+    if not codec and not parts:
+        raise ArgumentError(f"{owner}.identity()", element, "of one field or more", hint=VARYING)
     if not codec and not all(isinstance(part, _SCALARS) for part in parts):
         raise ArgumentError(
             f"{owner}.identity()",

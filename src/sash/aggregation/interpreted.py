@@ -6,7 +6,8 @@ tuple, one column of objects when the monoid has `encode` and `decode`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from typing import Any, TypeAlias
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from sash.aggregation.monoid import Monoid
 from sash.arrays import Array, Ints
-from sash.errors import ArgumentError, IntegerOverflow
+from sash.errors import ArgumentError, IntegerOverflow, PredicateError, SashError
 
 Columns: TypeAlias = tuple[Array, ...]
 Element: TypeAlias = Any
@@ -98,8 +99,33 @@ def shaped(monoid: Monoid) -> Callable[..., Any]:
     return make
 
 
+@contextmanager
+def lifting(monoid: Monoid) -> Iterator[None]:
+    """What a user's `lift` raises, with the name of the monoid."""
+    try:
+        yield
+    except SashError:
+        raise
+    except Exception as error:
+        raise PredicateError(f"{monoid.name}.lift raised {type(error).__name__}: {error}") from error
+
+
+VARYING = "Elements that vary in length need encode(e) → bytes and decode(bytes) → e."
+
+
+def require_one_length(elements: Iterable[Element], length: int) -> None:
+    """Refuse tuples of other lengths than the identity's: they have no columns."""
+    for element in elements:
+        if len(element) != length:
+            raise ArgumentError(
+                "an element of a monoid", element, f"a tuple of {length}, as its identity is", hint=VARYING
+            )
+
+
 def as_columns(elements: Sequence[Element], dtypes: Sequence[np.dtype[Any]], *, scalar: bool) -> Columns:
     """Elements, one per row, as columns of these types."""
+    if not scalar:
+        require_one_length(elements, len(dtypes))
     fields: list[Any] = [elements] if scalar else list(zip(*elements, strict=True)) or [()] * len(dtypes)
     return tuple(_column(values, dtype) for values, dtype in zip(fields, dtypes, strict=True))
 

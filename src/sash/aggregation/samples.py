@@ -43,9 +43,18 @@ def inferred_result(owner: str, lift: Callable[..., Any], lower: Callable[[Any],
     def of(types: tuple[pa.DataType, ...]) -> pa.DataType:
         values = [_sample(owner, given) for given in types]
         try:
-            found = pa.scalar(lower(lift(*values)))
+            element = lift(*values)
         except Exception as error:
-            raise _undecided(owner, types, f"trying it on {values} raised {error!r}") from error
+            inputs = f"({', '.join(map(repr, values))})"
+            raise _failing(f"{owner}.lift", f"values such as {inputs}", error) from error
+        try:
+            value = lower(element)
+        except Exception as error:
+            raise _failing(f"{owner}.lower", f"elements such as {element!r}", error) from error
+        try:
+            found = pa.scalar(value)
+        except Exception as error:
+            raise _undecided(owner, types, f"trying it on {values} gave {value!r}: {error}") from error
         if pa.types.is_null(found.type):
             raise _undecided(owner, types, f"trying it on {values} gave a null")
         return found.type
@@ -58,6 +67,15 @@ def _sample(owner: str, given: pa.DataType) -> Any:
         if accepts(given):
             return value
     raise _undecided(owner, (given,), "there is no sample value of that type")
+
+
+def _failing(function: str, taking: str, error: Exception) -> ArgumentError:
+    return ArgumentError(
+        function,
+        error,
+        f"a function that takes {taking}",
+        hint="If there are no such values, say what comes out: @sash.monoid(result=pa.float64()).",
+    )
 
 
 def _undecided(owner: str, types: tuple[pa.DataType, ...], why: str) -> ArgumentError:

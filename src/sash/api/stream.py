@@ -176,7 +176,7 @@ class Windowed:
     def _whole(self, computation: WholeWindow) -> WindowQuery:
         if self.rolling:
             raise Unsupported(
-                "rolling", "apply or fold", "used with agg",
+                "rolling", "apply or fold", "used with agg", message="rolling() supports only .agg()",
                 hint="For whole windows of every event use .window(sash.slide_by_tuple(lookback, 1)).",
             )  # fmt: skip
         return self._answered(BoundWhole(self.query, *self._input, computation))

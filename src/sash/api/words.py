@@ -22,9 +22,11 @@ from typing import Any
 
 from sash.errors import ArgumentError, Unsupported
 from sash.semantics import windows
+from sash.semantics.durations import UNIT_WORDS
 from sash.semantics.window import Window
 
-_CLAUSE = re.compile(r"(?:^|\s+)(every|step|origin|closed|as)(?:\s+|$)", re.IGNORECASE)
+_CLAUSES = ("every", "step", "origin", "closed", "as")
+_CLAUSE = re.compile(rf"(?:^|\s+)({'|'.join(_CLAUSES)})(?:\s+|$)", re.IGNORECASE)
 _INTEGER = re.compile(r"[+-]?\d+")
 _NEED_FUNCTIONS = ("policy", "threshold", "punctuated")
 
@@ -117,12 +119,31 @@ got 'sliding 1 hour'. It lacks 'every'.
         raise ArgumentError(argument, text, "words such as 'sliding 1 hour every 1 second'")
     kind, _, body = text.strip().partition(" ")
     form = _form(kind.lower(), text, argument)
-    size, clauses = _clauses(body, form, text, argument)
-    name = clauses.pop("as", None)
-    if "origin" in clauses:
-        clauses["origin"] = _length(clauses["origin"])
-    window = form.build(size, **clauses)
+    try:
+        size, clauses = _clauses(body, form, text, argument)
+        name = clauses.pop("as", None)
+        if "origin" in clauses:
+            clauses["origin"] = _length(clauses["origin"])
+        window = form.build(size, **clauses)
+    except ArgumentError as error:
+        slips = _slips(body)
+        if not slips:
+            raise
+        raise ArgumentError(argument, text, f"'{form.shown}'", hint=slips) from error
     return window if name is None else window.named(name)
+
+
+def _slips(words: str) -> str:
+    """Words that are almost one of ours.
+
+    >>> _slips("1 minut evry 10 seconds")
+    "Did you mean 'minute' instead of 'minut', 'every' instead of 'evry'?"
+    """
+    known = [*_CLAUSES, *sorted(UNIT_WORDS)]
+    unknown = [word for word in re.findall(r"[a-z]{3,}", words.lower()) if word not in known]
+    close = {word: get_close_matches(word, known, n=1, cutoff=0.7) for word in unknown}
+    slips = [f"'{near[0]}' instead of '{word}'" for word, near in close.items() if near]
+    return f"Did you mean {', '.join(slips)}?" if slips else ""
 
 
 def _form(kind: str, text: str, argument: str) -> _Form:
@@ -133,6 +154,7 @@ def _form(kind: str, text: str, argument: str) -> _Form:
     if kind not in _KINDS:
         close = get_close_matches(kind, _KINDS, n=1)
         hint = f"Did you mean '{_KINDS[close[0]].shown}'?" if close else ""
+        hint = " ".join(filter(None, [hint, _slips(text.partition(" ")[2])]))
         raise ArgumentError(
             argument, text, f"a window that begins with one of {', '.join(_KINDS)}", hint=hint
         )

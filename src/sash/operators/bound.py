@@ -50,7 +50,8 @@ class BoundQuery:
         self._check_time()
         for name, monoid in self.aggregates.items():
             for column in monoid.reads:
-                self._check_column(name, column)
+                inputs = ", ".join(map(repr, monoid.columns))
+                self._check_column(name, column, use=f"{name} = {monoid.name}({inputs})")
         for window in self.query.windows:
             for column in _columns_of(window):
                 self._check_column(window.label, column)
@@ -60,9 +61,9 @@ class BoundQuery:
         _require_different("agg", self.output.names)
         _require_different("data", self.late_output.names)
 
-    def _check_column(self, argument: str, name: str) -> None:
+    def _check_column(self, argument: str, name: str, *, use: str = "") -> None:
         if name not in self.schema.names:
-            raise UnknownColumn(argument, name, self.schema.names)
+            raise UnknownColumn(argument, name, self.schema.names, use=use)
 
     def _check_number(self, argument: str, name: str) -> None:
         type_ = self.schema.field(name).type

@@ -42,6 +42,13 @@ _TABLES: Mapping[str, type] = {
 }
 _FREE = ("aggregates", "spark")
 _NEEDED = ("source", "stream", "query", "aggregates", "sink")
+_UNCLOSED = {
+    "Unterminated string": '"',
+    "Illegal character '\\n'": '"',
+    "Found invalid character '\\n'": "'",
+    'Expected "\'"': "'",
+}
+"""What Python's parser reports where a text does not end, and the quote that it began with."""
 _AT = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
 
 
@@ -56,16 +63,27 @@ def read(path: str | Path) -> Pipeline:
     return _Document(file, text).pipeline()
 
 
+def _not_toml(file: Path, text: str, error: str) -> PipelineError:
+    at, reason = _AT.search(error), _AT.sub("", error)
+    quote = _UNCLOSED.get(reason)
+    if at and at["line"]:
+        line = int(at["line"])
+    else:  # the parser came to the end: the quote is in the last line with an odd number of them
+        lines = enumerate(text.splitlines(), start=1)
+        odd = [number for number, words in lines if quote and words.count(quote) % 2]
+        line = odd[-1] if odd else text.count("\n") + 1
+    return PipelineError(
+        str(file), line, f"this is not TOML: {'a quote is not closed' if quote else reason}"
+    )
+
+
 class _Document:
     def __init__(self, file: Path, text: str) -> None:
         self._file = file
         try:
             self._tables = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            at = _AT.search(str(error))
-            line = int(at["line"]) if at and at["line"] else text.count("\n") + 1
-            reason = _AT.sub("", str(error))
-            raise PipelineError(str(file), line, f"this is not TOML: {reason}") from None
+            raise _not_toml(file, text, str(error)) from None
         self._blame = Blame(str(file), lines_of(text))
 
     def pipeline(self) -> Pipeline:

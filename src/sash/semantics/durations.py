@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import timedelta
+from difflib import get_close_matches
 from enum import Enum
 from operator import index
 from typing import Any, TypeAlias
@@ -37,6 +38,8 @@ _SHORT = {
     "sec": "second", "secs": "second", "m": "minute", "min": "minute", "mins": "minute", "h": "hour",
     "hr": "hour", "hrs": "hour", "d": "day", "w": "week",
 }  # fmt: skip
+UNIT_WORDS = frozenset([*MICROSECONDS, *(f"{name}s" for name in MICROSECONDS), *_SHORT])
+"""All ways to write a unit."""
 _PART = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*([a-zµ]+)", re.IGNORECASE)
 _WHOLE = "a whole number of microseconds"
 _EXAMPLE = "a duration such as '10 seconds', timedelta(seconds=10), or an integer when times are integers"
@@ -105,7 +108,9 @@ def _parse_text(text: str, argument: str) -> int:
                 hint=f"A {unit} has no fixed length; give a number of days.",
             )  # fmt: skip
         if unit not in MICROSECONDS:
-            raise DurationError(argument, text, f"in one of the units {', '.join(MICROSECONDS)}")
+            close = get_close_matches(unit, MICROSECONDS, n=1)
+            hint = f"Did you mean {close[0]!r}?" if close else ""
+            raise DurationError(argument, text, f"in one of the units {', '.join(MICROSECONDS)}", hint=hint)
         total += _scaled(number, MICROSECONDS[unit], argument, text)
     return total
 

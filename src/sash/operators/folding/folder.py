@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregation.interpreted import Interpreted, is_scalar, shaped
+from sash.aggregation.interpreted import Interpreted, is_scalar, lifting, shaped
 from sash.aggregation.kernels.compiler.compiled import Compiled, compiled
 from sash.aggregation.kernels.folds.range_fold import present, range_fold
 from sash.aggregation.monoid import Kind, Monoid
@@ -123,10 +123,11 @@ class ObjectFolder:
         events = list(zip(*columns, strict=True)) if columns else [()] * rows.num_rows
         valid = self.known(rows) if known is None else known
         counts = [True] * len(events) if valid is None else valid.tolist()
-        lifted: list[Any] = [
-            self.monoid.lift(*event) if there else self.monoid.identity()
-            for event, there in zip(events, counts, strict=True)
-        ]
+        with lifting(self.monoid):
+            lifted: list[Any] = [
+                self.monoid.lift(*event) if there else self.monoid.identity()
+                for event, there in zip(events, counts, strict=True)
+            ]
         return Elements(self._folding.columns(lifted), valid)
 
     def objects(self, elements: Elements) -> list[Any]:

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from sash.aggregation.interpreted import lifting
 from sash.aggregation.kernels.aggregators import (
     amta,
     daba,
@@ -170,7 +171,8 @@ class Compiled:
         out = self.empty(count or 0)
         if any(len(a) != count for a in ready) or len(masks) not in (0, count):
             raise ArgumentError("inputs", [len(a) for a in (*ready, masks)], f"all {count} long")
-        self.kernel("lift_all")(ready, _read_only("valid", masks, np.dtype(np.bool_)), out)
+        with lifting(self.monoid):
+            self.kernel("lift_all")(ready, _read_only("valid", masks, np.dtype(np.bool_)), out)
         return out
 
     def fold(self, columns: Sequence[Array], lo: int, hi: int) -> Element:

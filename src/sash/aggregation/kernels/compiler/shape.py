@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sash.aggregation.interpreted import require_one_length
 from sash.aggregation.kernels.compiler.vocabulary import Columns
 from sash.aggregation.monoid import Kind, Monoid
 
@@ -86,6 +87,8 @@ def shape_of(monoid: Monoid, kinds: tuple[Kind, ...] | None) -> Shape:
         elements += _answer(monoid.combine, *pair)
     rows = [element if isinstance(element, tuple) else (element,) for element in elements]
     identity = rows[0]
+    if monoid.columnar and isinstance(first, tuple):
+        require_one_length((row for row in elements if isinstance(row, tuple)), len(first))
     if any(len(row) != len(identity) for row in rows):
         return Shape(("object",), True, (first,))
     fields = tuple(_widest([kind_of(value) for value in column]) for column in zip(*rows, strict=True))

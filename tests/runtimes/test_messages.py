@@ -1,0 +1,159 @@
+"""What a user reads after a slip: the message names the mistake and what would work."""
+
+# ruff: noqa: N805  (the functions of a monoid have no self)
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import sash
+from sash.api.words import window_of
+from sash.errors import ArgumentError, PredicateError, UnknownColumn, Unsupported
+
+EVENTS = pa.table({"t": [1, 2, 3], "amount": [1.0, 2.0, 3.0], "line": ["a b", "c", "d e f"]})
+
+
+def stream() -> Any:
+    return sash.stream(EVENTS, time="t")
+
+
+def answer(**aggregates: Any) -> pa.Table:
+    return stream().window(sash.rows(2)).agg(**aggregates).collect()
+
+
+def test_a_column_that_is_not_there_is_named_with_the_aggregate_that_reads_it() -> None:
+    with pytest.raises(UnknownColumn) as near:
+        answer(n=sash.sum("amout"))
+    assert str(near.value) == "n = sum('amout'): there is no column 'amout'. Did you mean 'amount'?"
+    with pytest.raises(UnknownColumn) as far:
+        answer(n=sash.correlation("amount", "wibble"))
+    assert str(far.value) == (
+        "n = correlation('amount', 'wibble'): there is no column 'wibble'. There are 't', 'amount', 'line'."
+    )
+
+
+def test_a_lift_that_fails_is_named_with_its_error() -> None:
+    @sash.monoid
+    class Broken:
+        def identity():
+            return 0.0
+
+        def lift(x):
+            return x.nothing
+
+        def combine(a, b):
+            return a + b
+
+    with pytest.raises(ArgumentError) as refused:
+        answer(n=Broken("amount"))
+    assert str(refused.value).startswith("Broken.lift must be a function that takes values such as (1.0)")
+    assert "got AttributeError(" in str(refused.value)
+
+
+def test_a_lower_that_fails_on_a_sample_is_named_with_its_error() -> None:
+    @sash.monoid
+    class Broken:
+        def identity():
+            return 0.0
+
+        def combine(a, b):
+            return a + b
+
+        def lower(e):
+            return e.nothing
+
+    with pytest.raises(
+        ArgumentError, match=r"Broken\.lower must be a function that takes elements such as 1\.0"
+    ):
+        answer(n=Broken("amount"))
+
+
+@pytest.mark.parametrize("column", ["amount", "line"])
+def test_a_lift_that_fails_on_an_event_is_named_with_its_error(column: str) -> None:
+    @sash.monoid(result=pa.float64())
+    class Inverse:
+        def identity():
+            return 0.0
+
+        def lift(x):
+            return 1.0 / (x - 2.0) if x != "c" else 1.0 / 0.0
+
+        def combine(a, b):
+            return a + b
+
+    with pytest.raises(PredicateError, match=r"Inverse\.lift raised (ZeroDivision|Type)Error"):
+        answer(n=Inverse(column))
+
+
+def test_an_identity_without_fields_is_told_to_encode() -> None:
+    with pytest.raises(ArgumentError, match=r"vary in length need encode\(e\) → bytes and decode"):
+
+        @sash.monoid
+        class Words:
+            def identity():
+                return ()
+
+            def combine(a, b):
+                return a + b
+
+
+@pytest.mark.parametrize("column", ["amount", "line"])
+def test_elements_that_vary_in_length_are_told_to_encode(column: str) -> None:
+    @sash.monoid(result=pa.float64())
+    class Growing:
+        def identity():
+            return (0.0,)
+
+        def lift(x):
+            return (x, x)
+
+        def combine(a, b):
+            return a + b
+
+        def lower(e):
+            return float(len(e))
+
+    with pytest.raises(ArgumentError, match=r"vary in length need encode\(e\) → bytes and decode"):
+        answer(n=Growing(column))
+
+
+def test_rolling_supports_only_agg() -> None:
+    for ask in (
+        lambda rolling: rolling.apply(len, schema="n bigint"),
+        lambda rolling: rolling.fold(0, lambda n, row: n + 1, schema="n bigint"),
+    ):
+        with pytest.raises(Unsupported, match=r"^rolling\(\) supports only \.agg\(\)"):
+            ask(stream().rolling(5))
+
+
+@pytest.mark.parametrize(
+    ("words", "slips"),
+    [
+        ("sliding 1 minut evry 10 seconds", ["'minute' instead of 'minut'", "'every' instead of 'evry'"]),
+        (
+            "sliding 1 minut every 9 secnds",
+            ["'minute' instead of 'minut'", "'seconds' instead of 'secnds'"],
+        ),
+        ("slidng 1 minut every 1 s", ["Did you mean 'sliding <duration>", "'minute' instead of 'minut'"]),
+        ("cumulate 1 day stp 1 huor", ["'step' instead of 'stp'", "'hour' instead of 'huor'"]),
+        ("tumbling 1 minut", ["'minute' instead of 'minut'"]),
+        ("1 minut evry", ["'minute' instead of 'minut'", "'every' instead of 'evry'"]),
+    ],
+)
+def test_every_slip_in_the_words_of_a_window_is_named(words: str, slips: list[str]) -> None:
+    with pytest.raises(ArgumentError) as refused:
+        window_of(words)
+    for slip in slips:
+        assert slip in str(refused.value)
+
+
+def test_a_slip_in_a_duration_gets_a_hint() -> None:
+    with pytest.raises(sash.errors.DurationError, match="Did you mean 'minute'"):
+        sash.tumbling("1 minut")
+
+
+def test_counting_with_a_function_gets_a_hint() -> None:
+    with pytest.raises(ArgumentError, match=r"sash\.count\(where=…\)"):
+        sash.count(lambda row: row.amount > 1)
