@@ -19,6 +19,7 @@ from copy import copy
 from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
+from statistics import median
 from typing import Any
 from unittest.mock import patch
 
@@ -34,7 +35,7 @@ from sash.operators.arena import head as heads
 from sash.operators.arena import home as homes
 from sash.operators.arena.locked import LockedHead
 from sash.operators.bound import BoundQuery
-from sash.operators.engine import WindowOperator, entries, journal, naming
+from sash.operators.engine import WindowOperator, entries, journal, naming, waiting
 from sash.operators.engine import state as operators
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
@@ -68,9 +69,10 @@ each_way_of_keeping = pytest.mark.parametrize("kind", ["sliding", "session", "de
 """Elements that several windows share, running folds, elements of one window."""
 
 
-def bound_to(*asked: Window, lateness: int = 0, aggregates: Any = AGGREGATES) -> BoundQuery:
+def bound_to(*asked: Window, lateness: int = 0, delay: int = 0, aggregates: Any = AGGREGATES) -> BoundQuery:
     named = tuple(window.named(f"w{number}") for number, window in enumerate(asked))
-    query = Query(named, aggregates, allowed_lateness=Duration(lateness, Unit.TICKS))
+    waits = {"allowed_lateness": Duration(lateness, Unit.TICKS), "delay": Duration(delay, Unit.TICKS)}
+    query = Query(named, aggregates, **waits)
     return BoundQuery(query, table_of([], TYPES).schema, "t", ("k",))
 
 
@@ -303,6 +305,36 @@ def test_no_value_is_longer_than_a_store_takes(kind: str) -> None:
     with patch.object(entries, "PART", 200), patch.object(journal, "LEAST", 6_000):
         require_answered_as_the_reference(runtime, stream, before)
     assert 200 < longest <= 200 + 40
+
+
+# A watermark that stands still
+
+
+@pytest.mark.parametrize("way", [Way.SAME, Way.ARENA], ids=["at hand", "another process"])
+def test_while_the_watermark_stands_still_a_batch_writes_what_it_brings(way: Way) -> None:
+    runtime = OnMachine(bound_to(KINDS["sliding"], delay=1000, aggregates={"held": monoids.collect("e")}))
+    runtime.ways = cycle([way])
+    written = list[int]()
+
+    def counted(owner: Any, name: str) -> Any:
+        real = getattr(owner, name)
+
+        def fake(*given: Any) -> None:
+            written[-1] += len(given[-1])
+            real(*given)
+
+        return patch.object(owner, name, fake)
+
+    with counted(waiting, "_append"), counted(arenas.FileArena, "_write_blob"):
+        for number in range(400):
+            written.append(0)
+            arrivals = (Arrival(100 + at, f"key {at}", {"e": at, "x": number}) for at in range(20))
+            runtime.step(Batch(tuple(arrivals)))
+    assert len(runtime.operator.pending) == 400 * 20
+    # The whole of it was written again when it had doubled, and else only what is new.
+    assert median(written[200:]) <= 1.1 * median(written[:100])
+    assert sum(written) <= 3.5 * 400 * median(written)
+    runtime.close()
 
 
 # Another version of the library

@@ -153,10 +153,9 @@ class WindowOperator(OperatorState):
         assert self.pending is not None
         query, now = self.bound.query, self._now
         settled = max(self.settled, now - query.allowed_lateness.length)
-        ready = np.ones(len(self.pending), np.bool_)
-        if not flush:
-            # The row of a look-back is emitted when no event of its own time can come any more.
-            ready = self.pending.time < settled + (not isinstance(self.bound, BoundRolling))
+        ready = self._is_final(self.pending.time, settled) | flush
+        self._pending_changed |= flush
+        self.turned = self.arrived
         final = self.pending.where(ready).ordered(query.order)
         rest = self.pending.where(~ready) if ready.any() else self.pending
         slots = self._at_work(final, rest, now, settled, flush=flush)
@@ -243,6 +242,7 @@ class WindowOperator(OperatorState):
         if turn.corrects and self.pending is not None and len(positions):
             waiting = np.flatnonzero(np.isin(self.pending.sequence, events.sequence[positions]))
             self.pending = self.pending.displaced_by(waiting, track.number)
+            self._pending_changed = True
 
     def _features(self, bound: BoundRolling, turn: Turn) -> None:
         """All look-backs have the same triggers and share a lane, so that their folds are columns."""
