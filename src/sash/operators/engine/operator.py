@@ -268,9 +268,9 @@ class WindowOperator(OperatorState):
         if self.pending is None or self.bound.query.order is Order.ARRIVAL:
             return None
         now, upcoming = self._now, []
-        due = self.slots.next_timer("closes")
-        if due is not None:
-            upcoming.append(due)
+        for due in (self.slots.next_timer("closes"), self._forgets_at()):
+            if due is not None:
+                upcoming.append(due)
         if len(self.pending):
             times = np.unique(self.pending.time)
             kinds = [track.kind for group in self.groups for track in group.tracks]

@@ -112,13 +112,28 @@ class OperatorState(ABC):
         if self.bound.query.order is Order.EVENT_TIME:
             closes = np.minimum.reduce([group.next_close(slots, self._now) for group in self.groups])
             self.slots.set_timers("closes", slots, closes)
-            newest, after = self.slots.rows[slots, NEWEST], self.bound.query.forget_after.length
-            expires = np.full(len(slots), NEVER)
-            if self.plan.forgets:
-                expires = np.maximum.reduce([group.expires(newest) for group in self.groups])
-            if after:
-                expires = np.minimum(expires, newest + after)
-            self.slots.set_timers("expires", slots, expires)
+            self.slots.set_timers("expires", slots, self._expires(self.slots.rows[slots, NEWEST]))
+
+    def _expires(self, newest: Ints) -> Ints:
+        """When keys may have to be forgotten whose newest events have such times. What windows need goes
+        by what is settled, `forget_after` by the watermark, which is ahead of it by the lateness."""
+        query, expires = self.bound.query, np.full(len(newest), NEVER)
+        if self.plan.forgets:
+            expires = np.maximum.reduce([group.expires(newest) for group in self.groups])
+        if query.forget_after.length:
+            ahead = query.allowed_lateness.length
+            expires = np.minimum(expires, newest + query.forget_after.length - ahead)
+        return expires
+
+    def _forgets_at(self) -> int | None:
+        """The watermark at which keys should be forgotten without further events. Rarely, since keys may
+        expire at any time: once in as long as they take to."""
+        expires = self.slots.next_timer("expires")
+        patience = int(self._expires(np.zeros(1, np.int64))[0])
+        if expires is None or not 0 < patience < NEVER:
+            return None
+        due = max(expires + self.bound.query.allowed_lateness.length, self._now + 1)
+        return -(-due // patience) * patience
 
     def _forget(self, slots: Ints) -> Ints:
         """A key without elements is forgotten when none of its windows needs to remember it; any key, when
