@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import replace
-from itertools import cycle
+from itertools import cycle, pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -37,6 +37,7 @@ from sash.operators.arena.locked import LockedHead
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator, entries, journal, naming, waiting
 from sash.operators.engine import state as operators
+from sash.operators.engine.slots import USED
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.query import Query
@@ -305,6 +306,31 @@ def test_no_value_is_longer_than_a_store_takes(kind: str) -> None:
     with patch.object(entries, "PART", 200), patch.object(journal, "LEAST", 6_000):
         require_answered_as_the_reference(runtime, stream, before)
     assert 200 < longest <= 200 + 40
+
+
+# A burst of keys
+
+
+@each_way_of_keeping
+@pytest.mark.parametrize("way", [Way.SAME, Way.ARENA], ids=["at hand", "another process"])
+def test_after_a_burst_of_keys_the_arena_is_as_large_as_what_is_alive(kind: str, way: Way) -> None:
+    bound = bound_to(KINDS[kind])
+    bound = replace(bound, query=replace(bound.query, forget_after=Duration(30, Unit.TICKS)))
+    runtime, small = (OnMachine(bound) for _ in range(2))
+    runtime.ways = small.ways = cycle([way])
+    runtime.step(Batch(tuple(Arrival(0, f"burst {at}", {"e": at, "x": at}) for at in range(20_000))))
+    burst, sizes = runtime.operator.arena.size, list[int]()
+    for number in range(8, 40):
+        arrivals = (Arrival(5 * number + at % 5, f"key {at % 9}", {"e": at, "x": 1}) for at in range(90))
+        batch = Batch(tuple(arrivals))
+        assert runtime.step(batch)[0] == small.step(batch)[0] or number < 16
+        sizes.append(runtime.operator.arena.size)
+    assert burst > 2**20
+    assert runtime.operator.arena.size < 2 * small.operator.arena.size < burst / 4
+    assert runtime.operator.slots.arena.numbers[USED] < 200
+    assert len({size for before, size in pairwise(sizes) if size < before}) <= 2  # and then it stays so
+    runtime.close()
+    small.close()
 
 
 # A watermark that stands still

@@ -41,6 +41,10 @@ from sash.semantics.watermark import Watermark
 Ints = NDArray[np.int64]
 REST = "rest"
 """The blob of an arena with what is not in its tables."""
+FITTED = 12
+"""In the arena's numbers: its bytes when it was last built for what was alive."""
+SPACIOUS = 1 << 20
+"""An arena of fewer bytes is not worth a building."""
 NOTHING = {"clock": None, "horizon": None, "settled": -NEVER, "arrived": 0, "turned": 0}
 
 
@@ -243,6 +247,17 @@ class OperatorState(ABC):
         """What is not in the tables of the arena."""
         facts = json.dumps({"next": self._at[1], **self.facts()}).encode()
         return joined([facts, *(bytes_of(ledger.table()) for ledger in self.ledgers)])
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the arena is far larger than what is alive, as after a burst of keys; tables only grow.
+        It must have grown since it was last built, so that building it again is paid for."""
+        size, fitted = self.arena.size, int(self.arena.numbers[FITTED])
+        return size > max(SPACIOUS, 4 * fitted, 8 * self.size)
+
+    def fits(self) -> None:
+        """The arena was built for what is alive."""
+        self.arena.numbers[FITTED] = self.arena.size
 
     @property
     def size(self) -> int:
