@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import replace
-from itertools import cycle
+from itertools import cycle, pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any
 from unittest.mock import patch
 
@@ -34,8 +35,9 @@ from sash.operators.arena import head as heads
 from sash.operators.arena import home as homes
 from sash.operators.arena.locked import LockedHead
 from sash.operators.bound import BoundQuery
-from sash.operators.engine import WindowOperator, entries, journal, naming
+from sash.operators.engine import WindowOperator, entries, journal, naming, waiting
 from sash.operators.engine import state as operators
+from sash.operators.engine.slots import USED
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.query import Query
@@ -68,9 +70,10 @@ each_way_of_keeping = pytest.mark.parametrize("kind", ["sliding", "session", "de
 """Elements that several windows share, running folds, elements of one window."""
 
 
-def bound_to(*asked: Window, lateness: int = 0, aggregates: Any = AGGREGATES) -> BoundQuery:
+def bound_to(*asked: Window, lateness: int = 0, delay: int = 0, aggregates: Any = AGGREGATES) -> BoundQuery:
     named = tuple(window.named(f"w{number}") for number, window in enumerate(asked))
-    query = Query(named, aggregates, allowed_lateness=Duration(lateness, Unit.TICKS))
+    waits = {"allowed_lateness": Duration(lateness, Unit.TICKS), "delay": Duration(delay, Unit.TICKS)}
+    query = Query(named, aggregates, **waits)
     return BoundQuery(query, table_of([], TYPES).schema, "t", ("k",))
 
 
@@ -303,6 +306,61 @@ def test_no_value_is_longer_than_a_store_takes(kind: str) -> None:
     with patch.object(entries, "PART", 200), patch.object(journal, "LEAST", 6_000):
         require_answered_as_the_reference(runtime, stream, before)
     assert 200 < longest <= 200 + 40
+
+
+# A burst of keys
+
+
+@each_way_of_keeping
+@pytest.mark.parametrize("way", [Way.SAME, Way.ARENA], ids=["at hand", "another process"])
+def test_after_a_burst_of_keys_the_arena_is_as_large_as_what_is_alive(kind: str, way: Way) -> None:
+    bound = bound_to(KINDS[kind])
+    bound = replace(bound, query=replace(bound.query, forget_after=Duration(30, Unit.TICKS)))
+    runtime, small = (OnMachine(bound) for _ in range(2))
+    runtime.ways = small.ways = cycle([way])
+    runtime.step(Batch(tuple(Arrival(0, f"burst {at}", {"e": at, "x": at}) for at in range(20_000))))
+    burst, sizes = runtime.operator.arena.size, list[int]()
+    for number in range(8, 40):
+        arrivals = (Arrival(5 * number + at % 5, f"key {at % 9}", {"e": at, "x": 1}) for at in range(90))
+        batch = Batch(tuple(arrivals))
+        assert runtime.step(batch)[0] == small.step(batch)[0] or number < 16
+        sizes.append(runtime.operator.arena.size)
+    assert burst > 2**20
+    assert runtime.operator.arena.size < 2 * small.operator.arena.size < burst / 4
+    assert runtime.operator.slots.arena.numbers[USED] < 200
+    assert len({size for before, size in pairwise(sizes) if size < before}) <= 2  # and then it stays so
+    runtime.close()
+    small.close()
+
+
+# A watermark that stands still
+
+
+@pytest.mark.parametrize("way", [Way.SAME, Way.ARENA], ids=["at hand", "another process"])
+def test_while_the_watermark_stands_still_a_batch_writes_what_it_brings(way: Way) -> None:
+    runtime = OnMachine(bound_to(KINDS["sliding"], delay=1000, aggregates={"held": monoids.collect("e")}))
+    runtime.ways = cycle([way])
+    written = list[int]()
+
+    def counted(owner: Any, name: str) -> Any:
+        real = getattr(owner, name)
+
+        def fake(*given: Any) -> None:
+            written[-1] += len(given[-1])
+            real(*given)
+
+        return patch.object(owner, name, fake)
+
+    with counted(waiting, "_append"), counted(arenas.FileArena, "_write_blob"):
+        for number in range(400):
+            written.append(0)
+            arrivals = (Arrival(100 + at, f"key {at}", {"e": at, "x": number}) for at in range(20))
+            runtime.step(Batch(tuple(arrivals)))
+    assert len(runtime.operator.pending) == 400 * 20
+    # The whole of it was written again when it had doubled, and else only what is new.
+    assert median(written[200:]) <= 1.1 * median(written[:100])
+    assert sum(written) <= 3.5 * 400 * median(written)
+    runtime.close()
 
 
 # Another version of the library

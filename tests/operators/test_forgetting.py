@@ -20,7 +20,7 @@ from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Order
 from sash.semantics.query import Emit, Query
-from sash.semantics.reference import Batch
+from sash.semantics.reference import Arrival, Batch
 from sash.semantics.window import Window
 from tests.runtimes.operator_runtime import (
     TYPES,
@@ -48,6 +48,48 @@ def test_oracle_a_key_that_is_forgotten_begins_again(
     bound = BoundQuery(Query(**{**query.__dict__, "forget_after": forget}), SCHEMA, "t", ("k",))
     with small_journals(least):
         require_answered_as_the_reference(Runtime(bound, ways=ways), stream)
+
+
+def test_with_an_allowed_lateness_a_key_is_forgotten_by_the_watermark_all_the_same() -> None:
+    #   t          10 . . . . 15 16 17 18           a is forgotten at 16, when nothing of it waits any more
+    #   key        a          b  b  a  a
+    query = Query(
+        (windows.count(2),), {"all": monoids.collect("e")}, allowed_lateness=Duration(5, Unit.TICKS),
+        forget_after=Duration(6, Unit.TICKS),
+    )  # fmt: skip
+    keys = {10: "a", 15: "b", 16: "b", 17: "a", 18: "a", 40: "c"}
+    stream = [Batch((Arrival(time, key, {"e": time, "x": 1}),)) for time, key in keys.items()]
+    require_answered_as_the_reference(Runtime(BoundQuery(query, SCHEMA, "t", ("k",))), stream)
+
+
+def _asked(**settings: Any) -> Any:
+    return sash.stream(SCHEMA.empty_table(), time="t", key="k", **settings)
+
+
+WITHOUT_DATA = {
+    "look-backs": _asked().rolling(50, 200).agg(n=sash.count()),
+    "sliding": _asked().window(sash.sliding(100, every=10)).agg(n=sash.count()),
+    "session": _asked().window(sash.session(20)).agg(n=sash.count()),
+    "slide by tuple": _asked(forget_after=300).window(sash.slide_by_tuple(100, 3)).agg(n=sash.count()),
+    "count": _asked(forget_after=300, allowed_lateness=20).window(sash.count(5)).agg(n=sash.count()),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_DATA)
+def test_keys_are_forgotten_without_new_data(name: str) -> None:
+    """A bucket whose keys are all idle is woken for that, but rarely."""
+    operator = WindowOperator.load(WITHOUT_DATA[name].bound, None, {})
+    for time in range(0, 1000, 7):
+        rows = pa.table({"t": [time], "k": [f"key {time}"], "e": [0], "x": [1]}, schema=SCHEMA)
+        operator.insert(rows.select(operator.bound.columns), np.arange(1))
+    operator.advance(1000)
+    woken = 0
+    while (wakes_at := operator.wakes_at()) is not None:
+        operator.advance(wakes_at)
+        woken += 1
+        assert wakes_at < 2000
+        assert woken < 40
+    assert len(operator.slots) == 0
 
 
 def test_what_is_forgotten_is_counted_and_leaves_no_slot() -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from sash.operators.arena import ArenaHome
 from sash.operators.bound import BoundQuery
-from sash.operators.engine import WindowOperator, compaction, entries, journal
+from sash.operators.engine import WindowOperator, compaction, entries, journal, state, waiting
 from sash.operators.engine.rings import RingLane
 from sash.semantics.query import Query
 from sash.semantics.reference import Batch, WindowReport, evaluate
@@ -195,13 +195,17 @@ def require_answered_as_the_reference(
 @contextmanager
 def small_journals(least: int) -> Iterator[None]:
     """A snapshot as soon as the journal has so many bytes; chunks of a few bytes; three entries are put
-    together, and replayed in several pieces; heaps are compacted whenever they double."""
+    together, and replayed in several pieces; heaps are compacted, and the log of events that wait is
+    written again, whenever they double; arenas are built again when they are sparse."""
     with (
         patch.object(compaction, "LEAST", 0),
         patch.object(journal, "LEAST", least),
         patch.object(entries, "PART", 700),
         patch.object(journal, "TOGETHER", 7),
         patch.object(journal, "FAN", 3),
+        patch.object(state, "SPACIOUS", 0),
+        patch.object(waiting, "LEAST", 2),
+        patch.object(waiting, "MANY", 3),
     ):
         yield
 

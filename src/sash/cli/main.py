@@ -206,13 +206,24 @@ def ui(
 @app.command()
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    clean: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Show the state on a Redis server, and what of it has no checkpoint."
+        ),
+    ] = None,
+    delete: Annotated[bool, typer.Option(help="With --clean: delete what has none.")] = False,
 ) -> None:
     """Check what Sash needs, what is there, and list the command that fixes what is not.
 
     The exit code is 0 when everything that is needed is there, and 1 otherwise.
     """
     from sash.cli.doctor import run
+    from sash.cli.doctor.cleaning import clean as cleaned
 
+    if clean is not None:
+        cleaned(clean, delete=delete, as_json=as_json)
+        return
     if not run(as_json=as_json):
         raise typer.Exit(1)
 

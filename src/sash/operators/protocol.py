@@ -61,7 +61,8 @@ class StreamOperator(Protocol):
         ...
 
     def wakes_at(self) -> int | None:
-        """The least watermark at which `advance` may have something to emit without further events."""
+        """The least watermark at which `advance` may have something to report, or to forget, without
+        further events."""
         ...
 
     def save(self) -> Saved: ...

@@ -8,6 +8,7 @@ version_bounds.py which versions will do
 software.py       Python, Java, packages
 surroundings.py   disk, memory, stores
 report.py         all checks, printed
+cleaning.py       state on a Redis server whose checkpoint is gone
 """
 
 from sash.cli.doctor.report import run

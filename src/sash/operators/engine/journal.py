@@ -5,7 +5,8 @@
 
 The journal is the truth and the arena is its fold. An entry is written once and never changed; a snapshot
 that covers entries retires them. It is taken when the journal has grown to the size that a snapshot would
-have, so that each byte is written about twice, and what is dead does not stay.
+have, so that each byte is written about twice, and what is dead does not stay. An arena that is far larger
+than what is alive is then built again from it.
 
 Between two snapshots there may be any number of small batches. When `FAN` entries follow each other they
 are put together to a run, and `FAN` runs of a rank to one of the next: so a store has few values, and a
@@ -172,6 +173,12 @@ class Journal:
             # That of a small one, which is mostly schemas, says nothing about a large one.
             snapshot_ratio=min(len(data) / max(operator.size, 1), 1.0), **facts,
         )  # fmt: skip
+        if operator.is_sparse:
+            known = operator.facts()
+            operator.reset()
+            operator.restore_facts(known)
+            snapshot.restored(operator, data)
+            operator.fits()
         return Saved(self.head.sealed(), written, dropped)
 
     def catch_up(self, operator: OperatorState) -> None:

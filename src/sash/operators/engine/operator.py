@@ -152,10 +152,9 @@ class WindowOperator(OperatorState):
         assert self.pending is not None
         query, now = self.bound.query, self._now
         settled = max(self.settled, now - query.allowed_lateness.length)
-        ready = np.ones(len(self.pending), np.bool_)
-        if not flush:
-            # The row of a look-back is emitted when no event of its own time can come any more.
-            ready = self.pending.time < settled + (not isinstance(self.bound, BoundRolling))
+        ready = self._is_final(self.pending.time, settled) | flush
+        self._pending_changed |= flush
+        self.turned = self.arrived
         final = self.pending.where(ready).ordered(query.order)
         rest = self.pending.where(~ready) if ready.any() else self.pending
         slots = self._at_work(final, rest, now, settled, flush=flush)
@@ -242,6 +241,7 @@ class WindowOperator(OperatorState):
         if turn.corrects and self.pending is not None and len(positions):
             waiting = np.flatnonzero(np.isin(self.pending.sequence, events.sequence[positions]))
             self.pending = self.pending.displaced_by(waiting, track.number)
+            self._pending_changed = True
 
     def _features(self, bound: BoundRolling, turn: Turn) -> None:
         """All look-backs have the same triggers, so that their folds are columns."""
@@ -258,9 +258,9 @@ class WindowOperator(OperatorState):
         if self.pending is None or self.bound.query.order is Order.ARRIVAL:
             return None
         now, upcoming = self._now, []
-        due = self.slots.next_timer("closes")
-        if due is not None:
-            upcoming.append(due)
+        for due in (self.slots.next_timer("closes"), self._forgets_at()):
+            if due is not None:
+                upcoming.append(due)
         if len(self.pending):
             times = np.unique(self.pending.time)
             kinds = [track.kind for group in self.groups for track in group.tracks]

@@ -16,6 +16,7 @@ import pyarrow as pa
 from sash.aggregation.kernels.state.rings import LANE
 from sash.operators.arena import Arena, TableSpec
 from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
+from sash.operators.engine import waiting
 from sash.operators.engine.content import MARK, hidden, with_content
 from sash.operators.engine.form import Form
 from sash.operators.engine.lifetime_group import LifetimeGroup
@@ -165,7 +166,7 @@ class StatePlan:
     def tables(self) -> dict[str, TableSpec]:
         """Of the arena."""
         _, _, words = self._words
-        tables = Slots.tables(self.keys, words=words)
+        tables = Slots.tables(self.keys, words=words) | waiting.tables()
         for lane in self.lanes:
             tables |= lane.tables
         return tables

@@ -1,7 +1,7 @@
 """The state of a window operator: what is kept of all keys of a bucket, between two batches and beyond
 processes.
 
-    in the arena     keys, elements, running folds, timers; and as a blob what is below
+    in the arena     keys, elements, running folds, timers, events that wait; and as a blob the rest
     in the store     the journal, from which all of it can be built again
 
 Everything that changes state goes through `insert` and `advance`; a replay calls the same code and emits
@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from sash.operators.answer import Answer
 from sash.operators.arena import Arena, ArenaHome
 from sash.operators.arena.locked import WAIT
-from sash.operators.bound import BoundQuery
+from sash.operators.bound import BoundQuery, BoundRolling
 from sash.operators.columns.table_bytes import bytes_of, table_of
+from sash.operators.engine import waiting
 from sash.operators.engine.compaction import compact
 from sash.operators.engine.entries import Entry, joined, parts_of
 from sash.operators.engine.journal import LAYOUT, Head, Journal
@@ -40,7 +41,11 @@ from sash.semantics.watermark import Watermark
 Ints = NDArray[np.int64]
 REST = "rest"
 """The blob of an arena with what is not in its tables."""
-NOTHING = {"clock": None, "horizon": None, "settled": -NEVER, "arrived": 0}
+FITTED = 12
+"""In the arena's numbers: its bytes when it was last built for what was alive."""
+SPACIOUS = 1 << 20
+"""An arena of fewer bytes is not worth a building."""
+NOTHING = {"clock": None, "horizon": None, "settled": -NEVER, "arrived": 0, "turned": 0}
 
 
 class OperatorState(ABC):
@@ -53,8 +58,11 @@ class OperatorState(ABC):
         self.slots, self.groups = self.plan.groups(self.arena)
         self.clock = Watermark(allowed_lateness=query.allowed_lateness.length)
         self.settled = -NEVER
-        self.arrived = 0
+        self.arrived = self.turned = 0
+        """How many events have come, and how many had when it was last found out which are final."""
         self.pending: Events | None = None
+        self._pending_changed = False
+        """Whether events that wait have become others since they were kept."""
         self.ledgers = [Ledger.blank() for _ in query.windows]
         self.journal = Journal()
         self._at = "", 0
@@ -80,6 +88,12 @@ class OperatorState(ABC):
             return NEVER - 1
         return -NEVER if self.clock.value is None else self.clock.value
 
+    def _is_final(self, times: Ints, settled: int) -> NDArray[np.bool_]:
+        """Whether no event before these times can come any more; the row of a look-back is emitted when
+        there can be none of its own time either."""
+        final: NDArray[np.bool_] = times < settled + (not isinstance(self.bound, BoundRolling))
+        return final
+
     # Keys and their timers
 
     def _slots_of(self, keys: pa.Table, count: int) -> Ints:
@@ -102,13 +116,28 @@ class OperatorState(ABC):
         if self.bound.query.order is Order.EVENT_TIME:
             closes = np.minimum.reduce([group.next_close(slots, self._now) for group in self.groups])
             self.slots.set_timers("closes", slots, closes)
-            newest, after = self.slots.rows[slots, NEWEST], self.bound.query.forget_after.length
-            expires = np.full(len(slots), NEVER)
-            if self.plan.forgets:
-                expires = np.maximum.reduce([group.expires(newest) for group in self.groups])
-            if after:
-                expires = np.minimum(expires, newest + after)
-            self.slots.set_timers("expires", slots, expires)
+            self.slots.set_timers("expires", slots, self._expires(self.slots.rows[slots, NEWEST]))
+
+    def _expires(self, newest: Ints) -> Ints:
+        """When keys may have to be forgotten whose newest events have such times. What windows need goes
+        by what is settled, `forget_after` by the watermark, which is ahead of it by the lateness."""
+        query, expires = self.bound.query, np.full(len(newest), NEVER)
+        if self.plan.forgets:
+            expires = np.maximum.reduce([group.expires(newest) for group in self.groups])
+        if query.forget_after.length:
+            ahead = query.allowed_lateness.length
+            expires = np.minimum(expires, newest + query.forget_after.length - ahead)
+        return expires
+
+    def _forgets_at(self) -> int | None:
+        """The watermark at which keys should be forgotten without further events. Rarely, since keys may
+        expire at any time: once in as long as they take to."""
+        expires = self.slots.next_timer("expires")
+        patience = int(self._expires(np.zeros(1, np.int64))[0])
+        if expires is None or not 0 < patience < NEVER:
+            return None
+        due = max(expires + self.bound.query.allowed_lateness.length, self._now + 1)
+        return -(-due // patience) * patience
 
     def _forget(self, slots: Ints) -> Ints:
         """A key without elements is forgotten when none of its windows needs to remember it; any key, when
@@ -139,7 +168,10 @@ class OperatorState(ABC):
         compact(self)
         self._at = self.journal.head.version, self.journal.head.next
         if not self.arena.is_anonymous:
+            self.arena.begin()
+            waiting.keep(self.arena, self.pending, arrived=self.arrived, anew=self._pending_changed)
             self.arena.put_blob(REST, self._rest())
+        self._pending_changed = False
         self.arena.commit(bytes.fromhex(self._at[0]))
         self.arena.release()
         if self.arena.folder is not None:
@@ -199,19 +231,33 @@ class OperatorState(ABC):
         if not self.arena.version:
             return None
         if self.arena.version.hex() != self._at[0]:
-            facts, pending, *ledgers = parts_of(self.arena.get_blob(REST))
+            facts, *ledgers = parts_of(self.arena.get_blob(REST))
             read = json.loads(bytes(facts))
             self._at = self.arena.version.hex(), read["next"]
             self.restore_facts(read)
-            self.pending = Events.of_table(table_of(pending)) if len(pending) else None
+            pending = waiting.kept(self.arena)
+            if pending is not None:
+                gone = (pending.sequence < self.turned) & self._is_final(pending.time, self.settled)
+                pending = pending.where(~gone)
+            self.pending, self._pending_changed = pending, False
             self.ledgers = [Ledger.of_table(table_of(ledger)) for ledger in ledgers]
         return self._at
 
     def _rest(self) -> bytes:
         """What is not in the tables of the arena."""
         facts = json.dumps({"next": self._at[1], **self.facts()}).encode()
-        pending = b"" if self.pending is None else bytes_of(self.pending.table())
-        return joined([facts, pending, *(bytes_of(ledger.table()) for ledger in self.ledgers)])
+        return joined([facts, *(bytes_of(ledger.table()) for ledger in self.ledgers)])
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the arena is far larger than what is alive, as after a burst of keys; tables only grow.
+        It must have grown since it was last built, so that building it again is paid for."""
+        size, fitted = self.arena.size, int(self.arena.numbers[FITTED])
+        return size > max(SPACIOUS, 4 * fitted, 8 * self.size)
+
+    def fits(self) -> None:
+        """The arena was built for what is alive."""
+        self.arena.numbers[FITTED] = self.arena.size
 
     @property
     def size(self) -> int:
@@ -225,12 +271,13 @@ class OperatorState(ABC):
         """What is known besides keys and events."""
         clock = self.clock
         return {
-            "clock": clock.value, "horizon": clock.horizon, "settled": self.settled, "arrived": self.arrived
+            "clock": clock.value, "horizon": clock.horizon, "settled": self.settled,
+            "arrived": self.arrived, "turned": self.turned,
         }  # fmt: skip
 
     def restore_facts(self, facts: Mapping[str, Any]) -> None:
         self.clock.value, self.clock.horizon = facts["clock"], facts["horizon"]
-        self.settled, self.arrived = facts["settled"], facts["arrived"]
+        self.settled, self.arrived, self.turned = (facts[n] for n in ("settled", "arrived", "turned"))
 
     @property
     def replays_each(self) -> bool:

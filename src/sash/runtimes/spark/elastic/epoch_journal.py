@@ -3,6 +3,7 @@
     newest     how far time has come, as Spark would have it: the greatest τ of all batches so far
     newest i   the same of the i-th further input
     query      the description of the query that the state belongs to
+    checkpoint where its checkpoint is, for whoever finds the state of one that was deleted
 
 Spark has no part in this watermark: it is a number that the batches before have left behind. A batch
 that is executed again, after whatever has failed, finds the number that it found at first.
@@ -11,30 +12,36 @@ that is executed again, after whatever has failed, finds the number that it foun
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import fs
 
 from sash.aggregation.stores.epochs import EpochStore
 from sash.errors import EpochError
+from sash.runtimes.spark.files.open_files import located
 from sash.runtimes.spark.packing.blocks import INPUT, NEWEST_AT
 from sash.runtimes.spark.state.fingerprint import canonical, require_same
 
-QUERY, NEWEST = b"query", b"newest"
+QUERY, NEWEST, CHECKPOINT = b"query", b"newest", b"checkpoint"
 
 
 class EpochJournal:
     """The journal while one batch is executed."""
 
     def __init__(
-        self, store: EpochStore, description: Mapping[str, Any], *, epoch: int, inputs: int = 1
-    ) -> None:
+        self, store: EpochStore, description: Mapping[str, Any], *, epoch: int, inputs: int = 1,
+        checkpoint: bytes = b"{}",
+    ) -> None:  # fmt: skip
         """Go back to the end of the batch before `epoch`; DifferentQuery if another query was there."""
         self.token = store.fence()
         """Greater than those of all executions of batches before."""
         self._store, self._description, self._epoch = store, description, epoch
+        self._checkpoint = checkpoint
         self._keys = [NEWEST, *(NEWEST + b" %d" % number for number in range(1, inputs))]
         try:
             store.rollback(epoch - 1)
@@ -59,5 +66,13 @@ class EpochJournal:
     def commit(self, newest: Sequence[int]) -> None:
         """The batch is done, and time has come so far on each input."""
         times = {key: json.dumps(time).encode() for key, time in zip(self._keys, newest, strict=True)}
-        self._store.put_many({QUERY: canonical(self._description), **times})
+        self._store.put_many({QUERY: canonical(self._description), CHECKPOINT: self._checkpoint, **times})
         self._store.commit(self._epoch)
+
+
+def where(checkpoint: str) -> bytes:
+    """What a journal remembers of its checkpoint."""
+    system, path = located(checkpoint)
+    local = isinstance(system, fs.LocalFileSystem)
+    place = str(Path(path).absolute()) if local else checkpoint
+    return json.dumps({"checkpoint": place, "host": socket.gethostname() if local else ""}).encode()

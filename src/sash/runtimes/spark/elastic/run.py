@@ -26,7 +26,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sash.errors import StoreError
 from sash.operators.elastic.declaration import Elastic
 from sash.operators.elastic.metrics import Sample
-from sash.runtimes.spark.elastic.epoch_journal import EpochJournal
+from sash.runtimes.spark.elastic.epoch_journal import EpochJournal, where
 from sash.runtimes.spark.elastic.epoch_step import STEPPED, EpochStep
 from sash.runtimes.spark.elastic.metering import BatchMeter, BatchMetrics, behind, metrics_of
 from sash.runtimes.spark.elastic.state_location import StateLocation
@@ -56,7 +56,9 @@ class ElasticRun:
     def __call__(self, packed: DataFrame, epoch: int) -> None:
         began = time.time()
         with self._home(packed).journal() as store:
-            journal = EpochJournal(store, self.description, epoch=epoch, inputs=self.inputs)
+            journal = EpochJournal(
+                store, self.description, epoch=epoch, inputs=self.inputs, checkpoint=where(self.checkpoint)
+            )
             packed.persist()
             try:
                 stamps = packed.drop(PACKED_BUCKET, PAYLOAD).toArrow()

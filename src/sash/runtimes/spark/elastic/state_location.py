@@ -20,6 +20,8 @@ from sash.aggregation.stores.redis import Redis
 from sash.errors import SettingError, Unsupported
 from sash.runtimes.spark.files.open_files import located
 
+JOURNAL = "journal"
+"""The namespace of the driver."""
 FOLDER = "sash"
 """Below the checkpoint, beside Spark's own folders."""
 
@@ -47,7 +49,7 @@ class StateLocation:
         return LMDB(self.place, namespace=namespace)
 
     def journal(self) -> EpochStore:
-        return self.open("journal")
+        return self.open(JOURNAL)
 
     def buckets(self, numbers: list[int]) -> list[EpochStore]:
         """The stores of these buckets, as this process has them open."""
