@@ -6,6 +6,7 @@ import datetime as dt
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -115,6 +116,30 @@ def test_arrival_order_survives_the_shuffle(spark: SparkSession) -> None:
     )
     held = query.collect()["e"].to_pylist()
     assert all(numbers == sorted(numbers) for numbers in held)
+
+
+@pytest.mark.parametrize("aggregate", [sash.max("ts"), sash.last("ts")], ids=["in SQL", "in Python"])
+@pytest.mark.parametrize("every", ["1 minute", "20 seconds"])
+def test_the_zone_of_the_session_changes_no_window(
+    spark: SparkSession, trades: DataFrame, aggregate: sash.Monoid, every: str
+) -> None:
+    def reports() -> list[tuple[int, int, int]]:
+        windowed = sash.stream(trades, time="ts", key="symbol").window(
+            sash.sliding("1 minute", every=every)
+        )
+        window, at = windowed.agg(at=aggregate).collect().select(["window", "at"]).columns
+        instants = (pc.struct_field(window, name) for name in ("start", "end"))
+        return sorted(
+            zip(*(column.cast(pa.int64()).to_pylist() for column in (*instants, at)), strict=True)
+        )
+
+    expected = reports()
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        assert reports() == expected
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
 
 
 def test_columns_with_dots_and_backticks_in_their_names_work(spark: SparkSession) -> None:

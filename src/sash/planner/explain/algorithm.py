@@ -70,6 +70,13 @@ def _in_python(plan: Plan) -> str:
     return f"; in Python, because {plan.facts.spark.why}" if plan.facts.spark is not None else ""
 
 
+def _when_elastic(plan: Plan) -> str:
+    """What is different in a query that knows its watermark before a batch begins."""
+    if plan.pattern is not None or not plan.facts.folded_by_spark:
+        return ""
+    return "; with start(…, elastic=…) before it, by Spark's generated code"
+
+
 def _by_spark(plan: Plan, fold: str, slow: tuple[str, ...]) -> FoldAlgorithm:
     where = "before the shuffle, by Spark's generated code"
     if plan.facts.spark is not None and plan.facts.spark.of == "windows":
@@ -96,7 +103,8 @@ def _streaming(bound: BoundQuery, plan: Plan, fold: str, slow: tuple[str, ...]) 
             "panes in a tree",
             "events into panes as they arrive, and a tree of folds over the panes of each key: a window "
             "takes O(log n) combines, and a batch costs what it brings, however much is held",
-            "after the shuffle, because only the stateful step knows which events are late",
+            "after the shuffle, because only the stateful step knows which events are late"
+            + _when_elastic(plan),
             slow,
         )
     state = StatePlan(bound, rows=agnostic)

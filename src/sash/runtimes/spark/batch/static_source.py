@@ -26,7 +26,7 @@ from sash.planner.facts import Facts
 from sash.planner.plans.plan import Plan, make_plan
 from sash.planner.sampling import SAMPLE, assumed, seen
 from sash.runtimes.spark.batch.bucket_query import BucketQuery
-from sash.runtimes.spark.compat import struct_of
+from sash.runtimes.spark.compat import arrow_of, struct_of
 from sash.runtimes.spark.files.parquet_stream import ParquetStream
 from sash.runtimes.spark.monitoring.job_progress import jobs_shown
 from sash.runtimes.spark.native.choice import native_stages, spark_fold
@@ -152,11 +152,15 @@ class SparkSource:
     ) -> DataFrame:  # fmt: skip
         query = BucketQuery(bound, tuple(columns))
 
+        struct = struct_of(output)
+        # Grouped rows must come back in UTC, whatever the zone of the session is.
+        returned = arrow_of(struct, zone="UTC")
+
         def window(table: pa.Table) -> pa.Table:
-            return part(query.answer(table))
+            return part(query.answer(table)).cast(returned)
 
         placed = self._rows(query, self._bucket(bound), rows=rows)
-        return placed.groupBy(BUCKET).applyInArrow(window, struct_of(output))
+        return placed.groupBy(BUCKET).applyInArrow(window, struct)
 
     def _rows(self, query: BucketQuery, place: Column, *, rows: DataFrame | None = None) -> DataFrame:
         """The columns by position, the order of arrival, and `place`, which decides where a row goes; of

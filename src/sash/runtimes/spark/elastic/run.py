@@ -4,6 +4,8 @@
     pack ─ max τ ┴─▶ m' ─▶ degree n ─▶ repartitionById(n) ─▶ step(m, m') ─▶ sink ─▶ journal
       kept                                 kept: evaluated once and as a whole
 
+Where Spark can fold the panes of a query, `native.epoch_fold` stands in the place of the packing.
+
 The watermark of several inputs is the least of theirs; one that has brought nothing yet holds it back.
 What a batch emits depends on its rows and on m, never on n: the controller may answer as it likes, and
 another way after a restart. A failure anywhere leaves Spark at the same batch. When that is executed
@@ -14,7 +16,8 @@ this one or not.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -30,6 +33,7 @@ from sash.runtimes.spark.elastic.epoch_journal import EpochJournal, where
 from sash.runtimes.spark.elastic.epoch_step import STEPPED, EpochStep
 from sash.runtimes.spark.elastic.metering import BatchMeter, BatchMetrics, behind, metrics_of
 from sash.runtimes.spark.elastic.state_location import StateLocation
+from sash.runtimes.spark.native.epoch_fold import Arrived, EpochFold
 from sash.runtimes.spark.packing.answers import PackedAnswers
 from sash.runtimes.spark.packing.blocks import PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.state.arenas import QUERY_ID
@@ -52,26 +56,39 @@ class ElasticRun:
     query: StreamingQuery | None = None
     name: str = field(default_factory=lambda: uuid4().hex)
     """Of this run: a restart is another one."""
+    fold: EpochFold | None = None
+    """How Spark folds the rows of a batch; None: they come in blocks."""
 
-    def __call__(self, packed: DataFrame, epoch: int) -> None:
+    def __call__(self, arriving: DataFrame, epoch: int) -> None:
         began = time.time()
-        with self._home(packed).journal() as store:
+        with self._home(arriving).journal() as store:
             journal = EpochJournal(
                 store, self.description, epoch=epoch, inputs=self.inputs, checkpoint=where(self.checkpoint)
             )
-            packed.persist()
-            try:
-                stamps = packed.drop(PACKED_BUCKET, PAYLOAD).toArrow()
-                newest = journal.newest_with(stamps)
-                before, after = self._watermark(journal.newest), self._watermark(newest)
-                blocks = packed if stamps.num_rows else self._no_blocks(packed.sparkSession)
-                metrics = self._answered(blocks, epoch, before, after, journal.token)
-            finally:
-                packed.unpersist()
+            before = self._watermark(journal.newest)
+            with self._arrived(arriving, before) as arrived:
+                newest = journal.newest_with(arrived.stamps)
+                after = self._watermark(newest)
+                blocks = arrived.blocks
+                if not arrived.stamps.num_rows:
+                    blocks = self._no_blocks(arriving.sparkSession)
+                metrics = self._answered(blocks, epoch, before, after, journal.token) | arrived.counts
             journal.commit(newest)
         took = time.time() - began
         batch = BatchMetrics(batch=epoch, watermark=after, began=began, seconds=took, **metrics)
         self._measure(batch)
+
+    @contextmanager
+    def _arrived(self, arriving: DataFrame, watermark: int) -> Iterator[Arrived]:
+        if self.fold is not None:
+            with self.fold.arrived(arriving, watermark) as panes:
+                yield panes
+            return
+        blocks = arriving.persist()
+        try:
+            yield Arrived(blocks, blocks.drop(PACKED_BUCKET, PAYLOAD).toArrow())
+        finally:
+            blocks.unpersist()
 
     @property
     def description(self) -> dict[str, Any]:

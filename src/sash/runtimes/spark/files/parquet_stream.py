@@ -70,6 +70,8 @@ class FileSource(StreamingSource):
 
     files: ParquetStream = field(kw_only=True)
 
+    rows_in_spark = False
+
     def stages(self, bound: BoundQuery, plan: Plan) -> list[str]:
         return ["read the files of each batch with pyarrow", *super().stages(bound, plan)]
 

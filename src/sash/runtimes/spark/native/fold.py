@@ -11,10 +11,9 @@ Panes are found by integer arithmetic, as in Python: start = τ − (τ − orig
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructType
 
@@ -30,7 +29,7 @@ from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.columns import quoted
 from sash.semantics.windows import TimeWindow
 
-TIME = "__sash_time"
+TIME, NEWEST, EVENTS = "__sash_time", "__sash_newest", "__sash_events"
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,8 @@ class NativeFold:
         bound = self.bound
         since = f"({TIME} - {window.origin})"
         number = f"({since} - pmod({since}, {window.size})) div {window.size}"
-        grouped = self._grouped(df, number, self.forms)
+        timed = df.where(F.expr(f"{quoted(bound.time)} IS NOT NULL"))
+        grouped = self._grouped(timed, number)
         start = f"({window.origin} + pane * {window.size})"
         ends = [from_number(end, bound.bound_type) for end in (start, f"({start} + {window.size})")]
         output = [
@@ -108,23 +108,41 @@ class NativeFold:
 
     def panes(self, df: DataFrame, panes: Panes) -> DataFrame:
         """The rows of `panes.folded`; their time is a bigint."""
-        start = f"{TIME} - pmod({TIME} - {self.origin}, {self.length})"
-        grouped = self._grouped(df, start, self.forms)
+        timed = df.where(F.expr(f"{quoted(self.bound.time)} IS NOT NULL"))
+        return self._elements(self._grouped(timed, self._start), panes, F.col("pane"))
+
+    def arrived(self, df: DataFrame, panes: Panes, watermark: int) -> DataFrame:
+        """The rows of `panes.folded` of a micro-batch, and how many events each holds (`EVENTS`).
+
+        Their time is that of the newest event in them, a bigint: no earlier than the watermark, and in the
+        pane. Events without a time, or behind the watermark, are in rows without a time."""
+        pane = f"CASE WHEN {TIME} >= {watermark} THEN {self._start} END"
+        newest = F.expr(f"max(CASE WHEN {TIME} >= {watermark} THEN {TIME} END)").alias(NEWEST)
+        grouped = self._grouped(df, pane, newest, F.count(F.lit(1)).alias(EVENTS))
+        return self._elements(grouped, panes, F.col(NEWEST), F.col(EVENTS))
+
+    @property
+    def _start(self) -> str:
+        return f"{TIME} - pmod({TIME} - {self.origin}, {self.length})"
+
+    def _elements(self, grouped: DataFrame, panes: Panes, time: Column, *others: Column) -> DataFrame:
         fields = [field for at, form in enumerate(self.forms) for field in _fields(at, form)]
         typed = [
             F.expr(from_number(field, part.type)) for field, part in zip(fields, panes.parts, strict=True)
         ]
-        columns = [*map(F.col, by_position.places(self.bound.keys)), F.col("pane"), *typed]
-        names = panes.folded.schema.names
-        return grouped.select(*(column.alias(name) for column, name in zip(columns, names, strict=True)))
+        columns = zip(
+            [*map(F.col, by_position.places(self.bound.keys)), time, *typed],
+            panes.folded.schema.names,
+            strict=True,
+        )
+        return grouped.select(*(column.alias(name) for column, name in columns), *others)
 
-    def _grouped(self, df: DataFrame, pane: str, forms: Sequence[SqlForm]) -> DataFrame:
-        """One row per key and pane: keys by position, `pane`, and the fields of all elements."""
+    def _grouped(self, df: DataFrame, pane: str, *others: Column) -> DataFrame:
+        """One row per key and pane: keys by position, `pane`, the fields of all elements, and `others`."""
         bound = self.bound
-        time = as_number(quoted(bound.time), bound.time_type)
-        rows = df.where(F.expr(f"{quoted(bound.time)} IS NOT NULL")).select(
+        rows = df.select(
             *by_position.placed(bound.keys),
-            F.expr(_within_limits(str(time))).alias(TIME),
+            F.expr(_within_limits(str(as_number(quoted(bound.time), bound.time_type)))).alias(TIME),
             *(
                 F.expr(column).alias(_input(at, n))
                 for at, columns in enumerate(self.inputs)
@@ -133,15 +151,13 @@ class NativeFold:
         )
         folds = [
             F.expr(fold).alias(field)
-            for at, form in enumerate(forms)
+            for at, (form, columns) in enumerate(zip(self.forms, self.inputs, strict=True))
             for field, fold in zip(
-                _fields(at, form),
-                form.folded([_input(at, n) for n in range(len(self.inputs[at]))]),
-                strict=True,
+                _fields(at, form), form.folded([_input(at, n) for n in range(len(columns))]), strict=True
             )
         ]
         keys = [F.col(place) for place in by_position.places(bound.keys)]
-        return rows.groupBy(*keys, F.expr(pane).alias("pane")).agg(*folds)
+        return rows.groupBy(*keys, F.expr(pane).alias("pane")).agg(*folds, *others)
 
 
 def _form(bound: BoundQuery, monoid: Monoid) -> SqlForm | None:
@@ -176,7 +192,8 @@ def _inputs(bound: BoundQuery, monoid: Monoid) -> tuple[str, ...] | str:
 def _within_limits(time: str) -> str:
     message = "'sash.errors.DataError: times must lie within ±2**61; got '"
     refused = f"CAST(raise_error(concat({message}, {time})) AS BIGINT)"
-    return f"CASE WHEN {time} BETWEEN -{FARTHEST} AND {FARTHEST} THEN {time} ELSE {refused} END"
+    near = f"{time} BETWEEN -{FARTHEST} AND {FARTHEST}"
+    return f"CASE WHEN {near} THEN {time} WHEN {time} IS NOT NULL THEN {refused} END"
 
 
 def _input(aggregate: int, number: int) -> str:

@@ -20,6 +20,7 @@ from sash.planner.auto import Auto
 from sash.runtimes.spark.compat import is_connect
 from sash.runtimes.spark.elastic.run import ElasticQuery, ElasticRun
 from sash.runtimes.spark.elastic.state_location import require_reachable
+from sash.runtimes.spark.native.epoch_fold import EpochFold
 from sash.runtimes.spark.packing.columns import flat as flat_columns
 from sash.runtimes.spark.state.arenas import remove_when_ended
 from sash.runtimes.spark.streaming.clock import Clock
@@ -67,9 +68,11 @@ def start(
         derived=False,
         operator=source.operator,
     )
+    fold = EpochFold.of(stage, source.df) if source.rows_in_spark else None
+    arriving, stage = (source.packed(stage), stage) if fold is None else (source.df, fold.stage)
     return start_elastic(
-        source.packed(stage), stage, _flattening(sink) if flat else sink,
-        delay=bound.query.delay, checkpoint=place, elastic=elastic, trigger=trigger, name=name,
+        arriving, stage, _flattening(sink) if flat else sink,
+        delay=bound.query.delay, checkpoint=place, elastic=elastic, trigger=trigger, name=name, fold=fold,
     )  # fmt: skip
 
 
@@ -98,7 +101,7 @@ def start_writing(
 
 
 def start_elastic(
-    packed: DataFrame,
+    arriving: DataFrame,
     stage: WindowStage,
     sink: Sink,
     *,
@@ -108,13 +111,15 @@ def start_elastic(
     trigger: DurationLike | None,
     name: str | None,
     inputs: int = 1,
+    fold: EpochFold | None = None,
 ) -> ElasticQuery:
-    """An elastic query over the blocks of a stream, or of several, which `packed` then tells apart."""
-    _require_reachable(packed.sparkSession, elastic.store, checkpoint)
-    _require_no_watermark(packed)
-    run = ElasticRun(stage, delay, elastic, checkpoint, sink_for(sink), inputs)
-    query = _writer(packed, checkpoint, trigger, name).foreachBatch(run).start()
-    remove_when_ended(query, packed.sparkSession)
+    """An elastic query over the blocks of a stream, or of several, which `arriving` then tells apart; with
+    `fold`, over the rows of a stream."""
+    _require_reachable(arriving.sparkSession, elastic.store, checkpoint)
+    _require_no_watermark(arriving)
+    run = ElasticRun(stage, delay, elastic, checkpoint, sink_for(sink), inputs, fold=fold)
+    query = _writer(arriving, checkpoint, trigger, name).foreachBatch(run).start()
+    remove_when_ended(query, arriving.sparkSession)
     return ElasticQuery(query, run)
 
 

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 
 from sash.errors import SashError, Unsupported
 from sash.operators.bound import WINDOW, BoundQuery
-from sash.operators.engine import keeps_panes
+from sash.operators.engine import hands_panes_on, keeps_panes
 from sash.operators.patterns.declared import Pattern
 from sash.operators.protocol import StreamOperator
 from sash.planner.auto import AUTO, Auto, Parallelism
@@ -25,6 +25,7 @@ from sash.planner.costs.constants import DEFAULTS
 from sash.planner.facts import Facts
 from sash.planner.plans.plan import Plan, make_plan
 from sash.planner.sampling import assumed
+from sash.runtimes.spark.native.choice import spark_fold
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.answers import answers_with
 from sash.runtimes.spark.packing.blocks import NEWEST_AT, PACKED, PACKED_BUCKET, PAYLOAD
@@ -55,6 +56,8 @@ class StreamingSource:
     """How long nothing may come until time goes on by the clock."""
 
     bounded = False
+    rows_in_spark = True
+    """Whether Spark reads the rows, and could compute with them."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -78,7 +81,10 @@ class StreamingSource:
     def plan(self, bound: BoundQuery) -> Plan:
         known = self.parallelism if isinstance(self.parallelism, Auto) else AUTO
         cores = known.cores or task_slots(self.df.sparkSession)
-        facts = Facts.of(bound, assumed(bound, known), where="spark streaming", cores=cores)
+        events = assumed(bound, known)
+        facts = Facts.of(bound, events, where="spark streaming", cores=cores)
+        if self.rows_in_spark and hands_panes_on(bound):
+            facts = replace(facts, spark=spark_fold(bound, self.df.schema, events))
         # Not what was measured here: a checkpoint must find the plan that made it, wherever it goes on.
         return make_plan(bound, facts, DEFAULTS, parallelism=self.parallelism, refuse=self._refusal)
 

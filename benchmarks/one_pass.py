@@ -1,0 +1,172 @@
+"""Windows of the clock whose panes Spark folds, against Spark's own windows; rows shuffled, counted."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+import sash
+from benchmarks.harness import Table, finish, options, race
+from benchmarks.spark.inputs import events, written
+from benchmarks.spark.runs import drain, stream
+from benchmarks.spark.runs import finish as run_to_end
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ROWS, KEYS, SECONDS = 5_000_000, 1_000, 3_600
+DELAY = "1 second"
+TUMBLING = sash.tumbling("10 seconds")
+SLIDING = sash.sliding("60 seconds", every="1 second")
+
+
+def main() -> int:
+    chosen = options("Static and streaming windows with panes that Spark folds.")
+    spark: Any = sash.spark_session(app="sash benchmarks")
+    spark.sparkContext.setLogLevel("ERROR")
+    rows, rounds = (ROWS // 100, 1) if chosen.quick else (ROWS, chosen.rounds)
+    with tempfile.TemporaryDirectory(prefix="sash-bench-") as scratch:
+        folder = Path(scratch)
+        path = written(folder / "rows", events(rows, KEYS, SECONDS), files=8)
+        tables = [
+            # First: Spark keeps the metrics of a thousand stages.
+            shuffled(spark, folder, rows=rows),
+            static_tumbling(spark, path, rows=rows, rounds=rounds),
+            static_sliding(spark, path, folder, rows=rows, rounds=rounds),
+            streaming_tumbling(spark, path, rows=rows, rounds=rounds),
+        ]
+    spark.stop()
+    return finish(tables, chosen)
+
+
+def static_tumbling(spark: SparkSession, path: Path, *, rows: int, rounds: int) -> Table:
+    df = spark.read.parquet(str(path))
+    seconds = race(
+        {
+            "sash": lambda: run_to_end(_windows(df, TUMBLING).dataframe()),
+            "native": lambda: run_to_end(_native(df, "10 seconds")),
+        },
+        rounds=rounds,
+    )
+    table = Table(f"batch: {rows:,} rows, {KEYS:,} keys, count, sum and max, tumbling 10 s", "F.window")
+    table.start()
+    table.add("sash", seconds["sash"], seconds["sash"] / seconds["native"], limit=1.2)
+    table.add("F.window", seconds["native"], 1.0)
+    return table
+
+
+def static_sliding(spark: SparkSession, path: Path, folder: Path, *, rows: int, rounds: int) -> Table:
+    share = 10
+    part = written(folder / "part", events(rows // share, KEYS, SECONDS), files=8)
+    df, few = (spark.read.parquet(str(one)) for one in (path, part))
+    seconds = race(
+        {
+            "sash": lambda: run_to_end(_windows(df, SLIDING).dataframe()),
+            "native": lambda: run_to_end(_native(few, "60 seconds", "1 second")),
+        },
+        rounds=rounds,
+    )
+    native = seconds["native"] * share
+    table = Table(f"batch: {rows:,} rows, {KEYS:,} keys, the same, 60 s every 1 s", "F.window")
+    table.start()
+    table.add("sash", seconds["sash"], seconds["sash"] / native, limit=1 / 15)
+    table.add(f"F.window, {share} × its time for a {share}th of the rows", native, 1.0)
+    return table
+
+
+def streaming_tumbling(spark: SparkSession, path: Path, *, rows: int, rounds: int) -> Table:
+    seconds = race(
+        {
+            "sash": lambda: _drain_elastic(_windows(stream(spark, path), TUMBLING)),
+            "native": lambda: drain(_native(stream(spark, path).withWatermark("ts", DELAY), "10 seconds")),
+        },
+        rounds=rounds,
+    )
+    table = Table(f"streaming: {rows:,} rows, {KEYS:,} keys, the same, tumbling 10 s", "Spark")
+    table.start()
+    table.add("sash", seconds["sash"], seconds["sash"] / seconds["native"], limit=0.85)
+    table.add("Spark", seconds["native"], 1.0)
+    return table
+
+
+def shuffled(spark: SparkSession, folder: Path, *, rows: int) -> Table:
+    """Records that a stage writes for another, of all stages, for each row that is read."""
+    one_hot = _with_hot_key(events(rows, KEYS, SECONDS), share=0.99)
+    path = written(folder / "hot", one_hot, files=8)
+    table = Table(f"{rows:,} rows, sliding 60 s every 1 s: rows shuffled for a row read", "rows read")
+    table.start()
+    for what, key in (("no key", None), ("one key with 99 % of the rows", "k")):
+        static, streamed = spark.read.parquet(str(path)), stream(spark, path)
+        runs: dict[str, Callable[[], None]] = {
+            "batch": lambda static=static, key=key: run_to_end(_windows(static, SLIDING, key).dataframe()),
+            "streaming": lambda streamed=streamed, key=key: _drain_elastic(
+                _windows(streamed, SLIDING, key)
+            ),
+        }
+        for where, run in runs.items():
+            # With few rows there are as many panes as rows, which says nothing.
+            limit = 0.05 if rows == ROWS else None
+            table.add(f"{where}, {what}", 0.0, _records_shuffled(spark, run) / rows, limit=limit)
+    return table
+
+
+def _windows(data: Any, window: Any, key: str | None = "k") -> Any:
+    windowed = sash.stream(data, time="ts", key=key, delay=DELAY).window(window)
+    return windowed.agg(n=sash.count(), s=sash.sum("x"), hi=sash.max("v"))
+
+
+def _native(df: DataFrame, size: str, slide: str | None = None) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    window = F.window("ts", size) if slide is None else F.window("ts", size, slide)
+    folds = (F.count("*").alias("n"), F.sum("x").alias("s"), F.max("v").alias("hi"))
+    return df.groupBy("k", window).agg(*folds)
+
+
+def _drain_elastic(query: Any) -> None:
+    """A query of micro-batches with a watermark of our own, until all that is there has been read."""
+    with tempfile.TemporaryDirectory(prefix="sash-bench-") as checkpoint:
+        handle = query.start(
+            lambda reports, batch: run_to_end(reports),
+            checkpoint=checkpoint, elastic=sash.Elastic(min=2, max=2), trigger="available now",
+        )  # fmt: skip
+        handle.awaitTermination()
+
+
+def _with_hot_key(table: pa.Table, *, share: float) -> pa.Table:
+    keys = table["k"].to_numpy()
+    hot = np.random.default_rng(11).random(len(keys)) < share
+    return table.set_column(table.schema.get_field_index("k"), "k", pa.array(np.where(hot, 0, keys)))
+
+
+def _records_shuffled(spark: SparkSession, run: Callable[[], None]) -> int:
+    """What Spark's own metrics count while `run` lasts."""
+    before = _stages(spark)
+    run()
+    after = _stages(spark)
+    return sum(records - before.get(stage, 0) for stage, records in after.items())
+
+
+def _stages(spark: SparkSession) -> dict[int, int]:
+    from py4j.protocol import Py4JJavaError
+
+    jvm_context: Any = spark.sparkContext._jsc
+    store, found, missing, stage = jvm_context.sc().statusStore(), {}, 0, 0
+    while missing < 50:
+        try:
+            found[stage] = int(store.lastStageAttempt(stage).shuffleWriteRecords())
+            missing = 0
+        except Py4JJavaError:
+            missing += 1
+        stage += 1
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())
