@@ -28,6 +28,9 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
         secret as secret,
     )
     from sash import (
+        sinks as sinks,
+    )
+    from sash import (
         stores as stores,
     )
     from sash import (
@@ -159,6 +162,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
     from sash.runtimes.spark.files.parquet_stream import read_stream_parquet as read_stream_parquet
     from sash.runtimes.spark.monitoring.job_progress import progress as progress
     from sash.runtimes.spark.session import spark_session as spark_session
+    from sash.runtimes.spark.sinks.folder import published as published
     from sash.semantics.windows import (
         cumulate as cumulate,
     )
@@ -199,7 +203,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
         tumbling as tumbling,
     )
 
-_MODULES = ("aggregators", "dashboard", "errors", "operators", "secret", "stores", "testing")
+_MODULES = ("aggregators", "dashboard", "errors", "operators", "secret", "sinks", "stores", "testing")
 _AGGREGATES = (
     "argmax", "argmin", "avg", "bloom", "collect", "correlation", "count", "count_distinct",
     "covariance", "distinct", "ewm", "first", "frequent_items", "geomean", "histogram", "increase",
@@ -224,6 +228,7 @@ _HOMES = {
     "monoid": "sash.aggregation.define",
     "operate": "sash.api.operator_query",
     "progress": "sash.runtimes.spark.monitoring.job_progress",
+    "published": "sash.runtimes.spark.sinks.folder",
     "read_stream_parquet": "sash.runtimes.spark.files.parquet_stream",
     "spark_session": "sash.runtimes.spark.session",
     "stream": "sash.api.stream",

@@ -14,7 +14,7 @@ this one or not.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -32,6 +32,7 @@ from sash.runtimes.spark.elastic.metering import BatchMeter, BatchMetrics, behin
 from sash.runtimes.spark.elastic.state_location import StateLocation
 from sash.runtimes.spark.packing.answers import PackedAnswers
 from sash.runtimes.spark.packing.blocks import PACKED_BUCKET, PAYLOAD
+from sash.runtimes.spark.sinks.protocol import BatchSink
 from sash.runtimes.spark.state.arenas import QUERY_ID
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.semantics.durations import Duration
@@ -45,7 +46,8 @@ class ElasticRun:
     delay: Duration
     elastic: Elastic
     checkpoint: str
-    sink: Callable[[DataFrame, int], None]
+    sinks: Mapping[str, BatchSink]
+    """By output."""
     inputs: int = 1
     """Where there are several, blocks name theirs."""
     meter: BatchMeter = field(default_factory=BatchMeter)
@@ -109,8 +111,9 @@ class ElasticRun:
             told = metrics_of(stepped.drop(PAYLOAD).toArrow())
             if told["degree"] != degree:
                 raise StoreError(f"{told['degree']} tasks have served the buckets of {degree}")
-            if told[self.stage.output]:
-                self.sink(PackedAnswers(self.stage.schema).opened(stepped.select(PAYLOAD)), epoch)
+            for output, sink in self.sinks.items():
+                if told[output] and not sink.has(stepped.sparkSession, epoch):
+                    sink.write(PackedAnswers(self.stage.schemas).opened(stepped, output), epoch)
         finally:
             stepped.unpersist()
         return told
