@@ -140,6 +140,8 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
     from sash.api.operator_query import operate as operate
     from sash.api.stream import Stream as Stream
     from sash.api.stream import stream as stream
+    from sash.api.together import Together as Together
+    from sash.api.together import together as together
     from sash.api.window_query import WindowQuery as WindowQuery
     from sash.operators.elastic.declaration import Elastic as Elastic
     from sash.operators.order.scalegate import ScaleGate as ScaleGate
@@ -223,6 +225,7 @@ _HOMES = {
     "OperatorQuery": "sash.api.operator_query",
     "ScaleGate": "sash.operators.order.scalegate",
     "Stream": "sash.api.stream",
+    "Together": "sash.api.together",
     "WindowQuery": "sash.api.window_query",
     "might_contain": "sash.aggregation.monoids.membership",
     "monoid": "sash.aggregation.define",
@@ -232,6 +235,7 @@ _HOMES = {
     "read_stream_parquet": "sash.runtimes.spark.files.parquet_stream",
     "spark_session": "sash.runtimes.spark.session",
     "stream": "sash.api.stream",
+    "together": "sash.api.together",
     **dict.fromkeys(_AGGREGATES, "sash.aggregation.monoids"),
     **dict.fromkeys(_PATTERNS, "sash.operators.patterns.declared"),
     **dict.fromkeys(_WINDOWS, "sash.semantics.windows"),
