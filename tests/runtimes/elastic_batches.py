@@ -62,6 +62,7 @@ class DryElastic:
         operator: type[StreamOperator] | None = None,
         outputs: Outputs = (REPORTS,),
         forgetful: bool = False,
+        files: bool = False,
     ) -> None:
         stage = WindowStage.of(
             bound,
@@ -72,7 +73,9 @@ class DryElastic:
             operator=operator,
         )
         self.run_ = ElasticRun(stage, bound.query.delay, Elastic(max=1), str(folder), {})
-        self.stage, self.home = stage, QuickHome(str(folder / "state"))
+        place = str(folder / "state")
+        self.stage = stage
+        self.home = StateLocation(place, files=True) if files else QuickHome(place)
         self.degrees, self.forgetful = degrees, forgetful
         self.late: list[dict[str, Any]] = []
         self.served: list[tuple[int, int]] = []

@@ -87,6 +87,20 @@ def test_epochs_with_changing_degrees_give_what_the_transcript_says(stanza: Stan
     assert missed_of(stanza, dry.late) == expected_missed(stanza)
 
 
+@pytest.mark.parametrize("stanza", streamed_stanzas()[::6], ids=str)
+def test_state_in_files_gives_what_the_transcript_says_also_after_failed_tries(
+    stanza: Stanza, tmp_path: Path
+) -> None:
+    dry = DryElastic(
+        bound_stanza(stanza), tmp_path, degrees=lambda epoch: 1 + epoch % 3, outputs=(REPORTS, LATE),
+        files=True, forgetful=True,
+    )  # fmt: skip
+    batches = batches_of(stanza)
+    told = dry.run(batches, tries=[[Try(3, 2), Try(2, 2)] for _ in batches])
+    assert told_of(stanza, told) == expected_told(stanza)
+    assert missed_of(stanza, dry.late) == expected_missed(stanza)
+
+
 TUMBLING = Query((windows.tumbling(10),), AGGREGATES, delay=Duration(0, Unit.TICKS), flush=False)
 
 

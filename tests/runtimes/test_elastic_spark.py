@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -122,7 +123,9 @@ def test_differential_state_in_redis_and_files_read_by_python_give_the_same_rows
     assert sink.rows == in_process(rows) != []
 
 
-@pytest.mark.parametrize("elastic", [None, ELASTIC], ids=["fixed", "elastic"])
+@pytest.mark.parametrize(
+    "elastic", [None, ELASTIC, replace(ELASTIC, store="files")], ids=["fixed", "elastic", "in files"]
+)
 def test_one_pass_writes_reports_and_late_rows_each_to_its_own_sink(
     spark: SparkSession, tmp_path: Path, elastic: sash.Elastic | None
 ) -> None:
