@@ -28,6 +28,9 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
         secret as secret,
     )
     from sash import (
+        sinks as sinks,
+    )
+    from sash import (
         stores as stores,
     )
     from sash import (
@@ -137,6 +140,8 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
     from sash.api.operator_query import operate as operate
     from sash.api.stream import Stream as Stream
     from sash.api.stream import stream as stream
+    from sash.api.together import Together as Together
+    from sash.api.together import together as together
     from sash.api.window_query import WindowQuery as WindowQuery
     from sash.operators.elastic.declaration import Elastic as Elastic
     from sash.operators.order.scalegate import ScaleGate as ScaleGate
@@ -159,6 +164,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
     from sash.runtimes.spark.files.parquet_stream import read_stream_parquet as read_stream_parquet
     from sash.runtimes.spark.monitoring.job_progress import progress as progress
     from sash.runtimes.spark.session import spark_session as spark_session
+    from sash.runtimes.spark.sinks.folder import published as published
     from sash.semantics.windows import (
         cumulate as cumulate,
     )
@@ -199,7 +205,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
         tumbling as tumbling,
     )
 
-_MODULES = ("aggregators", "dashboard", "errors", "operators", "secret", "stores", "testing")
+_MODULES = ("aggregators", "dashboard", "errors", "operators", "secret", "sinks", "stores", "testing")
 _AGGREGATES = (
     "argmax", "argmin", "avg", "bloom", "collect", "correlation", "count", "count_distinct",
     "covariance", "distinct", "ewm", "first", "frequent_items", "geomean", "histogram", "increase",
@@ -219,14 +225,17 @@ _HOMES = {
     "OperatorQuery": "sash.api.operator_query",
     "ScaleGate": "sash.operators.order.scalegate",
     "Stream": "sash.api.stream",
+    "Together": "sash.api.together",
     "WindowQuery": "sash.api.window_query",
     "might_contain": "sash.aggregation.monoids.membership",
     "monoid": "sash.aggregation.define",
     "operate": "sash.api.operator_query",
     "progress": "sash.runtimes.spark.monitoring.job_progress",
+    "published": "sash.runtimes.spark.sinks.folder",
     "read_stream_parquet": "sash.runtimes.spark.files.parquet_stream",
     "spark_session": "sash.runtimes.spark.session",
     "stream": "sash.api.stream",
+    "together": "sash.api.together",
     **dict.fromkeys(_AGGREGATES, "sash.aggregation.monoids"),
     **dict.fromkeys(_PATTERNS, "sash.operators.patterns.declared"),
     **dict.fromkeys(_WINDOWS, "sash.semantics.windows"),

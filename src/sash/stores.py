@@ -1,4 +1,4 @@
-"""Where operators keep what they need not have in memory: `Memory`, `LMDB`, `Redis`.
+"""Where operators keep what they need not have in memory: `Memory`, `LMDB`, `Files`, `Redis`.
 
 >>> with Memory() as store:
 ...     store.put_many({b"answer": b"42"})
@@ -7,9 +7,10 @@
 [b'42', None]
 """
 
+from sash.aggregation.stores.files import Files
 from sash.aggregation.stores.lmdb import LMDB
 from sash.aggregation.stores.memory import Memory
 from sash.aggregation.stores.protocol import NOTHING_COMMITTED, Store
 from sash.aggregation.stores.redis import Redis
 
-__all__ = ["LMDB", "NOTHING_COMMITTED", "Memory", "Redis", "Store"]
+__all__ = ["LMDB", "NOTHING_COMMITTED", "Files", "Memory", "Redis", "Store"]

@@ -1,4 +1,4 @@
-"""Every store keeps the same promises: one file of sentences, run over memory, LMDB and Redis."""
+"""Every store keeps the same promises: one file of sentences, run over memory, LMDB, files and Redis."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from sash import stores
 from sash.errors import ArgumentError, EpochError, StoreError
-from sash.stores import LMDB, Memory, Redis, Store
+from sash.stores import LMDB, Files, Memory, Redis, Store
 
-KINDS = ["memory", "lmdb", pytest.param("redis", marks=pytest.mark.redis)]
+KINDS = ["memory", "lmdb", "files", pytest.param("redis", marks=pytest.mark.redis)]
 _numbers = itertools.count()
 
 
@@ -32,6 +32,8 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[
             store: Store = Memory()
         elif request.param == "lmdb":
             store = LMDB(tmp_path, namespace=name, durable=False)
+        elif request.param == "files":
+            store = Files(tmp_path, namespace=name)
         else:
             store = Redis(request.getfixturevalue("redis_server").url, namespace=name)
         made.append(store)

@@ -11,6 +11,7 @@ import pytest
 import sash
 from sash.operators.engine import WindowOperator
 from sash.operators.protocol import StreamOperator
+from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 from tests.conformance import stanza as stanza_module
 from tests.conformance.stanza import Stanza, with_a_few_quick
@@ -24,7 +25,7 @@ from tests.conformance.streamed import (
     streamed_stanzas,
     told_of,
 )
-from tests.runtimes.micro_batches import DryStream, Ran, stream_batches
+from tests.runtimes.micro_batches import Delivered, DryStream, Ran, stream_batches
 from tests.runtimes.naive_operator import NaiveOperator
 
 if TYPE_CHECKING:
@@ -37,9 +38,9 @@ def test_micro_batches_in_process_give_what_the_transcript_says(
     stanza: Stanza, operator: type[StreamOperator]
 ) -> None:
     bound, batches = bound_query(stanza), batches_of(stanza)
-    assert told_of(stanza, DryStream(bound, operator).run(batches)) == expected_told(stanza)
-    late = DryStream(bound, operator, output="late").run(batches)
-    assert missed_of(stanza, late) == expected_missed(stanza)
+    dry = DryStream(bound, operator, outputs=(REPORTS, LATE))
+    assert told_of(stanza, dry.run(batches)) == expected_told(stanza)
+    assert missed_of(stanza, dry.late) == expected_missed(stanza)
 
 
 @pytest.fixture(scope="module")
@@ -83,5 +84,6 @@ def test_the_late_output_of_a_streaming_query_is_what_the_transcript_says(
 ) -> None:
     (stanza,) = [s for s in first_of_each_file() if s.title.startswith("lateness")]
     source = StreamingSource(stream_batches(one_partition, batches_of(stanza)))
-    ran = Ran(sash.WindowQuery(source, bound_query(stanza)).late().dataframe())
-    assert missed_of(stanza, ran.rows) == expected_missed(stanza) != {}
+    ran = Delivered(sash.WindowQuery(source, bound_query(stanza)), "late")
+    assert told_of(stanza, ran.rows()) == expected_told(stanza)
+    assert missed_of(stanza, ran.rows("late")) == expected_missed(stanza) != {}

@@ -15,7 +15,7 @@ import pytest
 import sash
 from sash.errors import UnitError, UnknownColumn, Unsupported
 from tests.faults.accounts import event_table, ids_of, in_windows, tumbling_over
-from tests.runtimes.micro_batches import Ran, stream_batches
+from tests.runtimes.micro_batches import Delivered, Ran, stream_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,16 +32,14 @@ def everything_counted(
     """The reports and the late rows of a stream; its own counts say the same."""
     files = [*batches, event_table([closing], keys=["closing"])]
     query = tumbling_over(stream_batches(spark, files), **aggregates)
-    said, left = Ran(query.dataframe()), Ran(query.late().dataframe())
-    reports, late = said.table, left.table
+    ran = Delivered(query, "late")
+    reports, late = ran.table("sink", query.bound.output), ran.table("late", query.bound.late_output)
     rows = sum(file.num_rows for file in files)
     assert in_windows(reports) + late.num_rows + 1 == rows
-    for ran, output in ((said, "reports"), (left, "late")):
-        batches_read = [progress.numInputRows for progress in ran.progress]
-        assert batches_read[: len(files)] == [file.num_rows for file in files]
-        assert ran.counted("events", output=output) == rows
-        assert ran.counted("late", output=output) == late.num_rows
-        assert ran.counted("reports", output=output) == reports.num_rows
+    batches_read = [progress.numInputRows for progress in ran.progress]
+    assert batches_read[: len(files)] == [file.num_rows for file in files]
+    counts = [ran.counted(count) for count in ("events", "late", "reports")]
+    assert counts == [rows, late.num_rows, reports.num_rows]
     return reports, late
 
 

@@ -1,7 +1,7 @@
 """SIGKILL of workers, and of driver, JVM and workers, of an elastic stream: its sink cannot tell.
 
-    offsets/b ──▶ tasks ──▶ buckets committed ──▶ _batch=b ──▶ batch=b ──▶ journal ──▶ commits/b
-       planned                                     written      in the sink              done
+    offsets/b ──▶ tasks ──▶ buckets committed ──▶ batch=b ──▶ _sash/b ──▶ journal ──▶ commits/b
+       planned                                    written     published                 done
 
 Workers that die alone are replaced and their task is tried again, in the same batch. What dies as a whole
 is started again, and its last batch is executed again, with another degree: the script begins anew.
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 PROGRAM = Path(run_elastic.__file__)
-STEPS = ("checkpoint/offsets", "sink", "checkpoint/commits")
+STEPS = ("checkpoint/offsets", "sink", "sink/_sash", "checkpoint/commits")
 
 
 @dataclass(frozen=True)

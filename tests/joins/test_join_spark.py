@@ -13,7 +13,7 @@ import pytest
 
 import sash
 from sash.errors import Unsupported
-from tests.runtimes.micro_batches import Ran, read_batches, stream_batches, write_batches
+from tests.runtimes.micro_batches import Delivered, Ran, read_batches, stream_batches, write_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -146,30 +146,25 @@ def with_late_rows(spark: SparkSession) -> list[DataFrame]:
 def test_late_rows_are_told_once_with_the_reason_and_counted(with_late_rows: list[DataFrame]) -> None:
     # A theta join sends copies of every row to several buckets.
     query = joined(*with_late_rows, lambda p, q: p.x <= q.a)
-    ran = Ran(query.late("right").dataframe())
-    assert sorted((str(row["ts"] and row["ts"].second), row["late_reason"]) for row in ran.rows) == [
-        ("20", "behind the watermark"),
-        ("None", "time is null"),
-    ]
-    assert ran.counted("late", output="late right") == 2
+    ran = Delivered(query, "left", "right")
+    late = ran.rows("right")
+    found = sorted((str(row["ts"] and row["ts"].second), row["late_reason"]) for row in late)
+    assert found == [("20", "behind the watermark"), ("None", "time is null")]
+    assert ran.rows("left") == []
+    assert ran.counted("late") == 2
 
 
 def test_started_a_join_and_its_late_rows_go_to_their_sinks(
     spark: SparkSession, with_late_rows: list[DataFrame], tmp_path: Path
 ) -> None:
     query = joined(*with_late_rows, lambda p, q: p.x <= q.a)
-    pairs = query.start(
-        tmp_path / "pairs", checkpoint=tmp_path / "checkpoint", trigger="available now", name="pairs"
-    )
     seen: list[int] = []
-    late = query.late("right").start(
-        lambda batch, number: seen.append(batch.count()),
-        checkpoint=tmp_path / "late",
-        trigger="available now",
-    )
+    pairs = query.start(
+        tmp_path / "pairs", late={"right": lambda batch, number: seen.append(batch.count())},
+        checkpoint=tmp_path / "checkpoint", trigger="available now", name="pairs",
+    )  # fmt: skip
     pairs.awaitTermination()
-    late.awaitTermination()
-    written = spark.read.parquet(str(tmp_path / "pairs")).toArrow().cast(query.bound.output)
+    written = spark.read.parquet(str(tmp_path / "pairs")).drop("batch").toArrow().cast(query.bound.output)
     expected = Ran(query.dataframe()).table.cast(query.bound.output)
     assert written.num_rows > 0
     assert sorted(map(str, written.to_pylist())) == sorted(map(str, expected.to_pylist()))
@@ -178,9 +173,8 @@ def test_started_a_join_and_its_late_rows_go_to_their_sinks(
 
 def test_a_join_of_bounded_inputs_has_nothing_to_start(tmp_path: Path) -> None:
     query = bounded(PREDICATES["band cells"])
-    for output in (query, query.late("left")):
-        with pytest.raises(Unsupported, match=r"a streaming DataFrame for start\(\)"):
-            output.start(tmp_path / "out", checkpoint=tmp_path / "checkpoint")
+    with pytest.raises(Unsupported, match=r"a streaming DataFrame for start\(\)"):
+        query.start(tmp_path / "out", checkpoint=tmp_path / "checkpoint")
 
 
 def test_a_restart_from_the_checkpoint_gives_every_pair_once_and_another_join_is_refused(
@@ -229,9 +223,10 @@ def test_what_cannot_be_joined_is_refused(spark: SparkSession) -> None:
         with pytest.raises(Unsupported, match="an input of the same kind"):
             joined(left, right, None)
     query = joined(stream, stream, None)
-    for asked in (query, query.late("left")):
-        with pytest.raises(Unsupported, match="writeStream"):
-            asked.collect()
+    with pytest.raises(Unsupported, match="writeStream"):
+        query.collect()
+    with pytest.raises(Unsupported, match="in the same pass"):
+        query.late("left")
     with pytest.raises(Unsupported, match="left out on Spark"):
         query.parallel(2)
     text = query.explain()

@@ -74,10 +74,11 @@ def test_a_partition_that_was_behind_has_late_rows_and_not_other_windows(
     late: list[Any] = []
     for sent in (ahead, behind):
         broker.send(spark, "behind-trades", as_json(sent), partition=int(sent is behind))
-        missed = windows(columns_of(records)).late().dataframe().writeStream
-        query = missed.foreachBatch(lambda batch, number: late.extend(batch.collect()))
-        query = query.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True)
-        query.start().awaitTermination()
+        query = windows(columns_of(records)).start(
+            lambda batch, number: None, late=lambda batch, number: late.extend(batch.collect()),
+            checkpoint=tmp_path, trigger="available now",
+        )  # fmt: skip
+        query.awaitTermination()
     assert sorted({row["size"] for row in late}) == [row["size"] for row in behind]
 
 

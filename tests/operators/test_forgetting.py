@@ -71,7 +71,7 @@ WITHOUT_DATA = {
     "sliding": _asked().window(sash.sliding(100, every=10)).agg(n=sash.count()),
     "session": _asked().window(sash.session(20)).agg(n=sash.count()),
     "slide by tuple": _asked(forget_after=300).window(sash.slide_by_tuple(100, 3)).agg(n=sash.count()),
-    "count": _asked(forget_after=300, allowed_lateness=20).window(sash.count(5)).agg(n=sash.count()),
+    "count": _asked(forget_after=300, allowed_lateness=20).window(sash.rows(5)).agg(n=sash.count()),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -54,7 +55,7 @@ def test_every_key_can_be_said(tmp_path: Path) -> None:
     assert pipeline.sink.options == {"kafka.bootstrap.servers": "host:9092", "topic": "out"}
     assert pipeline.late is not None
     assert pipeline.late.table == "late"
-    assert pipeline.run.trigger.spark == {"processingTime": "2000000 microseconds"}
+    assert pipeline.run.trigger.given == timedelta(seconds=2)
     assert pipeline.spark == {"spark.sql.shuffle.partitions": "8", "spark.ui.enabled": "true"}
     assert pipeline.name == "it"
 
@@ -135,13 +136,12 @@ def test_a_table_that_is_missing_is_named(tmp_path: Path) -> None:
     assert "the table [aggregates] is missing" in refused("check", written(tmp_path, (aggregates, "")))
 
 
-def test_a_late_output_needs_a_source_that_can_be_read_twice(tmp_path: Path) -> None:
+def test_a_late_output_is_of_any_source_since_it_is_read_once(tmp_path: Path) -> None:
     changes = [
         ('"parquet"\npath = "events"', '"rate"'),
         ("[run]\n", '[late]\nformat = "noop"\n[run]\ntrigger = "processing_time 1 second"\n'),
     ]
-    with pytest.raises(PipelineError, match=r"\[late\] must be left out for rate"):
-        read(written(tmp_path, *changes))
+    assert read(written(tmp_path, *changes)).late is not None
 
 
 @pytest.mark.parametrize(

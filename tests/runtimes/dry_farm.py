@@ -13,6 +13,7 @@ from sash.operators.bound import BoundQuery
 from sash.operators.patterns.declared import Pattern
 from sash.runtimes.spark.packing.blocks import COUNTS, NEWEST_AT, PACKED_BUCKET, PAYLOAD, Unpacker
 from sash.runtimes.spark.packing.hashed_packer import HashedPacker
+from sash.runtimes.spark.packing.outputs import REPORTS
 from sash.runtimes.spark.patterns.agnostic import WORKER, BatchWorker
 from sash.runtimes.spark.patterns.owner import OwnerProcessor
 from sash.runtimes.spark.patterns.static_plan import is_agnostic
@@ -45,7 +46,7 @@ class DryStep:
 
     def packed(self, rows: Any, batches: Iterable[pa.RecordBatch]) -> list[pa.RecordBatch]:
         stage = self.stage
-        return list(HashedPacker(rows, stage.bound.keys, len(stage.buckets), stage.packer)(batches))
+        return list(HashedPacker(rows, stage.shares, stage.packer)(batches))
 
     def answered(
         self, watermark: int, packed: Iterable[pa.RecordBatch], counts: dict[str, int]
@@ -67,7 +68,7 @@ class DryFarm:
     def __init__(self, bound: BoundQuery, pattern: Pattern, *, forgetful: bool = True) -> None:
         clock = Clock.of(ticks=pa.types.is_integer(bound.time_type))
         keys = worker_buckets(3, partitions=PARTITIONS) if bound.keys else (0,)
-        stage = WindowStage.of(bound, "reports", buckets=keys, clock=clock, derived=False)
+        stage = WindowStage.of(bound, (REPORTS,), buckets=keys, clock=clock, derived=False)
         stage = replace(stage, pattern=str(pattern))
         self.workers: BatchWorker | None = None
         self.used: set[int] = set()

@@ -24,13 +24,14 @@ from sash.runtimes.spark.elastic.epoch_journal import EpochJournal
 from sash.runtimes.spark.elastic.epoch_step import EpochStep
 from sash.runtimes.spark.elastic.run import ElasticRun
 from sash.runtimes.spark.elastic.state_location import StateLocation
-from sash.runtimes.spark.packing.blocks import INPUT, NEWEST_AT, PACKED_BUCKET, PAYLOAD, Unpacker
+from sash.runtimes.spark.packing.blocks import INPUT, NEWEST_AT, PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.packing.columns import places
+from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs
 from sash.runtimes.spark.state.operators_in_state import OPERATORS
 from sash.runtimes.spark.stateful.operator_stages import OperatorStage, packer_of_input
 from sash.runtimes.spark.streaming.clock import Clock
-from sash.runtimes.spark.streaming.window_stage import Output, WindowStage
-from tests.runtimes.micro_batches import placed
+from sash.runtimes.spark.streaming.window_stage import WindowStage
+from tests.runtimes.micro_batches import by_output, placed
 
 
 @dataclass(frozen=True)
@@ -59,20 +60,24 @@ class DryElastic:
         *,
         degrees: Callable[[int], int] = lambda epoch: 1,
         operator: type[StreamOperator] | None = None,
-        output: Output = "reports",
+        outputs: Outputs = (REPORTS,),
         forgetful: bool = False,
+        files: bool = False,
     ) -> None:
         stage = WindowStage.of(
             bound,
-            output,
+            outputs,
             buckets=tuple(range(self.BUCKETS)) if bound.keys else (0,),
             clock=Clock.of(ticks=pa.types.is_integer(bound.time_type)),
             derived=False,
             operator=operator,
         )
-        self.run_ = ElasticRun(stage, bound.query.delay, Elastic(max=1), str(folder), _no_sink)
-        self.stage, self.home = stage, QuickHome(str(folder / "state"))
+        self.run_ = ElasticRun(stage, bound.query.delay, Elastic(max=1), str(folder), {})
+        place = str(folder / "state")
+        self.stage = stage
+        self.home = StateLocation(place, files=True) if files else QuickHome(place)
         self.degrees, self.forgetful = degrees, forgetful
+        self.late: list[dict[str, Any]] = []
         self.served: list[tuple[int, int]] = []
         """How many blocks came from how many tasks, epoch by epoch."""
 
@@ -108,8 +113,9 @@ class DryElastic:
         if only is not None:
             return []
         self.served.append((len(answers), tasks))
-        said = Unpacker(self.stage.schema)(batch.select([PAYLOAD]) for batch in answers)
-        return [row for rows in said for row in rows.to_pylist()]
+        told = by_output(self.stage, [row for batch in answers for row in batch.to_pylist()])
+        self.late += told.get(LATE, [])
+        return told[REPORTS]
 
     def begun(
         self, batch: Any, epoch: int, *, attempts: tuple[int, ...] = (0,)
@@ -142,11 +148,12 @@ class DryOperator(DryElastic):
         self, bound: BoundOperator, folder: Path, *, degrees: Callable[[int], int] = lambda epoch: 1,
         forgetful: bool = False,
     ) -> None:  # fmt: skip
-        self.stage = OperatorStage(bound, tuple(range(self.BUCKETS)), Clock.of(ticks=True))
+        buckets, clock = tuple(range(self.BUCKETS)), Clock.of(ticks=True)
+        self.stage = OperatorStage(bound, buckets, clock, (REPORTS, LATE))
         inputs = len(bound.operator.inputs)
-        self.run_ = ElasticRun(self.stage, bound.delay, Elastic(max=1), str(folder), _no_sink, inputs)
+        self.run_ = ElasticRun(self.stage, bound.delay, Elastic(max=1), str(folder), {}, inputs)
         self.home = QuickHome(str(folder / "state"))
-        self.degrees, self.forgetful, self.served = degrees, forgetful, []
+        self.degrees, self.forgetful, self.served, self.late = degrees, forgetful, [], []
 
     def packed(self, batch: Sequence[pa.Table]) -> pa.Table:
         operator, every = self.stage.bound.operator, []
@@ -168,7 +175,3 @@ def _table(blocks: Iterable[pa.RecordBatch]) -> pa.Table:
 
 def _modulo(numbers: pa.ChunkedArray, by: int) -> pa.Array:
     return pa.array(numbers.to_numpy() % by)
-
-
-def _no_sink(reports: Any, batch: int) -> None:
-    """What is said is looked at by the test."""

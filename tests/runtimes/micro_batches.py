@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +23,13 @@ from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValu
 from sash.operators.bound import BoundQuery
 from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark.compat import struct_of
-from sash.runtimes.spark.packing.blocks import COUNTS, NEWEST_AT, PACKED_BUCKET, PAYLOAD, Unpacker
+from sash.runtimes.spark.packing.blocks import COUNTS, NEWEST_AT, OUTPUT, PACKED_BUCKET, PAYLOAD, Unpacker
 from sash.runtimes.spark.packing.columns import BUCKET, places
+from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs
 from sash.runtimes.spark.state.operators_in_state import OPERATORS
 from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.processor import WindowProcessor
-from sash.runtimes.spark.streaming.window_stage import Output, WindowStage
+from sash.runtimes.spark.streaming.window_stage import WindowStage
 from tests.runtimes import naive_operator, strategies
 
 if TYPE_CHECKING:
@@ -91,14 +92,54 @@ class Ran:
     def rows(self) -> list[dict[str, Any]]:
         return self.table.to_pylist()
 
-    def counted(self, count: str, *, output: str = "reports") -> int:
+    def counted(self, count: str) -> int:
         """The sum of one of our counts over all micro-batches."""
-        return sum(
-            row[count]
-            for progress in self.progress
-            for name, row in progress.observedMetrics.items()
-            if name.startswith(f"sash {output}")
+        return counted_in(self.progress, count)
+
+
+def counted_in(progress: Sequence[Any], count: str) -> int:
+    return sum(
+        row[count]
+        for one in progress
+        for name, row in one.observedMetrics.items()
+        if name.startswith("sash ")
+    )
+
+
+class Delivered:
+    """What a query that was started with a sink for each output has delivered, by output."""
+
+    def __init__(
+        self, query: Any, *late: str, checkpoint: str | Path | None = None, **options: Any
+    ) -> None:
+        """`late` is "late" for a sink of late rows, or the sides of a join."""
+        self.tables: dict[str, list[tuple[int, pa.Table]]] = {output: [] for output in ("sink", *late)}
+        handle = query.start(
+            self._sink("sink"),
+            late=(
+                self._sink("late")
+                if late == ("late",)
+                else {side: self._sink(side) for side in late} or None
+            ),
+            checkpoint=checkpoint or tempfile.mkdtemp(dir=SCRATCH.name),
+            trigger="available now",
+            **options,
         )
+        handle.awaitTermination()
+        self.progress = handle.recentProgress
+
+    def _sink(self, output: str) -> Callable[[DataFrame, int], None]:
+        return lambda rows, batch: self.tables[output].append((batch, rows.toArrow()))
+
+    def table(self, output: str, schema: pa.Schema) -> pa.Table:
+        tables = [rows.cast(schema) for _, rows in self.tables[output]]
+        return pa.concat_tables([schema.empty_table(), *tables])
+
+    def rows(self, output: str = "sink") -> list[dict[str, Any]]:
+        return [row for _, rows in self.tables[output] for row in rows.to_pylist()]
+
+    def counted(self, count: str) -> int:
+        return counted_in(self.progress, count)
 
 
 class DryStream:
@@ -112,18 +153,20 @@ class DryStream:
 
     def __init__(
         self, bound: BoundQuery, operator: type[StreamOperator] | None = None, *,
-        output: Output = "reports", forgetful: bool = True,
+        outputs: Outputs = (REPORTS,), forgetful: bool = True,
     ) -> None:  # fmt: skip
         clock = Clock.of(ticks=pa.types.is_integer(bound.time_type))
         buckets = self.BUCKETS if bound.keys else self.BUCKETS[:1]
         self.stage = WindowStage.of(
-            bound, output, buckets=buckets, clock=clock, derived=False, operator=operator
+            bound, outputs, buckets=buckets, clock=clock, derived=False, operator=operator
         )
         self.delay = int(clock.spark_delay(bound.query.delay.length).split()[0])
         self.engine = MicroBatches(WindowProcessor(self.stage))
         self.forgetful = forgetful
         self.newest = self.watermark = 0
         self.counts = dict.fromkeys(COUNTS, 0)
+        self.late: list[dict[str, Any]] = []
+        """Rows of the late output, where it is asked for."""
 
     def run(self, batches: Sequence[pa.Table]) -> list[dict[str, Any]]:
         """All batches, and one without data for what the last watermark closes."""
@@ -142,10 +185,19 @@ class DryStream:
         answered = self.engine.batch(self.watermark, payloads)
         for count in COUNTS:
             self.counts[count] += sum(row[count] for row in answered)
-        blocks = pa.table({PAYLOAD: pa.array([row[PAYLOAD] for row in answered], pa.binary())})
-        return [
-            row for rows in Unpacker(self.stage.schema)(blocks.to_batches()) for row in rows.to_pylist()
-        ]
+        told = by_output(self.stage, answered)
+        self.late += told.get(LATE, [])
+        return told[REPORTS]
+
+
+def by_output(stage: Any, answered: Sequence[Any]) -> dict[str, list[dict[str, Any]]]:
+    """What a step emitted in blocks, as rows of its outputs."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for number, (output, schema) in enumerate(stage.schemas.items()):
+        payloads = [row[PAYLOAD] for row in answered if row[OUTPUT] == number]
+        blocks = pa.table({PAYLOAD: pa.array(payloads, pa.binary())}).to_batches()
+        found[output] = [row for rows in Unpacker(schema)(blocks) for row in rows.to_pylist()]
+    return found
 
 
 def placed(stage: WindowStage, table: pa.Table) -> pa.Table:

@@ -15,6 +15,7 @@ import sash
 from sash.runtimes.spark.compat import arrow_of
 from sash.runtimes.spark.packing.answers import PackedAnswers, PlainAnswers, answers_with
 from sash.runtimes.spark.packing.blocks import COUNTS
+from sash.runtimes.spark.packing.outputs import REPORTS
 from tests.runtimes.micro_batches import Ran, stream_batches
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ def answers(draw: st.DrawFn) -> pa.Table:
 
 def emitted(answers: PlainAnswers, table: pa.Table, counts: dict[str, int], *, timezone: str) -> pa.Table:
     """What Spark's worker makes of the frames."""
-    batches = [_converted(frame, answers.struct, timezone) for frame in answers.outgoing(table, counts)]
+    frames = answers.outgoing({REPORTS: table} if table.num_rows else {}, counts)
+    batches = [_converted(frame, answers.struct, timezone) for frame in frames]
     return pa.concat_tables([pa.Table.from_struct_array(batch.column(0)) for batch in batches])
 
 
@@ -87,10 +89,10 @@ def same(one: pa.Table, other: pa.Table) -> bool:
 @given(table=answers(), timezone=st.sampled_from(["UTC", "Europe/Berlin", "America/St_Johns"]))
 def test_what_spark_gets_has_every_value_and_the_counts_once(table: pa.Table, timezone: str) -> None:
     counts = {name: number for number, name in enumerate(COUNTS)}
-    form = answers_with(table.schema)
+    form = answers_with({REPORTS: table.schema})
     assert isinstance(form, PlainAnswers)
     got = emitted(form, table, counts, timezone=timezone)
-    leaves = got.drop_columns("counts").filter(got["counts"].is_null())
+    leaves = got.drop_columns(["counts", "output"]).filter(got["counts"].is_null())
     expected = [leaf for column in table.columns for leaf in flat(column.combine_chunks())]
     whole = pa.table(expected, names=leaves.column_names)
     # Spark labels instants with the session's time zone; they stay what they are.
@@ -108,7 +110,7 @@ def flat(column: pa.Array) -> list[pa.Array]:
 @settings(max_examples=12)
 @given(table=answers())
 def test_differential_spark_makes_the_answer_of_it_again(spark: SparkSession, table: pa.Table) -> None:
-    form = PlainAnswers(table.schema)
+    form = PlainAnswers({REPORTS: table.schema})
     df = spark.createDataFrame(emitted(form, table, dict.fromkeys(COUNTS, 7), timezone="UTC"), form.struct)
     assert same(form.opened(df).toArrow(), table)
     totals = df.select(*(form.total(count).alias(count) for count in COUNTS)).collect()
@@ -121,12 +123,14 @@ def test_differential_spark_makes_the_answer_of_it_again(spark: SparkSession, ta
     ids=str,
 )
 def test_lists_and_maps_go_in_blocks(type_: pa.DataType) -> None:
-    assert isinstance(answers_with(pa.schema([("x", type_)])), PackedAnswers)
+    assert isinstance(answers_with({REPORTS: pa.schema([("x", type_)])}), PackedAnswers)
 
 
 def test_a_long_answer_is_cut_and_counted_once() -> None:
     table = pa.table({"x": pa.array(range(2**17 + 1)), "k": ["a"] * (2**17 + 1)})
-    frames = list(PlainAnswers(table.schema).outgoing(table, dict.fromkeys(COUNTS, 1)))
+    frames = list(
+        PlainAnswers({REPORTS: table.schema}).outgoing({REPORTS: table}, dict.fromkeys(COUNTS, 1))
+    )
     assert [len(frame) for frame in frames] == [2**17 + 1, 1]
     assert [frame["counts"].notna().sum() for frame in frames] == [1, 0]
 

@@ -16,6 +16,7 @@ from sash.errors import DifferentQuery, EpochError
 from sash.operators.engine import WindowOperator
 from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark.elastic.state_location import OPEN
+from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.query import Query
@@ -58,7 +59,7 @@ tries = st.lists(
     operator=st.sampled_from([NaiveOperator, WindowOperator, None]),
     forgetful=st.booleans(),
 )
-def test_oracle_reports_are_those_of_the_reference_whatever_the_degrees_and_the_failed_tries(
+def test_oracle_reports_and_late_rows_are_those_of_the_reference_whatever_degrees_and_failed_tries(
     query: Query,
     batches: list[list[Arrival]],
     degrees: list[int],
@@ -70,19 +71,34 @@ def test_oracle_reports_are_those_of_the_reference_whatever_the_degrees_and_the_
     with tempfile.TemporaryDirectory() as folder:
         dry = DryElastic(
             bound_query(query), Path(folder), degrees=degrees.__getitem__, operator=operator,
-            forgetful=forgetful,
+            outputs=(REPORTS, LATE), forgetful=forgetful,
         )  # fmt: skip
         rows = dry.run([table_of(batch, TYPES) for batch in batches], tries=tries)
     assert observed(rows, query) == expected(outcome, query)
+    late = sorted((entry.arrival.values["e"], entry.reason, entry.window or "") for entry in outcome.late)
+    assert sorted((row["e"], row["late_reason"], row["late_window"] or "") for row in dry.late) == late
 
 
 @pytest.mark.parametrize("stanza", streamed_stanzas(), ids=str)
 def test_epochs_with_changing_degrees_give_what_the_transcript_says(stanza: Stanza, tmp_path: Path) -> None:
     bound, batches = bound_stanza(stanza), batches_of(stanza)
-    reports = DryElastic(bound, tmp_path / "reports", degrees=lambda epoch: 1 + epoch % 3)
-    assert told_of(stanza, reports.run(batches)) == expected_told(stanza)
-    late = DryElastic(bound, tmp_path / "late", degrees=lambda epoch: 3 - epoch % 3, output="late")
-    assert missed_of(stanza, late.run(batches)) == expected_missed(stanza)
+    dry = DryElastic(bound, tmp_path, degrees=lambda epoch: 1 + epoch % 3, outputs=(REPORTS, LATE))
+    assert told_of(stanza, dry.run(batches)) == expected_told(stanza)
+    assert missed_of(stanza, dry.late) == expected_missed(stanza)
+
+
+@pytest.mark.parametrize("stanza", streamed_stanzas()[::6], ids=str)
+def test_state_in_files_gives_what_the_transcript_says_also_after_failed_tries(
+    stanza: Stanza, tmp_path: Path
+) -> None:
+    dry = DryElastic(
+        bound_stanza(stanza), tmp_path, degrees=lambda epoch: 1 + epoch % 3, outputs=(REPORTS, LATE),
+        files=True, forgetful=True,
+    )  # fmt: skip
+    batches = batches_of(stanza)
+    told = dry.run(batches, tries=[[Try(3, 2), Try(2, 2)] for _ in batches])
+    assert told_of(stanza, told) == expected_told(stanza)
+    assert missed_of(stanza, dry.late) == expected_missed(stanza)
 
 
 TUMBLING = Query((windows.tumbling(10),), AGGREGATES, delay=Duration(0, Unit.TICKS), flush=False)

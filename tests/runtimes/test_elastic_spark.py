@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,6 @@ from sash.errors import ArgumentError, SettingError, Unsupported
 from sash.operators.elastic.metrics import Sample
 from sash.runtimes.spark.elastic.metering import BatchMeter, BatchMetrics, behind
 from sash.runtimes.spark.elastic.state_location import require_reachable
-from sash.runtimes.spark.streaming.sinks import ParquetSink
 from tests.aggregation.conftest import RedisServer
 from tests.runtimes.micro_batches import read_batches, stream_batches, write_batches
 from tests.runtimes.test_spark_streaming import (
@@ -123,13 +123,24 @@ def test_differential_state_in_redis_and_files_read_by_python_give_the_same_rows
     assert sink.rows == in_process(rows) != []
 
 
-def test_late_rows_are_an_elastic_query_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "elastic", [None, ELASTIC, replace(ELASTIC, store="files")], ids=["fixed", "elastic", "in files"]
+)
+def test_one_pass_writes_reports_and_late_rows_each_to_its_own_sink(
+    spark: SparkSession, tmp_path: Path, elastic: sash.Elastic | None
+) -> None:
     rows = trades(200)
     batches = [pa.Table.from_pylist(part, schema=SCHEMA) for part in (rows[100:], rows[:20])]
-    sink = Sunk()
-    run(by_minute(stream_batches(spark, batches)).late(), sink, tmp_path / "checkpoint")
-    assert len(sink.rows) == 20
-    assert all("behind the watermark" in row for row in sink.rows)
+    query, late = by_minute(stream_batches(spark, batches)), Sunk()
+    started = query.start(
+        tmp_path / "sink", late=late, checkpoint=tmp_path / "checkpoint", elastic=elastic,
+        trigger="available now",
+    )  # fmt: skip
+    started.awaitTermination()
+    assert in_folder(spark, tmp_path / "sink") == in_process(rows[100:])
+    assert len(late.rows) == 20
+    assert all("behind the watermark" in row for row in late.rows)
+    assert list(late.tables) == [1]
 
 
 def test_a_fixed_query_starts_with_a_folder_or_a_function_too(spark: SparkSession, tmp_path: Path) -> None:
@@ -159,16 +170,6 @@ def test_a_sink_that_fails_is_told_the_same_batch_again(spark: SparkSession, tmp
     begin()
     assert len(told) == 2
     assert told[0] == told[1]
-
-
-def test_a_batch_that_is_in_the_folder_is_left_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
-    sink = ParquetSink(str(tmp_path / "sink"))
-    sink(spark.range(3).coalesce(1), 7)
-    sink(spark.range(5).coalesce(1), 7)
-    assert spark.read.parquet(str(tmp_path / "sink")).count() == 3
-    assert [path.name for path in (tmp_path / "sink").iterdir() if not path.name.startswith(".")] == [
-        "batch=7"
-    ]
 
 
 # What is refused, before anything runs

@@ -23,7 +23,7 @@ from sash.semantics.query import Query
 import {module} as user
 schema = pa.schema([("t", pa.int64()), ("kind", pa.string()), ("x", pa.int64())])
 query = Query((sash.threshold(user.predicate),), {{"v": user.Total("x")}})
-description = describe(BoundQuery(query, schema, "t", ()), output="reports", buckets=8)
+description = describe(BoundQuery(query, schema, "t", ()), buckets=8)
 sys.stdout.buffer.write(canonical(description))
 """
 

@@ -15,7 +15,7 @@ import pytest
 
 import sash
 from sash.errors import ArgumentError, Unsupported
-from tests.runtimes.micro_batches import Ran, write_batches
+from tests.runtimes.micro_batches import Delivered, Ran, write_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -85,9 +85,9 @@ def test_differential_reports_and_late_events_are_those_of_sparks_own_source(
     assert counts == [expected.counted(count) for count in ("events", "late", "reports")]
     assert counts[0] == 90
     assert min(counts) > 0
-    late = Ran(windows(ours).late().dataframe())
-    assert late.table.num_rows == counts[1]
-    assert late.table.column_names[:4] == SCHEMA.names
+    late = Delivered(windows(ours), "late").rows("late")
+    assert len(late) == counts[1]
+    assert list(late[0])[:4] == SCHEMA.names
 
 
 def test_differential_the_dataframe_has_the_rows_and_types_of_sparks_own_reader(

@@ -80,7 +80,7 @@ def test_a_checkpoint_says_as_which_engine_it_was_made() -> None:
     def description(engine: str) -> dict[str, Any]:
         windowed = sash.stream(SCHEMA.empty_table(), time="t").window(sash.tumbling(3).named("w"))
         bound = windowed.semantics(engine).agg(n=sash.count()).bound
-        return describe(bound, output="reports", buckets=1)
+        return describe(bound, buckets=1)
 
     found = list(differences(description("flink"), description("spark_dstream")))
     assert "windows.w.engine was 'flink' and is 'spark_dstream'" in found

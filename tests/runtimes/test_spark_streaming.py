@@ -16,7 +16,7 @@ import sash
 from sash.errors import ArgumentError, SettingError, Unsupported
 from sash.runtimes.spark.packing.bucket_ids import murmur3
 from sash.runtimes.spark.requirements import PROVIDER, ROCKSDB, SEVERAL_STATEFUL
-from tests.runtimes.micro_batches import Ran, read_batches, stream_batches, write_batches
+from tests.runtimes.micro_batches import Delivered, Ran, read_batches, stream_batches, write_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -127,8 +127,8 @@ def by_minute(data: Any) -> Any:
 
 
 def test_late_rows_are_in_the_late_output_as_they_came(with_late_rows: DataFrame) -> None:
-    ran = Ran(by_minute(with_late_rows).late().dataframe())
-    assert sorted(ran.rows, key=str) == [
+    ran = Delivered(by_minute(with_late_rows), "late")
+    assert sorted(ran.rows("late"), key=str) == [
         {"ts": None, "symbol": None, "price": None, "size": None, "late_window": None,
          "late_reason": "time is null"},
         {"ts": at(20), "symbol": "A", "price": 2.0, "size": 7, "late_window": None,
@@ -307,9 +307,13 @@ def test_a_chain_in_a_session_that_allows_none_is_refused_by_name(rate: DataFram
 
 
 def test_collecting_a_stream_is_refused(rate: DataFrame) -> None:
-    for collected in (counts(rate), counts(rate).late()):
-        with pytest.raises(Unsupported, match="writeStream"):
-            collected.collect()
+    with pytest.raises(Unsupported, match="writeStream"):
+        counts(rate).collect()
+
+
+def test_late_rows_of_a_stream_as_an_answer_of_their_own_are_refused(rate: DataFrame) -> None:
+    with pytest.raises(Unsupported, match=r"in the same pass as its reports: start\(sink, late=…\)"):
+        counts(rate).late()
 
 
 def test_flushing_a_stream_is_refused(rate: DataFrame) -> None:

@@ -16,9 +16,9 @@ from sash.errors import CorruptValue, DifferentQuery
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator, keeps_panes
 from sash.operators.protocol import StreamOperator
+from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs
 from sash.runtimes.spark.state.operators_in_state import TOKEN
 from sash.runtimes.spark.streaming.light_processor import VARIABLE
-from sash.runtimes.spark.streaming.window_stage import Output
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Order
@@ -101,29 +101,22 @@ def observed(rows: list[dict], query: Query) -> list[tuple]:
     query=queries(),
     batches=cut(),
     operator=st.sampled_from([NaiveOperator, WindowOperator]),
+    outputs=st.sampled_from([(REPORTS,), (REPORTS, LATE)]),
     forgetful=st.booleans(),
 )
-def test_oracle_reports_are_those_of_the_reference_in_any_micro_batches(
-    query: Query, batches: list[list[Arrival]], operator: type[StreamOperator], forgetful: bool
-) -> None:
+def test_oracle_one_pass_gives_the_reports_and_late_rows_of_the_reference_in_any_micro_batches(
+    query: Query, batches: list[list[Arrival]], operator: type[StreamOperator], outputs: Outputs,
+    forgetful: bool,
+) -> None:  # fmt: skip
     outcome = evaluate(query, [Batch(tuple(batch)) for batch in batches])
-    dry = DryStream(bound_query(query), operator, forgetful=forgetful)
+    dry = DryStream(bound_query(query), operator, outputs=outputs, forgetful=forgetful)
     rows = dry.run([table_of(batch, TYPES) for batch in batches])
     assert observed(rows, query) == expected(outcome, query)
+    late = sorted((entry.arrival.values["e"], entry.reason, entry.window or "") for entry in outcome.late)
+    if LATE in outputs:
+        assert sorted((row["e"], row["late_reason"], row["late_window"] or "") for row in dry.late) == late
     assert dry.counts["events"] == sum(map(len, batches))
     assert (dry.counts["reports"], dry.counts["late"]) == (len(outcome.reports), len(outcome.late))
-
-
-@settings(max_examples=100, deadline=None)
-@given(query=queries(), batches=cut(), operator=st.sampled_from([NaiveOperator, WindowOperator]))
-def test_oracle_late_events_are_those_of_the_reference_in_any_micro_batches(
-    query: Query, batches: list[list[Arrival]], operator: type[StreamOperator]
-) -> None:
-    outcome = evaluate(query, [Batch(tuple(batch)) for batch in batches])
-    late = sorted((entry.arrival.values["e"], entry.reason, entry.window or "") for entry in outcome.late)
-    dry = DryStream(bound_query(query), operator, output="late")
-    rows = dry.run([table_of(batch, TYPES) for batch in batches])
-    assert sorted((row["e"], row["late_reason"], row["late_window"] or "") for row in rows) == late
 
 
 @settings(max_examples=60, deadline=None)
@@ -132,27 +125,26 @@ def test_oracle_late_events_are_those_of_the_reference_in_any_micro_batches(
     batches=cut(),
     delay=st.sampled_from([0, 4, 30]),
     forgetful=st.booleans(),
-    output=st.sampled_from(["reports", "late"]),
+    outputs=st.sampled_from([(REPORTS,), (REPORTS, LATE)]),
 )
 def test_oracle_panes_answer_as_the_reference_does_in_any_micro_batches(
-    asked: list[Window], batches: list[list[Arrival]], delay: int, forgetful: bool, output: Output
+    asked: list[Window], batches: list[list[Arrival]], delay: int, forgetful: bool, outputs: Outputs
 ) -> None:
     bound = bind(*asked, delay=delay)
     outcome = evaluate(replace(bound.query, flush=False), [Batch(tuple(batch)) for batch in batches])
-    dry = DryStream(bound, forgetful=forgetful, output=output)
+    dry = DryStream(bound, forgetful=forgetful, outputs=outputs)
     assert keeps_panes(bound)
     rows = dry.run([table_of(batch, TYPES) for batch in batches])
     assert (dry.counts["reports"], dry.counts["late"]) == (len(outcome.reports), len(outcome.late))
-    if output == "late":
+    if LATE in outputs:
         late = sorted((entry.arrival.values["e"], entry.reason) for entry in outcome.late)
-        assert sorted((row["e"], row["late_reason"]) for row in rows) == late
-    else:
-        shown = [
-            (row["k"], row["window"]["id"], row["window"]["end"], *(row[name] for name in bound.aggregates))
-            for row in rows
-        ]
-        said = [(r.key, r.id, r.end, *r.values.values()) for r in outcome.reports]
-        assert sorted(shown, key=repr) == sorted(said, key=repr)
+        assert sorted((row["e"], row["late_reason"]) for row in dry.late) == late
+    shown = [
+        (row["k"], row["window"]["id"], row["window"]["end"], *(row[name] for name in bound.aggregates))
+        for row in rows
+    ]
+    expected_reports = [(r.key, r.id, r.end, *r.values.values()) for r in outcome.reports]
+    assert sorted(shown, key=repr) == sorted(expected_reports, key=repr)
 
 
 @pytest.mark.parametrize("forgetful", [False, True])

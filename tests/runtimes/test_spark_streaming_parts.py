@@ -193,7 +193,7 @@ def bound(window: Window, **aggregates: object) -> BoundQuery:
 
 
 def description(window: Window, **aggregates: object) -> dict:
-    return describe(bound(window, **aggregates), output="reports", buckets=8)
+    return describe(bound(window, **aggregates), buckets=8)
 
 
 def above(limit: int) -> Window:

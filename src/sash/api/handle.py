@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,23 +11,30 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from sash.api.head import Head
-from sash.errors import Unsupported
+from sash.errors import ArgumentError, Unsupported
 from sash.planner.explain.explanation_text import printed, require_form
 from sash.semantics.durations import DurationLike
 
 if TYPE_CHECKING:
     from sash.operators.elastic.declaration import Elastic
-    from sash.runtimes.spark.streaming.sinks import Sink
+    from sash.runtimes.spark.sinks.protocol import Sink
 
 
 @dataclass(frozen=True)
 class Launch:
     """How a query over a stream runs: the arguments of `start` besides the sink."""
 
+    late: Sink | Mapping[str, Sink] | None
     checkpoint: str | PathLike[str]
     elastic: Elastic | None
     trigger: DurationLike | None
     name: str | None
+
+    def late_of_one_input(self) -> Sink | None:
+        """For a query whose late rows have one form."""
+        if isinstance(self.late, Mapping):
+            raise ArgumentError("late", sorted(self.late), "one sink; only a join has one for each side")
+        return self.late
 
 
 class QueryHandle(ABC):
@@ -48,6 +56,7 @@ class QueryHandle(ABC):
         self,
         sink: Sink,
         *,
+        late: Sink | Mapping[str, Sink] | None = None,
         checkpoint: str | PathLike[str],
         elastic: Elastic | None = None,
         trigger: DurationLike | None = None,
@@ -55,7 +64,10 @@ class QueryHandle(ABC):
     ) -> Any:
         """Run over streaming DataFrames until it is stopped; returns the handle of the running query.
 
-        sink:    a folder of parquet files, or a function of a DataFrame and the number of its micro-batch.
+        sink:    a folder of parquet files, a sash.sinks.…, or a function of a DataFrame and the number of
+            its micro-batch, called for micro-batches that have rows.
+        late:    the same for events that are too late or have no place, in the same pass: each event is in
+            the answer or among these. For a join {"left": …, "right": …}, or one of them.
         checkpoint: the folder with Spark's progress, from which a stopped query resumes.
         elastic: sash.Elastic(min=1, max=8), between how many tasks each micro-batch may choose. Without
             it Spark's settings decide, once and for all. Joins have no elastic form, operators no other.
@@ -64,12 +76,8 @@ class QueryHandle(ABC):
             given.
         name:    of the query, for Spark and the live page.
         """
-        if self._bounded:
-            raise Unsupported(
-                "data", "a bounded input", "a streaming DataFrame for start()",
-                hint="What has an end is computed with collect() or dataframe().",
-            )  # fmt: skip
-        return self._started(sink, Launch(checkpoint, elastic, trigger, name))
+        require_unbounded(self._bounded)
+        return self._started(sink, Launch(late, checkpoint, elastic, trigger, name))
 
     def explain(self, form: Literal["text", "json"] = "text", /) -> str:
         """What this query means, how it will be computed and why, what it holds, what would be cheaper.
@@ -103,10 +111,20 @@ class QueryHandle(ABC):
     def _as_text(self) -> str: ...
 
 
-def started_as_it_is(answer: Any, sink: Sink, launch: Launch) -> Any:
-    """Write a streaming DataFrame to the sink, with the parallelism of Spark's settings."""
-    from sash.runtimes.spark.streaming.start import start_writing
+def require_bounded(bounded: bool) -> None:
+    """For late events as an answer of their own."""
+    if not bounded:
+        raise Unsupported(
+            "data", "a streaming DataFrame", "bounded for late()",
+            hint="The late rows of a stream are written in the same pass as its reports: "
+            "start(sink, late=…).",
+        )  # fmt: skip
 
-    return start_writing(
-        answer, sink, checkpoint=launch.checkpoint, trigger=launch.trigger, name=launch.name
-    )
+
+def require_unbounded(bounded: bool) -> None:
+    """For what only a stream can do."""
+    if bounded:
+        raise Unsupported(
+            "data", "a bounded input", "a streaming DataFrame for start()",
+            hint="What has an end is computed with collect() or dataframe().",
+        )  # fmt: skip

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 import pyarrow as pa
 
-from sash.api.handle import Launch, QueryHandle, started_as_it_is
+from sash.api.handle import Launch, QueryHandle, require_bounded
 from sash.api.source import Source
 from sash.display import tables
 from sash.errors import ArgumentError, Unsupported
@@ -27,7 +28,7 @@ from sash.semantics.expression import Side
 from sash.semantics.join import Join, Where
 
 if TYPE_CHECKING:
-    from sash.runtimes.spark.streaming.sinks import Sink
+    from sash.runtimes.spark.sinks.protocol import Sink
 
 
 class Stream(Protocol):
@@ -78,10 +79,15 @@ class JoinRuntime(Protocol):
     @property
     def bounded(self) -> bool: ...
     def collect(self, bound: BoundJoin) -> pa.Table: ...
-    def collect_late(self, bound: BoundJoin, side: Side) -> pa.Table: ...
     def dataframe(self, bound: BoundJoin) -> Any: ...
-    def late_dataframe(self, bound: BoundJoin, side: Side) -> Any: ...
     def stages(self, bound: BoundJoin) -> list[str]: ...
+
+
+class BoundedJoin(JoinRuntime, Protocol):
+    """Two inputs that are there as a whole."""
+
+    def collect_late(self, bound: BoundJoin, side: Side) -> pa.Table: ...
+    def late_dataframe(self, bound: BoundJoin, side: Side) -> Any: ...
 
 
 def runtime_of(left: Source, right: Source) -> JoinRuntime:
@@ -112,11 +118,11 @@ class JoinQuery(QueryHandle):
     bound: BoundJoin
 
     def late(self, side: str) -> LateSide:
-        """The events of the "left" or the "right" stream that came too late for any pair."""
-        try:
-            return LateSide(self, Side(side))
-        except ValueError:
-            raise ArgumentError("side", side, "'left' or 'right'") from None
+        """The events of the "left" or the "right" input that came too late for any pair. Those of streams
+        are written by `start(sink, late={"left": …, "right": …})`."""
+        chosen = _side(side)
+        require_bounded(self.runtime.bounded)
+        return LateSide(self, chosen)
 
     def parallel(self, workers: Pattern | Auto | int | Literal["auto"], /) -> JoinQuery:
         """The same join with so many workers, each a thread with a share of the rows: `parallel(4)`. With
@@ -190,13 +196,23 @@ class JoinQuery(QueryHandle):
 
     def _started(self, sink: Sink, launch: Launch) -> Any:
         _require_fixed(launch)
-        return started_as_it_is(self._framed(), sink, launch)
+        from sash.runtimes.spark.joins.streaming_join import StreamingJoin
+        from sash.runtimes.spark.streaming.start import start_join
+
+        assert isinstance(self.runtime, StreamingJoin), "only Spark has streams"
+        if launch.late is not None and not isinstance(launch.late, Mapping):
+            raise ArgumentError("late", launch.late, "a sink for each side: {'left': …, 'right': …}")
+        return start_join(
+            self.runtime, self.bound, sink,
+            late={_side(side): late for side, late in (launch.late or {}).items()},
+            checkpoint=launch.checkpoint, trigger=launch.trigger, name=launch.name,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class LateSide(QueryHandle):
-    """The events of one side that are in no pair because of their time: its columns, and the reason. On
-    streams it is a query of its own, with a checkpoint of its own."""
+    """The events of one side of bounded inputs that are in no pair because of their time: its columns, and
+    the reason."""
 
     query: JoinQuery
     side: Side
@@ -209,20 +225,30 @@ class LateSide(QueryHandle):
         return self.query.runtime.bounded
 
     def _collected(self) -> pa.Table:
-        return self.query.runtime.collect_late(self.query.bound, self.side)
+        return self._runtime.collect_late(self.query.bound, self.side)
 
     def _framed(self) -> Any:
-        return self.query.runtime.late_dataframe(self.query.bound, self.side)
+        return self._runtime.late_dataframe(self.query.bound, self.side)
+
+    @property
+    def _runtime(self) -> BoundedJoin:
+        return cast(BoundedJoin, self.query.runtime)
 
     def _started(self, sink: Sink, launch: Launch) -> Any:
-        _require_fixed(launch)
-        return started_as_it_is(self._framed(), sink, launch)
+        raise AssertionError("late rows of a stream are written with its pairs")
 
     def _as_json(self) -> str:
         return self.query._as_json()
 
     def _as_text(self) -> str:
         return self.query._as_text()
+
+
+def _side(name: str) -> Side:
+    try:
+        return Side(name)
+    except ValueError:
+        raise ArgumentError("side", name, "'left' or 'right'") from None
 
 
 def _require_fixed(launch: Launch) -> None:

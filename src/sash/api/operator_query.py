@@ -18,7 +18,7 @@ from sash.semantics import durations
 from sash.semantics.durations import DurationLike
 
 if TYPE_CHECKING:
-    from sash.runtimes.spark.streaming.sinks import Sink
+    from sash.runtimes.spark.sinks.protocol import Sink
 
 
 class OperatorRuntime(Protocol):
@@ -83,7 +83,7 @@ class OperatorQuery(QueryHandle):
 
         assert isinstance(self.runtime, StreamingOperator), "only Spark has streams"
         return self.runtime.start(
-            sink,
+            sink, late=launch.late_of_one_input(),
             checkpoint=launch.checkpoint, elastic=launch.elastic, trigger=launch.trigger, name=launch.name,
         )  # fmt: skip
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pyarrow as pa
 
-from sash.api.handle import Launch, QueryHandle
-from sash.api.source import Source
+from sash.api.handle import Launch, QueryHandle, require_bounded
+from sash.api.source import Bounded, Source
 from sash.api.why import NO_KEY, explain_window
 from sash.display import tables
 from sash.errors import ArgumentError, Unsupported
@@ -26,7 +26,7 @@ from sash.semantics.secret import Profile
 from sash.semantics.why import Why
 
 if TYPE_CHECKING:
-    from sash.runtimes.spark.streaming.sinks import Sink
+    from sash.runtimes.spark.sinks.protocol import Sink
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,9 @@ class WindowQuery(QueryHandle):
         return replace(self, plain=True)
 
     def late(self) -> LateOutput:
-        """The events that are in no window, each with the reason, as their own query."""
+        """The events of a bounded input that are in no window, each with the reason. Those of a stream are
+        written by `start(sink, late=…)`, in the same pass as the reports."""
+        require_bounded(self.source.bounded)
         return LateOutput(self)
 
     def plan(self) -> Planned:
@@ -133,7 +135,15 @@ class WindowQuery(QueryHandle):
         return self.source.flat_dataframe(self.bound) if self.plain else self.source.dataframe(self.bound)
 
     def _started(self, sink: Sink, launch: Launch) -> Any:
-        return _started(self, "reports", sink, launch)
+        from sash.runtimes.spark.streaming.start import start
+        from sash.runtimes.spark.streaming.streaming_source import StreamingSource
+
+        assert isinstance(self.source, StreamingSource), "only Spark has streams"
+        return start(
+            self.source, self.bound, sink, late=launch.late_of_one_input(),
+            checkpoint=launch.checkpoint, elastic=launch.elastic, trigger=launch.trigger, name=launch.name,
+            flat=self.plain,
+        )  # fmt: skip
 
     def _as_json(self) -> str:
         return self._explained().as_json()
@@ -144,8 +154,8 @@ class WindowQuery(QueryHandle):
 
 @dataclass(frozen=True)
 class LateOutput(QueryHandle):
-    """The events that a query could not place: the input columns, the window that refused, the reason. On a
-    stream it is a query of its own, with a checkpoint of its own."""
+    """The events of a bounded input that a query could not place: the input columns, the window that
+    refused, the reason."""
 
     query: WindowQuery
 
@@ -158,28 +168,20 @@ class LateOutput(QueryHandle):
         return self.query.source.bounded
 
     def _collected(self) -> pa.Table:
-        return self.query.source.collect_late(self.query.bound)
+        return self._source.collect_late(self.query.bound)
 
     def _framed(self) -> Any:
-        return self.query.source.late_dataframe(self.query.bound)
+        return self._source.late_dataframe(self.query.bound)
+
+    @property
+    def _source(self) -> Bounded:
+        return cast(Bounded, self.query.source)
 
     def _started(self, sink: Sink, launch: Launch) -> Any:
-        return _started(self.query, "late", sink, launch)
+        raise AssertionError("late rows of a stream are written with its reports")
 
     def _as_json(self) -> str:
         return self.query._as_json()
 
     def _as_text(self) -> str:
         return self.query._as_text()
-
-
-def _started(query: WindowQuery, output: Literal["reports", "late"], sink: Sink, launch: Launch) -> Any:
-    from sash.runtimes.spark.streaming.start import start
-    from sash.runtimes.spark.streaming.streaming_source import StreamingSource
-
-    assert isinstance(query.source, StreamingSource), "only Spark has streams"
-    return start(
-        query.source, query.bound, output, sink,
-        checkpoint=launch.checkpoint, elastic=launch.elastic, trigger=launch.trigger, name=launch.name,
-        flat=query.plain,
-    )  # fmt: skip

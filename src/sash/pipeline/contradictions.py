@@ -46,9 +46,6 @@ def _of_stream(pipeline: Pipeline, sinks: Mapping[str, SinkTable]) -> Iterator[t
     if SOURCES[source].endless and run.trigger.bounded:
         works = f"a duration such as '5 seconds' for {source}, which never ends"
         yield ("run", "trigger"), f"trigger must be {works}; got {run.trigger.word!r}"
-    if SOURCES[source].endless and pipeline.late is not None:
-        why = f"the late output is a query of its own, and {source} gives other events to each"
-        yield ("late",), f"[late] must be left out for {source}: {why}"
     for name, sink in sinks.items():
         if sink.overwrite:
             yield (name, "overwrite"), "overwrite must be left out for a stream, which only adds"

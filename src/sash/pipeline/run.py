@@ -1,28 +1,29 @@
-"""Running a pipeline: its streaming queries from their checkpoints on, or its static one at once.
+"""Running a pipeline: its streaming query from its checkpoint on, or its static one at once.
 
-    <checkpoint>/reports     how far the windows have come
-    <checkpoint>/late        how far the late output has come, a query of its own
-
-A run that is stopped, or killed, resumes from there when it is run again: each file, and each offset of a
-topic, is in exactly one micro-batch, and each micro-batch is in the sink once, where the sink keeps a log
-as Spark's files do.
+A run that is stopped, or killed, resumes from its checkpoint when it is run again: each file, and each
+offset of a topic, is in exactly one micro-batch, and each micro-batch is in the sinks once, where a sink
+can tell which it has. Reports and late rows come out of one pass.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from tempfile import TemporaryDirectory
 from threading import Event
 from typing import TYPE_CHECKING
 
 from sash.api.window_query import WindowQuery
 from sash.pipeline.schema import Pipeline
-from sash.pipeline.sinks import begun, written
+from sash.pipeline.sinks import batch_sink, written
 from sash.runtimes.progress_bar import ProgressReading, shown
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+
+    from sash.runtimes.spark.sinks.protocol import BatchSink
 
 POLL = 0.2
 """Seconds between two looks at a running query."""
@@ -57,46 +58,55 @@ def run_stream(pipeline: Pipeline, query: WindowQuery, spark: SparkSession, *, s
     from sash.runtimes.spark.failures import in_one_sentence
     from sash.runtimes.spark.monitoring.job_progress import BatchesSeen, TasksOfBatch
 
-    running: list[StreamingQuery] = []
-    try:
-        with in_one_sentence():
-            for one in _started(pipeline, query):
-                running.append(one)  # one by one: the first is stopped when the second cannot begin
-            seen = BatchesSeen(running[0])
-            bar = TasksOfBatch(spark, running[0], seen) if pipeline.run.trigger.bounded else seen
+    with in_one_sentence(), _checkpoint(pipeline) as checkpoint:
+        running = query.start(
+            batch_sink(pipeline, pipeline.sink, spark, name=pipeline.name),
+            late=_late_sink(pipeline, spark),
+            checkpoint=checkpoint,
+            trigger=pipeline.run.trigger.given,
+            name=pipeline.name,
+        )
+        try:
+            seen = BatchesSeen(running)
+            bar = TasksOfBatch(spark, running, seen) if pipeline.run.trigger.bounded else seen
             stopped = _awaited(running, bar.read, title=pipeline.name, stop=stop)
-    finally:
-        for one in running:
-            one.stop()
+        finally:
+            running.stop()
     seen.read()
     counts = {name: seen.counts.get(name, 0) for name in ("events", "late", "reports")}
     return RunSummary(seen.batches, seen.seconds, **counts, stopped=stopped)
 
 
-def _started(pipeline: Pipeline, query: WindowQuery) -> Iterator[StreamingQuery]:
-    root = pipeline.located(pipeline.run.checkpoint) if pipeline.run.checkpoint else ""
-    outputs = [("reports", pipeline.name, pipeline.sink, query.dataframe)]
-    if pipeline.late is not None:
-        outputs.append(("late", f"{pipeline.name}_late", pipeline.late, query.late().dataframe))
-    for part, name, sink, rows in outputs:
-        yield begun(pipeline, sink, rows(), name=name, checkpoint=root and f"{root}/{part}")
+def _late_sink(pipeline: Pipeline, spark: SparkSession) -> BatchSink | None:
+    if pipeline.late is None:
+        return None
+    return batch_sink(pipeline, pipeline.late, spark, name=f"{pipeline.name}_late")
+
+
+@contextmanager
+def _checkpoint(pipeline: Pipeline) -> Iterator[str]:
+    """The folder that a run resumes from; one that goes with the run, where it cannot be resumed."""
+    if pipeline.run.checkpoint:
+        yield pipeline.located(pipeline.run.checkpoint)
+    else:
+        with TemporaryDirectory(prefix="sash-run-", ignore_cleanup_errors=True) as folder:
+            yield folder
 
 
 def _awaited(
-    running: list[StreamingQuery], read: Callable[[], ProgressReading], *, title: str, stop: Event
+    running: StreamingQuery, read: Callable[[], ProgressReading], *, title: str, stop: Event
 ) -> bool:
-    """False once all have ended, True when `stop` was set; QueryFailed when one has failed, which
-    ends the others too."""
+    """False once it has ended, True when `stop` was set; QueryFailed when it has failed."""
     from sash.runtimes.spark.failures import require_well
 
     latest = ProgressReading(None)
     with shown(title, lambda: latest, after=0.0, keep=True):
-        while any(one.isActive for one in running):
+        while running.isActive:
             if stop.wait(POLL):
                 return True
             # Read here and shown there: what is counted has one reader.
             latest = read()
-            require_well(running)
+            require_well([running])
         latest = ProgressReading(1.0, latest.words)
-    require_well(running)
+    require_well([running])
     return False

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from sash.pipeline.schema import Pipeline, SinkTable
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql import DataFrame, SparkSession
+
+    from sash.runtimes.spark.sinks.protocol import BatchSink
 
 
 def written(pipeline: Pipeline, sink: SinkTable, rows: DataFrame) -> None:
@@ -28,37 +29,36 @@ def written(pipeline: Pipeline, sink: SinkTable, rows: DataFrame) -> None:
         writer.mode("append" if sink.format == "console" else "overwrite").save()
 
 
-def begun(
-    pipeline: Pipeline, sink: SinkTable, rows: DataFrame, *, name: str, checkpoint: str
-) -> StreamingQuery:
-    """Begin to write streaming rows; `checkpoint` is empty where a run cannot be resumed."""
-    writer: Any = _shaped(rows, sink, pipeline).writeStream.format(sink.format).options(**sink.options)
-    writer = writer.queryName(name).outputMode("append").trigger(**pipeline.run.trigger.spark)
-    if checkpoint:
-        writer = writer.option("checkpointLocation", checkpoint)
-    if sink.table:
-        query: StreamingQuery = writer.toTable(sink.table)
-    else:
-        query = writer.start(pipeline.located(sink.path)) if sink.path else writer.start()
-    return query
+def batch_sink(pipeline: Pipeline, sink: SinkTable, spark: SparkSession, *, name: str) -> BatchSink:
+    """What takes the rows of a stream, batch by batch. `name` is what a table of rows in memory is called,
+    and what a Delta or Iceberg table knows the pipeline by."""
+    from sash.runtimes.spark.packing.columns import flat
+    from sash.runtimes.spark.sinks.folder import FolderSink
+    from sash.runtimes.spark.sinks.kafka import KafkaSink
+    from sash.runtimes.spark.sinks.passing import ConsoleSink, MemorySink, NoopSink
+    from sash.runtimes.spark.sinks.shapes import ShapedSink
+    from sash.runtimes.spark.sinks.tables import TableSink
+
+    match sink.format:
+        case "console":
+            return ConsoleSink(sink.options)
+        case "memory":
+            return MemorySink(spark, name)
+        case "noop":
+            return NoopSink()
+        case "kafka":
+            return KafkaSink.with_options(sink.options, keys=pipeline.stream.key)
+        case "delta" | "iceberg":
+            path = pipeline.located(sink.path) if sink.path else ""
+            return TableSink(name, sink.table, path, sink.format, sink.options)
+    folder = FolderSink(pipeline.located(sink.path), sink.format, sink.options)
+    return ShapedSink(folder, flat) if sink.format == "csv" else folder
 
 
 def _shaped(rows: DataFrame, sink: SinkTable, pipeline: Pipeline) -> DataFrame:
+    from sash.runtimes.spark.packing.columns import flat
+    from sash.runtimes.spark.sinks.shapes import messages
+
     if sink.format == "csv":
-        from sash.runtimes.spark.packing.columns import flat
-
         return flat(rows)
-    return _messages(rows, pipeline.stream.key) if sink.format == "kafka" else rows
-
-
-def _messages(rows: DataFrame, keys: tuple[str, ...]) -> DataFrame:
-    from pyspark.sql import functions as F
-
-    from sash.runtimes.spark.packing.columns import quoted
-
-    value = F.to_json(F.struct(*map(quoted, rows.columns))).alias("value")
-    if not keys:
-        return rows.select(value)
-    one = F.col(quoted(keys[0])).cast("string")
-    key = one if len(keys) == 1 else F.to_json(F.struct(*map(quoted, keys)))
-    return rows.select(key.alias("key"), value)
+    return messages(rows, pipeline.stream.key) if sink.format == "kafka" else rows

@@ -18,11 +18,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from sash.errors import ArgumentError, DurationError
 from sash.semantics import durations
-from sash.semantics.durations import Duration, Unit
+from sash.semantics.durations import Duration, DurationLike, Unit
 
 _EXPECTED = "'available now', 'once' or a duration such as '5 seconds'"
 _PROCESSING_TIME = re.compile(r"^\s*processing[ _]?time(\s+|$)", re.IGNORECASE)
@@ -55,6 +56,11 @@ class Trigger:
     def bounded(self) -> bool:
         """Whether it ends by itself."""
         return self.every is None
+
+    @property
+    def given(self) -> DurationLike:
+        """As `start(trigger=…)` takes it."""
+        return self.word if self.every is None else timedelta(microseconds=self.every.length)
 
     @property
     def spark(self) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def run(file: Path, *, debug: bool) -> int:
             return 0
         with interrupts() as stop:
             outcome = run_stream(pipeline, query, spark, stop=stop)
-        if pipeline.sink.format == "memory":
+        if pipeline.sink.format == "memory" and spark.catalog.tableExists(pipeline.name):
             spark.table(pipeline.name).show(SHOWN, truncate=False)
     print(_summary(pipeline, outcome))
     return INTERRUPTED if outcome.stopped and pipeline.run.trigger.bounded else 0
@@ -54,8 +54,6 @@ def check(file: Path, *, debug: bool) -> None:
     with _bound(file, debug=debug) as (pipeline, query, _):
         with in_one_sentence():
             query.dataframe()
-            if pipeline.late is not None:
-                query.late().dataframe()
         columns = ", ".join(f"{field.name} {field.type}" for field in query.bound.output)
         print(f"{file}: nothing is wrong; it would write {_sink(pipeline)} with the columns {columns}")
 

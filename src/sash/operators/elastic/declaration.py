@@ -12,7 +12,7 @@ from sash.operators.elastic.metrics import Sample
 from sash.semantics.durations import whole_number
 
 CONTROLLERS: dict[str, Callable[[], Controller]] = {"thresholds": thresholds, "predictive": predictive}
-STORES = ("lmdb", "redis")
+STORES = ("lmdb", "files", "redis")
 SERVER = ("redis://", "rediss://", "unix://")
 
 
@@ -32,8 +32,8 @@ class Elastic:
     max: int
     controller: Literal["thresholds", "predictive"] | Controller = "thresholds"
     store: str = "lmdb"
-    """"lmdb": beside the checkpoint, for the processes of one host; "redis", or the URL of a Redis server:
-    for many hosts."""
+    """"lmdb": beside the checkpoint, for the processes of one host; "files": in the checkpoint, on any file
+    system that Spark and Arrow can both open; "redis", or the URL of a Redis server: for many hosts."""
     buckets: int = 64
     """Shares of the keys, for the life of a checkpoint: what instances are given and state is kept by."""
 
@@ -47,7 +47,9 @@ class Elastic:
             known = " or ".join(map(repr, CONTROLLERS))
             raise ArgumentError("controller", self.controller, f"{known}, or a function of samples")
         if self.store not in STORES and not str(self.store).startswith(SERVER):
-            raise ArgumentError("store", self.store, "'lmdb', 'redis', or the URL of a Redis server")
+            raise ArgumentError(
+                "store", self.store, "'lmdb', 'files', 'redis', or the URL of a Redis server"
+            )
         if whole_number(self.buckets) is None or self.buckets < high:
             raise ArgumentError("buckets", self.buckets, f"a whole number that is at least max ({high})")
 

@@ -210,6 +210,11 @@ def hands_panes_on(bound: BoundQuery) -> bool:
     return keeps_panes(bound) and not bound.query.corrects and not bound.query.empty
 
 
+def displaces(bound: BoundQuery) -> bool:
+    """Whether an event that was on time may turn out to be in no window."""
+    return any(kind.places for kind in StatePlan(bound).kinds)
+
+
 def keeps_panes(bound: BoundQuery) -> bool:
     """Whether a stream of this query holds panes instead of events."""
     return StatePlan(bound).panes is not None

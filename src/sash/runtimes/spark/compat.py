@@ -3,7 +3,7 @@
     schemas      Spark ↔ Arrow, as the rows of a Python stage have them      pyspark.sql.pandas.types
     plans        the analysed plan of a DataFrame, as text                   the JVM's query execution
     sessions     the one that this process has, if any                       the active SparkContext
-    the JVM      whether a format is known, a folder renamed                 the JVM's session
+    the JVM      whether a format is known, small files, a database                 the JVM's session
     state        whether Python can talk to the state store                  the messages of both
 
 PySpark 4.1, 4.2 and 4.3 differ here, and nowhere else that we use.
@@ -11,8 +11,9 @@ PySpark 4.1, 4.2 and 4.3 differ here, and nowhere else that we use.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from inspect import signature
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import pyarrow as pa
 from pyspark import SparkContext
@@ -116,15 +117,79 @@ class HadoopFolder:
     """A folder on a file system that Spark reaches: this machine's, HDFS, an object store."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
-        self._path = _jvm(spark).org.apache.hadoop.fs.Path(path)
+        jvm = _jvm(spark)
+        self._path_of, self._bytes_of = jvm.org.apache.hadoop.fs.Path, jvm.org.apache.commons.io.IOUtils
+        self._path = self._path_of(path)
         settings = cast(Any, spark)._jsparkSession.sessionState().newHadoopConf()
         self._files = self._path.getFileSystem(settings)
 
-    def exists(self) -> bool:
-        return bool(self._files.exists(self._path))
+    def read(self, name: str) -> bytes | None:
+        """The content of a file; None when there is none of this name."""
+        path = self._path_of(self._path, name)
+        if not self._files.exists(path):
+            return None
+        stream = self._files.open(path)
+        try:
+            return bytes(self._bytes_of.toByteArray(stream))
+        finally:
+            stream.close()
 
-    def rename(self, to: HadoopFolder) -> bool:
-        return bool(self._files.rename(self._path, to._path))
+    def write(self, name: str, data: bytes) -> None:
+        """A file, in place of one that may be there."""
+        stream = self._files.create(self._path_of(self._path, name), True)
+        try:
+            stream.write(bytearray(data))
+        finally:
+            stream.close()
+
+    def sizes(self) -> dict[str, int]:
+        """The files in the folder, by name; none when there is no folder."""
+        if not self._files.exists(self._path):
+            return {}
+        every = self._files.listStatus(self._path)
+        return {one.getPath().getName(): int(one.getLen()) for one in every if one.isFile()}
+
+    def remove(self) -> None:
+        """The folder and what is in it."""
+        self._files.delete(self._path, True)
+
+
+class Database:
+    """A connection of the driver to a database: one transaction, committed at the end of a `with` block."""
+
+    def __init__(self, spark: SparkSession, url: str, options: Mapping[str, str]) -> None:
+        jvm = _jvm(spark)
+        settings = jvm.java.util.Properties()
+        for name, value in options.items():
+            settings.setProperty(name, value)
+        if "driver" in options:
+            jvm.org.apache.spark.sql.execution.datasources.jdbc.DriverRegistry.register(options["driver"])
+        self._connection = jvm.java.sql.DriverManager.getConnection(url, settings)
+        self._connection.setAutoCommit(False)
+        self._quote = self._connection.getMetaData().getIdentifierQuoteString().strip()
+
+    def quoted(self, name: str) -> str:
+        """A column by name, as Spark's writer quotes it."""
+        return f"{self._quote}{name}{self._quote}"
+
+    def run(self, statement: str) -> None:
+        command = self._connection.createStatement()
+        try:
+            command.executeUpdate(statement)
+        finally:
+            command.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        try:
+            if kind is None:
+                self._connection.commit()
+            else:
+                self._connection.rollback()
+        finally:
+            self._connection.close()
 
 
 def _jvm(spark: SparkSession) -> Any:

@@ -7,6 +7,5 @@ journal.py    what the driver remembers from batch to batch
 held.py       the operator of a bucket in its store
 step.py       what a task does with its buckets
 metering.py   what a batch took, and what a controller sees of it
-sinks.py      where reports go, once for each batch
 run.py        a micro-batch, and the handle of the running query
 """

@@ -32,12 +32,12 @@ from sash.runtimes.spark.elastic.held import HeldBucket
 from sash.runtimes.spark.elastic.state_location import StateLocation
 from sash.runtimes.spark.packing.answers import PackedAnswers
 from sash.runtimes.spark.packing.blocks import (
-    ANSWER,
     ANSWERED,
     COUNTS,
+    NO_OUTPUT,
+    OUTPUT,
     PACKED_BUCKET,
     PAYLOAD,
-    block,
     rows_of,
 )
 from sash.runtimes.spark.streaming.processor import BucketCall
@@ -58,6 +58,7 @@ STEPPED = StructType(
 _ARROW = pa.schema(
     [
         pa.field(PAYLOAD, pa.binary()),
+        pa.field(OUTPUT, pa.int64()),
         *(pa.field(count, pa.int64()) for count in COUNTS),
         pa.field(TASK, pa.int32()),
         *(pa.field(name, pa.float64()) for name in (BEGAN, ENDED, BUSY)),
@@ -118,8 +119,7 @@ class EpochStep:
         if stores:
             type(stores[numbers[0]]).commit_together(list(stores.values()), self.epoch)
         busy += time.perf_counter() - since
-        nothing = block(ANSWER, stage.schema.empty_table())
-        yield _row(nothing, dict.fromkeys(COUNTS, 0), (task, began, time.time(), busy))
+        yield _row(b"", NO_OUTPUT, dict.fromkeys(COUNTS, 0), (task, began, time.time(), busy))
 
     def _stage(self) -> WindowStage:
         """The stage as this process got it first: its monoids are compiled already."""
@@ -142,12 +142,14 @@ class EpochStep:
             call.advance(self.before)
         call.advance(self.after)
         held.save(loaded)
-        for row in call.outgoing(PackedAnswers(stage.schema)):
-            yield _row(row[PAYLOAD], row.asDict(), (NO_TASK, 0.0, 0.0, 0.0))
+        for row in call.outgoing(PackedAnswers(stage.schemas)):
+            yield _row(row[PAYLOAD], row[OUTPUT], row.asDict(), (NO_TASK, 0.0, 0.0, 0.0))
 
 
-def _row(payload: bytes, counts: dict[str, int], timing: tuple[int, float, float, float]) -> pa.RecordBatch:
-    values: list[Any] = [payload, *(counts[count] for count in COUNTS), *timing]
+def _row(
+    payload: bytes, output: int, counts: dict[str, int], timing: tuple[int, float, float, float]
+) -> pa.RecordBatch:
+    values: list[Any] = [payload, output, *(counts[count] for count in COUNTS), *timing]
     return pa.record_batch(
         [pa.array([value], f.type) for value, f in zip(values, _ARROW, strict=True)], schema=_ARROW
     )

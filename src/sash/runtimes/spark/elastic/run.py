@@ -16,7 +16,7 @@ this one or not.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,6 +36,7 @@ from sash.runtimes.spark.elastic.state_location import StateLocation
 from sash.runtimes.spark.native.epoch_fold import Arrived, EpochFold
 from sash.runtimes.spark.packing.answers import PackedAnswers
 from sash.runtimes.spark.packing.blocks import PACKED_BUCKET, PAYLOAD
+from sash.runtimes.spark.sinks.protocol import BatchSink
 from sash.runtimes.spark.state.arenas import QUERY_ID
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.semantics.durations import Duration
@@ -49,7 +50,8 @@ class ElasticRun:
     delay: Duration
     elastic: Elastic
     checkpoint: str
-    sink: Callable[[DataFrame, int], None]
+    sinks: Mapping[str, BatchSink]
+    """By output."""
     inputs: int = 1
     """Where there are several, blocks name theirs."""
     meter: BatchMeter = field(default_factory=BatchMeter)
@@ -128,8 +130,9 @@ class ElasticRun:
             metrics = metrics_of(stepped.drop(PAYLOAD).toArrow())
             if metrics["degree"] != degree:
                 raise StoreError(f"{metrics['degree']} tasks have served the buckets of {degree}")
-            if metrics[self.stage.output]:
-                self.sink(PackedAnswers(self.stage.schema).opened(stepped.select(PAYLOAD)), epoch)
+            for output, sink in self.sinks.items():
+                if metrics[output] and not sink.has(stepped.sparkSession, epoch):
+                    sink.write(PackedAnswers(self.stage.schemas).opened(stepped, output), epoch)
         finally:
             stepped.unpersist()
         return metrics

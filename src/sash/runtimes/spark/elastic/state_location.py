@@ -5,7 +5,7 @@
 
 All of them move from epoch to epoch as in `aggregation.stores.protocol`, with the number of the
 micro-batch as epoch. An LMDB environment is a folder that all processes of one host share; a Redis
-server serves many.
+server serves many; files are in the checkpoint, wherever that is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pyarrow import fs
+
 from sash.aggregation.stores.epochs import EpochStore
+from sash.aggregation.stores.files import Files
 from sash.aggregation.stores.lmdb import LMDB
 from sash.aggregation.stores.redis import Redis
 from sash.errors import SettingError, Unsupported
@@ -34,16 +37,25 @@ class StateLocation:
     """A folder, or the URL of a Redis server."""
     name: str = ""
     """What distinguishes the queries of one server."""
+    files: bool = False
+    """Whether the place is a folder of files, on whatever file system."""
 
     @classmethod
     def of(cls, store: str, *, checkpoint: str, query: str) -> StateLocation:
         """For a query with this identifier, which Spark keeps in the checkpoint."""
-        if store == "lmdb":
+        if store in ("files", "lmdb"):
+            file_system, path = located(checkpoint)
             # Absolute, because a worker may find another working directory.
-            return cls(str(Path(located(checkpoint)[1]).absolute() / FOLDER))
+            local = isinstance(file_system, fs.LocalFileSystem)
+            place = str(Path(path).absolute()) if local else checkpoint.rstrip("/")
+            return cls(f"{place}/{FOLDER}", files=store == "files")
         return cls("redis://127.0.0.1:6379/0" if store == "redis" else store, f"{query}.")
 
     def open(self, namespace: str) -> EpochStore:
+        if self.files:
+            file_system, path = located(self.place)
+            remote = None if isinstance(file_system, fs.LocalFileSystem) else file_system
+            return Files(path, namespace=namespace, file_system=remote)
         if self.name:
             return Redis(self.place, namespace=self.name + namespace)
         return LMDB(self.place, namespace=namespace)
@@ -89,11 +101,11 @@ def require_reachable(store: str, checkpoint: str, *, master: str, speculation: 
         return
     if not master.startswith("local"):
         raise Unsupported(
-            "store", store, "a Redis server where Spark runs on several hosts",
-            hint="An LMDB store is one host's: sash.Elastic(store='redis://…').",
+            "store", store, "'files' or a Redis server where Spark runs on several hosts",
+            hint="An LMDB store is one host's: sash.Elastic(store='files').",
         )  # fmt: skip
     if "://" in checkpoint and not checkpoint.startswith("file:"):
         raise Unsupported(
             "checkpoint", checkpoint, "a local path for store='lmdb'",
-            hint="sash.Elastic(store='redis://…') leaves the checkpoint where it is.",
+            hint="sash.Elastic(store='files') keeps state in the checkpoint, wherever that is.",
         )  # fmt: skip

@@ -30,7 +30,7 @@ from sash.runtimes.spark.packing.hashed_packer import HashedPacker
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 
 if TYPE_CHECKING:
-    from sash.runtimes.spark.streaming.window_stage import WindowStage
+    from sash.runtimes.spark.streaming.streaming_source import PackedStage
 
 FORMAT, FILE_SCHEMA = "binaryFile", "path string, modificationTime timestamp, length long, content binary"
 """Spark's source of files as they are. Their content is not read unless it is selected."""
@@ -75,11 +75,15 @@ class FileSource(StreamingSource):
     def stages(self, bound: BoundQuery, plan: Plan) -> list[str]:
         return ["read the files of each batch with pyarrow", *super().stages(bound, plan)]
 
-    def packed(self, stage: WindowStage) -> DataFrame:
+    @property
+    def origin(self) -> Any:
+        return self.files
+
+    def packed(self, stage: PackedStage) -> DataFrame:
         reader = ParquetReader(
             pa.schema([self.schema.field(name) for name in stage.columns]), self.files.zone
         )
-        packer = HashedPacker(reader, stage.bound.keys, len(stage.buckets), stage.packer)
+        packer = HashedPacker(reader, stage.shares, stage.packer)
         return self.files.paths.mapInArrow(packer, PACKED)
 
 

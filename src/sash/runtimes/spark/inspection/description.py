@@ -1,7 +1,7 @@
 """The query that made a checkpoint, in words: what `fingerprint.describe…` wrote there, read by people.
 
 >>> description = {
-...     "kind": "BoundQuery", "output": "reports", "time": "ts", "key": ["symbol"], "order": "event-time",
+...     "kind": "BoundQuery", "time": "ts", "key": ["symbol"], "order": "event-time",
 ...     "windows": {"time(1 hour, 1 second)": {}}, "delay": "10 seconds", "allowed_lateness": "0",
 ...     "emit": "close", "aggregates": {"hi": {"is": "max", "columns": ["price"]}},
 ... }
@@ -11,7 +11,6 @@ windows    time(1 hour, 1 second)
 by key     symbol
 over       ts in event-time order, delay 10 seconds
 computes   hi = max(price)
-says       reports
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def in_words(description: Description) -> list[str]:
         lines = _windows(description)
     else:
         lines = _operator(description)
-    return [f"{name:<9}  {words}" for name, words in (*lines, ("says", description.get("output", "")))]
+    return [f"{name:<9}  {words}" for name, words in lines]
 
 
 def _windows(description: Description) -> Iterator[tuple[str, str]]:

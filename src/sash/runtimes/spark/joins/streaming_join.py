@@ -35,15 +35,22 @@ from sash.runtimes.spark.packing.blocks import (
 )
 from sash.runtimes.spark.packing.bucket_ids import bucket_ids
 from sash.runtimes.spark.packing.columns import ORDINAL, ORIGINAL
+from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs, Schemas
 from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions
 from sash.runtimes.spark.state.fingerprint import describe_join
 from sash.runtimes.spark.state.operators_in_state import Bucket
 from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.processor import BucketCall, WindowProcessor
-from sash.runtimes.spark.streaming.stateful_step import answers_of
+from sash.runtimes.spark.streaming.stateful_step import Emitted, answers_of
 from sash.runtimes.spark.streaming.upstream import NEWEST, NEWEST_TICK, Upstream
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.semantics.expression import Side
+
+
+def late_of(side: Side) -> str:
+    """The name of the output with the late rows of a side."""
+    return f"{LATE} {side.value}"
+
 
 IS_RIGHT = "right"
 """The column with the side of a block."""
@@ -54,8 +61,8 @@ class JoinStage:
     """One stateful step and the two that pack and unpack around it, with the face of a `WindowStage`."""
 
     bound: BoundJoin
-    output: str
-    """"reports", or the late rows of a side: "late left" or "late right"."""
+    outputs: Outputs
+    """Reports, and the late rows of a side: see `late_of`."""
     buckets: tuple[int, ...]
     clock: Clock
     derived: bool
@@ -66,15 +73,19 @@ class JoinStage:
         """Of the rows on their way to a bucket."""
         return {side: block_schema(self.bound.of(side).schema, originals=True) for side in Side}
 
-    @cached_property
+    @property
     def schema(self) -> pa.Schema:
-        if self.output == "reports":
-            return self.bound.output
-        return self.bound.of(Side(self.output.removeprefix("late "))).late_output
+        return self.bound.output
+
+    @cached_property
+    def schemas(self) -> Schemas:
+        late = {late_of(side): self.bound.of(side).late_output for side in Side}
+        every = {REPORTS: self.schema, **late}
+        return {output: every[output] for output in self.outputs}
 
     @cached_property
     def description(self) -> dict[str, Any]:
-        return describe_join(self.bound, output=self.output, buckets=len(self.buckets))
+        return describe_join(self.bound, buckets=len(self.buckets))
 
     def packer(self, side: Side) -> Packer:
         own = self.bound.of(side)
@@ -97,8 +108,7 @@ class JoinBucketCall(BucketCall):
             arrived = table.drop_columns([ORDINAL, ORIGINAL]).rename_columns(names)
             late = self._operator.insert(side, arrived, table[ORDINAL].to_numpy(), originals=original)
             self._counts["late"] += late.num_rows
-            if self._stage.output == f"late {side.value}":
-                self._parts.append(late)
+            self._keep(late_of(side), late)
 
     @property
     def _operator(self) -> JoinOperator:
@@ -135,9 +145,6 @@ class StreamingJoin:
     def collect(self, bound: BoundJoin) -> NoReturn:
         self._refuse_to_collect()
 
-    def collect_late(self, bound: BoundJoin, side: Side) -> NoReturn:
-        self._refuse_to_collect()
-
     def _refuse_to_collect(self) -> NoReturn:
         raise Unsupported(
             "data", "a streaming DataFrame", "bounded for collect()",
@@ -145,10 +152,7 @@ class StreamingJoin:
         )  # fmt: skip
 
     def dataframe(self, bound: BoundJoin) -> DataFrame:
-        return self._joined(bound, "reports")
-
-    def late_dataframe(self, bound: BoundJoin, side: Side) -> DataFrame:
-        return self._joined(bound, f"late {side.value}")
+        return self.emitted(bound, (REPORTS,)).output()
 
     def stages(self, bound: BoundJoin) -> list[str]:
         partitions = shuffle_partitions(self.left.sparkSession)
@@ -158,10 +162,11 @@ class StreamingJoin:
             f"watermark: the lesser of both sides', with a delay of {delays}",
             f"shuffle by bucket to {partitions} partitions",
             "join, with the rows of the window in RocksDB",
-            *answers_with(bound.output).stages,
+            *answers_with({REPORTS: bound.output}).stages,
         ]
 
-    def _joined(self, bound: BoundJoin, output: str) -> DataFrame:
+    def emitted(self, bound: BoundJoin, outputs: Outputs) -> Emitted:
+        """Pairs and late rows, in one pass."""
         inputs = {Side.LEFT: self.left, Side.RIGHT: self.right}
         upstreams = {side: Upstream.of(df) for side, df in inputs.items()}
         derived = any(upstream.derived for upstream in upstreams.values())
@@ -172,7 +177,7 @@ class StreamingJoin:
         count = bucket_count(bound.strategy, partitions)
         stage = JoinStage(
             bound,
-            output,
+            outputs,
             bucket_ids(partitions=partitions, each=count // partitions),
             Clock.of(ticks=bound.left.ticks, delay=max(kept, default=0)),
             derived,

@@ -26,6 +26,7 @@ from sash.runtimes.spark.native.fold import EVENTS, NativeFold
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.blocks import NEWEST_AT, PACKED
 from sash.runtimes.spark.packing.columns import BUCKET, quoted
+from sash.runtimes.spark.packing.outputs import LATE
 from sash.runtimes.spark.state.fingerprint import describe
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 
@@ -40,7 +41,7 @@ class PaneStage(WindowStage):
     @property
     def description(self) -> dict[str, Any]:
         assert self.query is not None
-        described = describe(self.query, output=self.output, buckets=len(self.buckets))
+        described = describe(self.query, buckets=len(self.buckets))
         return described | {"state": self.operator.__name__, "input": "panes folded by Spark"}
 
 
@@ -71,12 +72,12 @@ class EpochFold:
         if (
             isinstance(fold, str)
             or panes is None
-            or stage.output == "late"
+            or LATE in stage.outputs  # they leave as they came
             or not hands_panes_on(stage.bound)
         ):
             return None
         over_panes = PaneStage(
-            panes.folded, stage.output, stage.buckets, stage.clock, stage.derived, stage.operator,
+            panes.folded, stage.outputs, stage.buckets, stage.clock, stage.derived, stage.operator,
             query=stage.bound,
         )  # fmt: skip
         return cls(fold, panes, over_panes)

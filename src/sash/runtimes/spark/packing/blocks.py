@@ -31,6 +31,10 @@ BYTES = 2**25
 
 # The stateful step hands rows over as named tuples, which rename what begins with an underscore.
 PACKED_BUCKET, PAYLOAD, NEWEST_AT = "bucket", "payload", "newest"
+OUTPUT = "output"
+"""The column with the number of the output that a row of an answer belongs to."""
+NO_OUTPUT = -1
+"""Of a row that has only counts."""
 INPUT = "input"
 """The column with the number of a block's input, where there are several."""
 COUNTS = ("events", "late", "reports", "forgotten", "restored", "read", "written")
@@ -47,6 +51,7 @@ PACKED = StructType(
 ANSWERED = StructType(
     [
         StructField(PAYLOAD, BinaryType(), nullable=False),
+        StructField(OUTPUT, LongType(), nullable=False),
         *(StructField(count, LongType(), nullable=False) for count in COUNTS),
     ]
 )
@@ -98,18 +103,16 @@ class Packer:
     buckets: tuple[int, ...]
     clock: Clock
     route: RowRoute | None = None
+    share: str = BUCKET
+    """The column with the place of each row's bucket."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         freeze_gc()
-        task = TaskContext.get()
-        arrived = 0 if task is None else task.partitionId() << 40
-        for table in gathered(batches):
-            ordinals = np.arange(arrived, arrived + table.num_rows)
-            arrived += table.num_rows
-            yield self._packed(table.append_column(ORDINAL, pa.array(ordinals)))
+        return map(self.packed, numbered(batches))
 
-    def _packed(self, table: pa.Table) -> pa.RecordBatch:
-        shares = table[BUCKET].to_numpy() if BUCKET in table.column_names else np.empty(0, np.int64)
+    def packed(self, table: pa.Table) -> pa.RecordBatch:
+        """Rows that are numbered already."""
+        shares = table[self.share].to_numpy() if self.share in table.column_names else np.empty(0, np.int64)
         schema = pa.schema([field for field in self.schema if field.name != ORIGINAL])
         table = table.select(schema.names).cast(schema)
         if self.route is None:
@@ -140,6 +143,27 @@ class Packer:
 
 
 @dataclass(frozen=True)
+class SeveralPackers:
+    """The same for several kinds of buckets: a row goes to one of each."""
+
+    packers: tuple[Packer, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        freeze_gc()
+        return (packer.packed(rows) for rows in numbered(batches) for packer in self.packers)
+
+
+def numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The rows of a task with the order of their arrival."""
+    task = TaskContext.get()
+    arrived = 0 if task is None else task.partitionId() << 40
+    for table in gathered(batches):
+        ordinals = np.arange(arrived, arrived + table.num_rows)
+        arrived += table.num_rows
+        yield table.append_column(ORDINAL, pa.array(ordinals))
+
+
+@dataclass(frozen=True)
 class Unpacker:
     """Blocks of answers → rows: the function of `mapInArrow` after the stateful step."""
 
@@ -149,8 +173,9 @@ class Unpacker:
         freeze_gc()
         for batch in batches:
             for payload in batch.column(PAYLOAD):
-                rows = opened(ANSWER, payload.as_buffer(), self.schema)
-                if rows.num_rows:
+                sealed = payload.as_buffer()
+                rows = opened(ANSWER, sealed, self.schema) if sealed.size else None
+                if rows is not None and rows.num_rows:
                     yield rows
 
 

@@ -25,11 +25,12 @@ BUCKETS_PER_PARTITION = 4
 
 
 @cache
-def bucket_ids(*, partitions: int, each: int) -> tuple[int, ...]:
-    """`each` numbers for each partition; number i falls on partition i mod `partitions`."""
+def bucket_ids(*, partitions: int, each: int, first: int = 0) -> tuple[int, ...]:
+    """`each` numbers for each partition, none below `first`; number i falls on partition i mod
+    `partitions`."""
     found: list[list[int]] = [[] for _ in range(partitions)]
     missing = partitions * each
-    for bucket in count():
+    for bucket in count(first):
         mine = found[partition_of(bucket, partitions)]
         if len(mine) < each:
             mine.append(bucket)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import cast
 
 import pyarrow as pa
@@ -53,6 +54,18 @@ def flat(df: DataFrame, *columns: str) -> DataFrame:
         else:
             shown.append(F.col(quoted(one.name)))
     return df.select(*shown)
+
+
+@dataclass(frozen=True)
+class Share:
+    """A column with the place of each row's bucket, of `count`, by the keys of a query."""
+
+    name: str
+    bound: BoundQuery
+    count: int
+
+    def column(self) -> Column:
+        return bucket(self.bound, self.count).alias(self.name)
 
 
 def bucket(bound: BoundQuery, count: int) -> Column:

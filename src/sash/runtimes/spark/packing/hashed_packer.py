@@ -5,15 +5,17 @@ blocks or paths ──▶ rows ──▶ place = hash(keys) mod B ──▶ bloc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from sash.runtimes.spark.packing import columns as by_position
-from sash.runtimes.spark.packing.blocks import Packer
-from sash.runtimes.spark.packing.columns import BUCKET
+from sash.runtimes.spark.packing.columns import Share
 from sash.runtimes.spark.packing.key_hash import buckets
+
+Packing = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""Rows with their places → blocks."""
 
 
 @dataclass(frozen=True)
@@ -22,16 +24,14 @@ class HashedPacker:
 
     rows: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
     """Answers with the columns of a block, in its order."""
-    keys: tuple[str, ...]
-    count: int
-    """Of the buckets."""
-    packer: Packer
+    shares: Sequence[Share]
+    packer: Packing
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return self.packer(map(self._placed, self.rows(batches)))
 
     def _placed(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The rows as Spark would have handed them to the packer."""
-        share = pa.array(buckets(rows, self.keys, self.count))
-        names = [*by_position.places(rows.schema.names), BUCKET]
-        return pa.record_batch([*rows.columns, share], names=names)
+        places = [pa.array(buckets(rows, share.bound.keys, share.count)) for share in self.shares]
+        names = [*by_position.places(rows.schema.names), *(share.name for share in self.shares)]
+        return pa.record_batch([*rows.columns, *places], names=names)

@@ -22,16 +22,16 @@ from sash.operators.patterns.declared import Pattern
 from sash.runtimes.spark.packing.answers import PackedAnswers
 from sash.runtimes.spark.packing.blocks import COUNTS, PACKED, PACKED_BUCKET, PAYLOAD, Unpacker
 from sash.runtimes.spark.packing.hashed_packer import HashedPacker
+from sash.runtimes.spark.packing.outputs import REPORTS
 from sash.runtimes.spark.patterns.agnostic import BATCH, computed
 from sash.runtimes.spark.patterns.own_windows import FarmProcessor
 from sash.runtimes.spark.patterns.owner import OwnerOperator, OwnerProcessor
 from sash.runtimes.spark.patterns.static_plan import is_agnostic
 from sash.runtimes.spark.patterns.stream_plan import StreamPlan, stream_plan_of, worker_buckets
 from sash.runtimes.spark.streaming.processor import WindowProcessor
-from sash.runtimes.spark.streaming.stateful_step import answers_of, counted, emitted_by
+from sash.runtimes.spark.streaming.stateful_step import Emitted, answers_of, counted, emitted_by
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 
-REPORTS = "reports"
 BEFORE = [count for count in COUNTS if count != REPORTS]
 AFTER = [count for count in COUNTS if count not in ("events", "late")]
 """What is counted by the step that events come to, and by the step that reports come from."""
@@ -40,13 +40,19 @@ Packed = Callable[[WindowStage], DataFrame]
 """The blocks of a stage's buckets, with their watermark."""
 
 
+def tells_late(pattern: Pattern | None) -> bool:
+    """Whether the step that decides what is late is also the one that reports."""
+    return pattern is None or not (is_agnostic(pattern) or is_chained(pattern))
+
+
 def is_chained(pattern: Pattern | None) -> bool:
     """Whether one stateful step follows another."""
     return pattern is not None and not is_agnostic(pattern) and stream_plan_of(pattern).parts is not None
 
 
-def farmed(stage: WindowStage, pattern: Pattern, *, partitions: int, packed: Packed) -> DataFrame:
-    """The reports of `stage`'s query, computed by the workers of a pattern."""
+def farmed(stage: WindowStage, pattern: Pattern, *, partitions: int, packed: Packed) -> Emitted:
+    """The outputs of `stage`'s query, computed by the workers of a pattern. Where windows are computed
+    after the step that knows what is late, there are only reports."""
     stage = replace(stage, pattern=str(pattern))
     if is_agnostic(pattern):
         return _handed_out(stage, pattern.workers, packed)
@@ -57,18 +63,18 @@ def farmed(stage: WindowStage, pattern: Pattern, *, partitions: int, packed: Pac
     return _in_two_steps(stage, plan, partitions, packed)
 
 
-def _handed_out(stage: WindowStage, workers: int, packed: Packed) -> DataFrame:
+def _handed_out(stage: WindowStage, workers: int, packed: Packed) -> Emitted:
     stage = owner_stage(stage)
     blocks = emitted_by(packed(stage), OwnerProcessor(stage, workers), counts=BEFORE)
-    reports = computed(PackedAnswers(BATCH).opened(blocks), stage.bound, workers=workers)
-    return counted(reports, stage.output, {REPORTS: F.count(F.lit(1))})
+    reports = computed(PackedAnswers({REPORTS: BATCH}).opened(blocks), stage.bound, workers=workers)
+    return Emitted.of_reports(counted(reports, {REPORTS: F.count(F.lit(1))}))
 
 
-def _in_two_steps(stage: WindowStage, plan: StreamPlan, partitions: int, packed: Packed) -> DataFrame:
+def _in_two_steps(stage: WindowStage, plan: StreamPlan, partitions: int, packed: Packed) -> Emitted:
     first = pane_stage(stage, plan, partitions=partitions)
     second = over_panes(stage, plan, partitions=partitions)
     panes = emitted_by(packed(first), WindowProcessor(first), counts=BEFORE)
-    again = HashedPacker(Unpacker(first.schema), second.bound.keys, len(second.buckets), second.packer)
+    again = HashedPacker(Unpacker(first.schema), second.shares, second.packer)
     sent = panes.mapInArrow(again, PACKED).select(PACKED_BUCKET, PAYLOAD)
     return answers_of(sent, window_processor(second, plan), counts=AFTER)
 

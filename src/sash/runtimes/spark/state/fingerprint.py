@@ -27,13 +27,12 @@ FORMAT = 1
 """Of what Sash keeps in a state store; a checkpoint of another format cannot be resumed."""
 
 
-def describe(bound: BoundQuery, *, output: str, buckets: int) -> dict[str, Any]:
-    """The query as JSON. `output` is what it emits: reports or late events."""
+def describe(bound: BoundQuery, *, buckets: int) -> dict[str, Any]:
+    """The query as JSON. Where its outputs go is no part of it."""
     query = bound.query
     return {
         "format": FORMAT,
         "kind": type(bound).__name__,
-        "output": output,
         "buckets (4 for each of spark.sql.shuffle.partitions)": buckets,
         "time": bound.time,
         "key": list(bound.keys),
@@ -49,13 +48,12 @@ def describe(bound: BoundQuery, *, output: str, buckets: int) -> dict[str, Any]:
     }
 
 
-def describe_join(bound: BoundJoin, *, output: str, buckets: int) -> dict[str, Any]:
+def describe_join(bound: BoundJoin, *, buckets: int) -> dict[str, Any]:
     """A join as JSON."""
     join = bound.join
     return {
         "format": FORMAT,
         "kind": "join",
-        "output": output,
         "buckets (by spark.sql.shuffle.partitions)": buckets,
         "within": str(join.within),
         "where": str(bound.tree) if bound.tree is not None else plain(join.where),
@@ -70,7 +68,7 @@ def describe_join(bound: BoundJoin, *, output: str, buckets: int) -> dict[str, A
     }
 
 
-def describe_operator(bound: BoundOperator, *, output: str) -> dict[str, Any]:
+def describe_operator(bound: BoundOperator) -> dict[str, Any]:
     """An O+ as JSON."""
     operator = bound.operator
     functions = ("update", "output", "slide", "state")
@@ -78,7 +76,6 @@ def describe_operator(bound: BoundOperator, *, output: str) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "kind": kind_of(operator),
-        "output": output,
         "advance": operator.clock.slide,
         "size": operator.clock.size,
         "delay": str(bound.delay),

@@ -41,13 +41,15 @@ from sash.runtimes.spark.packing.blocks import (
 )
 from sash.runtimes.spark.packing.bucket_ids import BUCKETS_PER_PARTITION
 from sash.runtimes.spark.packing.columns import ORDINAL, arrow_schema
+from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs, Schemas
 from sash.runtimes.spark.requirements import require_workers, shuffle_partitions
+from sash.runtimes.spark.sinks.choice import sinks_for
+from sash.runtimes.spark.sinks.protocol import Sink
 from sash.runtimes.spark.state.fingerprint import describe_operator
 from sash.runtimes.spark.stateful.key_sets import KeySetPacker, in_bucket
 from sash.runtimes.spark.streaming.clock import Clock
-from sash.runtimes.spark.streaming.sinks import Sink
 from sash.runtimes.spark.streaming.start import start_elastic
-from sash.runtimes.spark.streaming.window_stage import Output, WindowStage
+from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.semantics.durations import DurationLike
 
 _SENT = ("send each tuple once to each bucket that owns a key of it", "shuffle by bucket")
@@ -85,7 +87,7 @@ class OperatorStage:
     bound: BoundOperator
     buckets: tuple[int, ...]
     clock: Clock
-    output: Output = "reports"
+    outputs: Outputs = (REPORTS,)
     operator: type[OperatorOnStream] = OperatorOnStream
 
     def of_bucket(self, number: int) -> BoundOperator:
@@ -101,11 +103,16 @@ class OperatorStage:
 
     @property
     def schema(self) -> pa.Schema:
-        return self.bound.output if self.output == "reports" else self.bound.late_output
+        return self.bound.output
+
+    @cached_property
+    def schemas(self) -> Schemas:
+        every = {REPORTS: self.schema, LATE: self.bound.late_output}
+        return {output: every[output] for output in self.outputs}
 
     @cached_property
     def description(self) -> dict[str, Any]:
-        return describe_operator(self.bound, output=self.output)
+        return describe_operator(self.bound)
 
 
 def sent_to_buckets(
@@ -199,19 +206,22 @@ class StreamingOperator:
         self,
         sink: Sink,
         *,
+        late: Sink | None,
         checkpoint: str | PathLike[str],
         elastic: Elastic | None,
         trigger: DurationLike | None,
         name: str | None,
     ) -> ElasticQuery:
-        """Run until it is stopped, with the number of tasks that the controller wants."""
+        """Run until it is stopped, with the number of tasks that the controller wants. Tuples that come too
+        late go to the sink `late`, in the same pass."""
         if not isinstance(elastic, Elastic):
             raise ArgumentError("elastic", elastic, "sash.Elastic(min=…, max=…) for an operator")
         operator, clock = self.bound.operator, _clock(self.bound.operator)
-        stage = OperatorStage(self.bound, tuple(range(elastic.buckets)), clock)
+        sinks = sinks_for({REPORTS: ("sink", sink), LATE: ("late", late)})
+        stage = OperatorStage(self.bound, tuple(range(elastic.buckets)), clock, tuple(sinks))
         packed = sent_to_buckets(self.frames, operator, buckets=elastic.buckets, clock=clock)
         return start_elastic(
-            packed, cast(WindowStage, stage), sink,  # it has the same face
+            packed, cast(WindowStage, stage), sinks,  # it has the same face
             delay=self.bound.delay, checkpoint=fspath(checkpoint), elastic=elastic, trigger=trigger,
             name=name, inputs=len(self.frames),
         )  # fmt: skip

@@ -9,15 +9,26 @@ have. Spark's rate source remembers its beats in the checkpoint: a batch that ru
 
 from __future__ import annotations
 
+from typing import Protocol
+
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sash.runtimes.spark.packing.blocks import NEWEST_AT, PACKED_BUCKET, PAYLOAD, block_of
-from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.semantics.durations import Duration
 
 
-def heartbeats(spark: SparkSession, stage: WindowStage, idle: Duration) -> DataFrame:
+class Blocks(Protocol):
+    """What a beat has to look like."""
+
+    @property
+    def buckets(self) -> tuple[int, ...]: ...
+    @property
+    def block(self) -> pa.Schema: ...
+
+
+def heartbeats(spark: SparkSession, stage: Blocks, idle: Duration) -> DataFrame:
     """A stream of blocks without rows, for one of the buckets: a watermark is for all of them."""
     bucket = stage.buckets[0]
     nothing = block_of(bucket, stage.block.empty_table())

@@ -21,17 +21,18 @@ from pyspark.sql.streaming.stateful_processor import (
     StatefulProcessorHandle,
     TimerValues,
 )
-from pyspark.sql.types import BinaryType, LongType, StructField, StructType
+from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 VARIABLE = "sash"
 _BYTES = StructType([StructField("bytes", BinaryType())])
 _NUMBER = StructType([StructField("number", LongType())])
+_NAMED = StructType([StructField("query", StringType()), *_NUMBER.fields])
 
 
-def state_of(handle: StatefulProcessorHandle) -> MapState:
+def state_of(handle: StatefulProcessorHandle, *, named: bool = False) -> MapState:
     """What a bucket has in Spark's state store: see `state`. One variable, since every task declares its
-    variables anew, which takes Spark some 3 ms for each."""
-    return handle.getMapState(VARIABLE, _NUMBER, _BYTES)
+    variables anew, which takes Spark some 3 ms for each. Where there are several queries, it is `named`."""
+    return handle.getMapState(VARIABLE, _NAMED if named else _NUMBER, _BYTES)
 
 
 class Heavy(Protocol):
@@ -47,12 +48,13 @@ class Heavy(Protocol):
 class LightProcessor(StatefulProcessor):
     """What `transformWithState` runs. The names of the handlers' arguments are Spark's."""
 
-    def __init__(self, heavy: Heavy) -> None:
+    def __init__(self, heavy: Heavy, *, named: bool = False) -> None:
+        self._named = named
         self._packed: bytes = cloudpickle.dumps(heavy)  # type: ignore[no-untyped-call]
         self._heavy: Heavy | None = None
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self._handle, self._state = handle, state_of(handle)
+        self._handle, self._state = handle, state_of(handle, named=self._named)
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: TimerValues) -> Iterator[Row]:
         return self._unpacked().handleInputRows(key, rows, timerValues)
@@ -70,4 +72,4 @@ class LightProcessor(StatefulProcessor):
         return self._heavy
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_packed": self._packed, "_heavy": None}
+        return {"_packed": self._packed, "_named": self._named, "_heavy": None}

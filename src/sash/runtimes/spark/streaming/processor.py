@@ -28,7 +28,7 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
-from sash.runtimes.spark.packing.answers import Answers, PackedAnswers
+from sash.runtimes.spark.packing.answers import Answers, Counts, PackedAnswers
 from sash.runtimes.spark.packing.blocks import COUNTS, PAYLOAD, rows_of
 from sash.runtimes.spark.packing.columns import ORDINAL
 from sash.runtimes.spark.state.operators_in_state import Bucket, StateOfBuckets
@@ -42,7 +42,7 @@ class BucketCall:
 
     def __init__(self, stage: WindowStage, bucket: Bucket) -> None:
         self._stage, self._bucket = stage, bucket
-        self._parts: list[pa.Table] = []
+        self._parts: dict[str, list[pa.Table]] = {output: [] for output in stage.schemas}
         self._counts = dict.fromkeys(COUNTS, 0)
 
     def advance(self, watermark: int) -> None:
@@ -63,18 +63,26 @@ class BucketCall:
 
     def _take(self, output: str, part: pa.Table) -> None:
         self._counts[output] += part.num_rows
-        if output == self._stage.output and part.num_rows:
-            schema = self._stage.schema
-            self._parts.append(part.select(schema.names).cast(schema))
+        self._keep(output, part)
+
+    def _keep(self, output: str, part: pa.Table) -> None:
+        """For the sink of this output, if it has one."""
+        if output in self._parts and part.num_rows:
+            schema = self._stage.schemas[output]
+            self._parts[output].append(part.select(schema.names).cast(schema))
+
+    def answer(self) -> tuple[dict[str, pa.Table], Counts]:
+        """The rows of each output that has some, and the counts."""
+        bucket = self._bucket
+        state = {"restored": int(bucket.restored), "read": bucket.chunks.read, "written": bucket.written}
+        tables = {output: pa.concat_tables(parts) for output, parts in self._parts.items() if parts}
+        return tables, self._counts | state
 
     def outgoing(self, answers: Answers) -> Iterator[Any]:
         """The answer and its counts, unless both are empty."""
-        bucket = self._bucket
-        state = {"restored": int(bucket.restored), "read": bucket.chunks.read, "written": bucket.written}
-        counts = self._counts | state
+        tables, counts = self.answer()
         if any(counts.values()):
-            answer = pa.concat_tables(self._parts) if self._parts else self._stage.schema.empty_table()
-            yield from answers.outgoing(answer, counts)
+            yield from answers.outgoing(tables, counts)
 
 
 class WindowProcessor(StatefulProcessor):
@@ -82,7 +90,7 @@ class WindowProcessor(StatefulProcessor):
 
     def __init__(self, stage: WindowStage) -> None:
         self.stage = stage
-        self.answers: Answers = PackedAnswers(stage.schema)
+        self.answers: Answers = PackedAnswers(stage.schemas)
 
     def answering(self, answers: Answers) -> Self:
         """The same, with answers that leave it in another way."""
@@ -140,10 +148,8 @@ class WindowProcessor(StatefulProcessor):
         return rows_of(bucket.number, map(attrgetter(PAYLOAD), rows), self.stage.block)
 
     def _set_timer(self, bucket: Bucket, now: int) -> None:
-        """The one timer of a bucket, where the operator wakes next; never in the past, which would wake it
-        again and again in this very batch."""
-        wakes_at = bucket.operator.wakes_at()
-        timer = None if wakes_at is None else max(self.stage.clock.timer(wakes_at), now + 1)
+        """The one timer of a bucket."""
+        timer = timer_of(self.stage, bucket, now)
         if timer == bucket.timer:
             return
         if bucket.timer is not None:
@@ -151,3 +157,10 @@ class WindowProcessor(StatefulProcessor):
         if timer is not None:
             self._handle.registerTimer(timer)
         bucket.timer = timer
+
+
+def timer_of(stage: WindowStage, bucket: Bucket, now: int) -> int | None:
+    """Where the operator wakes next, in Spark's time; never in the past, which would wake it again and
+    again in this very batch."""
+    wakes_at = bucket.operator.wakes_at()
+    return None if wakes_at is None else max(stage.clock.timer(wakes_at), now + 1)

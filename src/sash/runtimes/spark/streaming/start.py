@@ -1,11 +1,12 @@
 """`q.start(sink, checkpoint=…)`: a streaming query with its sink, fixed or elastic.
 
-A fixed one is what `q.dataframe().writeStream` gives: its parallelism is frozen in its checkpoint. An
+A fixed one has its parallelism frozen in its checkpoint, as every stateful query of Spark. An
 elastic one chooses the number of its tasks for every micro-batch (see `elastic`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from os import PathLike, fspath
 from typing import Any, cast
 
@@ -16,28 +17,37 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.bound import WINDOW, BoundQuery
 from sash.operators.elastic.declaration import Elastic
+from sash.operators.joins.bound import BoundJoin
 from sash.planner.auto import Auto
 from sash.runtimes.spark.compat import is_connect
 from sash.runtimes.spark.elastic.run import ElasticQuery, ElasticRun
 from sash.runtimes.spark.elastic.state_location import require_reachable
+from sash.runtimes.spark.joins.streaming_join import StreamingJoin, late_of
 from sash.runtimes.spark.native.epoch_fold import EpochFold
 from sash.runtimes.spark.packing.columns import flat as flat_columns
+from sash.runtimes.spark.packing.outputs import LATE, REPORTS
+from sash.runtimes.spark.sinks.choice import sinks_for
+from sash.runtimes.spark.sinks.folder import FolderSink
+from sash.runtimes.spark.sinks.protocol import BatchSink, Sink
+from sash.runtimes.spark.sinks.shapes import ShapedSink
 from sash.runtimes.spark.state.arenas import remove_when_ended
 from sash.runtimes.spark.streaming.clock import Clock
-from sash.runtimes.spark.streaming.sinks import Sink, sink_for
+from sash.runtimes.spark.streaming.delivery import Delivery
+from sash.runtimes.spark.streaming.stateful_step import Emitted
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 from sash.runtimes.spark.streaming.upstream import Upstream
-from sash.runtimes.spark.streaming.window_stage import Output, WindowStage
+from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.runtimes.trigger import Trigger
 from sash.semantics.durations import Duration, DurationLike
+from sash.semantics.expression import Side
 
 
 def start(
     source: StreamingSource,
     bound: BoundQuery,
-    output: Output,
     sink: Sink,
     *,
+    late: Sink | None,
     checkpoint: str | PathLike[str],
     elastic: Elastic | None,
     trigger: DurationLike | None,
@@ -45,11 +55,12 @@ def start(
     flat: bool = False,
 ) -> StreamingQuery | ElasticQuery:
     """Begin; the handle tells how it goes and stops it."""
-    place = fspath(checkpoint)
+    place, sinks = fspath(checkpoint), sinks_for({REPORTS: ("sink", sink), LATE: ("late", late)})
+    if flat:
+        sinks[REPORTS] = flattening(sinks[REPORTS])
     if elastic is None:
-        reports = source.flat_dataframe if flat else source.dataframe
-        answer = reports(bound) if output == "reports" else source.late_dataframe(bound)
-        return start_writing(answer, sink, checkpoint=place, trigger=trigger, name=name)
+        emitted = source.emitted(bound, tuple(sinks))
+        return start_writing(emitted, sinks, checkpoint=place, trigger=trigger, name=name)
     if not isinstance(elastic, Elastic):
         raise ArgumentError("elastic", elastic, "sash.Elastic(min=…, max=…), or left out")
     if source.idle is not None:
@@ -62,7 +73,7 @@ def start(
         )  # fmt: skip
     stage = WindowStage.of(
         bound,
-        output,
+        tuple(sinks),
         buckets=tuple(range(elastic.buckets)) if bound.keys else (0,),
         clock=Clock.of(ticks=bool(pa.types.is_integer(bound.time_type))),
         derived=False,
@@ -71,39 +82,56 @@ def start(
     fold = EpochFold.of(stage, source.df) if source.rows_in_spark else None
     arriving, stage = (source.packed(stage), stage) if fold is None else (source.df, fold.stage)
     return start_elastic(
-        arriving, stage, _flattening(sink) if flat else sink,
+        arriving, stage, sinks,
         delay=bound.query.delay, checkpoint=place, elastic=elastic, trigger=trigger, name=name, fold=fold,
     )  # fmt: skip
 
 
-def _flattening(sink: Sink) -> Sink:
-    write = sink_for(sink)
-    return lambda reports, batch: write(flat_columns(reports, WINDOW), batch)
+def flattening(sink: BatchSink) -> BatchSink:
+    """The same sink for reports with plain columns in the place of the struct `window`."""
+    return ShapedSink(sink, lambda reports: flat_columns(reports, WINDOW))
 
 
 def start_writing(
-    answer: DataFrame,
-    sink: Sink,
+    emitted: Emitted,
+    sinks: Mapping[str, BatchSink],
     *,
     checkpoint: str | PathLike[str],
     trigger: DurationLike | None,
     name: str | None,
 ) -> StreamingQuery:
-    """A query whose parallelism is Spark's, from its answer on."""
-    writer = _writer(answer, fspath(checkpoint), trigger, name).outputMode("append")
-    if callable(sink):
-        query = cast(StreamingQuery, writer.foreachBatch(sink).start())
-    else:
-        sink_for(sink)
-        query = cast(StreamingQuery, writer.format("parquet").start(fspath(sink)))
-    remove_when_ended(query, answer.sparkSession)
+    """A query whose parallelism is Spark's, from what its step emits on."""
+    spark = emitted.rows.sparkSession
+    if is_connect(spark):
+        _require_no_folder(sinks)
+    delivery = Delivery(emitted.outputs, emitted.opened, sinks)
+    writer = _writer(emitted.rows, fspath(checkpoint), trigger, name).outputMode("append")
+    query = cast(StreamingQuery, writer.foreachBatch(delivery).start())
+    remove_when_ended(query, spark)
     return query
+
+
+def start_join(
+    inputs: StreamingJoin,
+    bound: BoundJoin,
+    sink: Sink,
+    *,
+    late: Mapping[Side, Sink],
+    checkpoint: str | PathLike[str],
+    trigger: DurationLike | None,
+    name: str | None,
+) -> StreamingQuery:
+    """A join of two streams."""
+    given = {late_of(side): (f"late[{side.value!r}]", late.get(side)) for side in Side}
+    sinks = sinks_for({REPORTS: ("sink", sink), **given})
+    emitted = inputs.emitted(bound, tuple(sinks))
+    return start_writing(emitted, sinks, checkpoint=checkpoint, trigger=trigger, name=name)
 
 
 def start_elastic(
     arriving: DataFrame,
     stage: WindowStage,
-    sink: Sink,
+    sinks: Mapping[str, BatchSink],
     *,
     delay: Duration,
     checkpoint: str,
@@ -117,10 +145,19 @@ def start_elastic(
     `fold`, over the rows of a stream."""
     _require_reachable(arriving.sparkSession, elastic.store, checkpoint)
     _require_no_watermark(arriving)
-    run = ElasticRun(stage, delay, elastic, checkpoint, sink_for(sink), inputs, fold=fold)
+    run = ElasticRun(stage, delay, elastic, checkpoint, sinks, inputs, fold=fold)
     query = _writer(arriving, checkpoint, trigger, name).foreachBatch(run).start()
     remove_when_ended(query, arriving.sparkSession)
     return ElasticQuery(query, run)
+
+
+def _require_no_folder(sinks: Mapping[str, BatchSink]) -> None:
+    if any(isinstance(sink, FolderSink) for sink in sinks.values()):
+        raise Unsupported(
+            "sink", "a folder", "a function on Spark Connect",
+            hint="Its manifests are written by the driver, which is not this process; "
+            "q.dataframe().writeStream.format('parquet') writes files there.",
+        )  # fmt: skip
 
 
 def _require_reachable(spark: SparkSession, store: str, checkpoint: str) -> None:

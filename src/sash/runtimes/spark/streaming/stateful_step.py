@@ -2,25 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from uuid import uuid4
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from sash.runtimes.spark.packing.answers import answers_with
-from sash.runtimes.spark.packing.blocks import COUNTS, PACKED_BUCKET
+from sash.runtimes.spark.packing.blocks import COUNTS, OUTPUT, PACKED_BUCKET
+from sash.runtimes.spark.packing.outputs import REPORTS, Outputs
 from sash.runtimes.spark.streaming.light_processor import LightProcessor
 from sash.runtimes.spark.streaming.processor import WindowProcessor
 
 
+@dataclass(frozen=True)
+class Emitted:
+    """What leaves a stateful step: the rows of all its outputs in one DataFrame."""
+
+    rows: DataFrame
+    """With the number of each row's output in the column OUTPUT."""
+    outputs: Outputs
+    opened: Callable[[DataFrame, str], DataFrame]
+    """Such rows → the rows of one output."""
+
+    @classmethod
+    def of_reports(cls, reports: DataFrame) -> Emitted:
+        """Of a stage that has nothing but reports."""
+        return cls(reports.withColumn(OUTPUT, F.lit(0)), (REPORTS,), lambda rows, name: rows.drop(OUTPUT))
+
+    def output(self, name: str = REPORTS) -> DataFrame:
+        """The rows of one output, as a DataFrame of its own: two of them are two passes."""
+        return self.opened(self.rows, name)
+
+
 def answers_of(
     packed: DataFrame, processor: WindowProcessor, *, counts: Collection[str] = COUNTS
-) -> DataFrame:
+) -> Emitted:
     """What the processor answers to the packed blocks of a stream. In a query of several stages each count
     comes from one of them: `counts`."""
-    answers = answers_with(processor.stage.schema)
-    return answers.opened(emitted_by(packed, processor.answering(answers), counts=counts))
+    answers = answers_with(processor.stage.schemas)
+    rows = emitted_by(packed, processor.answering(answers), counts=counts)
+    return Emitted(rows, tuple(answers.schemas), answers.opened)
 
 
 def emitted_by(
@@ -36,14 +59,14 @@ def emitted_by(
         outputMode="append",
         timeMode="eventTime",
     )
-    return counted(emitted, processor.stage.output, {count: answers.total(count) for count in counts})
+    return counted(emitted, {count: answers.total(count) for count in counts})
 
 
-def counted(df: DataFrame, output: str, totals: dict[str, Column]) -> DataFrame:
+def counted(df: DataFrame, totals: dict[str, Column]) -> DataFrame:
     """The rows as they are, with their counts in Spark's progress reports; the other counts are 0."""
     nothing = F.sum(F.lit(0))
     # Two queries may meet in one plan, where these names have to differ.
     return df.observe(
-        f"sash {output} {uuid4().hex[:8]}",
+        f"sash {uuid4().hex[:8]}",
         *(F.coalesce(totals.get(count, nothing), F.lit(0)).alias(count) for count in COUNTS),
     )

@@ -10,7 +10,7 @@ events and reports are in each progress report of the running query, under `obse
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NoReturn
+from typing import Any, NoReturn, Protocol
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -30,17 +30,40 @@ from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.answers import answers_with
 from sash.runtimes.spark.packing.blocks import NEWEST_AT, PACKED, PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.packing.bucket_ids import bucket_ids
-from sash.runtimes.spark.packing.columns import BUCKET, arrow_schema
+from sash.runtimes.spark.packing.columns import Share, arrow_schema
+from sash.runtimes.spark.packing.hashed_packer import Packing
+from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs
 from sash.runtimes.spark.patterns.stream_plan import impossible_on_streams, stream_stages_of
-from sash.runtimes.spark.patterns.streamed import farmed, is_chained
+from sash.runtimes.spark.patterns.streamed import farmed, is_chained, tells_late
 from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions, task_slots
 from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.heartbeat import heartbeats
 from sash.runtimes.spark.streaming.processor import WindowProcessor
-from sash.runtimes.spark.streaming.stateful_step import answers_of
+from sash.runtimes.spark.streaming.stateful_step import Emitted, answers_of
 from sash.runtimes.spark.streaming.upstream import NEWEST, NEWEST_TICK, Upstream
-from sash.runtimes.spark.streaming.window_stage import Output, WindowStage
+from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.semantics.durations import Duration
+
+
+class PackedStage(Protocol):
+    """What is asked of a stage before its step: which rows it wants, and in which blocks."""
+
+    @property
+    def time(self) -> str: ...
+    @property
+    def ticks(self) -> bool: ...
+    @property
+    def columns(self) -> list[str]: ...
+    @property
+    def shares(self) -> list[Share]: ...
+    @property
+    def packer(self) -> Packing: ...
+    @property
+    def spark_delay(self) -> str: ...
+    @property
+    def buckets(self) -> tuple[int, ...]: ...
+    @property
+    def block(self) -> pa.Schema: ...
 
 
 @dataclass(frozen=True)
@@ -66,17 +89,11 @@ class StreamingSource:
     def collect(self, bound: BoundQuery) -> NoReturn:
         self._refuse_to_collect()
 
-    def collect_late(self, bound: BoundQuery) -> NoReturn:
-        self._refuse_to_collect()
-
     def dataframe(self, bound: BoundQuery) -> DataFrame:
-        return self._windowed(bound, "reports")
+        return self.emitted(bound, (REPORTS,)).output()
 
     def flat_dataframe(self, bound: BoundQuery) -> DataFrame:
         return by_position.flat(self.dataframe(bound), WINDOW)
-
-    def late_dataframe(self, bound: BoundQuery) -> DataFrame:
-        return self._windowed(bound, "late")
 
     def plan(self, bound: BoundQuery) -> Plan:
         known = self.parallelism if isinstance(self.parallelism, Auto) else AUTO
@@ -109,7 +126,7 @@ class StreamingSource:
             f"pack {len(bound.columns)} columns into a block for each bucket",
             f"watermark: {kept}",
         )
-        opens = answers_with(bound.output).stages
+        opens = answers_with({REPORTS: bound.output}).stages
         if plan.pattern is not None:
             return [pack, watermark, *stream_stages_of(plan.pattern, keys, opens)]
         return [
@@ -118,6 +135,7 @@ class StreamingSource:
             f"shuffle {len(_buckets(bound, partitions))} buckets to {partitions} partitions",
             f"window and fold, with {'panes' if keeps_panes(bound) else 'events'} in RocksDB",
             *opens,
+            "write: 1 job of 2 stages a batch, both with Python; 1 more for a further output with rows",
         ]
 
     def _refusal(self, pattern: Pattern, bound: BoundQuery) -> SashError | None:
@@ -129,37 +147,39 @@ class StreamingSource:
             hint="It has no end: write .dataframe() to a sink with writeStream.",
         )  # fmt: skip
 
-    def _windowed(self, bound: BoundQuery, output: Output) -> DataFrame:
-        upstream, ticks = Upstream.of(self.df), _ticks(bound)
-        upstream.require_about(self.df, bound.time, ticks=ticks)
-        if self.idle is not None:
-            self._require_clock(self.idle, upstream, ticks=ticks)
-        # Late events are few, and each is emitted by its key's bucket, whoever computes the windows.
-        pattern = self.plan(bound).pattern if output == "reports" else None
+    def emitted(self, bound: BoundQuery, outputs: Outputs) -> Emitted:
+        """Reports and late rows, in one pass."""
+        upstream, pattern = Upstream.of(self.df), self.plan(bound).pattern
+        if LATE in outputs:
+            require_late_rows(pattern)
         require_streaming(self.df.sparkSession, chained=upstream.derived or is_chained(pattern))
         delay, partitions = bound.query.delay.length, shuffle_partitions(self.df.sparkSession)
         stage = WindowStage.of(
             bound,
-            output,
+            outputs,
             buckets=_buckets(bound, partitions),
-            clock=Clock.of(ticks=ticks, delay=delay if upstream.columns else 0),
+            clock=Clock.of(ticks=_ticks(bound), delay=delay if upstream.columns else 0),
             derived=upstream.derived,
             operator=self.operator,
         )
 
-        def packed(stage: WindowStage) -> DataFrame:
-            blocks = self.packed(stage)
-            if self.idle is not None:
-                blocks = blocks.unionAll(heartbeats(self.df.sparkSession, stage, self.idle))
-            if not upstream.columns:
-                name = NEWEST_TICK if ticks else NEWEST
-                blocks = blocks.withColumnRenamed(NEWEST_AT, name)
-                blocks = blocks.withWatermark(name, stage.clock.spark_delay(delay))
-            return blocks.select(PACKED_BUCKET, PAYLOAD)
-
         if pattern is not None:
-            return farmed(stage, pattern, partitions=partitions, packed=packed)
-        return answers_of(packed(stage), WindowProcessor(stage))
+            return farmed(stage, pattern, partitions=partitions, packed=self.watermarked)
+        return answers_of(self.watermarked(stage), WindowProcessor(stage))
+
+    def watermarked(self, stage: PackedStage) -> DataFrame:
+        """The blocks of the stage's buckets, with a watermark: the stream's own, or one of their stamps."""
+        upstream = Upstream.of(self.df)
+        upstream.require_about(self.df, stage.time, ticks=stage.ticks)
+        if self.idle is not None:
+            self._require_clock(self.idle, upstream, ticks=stage.ticks)
+        blocks = self.packed(stage)
+        if self.idle is not None:
+            blocks = blocks.unionAll(heartbeats(self.df.sparkSession, stage, self.idle))
+        if not upstream.columns:
+            name = NEWEST_TICK if stage.ticks else NEWEST
+            blocks = blocks.withColumnRenamed(NEWEST_AT, name).withWatermark(name, stage.spark_delay)
+        return blocks.select(PACKED_BUCKET, PAYLOAD)
 
     def _require_clock(self, idle: Duration, upstream: Upstream, *, ticks: bool) -> None:
         if ticks:
@@ -172,10 +192,23 @@ class StreamingSource:
                 hint="Say how late events may come with sash.stream(…, delay=…) instead of withWatermark.",
             )  # fmt: skip
 
-    def packed(self, stage: WindowStage) -> DataFrame:
+    @property
+    def origin(self) -> Any:
+        """What two queries over one stream have in common."""
+        return self.df
+
+    def packed(self, stage: PackedStage) -> DataFrame:
         """The rows of the stream, a block for each bucket."""
-        bucket = by_position.bucket(stage.bound, len(stage.buckets)).alias(BUCKET)
-        return self.df.select(*by_position.placed(stage.columns), bucket).mapInArrow(stage.packer, PACKED)
+        shares = (share.column() for share in stage.shares)
+        return self.df.select(*by_position.placed(stage.columns), *shares).mapInArrow(stage.packer, PACKED)
+
+
+def require_late_rows(pattern: Pattern | None) -> None:
+    if not tells_late(pattern):
+        raise Unsupported(
+            "late", f"a sink, under {pattern}", "left out under a pattern of two steps",
+            hint="Late rows and reports leave one step together: KeyFarm, WinFarm, or no pattern.",
+        )  # fmt: skip
 
 
 def _ticks(bound: BoundQuery) -> bool:

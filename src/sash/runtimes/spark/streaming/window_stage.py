@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 
 from sash.operators.bound import BoundQuery
-from sash.operators.engine import WindowOperator
+from sash.operators.engine import WindowOperator, displaces
 from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.blocks import Packer, RowRoute, block_schema
+from sash.runtimes.spark.packing.columns import BUCKET, Share
+from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs, Schemas
 from sash.runtimes.spark.state.fingerprint import describe
 from sash.runtimes.spark.streaming.clock import Clock
-
-Output = Literal["reports", "late"]
 
 
 @dataclass(frozen=True)
 class BoundToAllColumns(BoundQuery):
-    """A query that reads every column of its input: a late event is emitted as it came."""
+    """A query that keeps every column of its input: an event that waits may turn out to be in no window,
+    and is then emitted as it came."""
 
     @property
     def columns(self) -> list[str]:
@@ -33,7 +34,8 @@ class WindowStage:
     """One stateful step, and what packs rows for it; its answer leaves it as `answers` has it."""
 
     bound: BoundQuery
-    output: Output
+    outputs: Outputs
+    """What is asked for: reports, or reports and late rows."""
     buckets: tuple[int, ...]
     clock: Clock
     derived: bool
@@ -48,12 +50,12 @@ class WindowStage:
 
     @classmethod
     def of(
-        cls, bound: BoundQuery, output: Output, *, buckets: tuple[int, ...], clock: Clock, derived: bool,
+        cls, bound: BoundQuery, outputs: Outputs, *, buckets: tuple[int, ...], clock: Clock, derived: bool,
         operator: type[StreamOperator] | None = None,
     ) -> WindowStage:  # fmt: skip
-        if output == "late" and bound.columns != bound.schema.names:
+        if LATE in outputs and bound.columns != bound.schema.names and displaces(bound):
             bound = BoundToAllColumns(bound.query, bound.schema, bound.time, bound.keys)
-        return cls(bound, output, buckets, clock, derived, operator or WindowOperator)
+        return cls(bound, outputs, buckets, clock, derived, operator or WindowOperator)
 
     def of_bucket(self, number: int) -> BoundQuery:
         """What the operator of a bucket computes: the same for all of them."""
@@ -61,8 +63,9 @@ class WindowStage:
 
     @property
     def columns(self) -> list[str]:
-        """The input columns that it reads, in the order of a block."""
-        return self.bound.columns
+        """The input columns that a block has, in its order: those that the query reads, or all of them
+        where late rows leave as they came."""
+        return list(self.bound.schema.names) if LATE in self.outputs else self.bound.columns
 
     @cached_property
     def block(self) -> pa.Schema:
@@ -71,17 +74,38 @@ class WindowStage:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """Of the answer."""
-        if self.answers is not None:
-            return self.answers
-        return self.bound.output if self.output == "reports" else self.bound.late_output
+        """Of the reports, or of what takes their place."""
+        return self.bound.output if self.answers is None else self.answers
+
+    @cached_property
+    def schemas(self) -> Schemas:
+        """Of all outputs."""
+        every = {REPORTS: self.schema, LATE: self.bound.late_output}
+        return {output: every[output] for output in self.outputs}
 
     @cached_property
     def description(self) -> dict[str, Any]:
         """What a checkpoint must have been made by."""
-        described = describe(self.bound, output=self.output, buckets=len(self.buckets))
+        described = describe(self.bound, buckets=len(self.buckets))
         described |= {"state": self.operator.__name__}
         return described if self.pattern is None else described | {"pattern": self.pattern}
+
+    @property
+    def shares(self) -> list[Share]:
+        return [Share(BUCKET, self.bound, len(self.buckets))]
+
+    @property
+    def time(self) -> str:
+        return self.bound.time
+
+    @property
+    def ticks(self) -> bool:
+        return bool(pa.types.is_integer(self.bound.time_type))
+
+    @property
+    def spark_delay(self) -> str:
+        """Of Spark's watermark, where the stream has none of its own."""
+        return self.clock.spark_delay(self.bound.query.delay.length)
 
     @property
     def packer(self) -> Packer:

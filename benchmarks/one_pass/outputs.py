@@ -1,0 +1,140 @@
+"""What further outputs of one pass cost: late rows, more queries, and small micro-batches.
+
+python -m benchmarks.one_pass.outputs [--quick]
+
+reports and late rows   against reports alone                     ≤ 1.1
+ten queries together    against one of them                       ≤ 2
+a batch of 100 rows     against Spark's own aggregation, p50      ≤ 1.2, p99 ≤ 1.2
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import sash
+from benchmarks.harness import Table, finish, options, race
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SCHEMA = "ts timestamp, k bigint, x bigint"
+KEYS = 1_000
+
+
+def rows(count: int, *, seconds: int, first: int = 0, seed: int = 1) -> pa.Table:
+    """Rows in order of time, one in a thousand of them ten minutes behind."""
+    choice = np.random.default_rng(seed)
+    times = 1_767_600_000_000_000 + first + np.arange(count) * (seconds * 1_000_000) // count
+    times[choice.random(count) < 0.001] -= 600_000_000
+    return pa.table(
+        {
+            "ts": pa.array(times, pa.timestamp("us", "UTC")),
+            "k": pa.array(choice.integers(0, KEYS, count)),
+            "x": pa.array(choice.integers(0, 1_000, count)),
+        }
+    )
+
+
+class Files:
+    """A folder of files, one a micro-batch, as a stream."""
+
+    def __init__(self, spark: SparkSession, home: Path, *, files: int, each: int, seconds: int) -> None:
+        self._spark, self._home = spark, home
+        (home / "files").mkdir(parents=True)
+        for number in range(files):
+            first = number * seconds * 1_000_000
+            table = rows(each, seconds=seconds, first=first, seed=number)
+            pq.write_table(table, home / "files" / f"{number:05}.parquet")
+
+    def stream(self) -> DataFrame:
+        reader = self._spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
+        return reader.parquet(str(self._home / "files"))
+
+    def place(self) -> Path:
+        return Path(tempfile.mkdtemp(dir=self._home))
+
+
+def windows(df: DataFrame, *, minutes: int = 1) -> Any:
+    stream = sash.stream(df, time="ts", key="k", delay="10 seconds")
+    return stream.window(sash.tumbling(f"{minutes} minutes")).agg(n=sash.count(), total=sash.sum("x"))
+
+
+def alone(files: Files) -> Any:
+    place = files.place()
+    return windows(files.stream()).start(place / "out", checkpoint=place / "c", trigger="available now")
+
+
+def with_late_rows(files: Files) -> Any:
+    place = files.place()
+    return windows(files.stream()).start(
+        place / "out", late=place / "late", checkpoint=place / "c", trigger="available now"
+    )
+
+
+def ten_together(files: Files) -> Any:
+    place, df = files.place(), files.stream()
+    queries = {f"q{number}": windows(df, minutes=1 + number) for number in range(10)}
+    return sash.together(**queries).start(
+        {name: place / name for name in queries}, checkpoint=place / "c", trigger="available now"
+    )
+
+
+def of_spark(files: Files) -> Any:
+    from pyspark.sql import functions as F
+
+    place = files.place()
+    grouped = files.stream().withWatermark("ts", "10 seconds").groupBy("k", F.window("ts", "1 minute"))
+    writing = grouped.agg(F.count("*"), F.sum("x")).writeStream.format("parquet").outputMode("append")
+    writing = writing.option("checkpointLocation", str(place / "c")).trigger(availableNow=True)
+    return writing.start(str(place / "out"))
+
+
+def ended(begin: Callable[[Files], Any], files: Files) -> Callable[[], Any]:
+    return lambda: begin(files).awaitTermination()
+
+
+def latencies(begin: Callable[[Files], Any], files: Files) -> tuple[float, float]:
+    """Seconds of a micro-batch, p50 and p99, without the first ones, in which workers start."""
+    handle = begin(files)
+    handle.awaitTermination()
+    took = [one.batchDuration / 1000 for one in handle.recentProgress][5:]
+    return float(np.percentile(took, 50)), float(np.percentile(took, 99))
+
+
+def main() -> int:
+    chosen = options(__doc__ or "")
+    spark = sash.spark_session(master="local[2]", app="one pass", spark_sql_shuffle_partitions="2")
+    spark.sparkContext.setLogLevel("ERROR")
+    each, files, small = (20_000, 2, 10) if chosen.quick else (1_000_000, 5, 100)
+    tables = []
+    with tempfile.TemporaryDirectory(prefix="sash-one-pass-") as home:
+        large = Files(spark, Path(home) / "large", files=files, each=each, seconds=600)
+        contenders = {"one query": alone, "with late rows": with_late_rows, "ten together": ten_together}
+        best = race({name: ended(one, large) for name, one in contenders.items()}, rounds=chosen.rounds)
+        table = Table("outputs of one pass", "one query")
+        table.start()
+        for name, limit in (("one query", None), ("with late rows", 1.1), ("ten together", 2.0)):
+            table.add(name, best[name], best[name] / best["one query"], limit=limit)
+        tables.append(table)
+        batches = Files(spark, Path(home) / "small", files=small, each=100, seconds=10)
+        yardstick, ours = latencies(of_spark, batches), latencies(alone, batches)
+        table = Table("a micro-batch of 100 rows", "Spark's own")
+        table.start()
+        for name, mine, theirs in zip(("p50", "p99"), ours, yardstick, strict=True):
+            table.add(f"Spark, {name}", theirs, 1.0)
+            table.add(f"Sash, {name}", mine, mine / theirs, limit=1.2)
+        tables.append(table)
+    spark.stop()
+    return finish(tables, chosen)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,200 @@
+"""A store of files on any file system that Arrow opens: a local disk, HDFS, an object store.
+
+    <path>/<namespace>/<epoch>-<random>.data    the values that an epoch has written, one after the other
+    <path>/<namespace>/<epoch>.state            its manifest: where the value of every key lies
+    <path>/<namespace>/<token>.fence            whoever has a lesser token is too late
+
+A commit writes the data, then the manifest, and renames nothing. An object store has a file as a whole or
+not at all; elsewhere a crash may cut a manifest short, which its checksum tells. So an epoch is committed
+or it is not. Taking an epoch back removes its manifest. Data is removed when neither of the two states that
+are remembered needs it.
+
+The fence is looked at right before a manifest is written or removed. File systems cannot do both in one
+step: an old attempt that stands still just between the two is not stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from pyarrow import fs
+
+from sash.aggregation.stores.epochs import FRESH, Committed, Delta, EpochStore, followed_by
+from sash.aggregation.stores.protocol import check_namespace
+from sash.aggregation.stores.values import seal, unseal
+from sash.errors import CorruptValue
+
+_STATE, _DATA, _FENCE = ".state", ".data", ".fence"
+
+
+@dataclass(frozen=True)
+class _State:
+    """What a manifest has: the committed epoch, the oldest one to go back to, and where values lie."""
+
+    epoch: int = FRESH.epoch
+    oldest: int = FRESH.oldest
+    places: Mapping[str, tuple[str, int, int]] = field(default_factory=dict)
+    """By key, in hexadecimal: the file, where the value begins, and its length."""
+
+    @property
+    def files(self) -> set[str]:
+        return {name for name, _, _ in self.places.values()}
+
+
+class Files(EpochStore):
+    """A namespace of the folder `path`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, Files(folder) as store:
+    ...     store.put_many({b"k": b"1"})
+    ...     store.commit(0)
+    ...     Files(folder).get_many([b"k"])
+    [b'1']
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, namespace: str = "default",
+        file_system: fs.FileSystem | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        check_namespace(namespace)
+        # Absolute, because a handle that travels to another process may find another working directory.
+        self.path = str(Path(path).resolve()) if file_system is None else str(path)
+        self.namespace, self._given = namespace, file_system
+        self._files = fs.LocalFileSystem() if file_system is None else file_system
+        self._folder = f"{self.path}/{namespace}"
+        self._state = self._newest()
+        self._epoch = self._state.epoch
+
+    def _committed(self) -> Committed:
+        newest = self._newest()
+        return Committed(newest.epoch, newest.oldest)
+
+    def _read(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        self._adopt()
+        places = self._state.places
+        return [self._value(key, places[key.hex()]) if key.hex() in places else None for key in keys]
+
+    def _base_keys(self, prefix: bytes) -> list[bytes]:
+        self._adopt()
+        return [key for name in self._state.places if (key := bytes.fromhex(name)).startswith(prefix)]
+
+    def _write(self, epoch: int, delta: Delta) -> None:
+        before = self._newest()
+        if not followed_by(Committed(before.epoch, before.oldest), epoch):
+            return
+        places = {name: place for name, place in before.places.items() if bytes.fromhex(name) not in delta}
+        name, content, at = f"{epoch}-{uuid4().hex}{_DATA}", [], 0
+        for key, value in delta.items():
+            if value is not None:
+                sealed = seal(key, value)
+                content.append(sealed)
+                places[key.hex()] = name, at, len(sealed)
+                at += len(sealed)
+        self._files.create_dir(self._folder, recursive=True)
+        if content:
+            self._put(name, b"".join(content))
+        self.on_step("data")
+        self._require_inside(self._fence())
+        self._state = _State(epoch, epoch - 1, places)
+        self._put_state(self._state)
+        self.on_step("manifest")
+        self._clean(before, self._state)
+
+    def _revert(self, epoch: int) -> None:
+        self._require_inside(self._fence())
+        before = self._manifest(epoch - 1)
+        if before is not None:
+            self._put_state(_State(before.epoch, before.epoch, before.places))
+        self._files.delete_file(f"{self._folder}/{epoch}{_STATE}")
+        self._state = self._newest()
+
+    def _put_up(self, token: int | None) -> int:
+        fence = self._fence()
+        chosen = fence + 1 if token is None else token
+        self._require_inside(fence, chosen)
+        self._files.create_dir(self._folder, recursive=True)
+        self._put(f"{chosen}{_FENCE}", b"")
+        for older in self._numbers(_FENCE):
+            if older < chosen:
+                self._files.delete_file(f"{self._folder}/{older}{_FENCE}")
+        return chosen
+
+    def _fence(self) -> int:
+        return max(self._numbers(_FENCE), default=0)
+
+    def _release(self) -> None:
+        self._state = _State()
+
+    def _reopen(self) -> tuple[Any, ...]:
+        return partial(Files, namespace=self.namespace, file_system=self._given), (self.path,)
+
+    # Files
+
+    def _adopt(self) -> None:
+        """The manifest of the epoch that this handle is at, if it is still the newest."""
+        mine, next_ = (f"{self._folder}/{number}{_STATE}" for number in (self._epoch, self._epoch + 1))
+        there, moved_on = (
+            info.type != fs.FileType.NotFound for info in self._files.get_file_info([mine, next_])
+        )
+        if moved_on or (self._epoch > FRESH.epoch and not there):
+            self._require_epoch(self._newest().epoch)
+        if self._state.epoch != self._epoch:
+            self._state = self._manifest(self._epoch) or _State()
+
+    def _newest(self) -> _State:
+        for epoch in sorted(self._numbers(_STATE), reverse=True):
+            found = self._manifest(epoch)
+            if found is not None:
+                return found
+        return _State()
+
+    def _names(self) -> list[str]:
+        chosen = fs.FileSelector(self._folder, allow_not_found=True)
+        return [info.base_name for info in self._files.get_file_info(chosen)]
+
+    def _numbers(self, suffix: str) -> list[int]:
+        return [int(name.removesuffix(suffix)) for name in self._names() if name.endswith(suffix)]
+
+    def _manifest(self, epoch: int) -> _State | None:
+        """None where there is none, or only a part of one."""
+        try:
+            with self._files.open_input_file(f"{self._folder}/{epoch}{_STATE}") as file:
+                facts = json.loads(bytes(unseal(_name(epoch), file.read())))
+        except (FileNotFoundError, CorruptValue):
+            return None
+        places = {key: (name, at, length) for key, (name, at, length) in facts["places"].items()}
+        return _State(facts["epoch"], facts["oldest"], places)
+
+    def _put_state(self, state: _State) -> None:
+        data = json.dumps(asdict(state), separators=(",", ":")).encode()
+        self._put(f"{state.epoch}{_STATE}", seal(_name(state.epoch), data))
+
+    def _put(self, name: str, data: bytes) -> None:
+        with self._files.open_output_stream(f"{self._folder}/{name}") as file:
+            file.write(data)
+
+    def _value(self, key: bytes, place: tuple[str, int, int]) -> bytes:
+        name, at, length = place
+        with self._files.open_input_file(f"{self._folder}/{name}") as file:
+            return bytes(unseal(key, file.read_at(length, at)))
+
+    def _clean(self, before: _State, after: _State) -> None:
+        """Remove what neither state needs. Data of these epochs stays: another try may be writing it."""
+        needed = before.files | after.files
+        for name in self._names():
+            if name.endswith(_FENCE) or name in needed:
+                continue
+            if int(name.partition("-")[0].removesuffix(_STATE)) < before.epoch:
+                self._files.delete_file(f"{self._folder}/{name}")
+
+
+def _name(epoch: int) -> bytes:
+    return b"state at epoch %d" % epoch

@@ -1,0 +1,121 @@
+"""`sash.together(name=query, …)`: several queries over one stream, which is read once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from sash.api.handle import require_unbounded
+from sash.api.window_query import WindowQuery
+from sash.errors import ArgumentError, Unsupported
+from sash.planner.auto import Auto
+from sash.planner.explain.explanation_text import numbered, printed, sections
+from sash.semantics.durations import DurationLike
+
+if TYPE_CHECKING:
+    from sash.runtimes.spark.sinks.protocol import Sink
+
+
+def together(**queries: WindowQuery) -> Together:
+    """Queries that run in one pass over the stream that they share: `together(bars=q1, features=q2)`.
+
+    Windows, look-backs (`rolling`) and whole windows (`apply`, `fold`) in any number, each with its own
+    keys, delay and late rows. The stream is read and packed once; queries with the same keys share a
+    shuffle.
+    """
+    if not queries:
+        raise ArgumentError("together", {}, "given at least one query by name, such as bars=query")
+    for name, query in queries.items():
+        if not isinstance(query, WindowQuery):
+            expected = "a query over windows, such as stream.window(…).agg(…)"
+            raise ArgumentError(name, type(query).__name__, expected)
+        require_unbounded(query.source.bounded)
+    first_name, first = next(iter(queries.items()))
+    for name, query in queries.items():
+        _require_same_stream(name, query, first_name, first)
+    return Together(queries)
+
+
+@dataclass(frozen=True)
+class Together:
+    """Queries by name, over one stream. Nothing runs until it is started."""
+
+    queries: Mapping[str, WindowQuery]
+
+    def start(
+        self,
+        sinks: Mapping[str, Sink],
+        *,
+        late: Mapping[str, Sink] | None = None,
+        checkpoint: str | PathLike[str],
+        trigger: DurationLike | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """Run until it is stopped; returns the handle of the running stream, as `WindowQuery.start` does.
+
+        sinks: where the reports of each query go, by its name.
+        late:  the same for late rows, for those queries whose late rows are wanted.
+        checkpoint: of all queries. One that is added or removed later leaves the others as they are: a new
+            one begins with the next micro-batch.
+        """
+        late = late or {}
+        self._require_names("sinks", sinks)
+        if set(sinks) != set(self.queries):
+            missing = sorted(set(self.queries) - set(sinks))
+            raise ArgumentError("sinks", sorted(sinks), f"a sink for each query; {missing} have none")
+        self._require_names("late", late)
+        from sash.runtimes.spark.streaming.streaming_source import StreamingSource
+        from sash.runtimes.spark.together.starting import start_together
+
+        source = next(iter(self.queries.values())).source
+        assert isinstance(source, StreamingSource), "only Spark has streams"
+        bounds = {name: query.bound for name, query in self.queries.items()}
+        return start_together(
+            source, bounds, sinks, late=late, checkpoint=checkpoint, trigger=trigger, name=name,
+            flat=frozenset(name for name, query in self.queries.items() if query.plain),
+        )  # fmt: skip
+
+    def _require_names(self, argument: str, given: Mapping[str, Any]) -> None:
+        for name in given:
+            if name not in self.queries:
+                raise ArgumentError(argument, name, f"the name of a query: {', '.join(self.queries)}")
+
+    def explain(self) -> str:
+        """What all queries share, and what each of them means; printed and returned."""
+        groups: dict[str, list[str]] = {}
+        for name, query in self.queries.items():
+            groups.setdefault(", ".join(query.bound.keys) or "no key", []).append(name)
+        columns = {column for query in self.queries.values() for column in query.bound.columns}
+        stages = [
+            "read the stream once",
+            f"pack {len(columns)} columns into a block for each bucket",
+            *(f"buckets of ({keys}): {', '.join(names)}" for keys, names in groups.items()),
+            "one shuffle, one stateful step, each query with its own state",
+            "each output to its own sink",
+        ]
+        queries = [f"{name}: {query!r}" for name, query in self.queries.items()]
+        return printed(sections([("queries", queries), ("stages", numbered(stages))]))
+
+    def __repr__(self) -> str:
+        return f"<sash queries together: {', '.join(self.queries)}>"
+
+
+def _require_same_stream(name: str, query: WindowQuery, first_name: str, first: WindowQuery) -> None:
+    from sash.runtimes.spark.streaming.streaming_source import StreamingSource
+
+    mine, theirs = query.source, first.source
+    assert isinstance(mine, StreamingSource)
+    assert isinstance(theirs, StreamingSource)
+    same_time = (mine.idle, query.bound.time) == (theirs.idle, first.bound.time)
+    if mine.origin is not theirs.origin or not same_time:
+        raise Unsupported(
+            name, "a query over another stream", f"a query over the stream of {first_name}",
+            hint="Make both from one streaming DataFrame, with the same time column and idle=….",
+        )  # fmt: skip
+    if not isinstance(mine.parallelism, Auto):
+        raise Unsupported(
+            name, f"a query under {mine.parallelism}", "without a pattern",
+            hint="All queries share the buckets of their keys.",
+        )  # fmt: skip

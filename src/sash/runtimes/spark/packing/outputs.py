@@ -1,0 +1,22 @@
+"""The tables that one pass over a stream produces: reports, and the rows that are in no window.
+
+One stateful step decides about every row, so that each is in the reports' windows or among the late rows,
+never in both and never in neither. All outputs leave the step together, each row with the number of its
+output, and are told apart where they are written (see `delivery`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import pyarrow as pa
+
+REPORTS, LATE = "reports", "late"
+
+Outputs: TypeAlias = tuple[str, ...]
+"""Names of outputs; their order is that of their numbers."""
+Schemas: TypeAlias = Mapping[str, pa.Schema]
+"""Of each output, in order."""
+Tables: TypeAlias = Mapping[str, pa.Table]
+"""What there is for each output; outputs without rows may be left out."""

@@ -1,0 +1,46 @@
+"""What a sink is to a query, and a function as a sink."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from os import PathLike
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from pyspark.sql import DataFrame, SparkSession
+
+
+@runtime_checkable
+class BatchSink(Protocol):
+    """Takes the rows of one output, batch by batch."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether `write` evaluates all rows that it is given, in one job."""
+        ...
+
+    def has(self, spark: SparkSession, batch: int) -> bool:
+        """Whether this batch is done."""
+        ...
+
+    def write(self, rows: DataFrame, batch: int) -> None: ...
+
+
+Sink: TypeAlias = "str | PathLike[str] | Callable[[DataFrame, int], None] | BatchSink"
+"""What a caller may give as a sink."""
+
+
+@dataclass(frozen=True)
+class FunctionSink:
+    """A function of a DataFrame and the number of its batch, by which it can know what it has done."""
+
+    function: Callable[[DataFrame, int], None]
+
+    whole = False
+    """It may look at a part of the rows, or not at all."""
+
+    def has(self, spark: SparkSession, batch: int) -> bool:
+        return False
+
+    def write(self, rows: DataFrame, batch: int) -> None:
+        self.function(rows, batch)

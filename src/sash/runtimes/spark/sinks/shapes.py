@@ -1,0 +1,40 @@
+"""Rows as a sink can take them, where that is not as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from sash.runtimes.spark.packing.columns import quoted
+from sash.runtimes.spark.sinks.protocol import BatchSink
+
+
+@dataclass(frozen=True)
+class ShapedSink:
+    """A sink that takes rows in another shape."""
+
+    sink: BatchSink
+    shape: Callable[[DataFrame], DataFrame]
+
+    @property
+    def whole(self) -> bool:
+        return self.sink.whole
+
+    def has(self, spark: SparkSession, batch: int) -> bool:
+        return self.sink.has(spark, batch)
+
+    def write(self, rows: DataFrame, batch: int) -> None:
+        self.sink.write(self.shape(rows), batch)
+
+
+def messages(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """`value` is the row as JSON, `key` the key columns: one as it is, several as JSON."""
+    value = F.to_json(F.struct(*map(quoted, rows.columns))).alias("value")
+    if not keys:
+        return rows.select(value)
+    one = F.col(quoted(keys[0])).cast("string")
+    key = one if len(keys) == 1 else F.to_json(F.struct(*map(quoted, keys)))
+    return rows.select(key.alias("key"), value)

@@ -1,0 +1,68 @@
+"""The one place where the outputs of a pass are told apart: rows of all outputs → a sink for each.
+
+    one output, a sink that reads all     the step runs inside the job that writes
+    several outputs, or a function        the step runs once, its rows are kept, each sink reads its part
+
+The step must run exactly once for a batch, and as a whole: it moves state. A sink that has the batch
+already is left out, and the step runs all the same, since state and sinks are done at different moments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+
+from sash.runtimes.spark.packing.blocks import OUTPUT
+from sash.runtimes.spark.packing.outputs import Outputs
+from sash.runtimes.spark.sinks.protocol import BatchSink
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """The function of `foreachBatch`."""
+
+    outputs: Outputs
+    opened: Callable[[DataFrame, str], DataFrame]
+    sinks: Mapping[str, BatchSink]
+
+    def __call__(self, emitted: DataFrame, batch: int) -> None:
+        spark = emitted.sparkSession
+        waiting = {output: sink for output, sink in self.sinks.items() if not sink.has(spark, batch)}
+        if not waiting:
+            evaluate(emitted)
+        elif len(waiting) == 1 and all(sink.whole for sink in waiting.values()):
+            for output, sink in waiting.items():
+                sink.write(self.opened(emitted, output), batch)
+        else:
+            self._deliver(emitted.persist(), waiting, batch)
+
+    def _deliver(self, kept: DataFrame, waiting: dict[str, BatchSink], batch: int) -> None:
+        """Rows that are kept once they are evaluated, which the first sink does if it reads all of them."""
+        try:
+            seen = Observation()
+            observed = kept.observe(seen, *self._counts())
+            first = next((output for output, sink in waiting.items() if sink.whole), None)
+            if first is None:
+                evaluate(observed)
+            else:
+                waiting.pop(first).write(self.opened(observed, first), batch)
+            counts = seen.get
+            for output, sink in waiting.items():
+                if counts[output]:
+                    sink.write(self.opened(kept, output), batch)
+        finally:
+            kept.unpersist()
+
+    def _counts(self) -> list[Column]:
+        """How many rows were emitted for each output: its own, or blocks of them."""
+        return [
+            F.count_if(F.col(OUTPUT) == number).alias(output) for number, output in enumerate(self.outputs)
+        ]
+
+
+def evaluate(rows: DataFrame) -> None:
+    """Every row, in one job that writes nothing."""
+    rows.write.format("noop").mode("overwrite").save()

@@ -1,0 +1,154 @@
+"""Queries over one stream as their executors know them: their buckets, and the columns of a block.
+
+A group is the queries with the same keys. The numbers of its buckets follow from the names of its keys
+alone, so that a group that comes or goes moves no other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+from sash.operators.bound import BoundQuery
+from sash.runtimes.spark.packing import columns as by_position
+from sash.runtimes.spark.packing.blocks import COUNTS, Packer, SeveralPackers
+from sash.runtimes.spark.packing.bucket_ids import bucket_ids
+from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL, Share
+from sash.runtimes.spark.packing.outputs import REPORTS, Outputs, Schemas
+from sash.runtimes.spark.streaming.clock import Clock
+from sash.runtimes.spark.streaming.window_stage import WindowStage
+
+_SPACING = 2**24
+"""Between the least numbers of two groups: far more than partitions."""
+
+
+@dataclass(frozen=True)
+class QueryOfStream:
+    """One of the queries."""
+
+    name: str
+    state: str
+    """What its state is called: another name each time that a query is added."""
+    bound: BoundQuery
+    outputs: Outputs
+
+
+@dataclass(frozen=True)
+class Group:
+    """The queries of the same keys."""
+
+    keys: tuple[str, ...]
+    buckets: tuple[int, ...]
+    share: str
+    """The column that has the places of the rows' buckets."""
+
+
+def buckets_of(keys: Sequence[str], *, partitions: int) -> tuple[int, ...]:
+    """As Spark will spread them: one for each partition, or one in all where there is no key."""
+    digest = hashlib.sha256("\0".join(keys).encode()).digest()
+    first = int.from_bytes(digest[:4], "little") * _SPACING if keys else 0
+    return bucket_ids(partitions=partitions, each=1, first=first) if keys else (first,)
+
+
+def output_of(query: str, output: str) -> str:
+    """The name of an output among those of all queries."""
+    return query if output == REPORTS else f"{query} {output}"
+
+
+@dataclass(frozen=True)
+class TogetherStage:
+    """One stateful step for all queries, and what packs rows for it."""
+
+    queries: tuple[QueryOfStream, ...]
+    partitions: int
+    ticks: bool
+    derived: bool
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        keys = dict.fromkeys(query.bound.keys for query in self.queries)
+        return tuple(
+            Group(each, buckets_of(each, partitions=self.partitions), f"{BUCKET}_{number}")
+            for number, each in enumerate(keys)
+        )
+
+    def stage(self, query: QueryOfStream) -> WindowStage:
+        """The query as it would be alone. Spark's watermark has no delay: each query takes off its own, so
+        that one that comes or goes changes no other's."""
+        (group,) = (group for group in self.groups if group.keys == query.bound.keys)
+        clock = Clock.of(ticks=self.ticks, delay=query.bound.query.delay.length)
+        return WindowStage.of(
+            query.bound, query.outputs, buckets=group.buckets, clock=clock, derived=self.derived
+        )
+
+    @cached_property
+    def stages(self) -> Mapping[str, WindowStage]:
+        return {query.name: self.stage(query) for query in self.queries}
+
+    def of_bucket(self, number: int) -> Iterator[QueryOfStream]:
+        """The queries that a bucket serves."""
+        return (query for query in self.queries if number in self.stages[query.name].buckets)
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """Those that any of the queries reads, in the order of the input."""
+        wanted = {name for stage in self.stages.values() for name in stage.columns}
+        return [name for name in self._bound.schema.names if name in wanted]
+
+    @property
+    def _bound(self) -> BoundQuery:
+        return self.queries[0].bound
+
+    @cached_property
+    def block(self) -> pa.Schema:
+        """Of the rows on their way to a bucket: the columns by position, and the order of arrival."""
+        fields = [
+            self._bound.schema.field(name).with_name(place)
+            for name, place in zip(self.columns, by_position.places(self.columns), strict=True)
+        ]
+        return pa.schema([*fields, pa.field(ORDINAL, pa.int64())])
+
+    @cached_property
+    def schemas(self) -> Schemas:
+        """Of all outputs of all queries."""
+        return {
+            output_of(name, output): schema
+            for name, stage in self.stages.items()
+            for output, schema in stage.schemas.items()
+        }
+
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """What is counted, query by query."""
+        return tuple(f"{query.name} {count}" for query in self.queries for count in COUNTS)
+
+    @property
+    def time(self) -> str:
+        return self._bound.time
+
+    @property
+    def buckets(self) -> tuple[int, ...]:
+        return tuple(bucket for group in self.groups for bucket in group.buckets)
+
+    @property
+    def spark_delay(self) -> str:
+        return Clock.of(ticks=self.ticks).spark_delay(0)
+
+    @property
+    def shares(self) -> list[Share]:
+        firsts = {query.bound.keys: query.bound for query in self.queries}
+        return [Share(group.share, firsts[group.keys], len(group.buckets)) for group in self.groups]
+
+    @property
+    def packer(self) -> SeveralPackers:
+        """A row goes to one bucket of each group."""
+        time = by_position.places(self.columns)[self.columns.index(self._bound.time)]
+        clock = Clock.of(ticks=self.ticks)
+        packers = (
+            Packer(self.block, time, group.buckets, clock, share=group.share) for group in self.groups
+        )
+        return SeveralPackers(tuple(packers))

@@ -1,0 +1,197 @@
+"""Several queries in one pass, without Spark's engine: each says what it would say alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sash.operators.bound import BoundQuery
+from sash.runtimes.spark.packing.answers import PackedAnswers
+from sash.runtimes.spark.packing.blocks import NEWEST_AT, PACKED_BUCKET, PAYLOAD
+from sash.runtimes.spark.packing.columns import places
+from sash.runtimes.spark.packing.hashed_packer import HashedPacker
+from sash.runtimes.spark.packing.outputs import LATE, REPORTS
+from sash.runtimes.spark.state.operators_in_state import OPERATORS
+from sash.runtimes.spark.streaming.light_processor import LightProcessor
+from sash.runtimes.spark.together.processor import TogetherProcessor
+from sash.runtimes.spark.together.stage import QueryOfStream, TogetherStage, buckets_of, output_of
+from sash.semantics.durations import Duration, Unit
+from sash.semantics.query import Query
+from sash.semantics.reference import Arrival, Batch, evaluate
+from tests.runtimes.micro_batches import MicroBatches, by_output
+from tests.runtimes.tables import table_of
+from tests.runtimes.test_spark_streaming_dry import TYPES, bound_query, cut, expected, observed, queries
+
+PARTITIONS = 2
+COUNTED = ("events", "late", "reports")
+
+
+class DryTogether:
+    """Packer, processor and unpacker, one after the other. The queries may change between two batches."""
+
+    def __init__(self, bounds: Mapping[str, BoundQuery], *, forgetful: bool) -> None:
+        self.engine: Any = None
+        self.forgetful = forgetful
+        self.newest = self.watermark = 0
+        self.rows: dict[str, list[dict[str, Any]]] = {}
+        self.counts: dict[str, int] = {}
+        self.states = 0
+        self.queries: dict[str, QueryOfStream] = {}
+        self.change(bounds)
+
+    def change(self, bounds: Mapping[str, BoundQuery]) -> None:
+        """Stop, and go on with these queries."""
+        kept = {name: query for name, query in self.queries.items() if name in bounds}
+        for name, bound in bounds.items():
+            if name not in kept:
+                self.states += 1
+                kept[name] = QueryOfStream(name, f"{name} {self.states}", bound, (REPORTS, LATE))
+        self.queries = {name: kept[name] for name in bounds}
+        self.stage = TogetherStage(tuple(self.queries.values()), PARTITIONS, ticks=True, derived=False)
+        processor = TogetherProcessor(self.stage)
+        processor.answers = PackedAnswers(self.stage.schemas)
+        light = LightProcessor(processor, named=True)
+        if self.engine is None:
+            self.engine = MicroBatches(light)
+        else:
+            light.init(self.engine.handle)
+            self.engine.processor = light
+
+    def batch(self, table: pa.Table | None) -> None:
+        if self.forgetful:
+            OPERATORS.clear()
+        self.watermark = max(self.watermark, self.newest)
+        payloads: dict[int, list[bytes]] = {}
+        packer = HashedPacker(iter, self.stage.shares, self.stage.packer)
+        given = [] if table is None else table.select(self.stage.columns).combine_chunks().to_batches()
+        for packed in packer(given):
+            self.newest = max(self.newest, pc.max(packed[NEWEST_AT].cast(pa.int64())).as_py() // 1000)
+            for bucket, payload in zip(packed[PACKED_BUCKET], packed[PAYLOAD], strict=True):
+                payloads.setdefault(bucket.as_py(), []).append(payload.as_py())
+        answered = self.engine.batch(self.watermark, payloads)
+        for output, rows in by_output(self.stage, answered).items():
+            self.rows.setdefault(output, []).extend(rows)
+        for count in self.stage.counts:
+            self.counts[count] = self.counts.get(count, 0) + sum(row[count] for row in answered)
+
+    def run(self, batches: Sequence[pa.Table | None]) -> None:
+        for batch in batches:
+            self.batch(batch)
+
+
+def tables(batches: list[list[Arrival]]) -> list[pa.Table | None]:
+    return [*(table_of(batch, TYPES) for batch in batches), None]
+
+
+def require_reference(dry: DryTogether, name: str, query: Query, batches: list[list[Arrival]]) -> None:
+    outcome = evaluate(query, [Batch(tuple(batch)) for batch in batches])
+    assert observed(dry.rows[output_of(name, REPORTS)], query) == expected(outcome, query)
+    late = sorted((entry.arrival.values["e"], entry.reason, entry.window or "") for entry in outcome.late)
+    found = dry.rows[output_of(name, LATE)]
+    assert sorted((row["e"], row["late_reason"], row["late_window"] or "") for row in found) == late
+    counts = [dry.counts[f"{name} {count}"] for count in COUNTED]
+    assert counts == [sum(map(len, batches)), len(outcome.late), len(outcome.reports)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    asked=st.lists(queries(), min_size=1, max_size=3),
+    batches=cut(),
+    forgetful=st.booleans(),
+)
+def test_oracle_every_query_has_the_reports_and_late_rows_of_the_reference(
+    asked: list[Query], batches: list[list[Arrival]], forgetful: bool
+) -> None:
+    named = {f"q{number}": query for number, query in enumerate(asked)}
+    dry = DryTogether({name: bound_query(query) for name, query in named.items()}, forgetful=forgetful)
+    dry.run(tables(batches))
+    for name, query in named.items():
+        require_reference(dry, name, query, batches)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    asked=st.lists(queries(), min_size=2, max_size=3),
+    batches=cut(),
+    forgetful=st.booleans(),
+    data=st.data(),
+)
+def test_oracle_a_query_that_stays_does_not_notice_others_that_come_and_go(
+    asked: list[Query], batches: list[list[Arrival]], forgetful: bool, data: st.DataObject
+) -> None:
+    bounds = {f"q{number}": bound_query(query) for number, query in enumerate(asked)}
+    dry = DryTogether(bounds, forgetful=forgetful)
+    for table in tables(batches):
+        others = data.draw(st.sets(st.sampled_from(sorted(bounds)[1:])))
+        dry.change({name: bound for name, bound in bounds.items() if name == "q0" or name in others})
+        dry.batch(table)
+    require_reference(dry, "q0", asked[0], batches)
+
+
+def test_queries_of_other_keys_and_delays_share_a_pass() -> None:
+    batches = [
+        [Arrival(time, key, {"e": number, "x": number}) for number, (time, key) in enumerate(rows)]
+        for rows in ([(1, "a"), (12, "b"), (3, "a")], [(2, "b"), (40, "a")], [(9, "a"), (80, "b")])
+    ]  # fmt: skip
+    by_key = bound_query(Query(bound_query(_tumbling()).query.windows, _tumbling().aggregates, flush=False))
+    patient = replace(by_key.query, delay=Duration(30, Unit.TICKS))
+    asked = {
+        "by_key": by_key,
+        "patient": replace(by_key, query=patient),
+        "all": replace(by_key, keys=()),
+    }
+    dry = DryTogether(asked, forgetful=True)
+    dry.run(tables(batches))
+    for name in ("by_key", "patient"):
+        require_reference(dry, name, asked[name].query, batches)
+    alone = DryTogether({"all": asked["all"]}, forgetful=True)
+    alone.run(tables(batches))
+    assert dry.rows["all"] == alone.rows["all"] != []
+    assert len(dry.stage.groups) == 2
+
+
+def _tumbling() -> Query:
+    from sash.semantics import windows
+    from tests.runtimes.test_spark_streaming_dry import AGGREGATES
+
+    return Query((windows.tumbling(10),), AGGREGATES, delay=Duration(0, Unit.TICKS), flush=False)
+
+
+def test_a_block_has_each_column_once_and_only_those_that_are_read() -> None:
+    bound = bound_query(_tumbling())
+    made = [
+        QueryOfStream(
+            name, name, replace(bound, query=replace(bound.query, aggregates=aggregates)), (REPORTS,)
+        )
+        for name, aggregates in (("n", {}), ("all", bound.query.aggregates))
+    ]
+    stage = TogetherStage(tuple(made), PARTITIONS, ticks=True, derived=False)
+    assert len(stage.block) - 1 == len(stage.columns) == len(set(stage.columns))
+    assert set(stage.columns) == {"t", "k", *bound.columns}
+    assert stage.block.names[:-1] == places(stage.columns)
+
+
+def test_the_buckets_of_a_group_follow_from_its_keys_alone() -> None:
+    assert buckets_of(("k",), partitions=3) == buckets_of(("k",), partitions=3)
+    every = [buckets_of(keys, partitions=3) for keys in ((), ("k",), ("k", "e"), ("e", "k"))]
+    assert len({bucket for group in every for bucket in group}) == 1 + 3 * 3
+
+
+@pytest.mark.parametrize("forgetful", [False, True])
+def test_a_query_that_comes_back_begins_anew(forgetful: bool) -> None:
+    bound = bound_query(_tumbling())
+    one, two = {"stays": bound}, {"stays": bound, "back": bound}
+    dry = DryTogether(two, forgetful=forgetful)
+    for queries_, time in ((two, 1), (one, 2), (two, 3), (two, 15)):
+        dry.change(queries_)
+        dry.batch(table_of([Arrival(time, "a", {"e": time, "x": 1})], TYPES))
+    dry.batch(None)
+    assert [row["n"] for row in dry.rows["stays"]] == [3]
+    assert [row["n"] for row in dry.rows["back"]] == [1]

@@ -1,0 +1,166 @@
+"""A batch is in a sink once and as a whole, whatever an earlier execution of it has left behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import sash
+from sash.errors import ArgumentError, UnknownColumn
+from sash.runtimes.spark.packing.blocks import OUTPUT
+from sash.runtimes.spark.packing.outputs import LATE, REPORTS
+from sash.runtimes.spark.sinks.choice import sink_for
+from sash.runtimes.spark.sinks.folder import FolderSink
+from sash.runtimes.spark.sinks.jdbc import JdbcSink
+from sash.runtimes.spark.sinks.manifests import Manifests
+from sash.runtimes.spark.sinks.tables import TableSink
+from sash.runtimes.spark.streaming.delivery import Delivery
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+def numbers(rows: DataFrame) -> list[int]:
+    return sorted(row["id"] for row in rows.collect())
+
+
+def deliver(sink: Any, rows: DataFrame, batch: int) -> None:
+    """As a query does it."""
+    emitted = rows.selectExpr("*", f"0 AS {OUTPUT}")
+    Delivery((REPORTS,), lambda df, _: df.drop(OUTPUT), {REPORTS: sink})(emitted, batch)
+
+
+def test_a_batch_that_is_published_is_left_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
+    sink = FolderSink(str(tmp_path))
+    deliver(sink, spark.range(3), 7)
+    deliver(sink, spark.range(5), 7)
+    assert numbers(sash.published(tmp_path, spark=spark)) == [0, 1, 2]
+    assert [row["batch"] for row in sash.published(tmp_path, spark=spark).collect()] == [7, 7, 7]
+
+
+def test_a_batch_whose_manifest_is_missing_is_written_again_as_a_whole(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """What a crash leaves on an object store: files of the batch under their final names, no manifest."""
+    sink = FolderSink(str(tmp_path))
+    deliver(sink, spark.range(2), 6)
+    spark.range(100, 103).write.parquet(str(tmp_path / "batch=7"))
+    assert numbers(sash.published(tmp_path, spark=spark)) == [0, 1]
+    deliver(sink, spark.range(5, 7), 7)
+    assert numbers(sash.published(tmp_path, spark=spark)) == [0, 1, 5, 6]
+    # Also for those who do not know manifests: nothing of the failed execution is left.
+    assert numbers(spark.read.parquet(str(tmp_path))) == [0, 1, 5, 6]
+
+
+@pytest.mark.parametrize("cut", [0, 1, 40])
+def test_a_manifest_that_was_cut_short_is_none(spark: SparkSession, tmp_path: Path, cut: int) -> None:
+    sink = FolderSink(str(tmp_path))
+    deliver(sink, spark.range(3), 0)
+    manifest = tmp_path / "_sash" / "0"
+    manifest.write_bytes(manifest.read_bytes()[:cut])
+    (tmp_path / "_sash" / ".0.crc").unlink(missing_ok=True)
+    assert not sink.has(spark, 0)
+    deliver(sink, spark.range(3), 0)
+    assert numbers(sash.published(tmp_path, spark=spark)) == [0, 1, 2]
+
+
+def test_a_batch_without_rows_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    deliver(FolderSink(str(tmp_path)), spark.range(0), 3)
+    assert Manifests(spark, str(tmp_path)).published() == []
+    assert not (tmp_path / "batch=3").exists()
+    with pytest.raises(ArgumentError, match="has published a batch"):
+        sash.published(tmp_path, spark=spark)
+
+
+def test_each_output_goes_to_its_own_sink_and_the_rows_are_computed_once(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    computed = spark.sparkContext.accumulator(0)
+
+    def touched(batches: Any) -> Any:
+        for batch in batches:
+            computed.add(batch.num_rows)
+            yield batch
+
+    rows = spark.range(10).selectExpr("id", f"cast(id % 3 = 0 as int) AS {OUTPUT}")
+    rows = rows.mapInArrow(touched, rows.schema)
+    late: list[int] = []
+    sinks = {
+        REPORTS: sink_for(tmp_path),
+        LATE: sink_for(lambda df, batch: late.extend(numbers(df))),
+    }
+    split = Delivery((REPORTS, LATE), _split, sinks)
+    split(rows, 0)
+    assert numbers(sash.published(tmp_path, spark=spark)) == [1, 2, 4, 5, 7, 8]
+    assert late == [0, 3, 6, 9]
+    assert computed.value == 10
+    # Again, as after a crash before Spark had noted the batch: the folder has it, the function is told.
+    split(rows, 0)
+    assert numbers(sash.published(tmp_path, spark=spark)) == [1, 2, 4, 5, 7, 8]
+    assert late == [0, 3, 6, 9] * 2
+    assert computed.value == 20
+
+
+def _split(rows: DataFrame, output: str) -> DataFrame:
+    return rows.filter(f"{OUTPUT} = {(REPORTS, LATE).index(output)}").drop(OUTPUT)
+
+
+def test_a_function_that_looks_at_nothing_has_the_step_run_all_the_same(spark: SparkSession) -> None:
+    computed = spark.sparkContext.accumulator(0)
+
+    def touched(batches: Any) -> Any:
+        for batch in batches:
+            computed.add(batch.num_rows)
+            yield batch
+
+    rows = spark.range(10)
+    deliver(sink_for(lambda df, batch: None), rows.mapInArrow(touched, rows.schema), 0)
+    assert computed.value == 10
+
+
+@pytest.fixture
+def derby(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The database that comes with Spark, in memory."""
+    monkeypatch.chdir(tmp_path)
+    return f"jdbc:derby:memory:{tmp_path.name};create=true"
+
+
+def in_table(spark: SparkSession, url: str) -> list[tuple[Any, ...]]:
+    read = spark.read.format("jdbc").options(url=url, dbtable="T").load()
+    return sorted(map(tuple, read.collect()), key=repr)
+
+
+def test_a_database_has_a_batch_once_and_the_newest_row_of_a_key(spark: SparkSession, derby: str) -> None:
+    sink = JdbcSink(derby, "T", keys=("k", "window_id"))
+
+    def reports(*rows: tuple[int | None, int, int]) -> DataFrame:
+        made = spark.createDataFrame(list(rows), "k long, id long, n long")
+        return made.selectExpr("k", "struct(id) AS window", "n")
+
+    sink.write(reports((8, 1, 10), (None, 1, 5)), 0)
+    sink.write(reports((8, 1, 10), (None, 1, 5)), 0)
+    assert in_table(spark, derby) == [(8, 1, 10, 0), (None, 1, 5, 0)]
+    sink.write(reports((8, 1, 11), (8, 2, 1)), 1)
+    assert in_table(spark, derby) == [(8, 1, 11, 1), (8, 2, 1, 1), (None, 1, 5, 0)]
+
+
+def test_a_database_without_keys_has_the_rows_of_each_batch_once(spark: SparkSession, derby: str) -> None:
+    sink = JdbcSink(derby, "T")
+    for batch, rows in ((0, 3), (1, 2), (1, 2)):
+        sink.write(spark.range(rows), batch)
+    assert in_table(spark, derby) == [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)]
+    with pytest.raises(UnknownColumn, match="keys"):
+        JdbcSink(derby, "T", keys=("nobody",)).write(spark.range(1), 2)
+
+
+def test_what_is_no_sink_is_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"late must be a path, a sash\.sinks"):
+        sink_for(7, argument="late")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="'delta' or 'iceberg'"):
+        TableSink("me", "t", format="paper")
+    with pytest.raises(ArgumentError, match="path instead"):
+        TableSink("me")
