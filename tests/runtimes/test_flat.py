@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sash
+from sash.dashboard.report_folder import ReportFolder
 from sash.errors import ArgumentError
 from tests.runtimes.micro_batches import stream_batches
 
@@ -52,6 +53,17 @@ def test_several_windows_have_a_name_too() -> None:
     flat = query(EVENTS, *windows).flat().collect()
     assert flat.column_names[:3] == ["k", "window_name", "window_id"]
     assert flat.to_pylist() == flattened(query(EVENTS, *windows).collect())
+
+
+@pytest.mark.parametrize("windows", [[sash.tumbling(5)], [sash.tumbling(5), sash.rows(2)]], ids=len)
+def test_the_live_page_reads_flat_reports_as_others(tmp_path: Path, windows: list[Any]) -> None:
+    found = []
+    for name, reports in (("nested", query(EVENTS, *windows)), ("flat", query(EVENTS, *windows).flat())):
+        (tmp_path / name).mkdir()
+        pq.write_table(reports.collect(), tmp_path / name / "0.parquet")
+        found.append(ReportFolder(tmp_path / name, keys=("k",), values=("s",), count=None).look())
+    assert found[0] == found[1]
+    assert found[0]["seen"] == query(EVENTS, *windows).collect().num_rows
 
 
 @pytest.mark.parametrize("form", [pd.DataFrame, polars.DataFrame])

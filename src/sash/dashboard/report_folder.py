@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sash.dashboard.messages import EPOCH
+from sash.runtimes.flat import nested_table
 
 ROWS = 2_000
 """Windows that one look hands on."""
@@ -77,7 +78,7 @@ class ReportFolder:
     def _read(self, path: Path) -> pa.Table | None:
         try:
             # The reader of a single file, which finds no partition columns in the path.
-            table = pq.ParquetFile(path).read()
+            table = nested_table(pq.ParquetFile(path).read())
         except (OSError, pa.ArrowException):
             return None  # Spark is writing it: another look will find it complete
         self._seen.add(path)

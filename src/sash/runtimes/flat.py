@@ -36,3 +36,14 @@ def flat_table(reports: pa.Table) -> pa.Table:
         else:
             columns[name] = column
     return pa.table(columns)
+
+
+def nested_table(reports: pa.Table) -> pa.Table:
+    """The reverse of `flat_table`; reports that have a window, and other rows, are left as they are."""
+    plain = plain_names(WINDOW, ("name", "id", "start", "end"))
+    fields = {field: name for field, name in plain.items() if name in reports.column_names}
+    if WINDOW in reports.column_names or not {"id", "start", "end"} <= set(fields):
+        return reports
+    parts = [reports[name].combine_chunks() for name in fields.values()]
+    window = pa.StructArray.from_arrays(parts, names=list(fields))
+    return reports.drop_columns(list(fields.values())).append_column(WINDOW, window)
