@@ -64,7 +64,7 @@ def test_a_column_that_is_not_there_is_named_with_those_that_are(side: str) -> N
     "where", [lambda a, b: a.x - b.x, lambda a, b: (a.x == 1) & b.x, lambda a, b: "yes"]
 )
 def test_a_predicate_that_does_not_answer_with_a_bool_is_refused_before_anything_runs(where: Any) -> None:
-    with pytest.raises(PredicateError, match=r"must answer True or False.*\['t', 'x'\]"):
+    with pytest.raises(PredicateError, match=r"must return True or False.*\['t', 'x'\]"):
         joined(table(x=[1]), table(x=[1]), where)
 
 

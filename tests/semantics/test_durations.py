@@ -142,7 +142,7 @@ def test_what_is_no_duration_is_refused_with_what_would_work(given: Any, works: 
 
 
 def test_a_month_is_refused_with_the_reason() -> None:
-    with pytest.raises(DurationError, match="A month has no fixed length; say how many days you mean"):
+    with pytest.raises(DurationError, match="A month has no fixed length; give a number of days"):
         parse("1 month", "size")
 
 

@@ -129,7 +129,7 @@ class BoundJoin:
             kind = kind_of(part, self.schemas)
             if kind not in (None, "bool"):
                 raise PredicateError(
-                    f"the predicate of the join must answer True or False; {part} is of kind {kind!r}, "
+                    f"the predicate of the join must return True or False; {part} is of kind {kind!r}, "
                     f"for {rows}"
                 )
 
