@@ -15,12 +15,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import timedelta
-from difflib import get_close_matches
 from enum import Enum
 from operator import index
 from typing import Any, TypeAlias
 
-from sash.errors import DurationError, UnitError
+from sash.errors import DurationError, UnitError, did_you_mean
 
 DurationLike: TypeAlias = "str | timedelta | int"
 
@@ -108,8 +107,7 @@ def _parse_text(text: str, argument: str) -> int:
                 hint=f"A {unit} has no fixed length; give a number of days.",
             )  # fmt: skip
         if unit not in MICROSECONDS:
-            close = get_close_matches(unit, MICROSECONDS, n=1)
-            hint = f"Did you mean {close[0]!r}?" if close else ""
+            hint = did_you_mean(unit, MICROSECONDS)
             raise DurationError(argument, text, f"in one of the units {', '.join(MICROSECONDS)}", hint=hint)
         total += _scaled(number, MICROSECONDS[unit], argument, text)
     return total
