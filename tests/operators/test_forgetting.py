@@ -54,7 +54,7 @@ def test_with_an_allowed_lateness_a_key_is_forgotten_by_the_watermark_all_the_sa
     #   t          10 . . . . 15 16 17 18           a is forgotten at 16, when nothing of it waits any more
     #   key        a          b  b  a  a
     query = Query(
-        (windows.count(2),), {"all": monoids.collect("e")}, allowed_lateness=Duration(5, Unit.TICKS),
+        (windows.rows(2),), {"all": monoids.collect("e")}, allowed_lateness=Duration(5, Unit.TICKS),
         forget_after=Duration(6, Unit.TICKS),
     )  # fmt: skip
     keys = {10: "a", 15: "b", 16: "b", 17: "a", 18: "a", 40: "c"}
