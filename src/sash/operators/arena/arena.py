@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from sash._version import __version__
+from sash.arrays import Bytes, Floats, Ints
 from sash.errors import ArgumentError, StoreError
 from sash.operators.arena.growing import GrowingArray, room_for, write_all
 from sash.operators.arena.head import NUMBERS, SIZE, Head, this_boot
@@ -50,7 +50,7 @@ class Arena:
     ([7, 8], b'0123456789abcdef')
     """
 
-    numbers: npt.NDArray[np.int64]
+    numbers: Ints
     """256 numbers of the operator. The same array as long as the arena lives."""
     version: bytes
     """16 bytes that the last commit gave, or b"" for an arena that holds nothing."""
@@ -69,9 +69,9 @@ class Arena:
         self._contents: dict[str, bytes] = {}
         self._held, self._begun = True, False
         self.numbers, self.version = np.zeros(NUMBERS, np.int64), b""
-        self._ints: dict[str, npt.NDArray[np.int64]] = {}
-        self._floats: dict[str, npt.NDArray[np.float64]] = {}
-        self._bytes: dict[str, npt.NDArray[np.uint8]] = {}
+        self._ints: dict[str, Ints] = {}
+        self._floats: dict[str, Floats] = {}
+        self._bytes: dict[str, Bytes] = {}
         for name in self._tables:
             self._view(name)
 
@@ -107,15 +107,15 @@ class Arena:
         arena = FileArena(folder, tables, identity=identity, owner=owner)
         return arena if arena.acquire(wait=wait) else None
 
-    def ints(self, name: str) -> npt.NDArray[np.int64]:
+    def ints(self, name: str) -> Ints:
         """A table of words, of shape (capacity, width). Get it again after `reserve` and `acquire`."""
         return self._ints[name]
 
-    def floats(self, name: str) -> npt.NDArray[np.float64]:
+    def floats(self, name: str) -> Floats:
         """The same memory as `ints`, as floats."""
         return self._floats[name]
 
-    def bytes_of(self, name: str) -> npt.NDArray[np.uint8]:
+    def bytes_of(self, name: str) -> Bytes:
         """A table of bytes, flat."""
         return self._bytes[name]
 

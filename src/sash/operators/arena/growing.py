@@ -13,11 +13,11 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from sash.arrays import Array
 from sash.errors import NoSpace
 from sash.operators.arena.mapping import mapped
 
@@ -37,7 +37,7 @@ class GrowingArray:
     (True, 0.0)
     """
 
-    array: npt.NDArray[Any]
+    array: Array
     """Of shape (capacity, width). `reserve` and `attach` replace it."""
 
     def __init__(self, width: int, dtype: npt.DTypeLike, *, file: Path | None = None) -> None:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sash.aggregation.kernels.state import rings
+from sash.arrays import Bytes, Ints
 from sash.operators.engine.rings import RingLane
 from sash.operators.engine.running import RunningLane
 from sash.operators.engine.slots import HEAP, KEYS, Slots
@@ -26,7 +26,6 @@ from sash.operators.windows.numbering import numbered
 if TYPE_CHECKING:
     from sash.operators.engine.state import OperatorState
 
-Ints = NDArray[np.int64]
 
 LEAST = 1 << 16
 """Fewer bytes are not worth it."""
@@ -36,7 +35,7 @@ SIZES = 16
 
 @dataclass(frozen=True)
 class _Heap:
-    data: NDArray[np.uint8]
+    data: Bytes
     used: Ints
     """One number, in its place."""
     table: Ints

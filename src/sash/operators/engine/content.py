@@ -13,10 +13,10 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sash.aggregation.monoid import Monoid
 from sash.aggregation.monoids import count
+from sash.arrays import Ints
 from sash.operators.bound import BoundQuery
 
 MARK, CONTENT, SIZE = "__mark", "__content", "__size"
@@ -47,7 +47,7 @@ def with_content(bound: BoundQuery) -> BoundQuery:
     return BoundQuery(query, schema, bound.time, bound.keys)
 
 
-def marks(sequence: NDArray[np.int64]) -> NDArray[np.int64]:
+def marks(sequence: Ints) -> Ints:
     """The finaliser of splitmix64 (Steele, Lea, Flood 2014): neighbours become unrelated."""
     x = sequence.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

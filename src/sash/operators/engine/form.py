@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sash.aggregation.kernels.compiler.compiled import Compiled
 from sash.aggregation.monoid import Monoid
+from sash.arrays import Array, Bytes, Ints, Mask
 from sash.errors import IntegerOverflow
 from sash.operators.columns.arrow_columns import from_numpy, kind_of, to_numpy
 from sash.operators.engine.stepping import ACCUMULATOR, Steps
@@ -26,7 +26,6 @@ from sash.operators.engine.words import BITS, Words
 from sash.operators.folding.folder import ColumnFolder, Folder, ObjectFolder, folder_of
 from sash.operators.folding.whole_windows import Fold
 
-Ints = NDArray[np.int64]
 TIME, KNOWN = 0, 1
 
 
@@ -123,11 +122,11 @@ class Form:
     def node_width(self) -> int:
         return self.known_words + sum(a.node_words for a in self.aggregates.values())
 
-    def words(self, rows: pa.Table, times: Ints) -> tuple[Ints, NDArray[np.uint8]]:
+    def words(self, rows: pa.Table, times: Ints) -> tuple[Ints, Bytes]:
         """Rows as elements, and the bytes that they point into."""
         words = np.zeros((len(times), self.width), np.int64)
         words[:, TIME] = times
-        valid: dict[str, NDArray[np.bool_] | None] = {}
+        valid: dict[str, Mask | None] = {}
         for column, word in self.numbers.items():
             values, valid[column] = to_numpy(rows[column])
             words[:, word] = bits_of(values, column)
@@ -153,7 +152,7 @@ class Form:
         objects = [a.node for a in self.aggregates.values() if a.machine is None]
         return np.array(objects, np.int64)
 
-    def rows(self, words: Ints, heap: NDArray[np.uint8], columns: list[str]) -> pa.Table:
+    def rows(self, words: Ints, heap: Bytes, columns: list[str]) -> pa.Table:
         """Columns of elements, as rows again. Numbers whose aggregates do not count them are not null."""
         found: dict[str, Any] = {}
         others = None
@@ -167,7 +166,7 @@ class Form:
         return pa.table(found, schema=pa.schema([self.schema.field(column) for column in columns]))
 
 
-def bits_of(values: NDArray[Any], column: str) -> Ints:
+def bits_of(values: Array, column: str) -> Ints:
     """Numbers as words; what does not fit into a signed integer is refused."""
     if values.dtype.kind == "f":
         return values.astype(np.float64).view(np.int64)
@@ -180,7 +179,7 @@ def numbers_as(words: Ints, type_: pa.DataType) -> pa.Array:
     """Words as a column of this type."""
     words = np.ascontiguousarray(words)
     kind = kind_of(type_)
-    values: NDArray[Any] = words
+    values: Array = words
     if kind == "float":
         values = words.view(np.float64)
     elif kind == "bool":

@@ -10,13 +10,10 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sash.arrays import Ints, Mask
 from sash.operators.windows.ranges import Ranges
 from sash.semantics.query import When
-
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from sash.arrays import Ints, Mask
 from sash.operators.answer import Answer, features, late_rows, report_table
 from sash.operators.arena import Arena
 from sash.operators.bound import BoundQuery, BoundRolling
@@ -39,8 +39,6 @@ from sash.semantics.event import Order
 from sash.semantics.query import When
 from sash.semantics.watermark import Lateness
 from sash.semantics.windows import PunctuatedWindow, ThresholdWindow
-
-Ints = NDArray[np.int64]
 
 
 class WindowOperator(OperatorState):
@@ -77,10 +75,10 @@ class WindowOperator(OperatorState):
             self._take(rows, times)
         return pa.concat_tables(late)
 
-    def _on_time(self, times: Ints) -> NDArray[np.bool_]:
+    def _on_time(self, times: Ints) -> Mask:
         if self.bound.query.order is Order.ARRIVAL or self.clock.value is None:
             return np.ones(len(times), np.bool_)
-        accepted: NDArray[np.bool_] = times >= self.clock.value - self.bound.query.allowed_lateness.length
+        accepted: Mask = times >= self.clock.value - self.bound.query.allowed_lateness.length
         return accepted
 
     def _take(self, rows: pa.Table, times: Ints) -> None:

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sash.arrays import Ints
 from sash.operators.bound import BoundQuery
 from sash.operators.columns.times import from_integers
 from sash.operators.engine.operator import WindowOperator
@@ -21,8 +20,6 @@ from sash.operators.engine.tracks import Track
 from sash.operators.engine.turn import Turn, Windows
 from sash.operators.folding.panes import Panes
 from sash.operators.windows.ranges import Ranges
-
-Ints = NDArray[np.int64]
 
 
 class PaneLevelOperator(WindowOperator):

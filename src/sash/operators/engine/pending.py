@@ -10,11 +10,10 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sash.arrays import Ints, Mask
 from sash.semantics.event import Order
 
-Ints = NDArray[np.int64]
 COLUMNS = ("slot", "time", "sequence", "displaced")
 
 
@@ -48,7 +47,7 @@ class Events:
         chosen = {name: getattr(self, name)[indexes] for name in COLUMNS}
         return Events(self.rows.take(pa.array(indexes)), **chosen)
 
-    def where(self, chosen: NDArray[np.bool_]) -> Events:
+    def where(self, chosen: Mask) -> Events:
         if chosen.all():
             return self
         return self.take(np.flatnonzero(chosen))

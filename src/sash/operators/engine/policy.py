@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sash.aggregation.kernels.compiler import machine
 from sash.aggregation.kernels.compiler.compiled import Compiled
@@ -25,6 +24,7 @@ from sash.aggregation.kernels.compiler.monoids_source import MonoidsSource
 from sash.aggregation.kernels.state.policy_slide import slide_policy
 from sash.aggregation.kernels.state.rings import LANE
 from sash.aggregation.monoid import Monoid
+from sash.arrays import Ints
 from sash.operators.arena import Arena, TableSpec
 from sash.operators.columns.layout import Layout
 from sash.operators.engine import policy_by_definition
@@ -37,7 +37,6 @@ from sash.operators.windows.numbering import numbered
 from sash.operators.windows.ranges import Ranges
 from sash.semantics.windows import PolicyWindow
 
-Ints = NDArray[np.int64]
 TRACKED = "__track "
 MIDDLE, FILLED, BACK = range(3)
 """The words of the fold that is kept: of which elements it is, then the fold itself."""

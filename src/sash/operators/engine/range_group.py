@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sash.aggregation.kernels.state.rings import COUNT
+from sash.arrays import Ints, Mask
 from sash.operators.bound import BoundQuery, BoundWhole
 from sash.operators.engine.content import CONTENT, SIZE
 from sash.operators.engine.form import TIME
@@ -24,8 +24,6 @@ from sash.operators.folding.values import Values, one_each, values_of_whole
 from sash.operators.kinds.kind import Held, RangeKind
 from sash.operators.kinds.slide_by_tuple import LookBackKind
 from sash.operators.windows.ranges import NEVER, Ranges
-
-Ints = NDArray[np.int64]
 
 
 class HeldWindows:
@@ -198,7 +196,7 @@ class RangeGroup:
             expiries = np.maximum(expiries, kind.expires(newest))
         return expiries
 
-    def is_empty(self, slots: Ints) -> NDArray[np.bool_]:
+    def is_empty(self, slots: Ints) -> Mask:
         return self.lane.is_empty(slots)
 
     def forget(self, slots: Ints) -> None:

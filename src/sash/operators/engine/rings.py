@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sash.aggregation.kernels.compiler.vocabulary import Columns
 from sash.aggregation.kernels.state import rings
 from sash.aggregation.kernels.state.rings import BASE, COUNT, HEAD, LOG
+from sash.arrays import Bytes, Ints, Mask
 from sash.operators.arena import Arena, TableSpec
 from sash.operators.columns.layout import Layout
 from sash.operators.engine.form import KNOWN, TIME, Aggregate, Form
@@ -33,7 +33,6 @@ from sash.operators.windows.numbering import numbered
 from sash.operators.windows.ranges import Ranges
 from sash.semantics.event import Order
 
-Ints = NDArray[np.int64]
 MIDDLE = 2
 """The first words of a middle: where it begins and ends. Then comes what a node has."""
 LIVE = rings.FREE_LISTS + 1
@@ -124,7 +123,7 @@ class RingLane:
             self._keep_bytes(words, data)
         self.append_words(slots, np.diff(offsets), words)
 
-    def _keep_bytes(self, words: Ints, data: NDArray[np.uint8]) -> None:
+    def _keep_bytes(self, words: Ints, data: Bytes) -> None:
         free = self._free
         used = int(free[rings.FREE_LISTS])
         self.arena.reserve(f"{self.name}.heap", used + len(data))
@@ -132,7 +131,7 @@ class RingLane:
         free[rings.FREE_LISTS] += len(data)
         words[:, self.form.pointers] += used
 
-    def restore(self, slots: Ints, added: Ints, words: Ints, heap: NDArray[np.uint8]) -> None:
+    def restore(self, slots: Ints, added: Ints, words: Ints, heap: Bytes) -> None:
         """The elements of a lane that has none; their pointers are into this heap."""
         self.arena.reserve(f"{self.name}.heap", len(heap))
         self.heap[: len(heap)] = heap
@@ -140,7 +139,7 @@ class RingLane:
         self.append_words(slots, added, words)
 
     @property
-    def heap(self) -> NDArray[np.uint8]:
+    def heap(self) -> Bytes:
         return self.arena.bytes_of(f"{self.name}.heap")
 
     @property
@@ -149,7 +148,7 @@ class RingLane:
         return self._free[rings.FREE_LISTS : rings.FREE_LISTS + 1]
 
     @property
-    def folds(self) -> NDArray[np.uint8]:
+    def folds(self) -> Bytes:
         """The bytes of nodes that are objects."""
         return self.arena.bytes_of(f"{self.name}.folds")
 
@@ -189,7 +188,7 @@ class RingLane:
         held = self.held(slots)
         self.elements[held.positions(np.arange(len(slots)), held.count - 1)] = words
 
-    def last(self, slots: Ints) -> tuple[NDArray[np.bool_], Ints]:
+    def last(self, slots: Ints) -> tuple[Mask, Ints]:
         """Which keys have an element, and the words of their last one."""
         held = self.held(slots)
         some = held.head < held.count
@@ -270,8 +269,8 @@ class RingLane:
         """Bytes of the elements that are held, and of the heap that they point into."""
         return 8 * self.form.width * int(self._free[LIVE]) + int(self._free[rings.FREE_LISTS])
 
-    def is_empty(self, slots: Ints) -> NDArray[np.bool_]:
-        empty: NDArray[np.bool_] = self._of(slots, HEAD) >= self._of(slots, COUNT)
+    def is_empty(self, slots: Ints) -> Mask:
+        empty: Mask = self._of(slots, HEAD) >= self._of(slots, COUNT)
         return empty
 
     # Folds

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sash.arrays import Array, Ints, Mask
 from sash.operators.bound import BoundQuery, BoundWhole
 from sash.operators.engine.content import CONTENT, SIZE
 from sash.operators.engine.form import Aggregate
@@ -26,26 +25,24 @@ from sash.operators.kinds.kind import GrowingKind, Held, Runs
 from sash.operators.windows.numbering import numbered
 from sash.operators.windows.ranges import NEVER, Ranges
 
-Ints = NDArray[np.int64]
-
 
 class Mixed:
     """The open windows of some keys, each followed by the new events of its key."""
 
-    def __init__(self, slots: Ints, has_open: NDArray[np.bool_], events: Events) -> None:
+    def __init__(self, slots: Ints, has_open: Mask, events: Events) -> None:
         new = np.diff(events.offsets(slots))
         self.offsets = np.concatenate(([0], np.cumsum(new + has_open))).astype(np.int64)
         self.carried = np.zeros(int(self.offsets[-1]), np.bool_)
         self.carried[self.offsets[:-1][has_open]] = True
         self.slots, self.has_open, self.events = slots, has_open, events
 
-    def merged(self, carried: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
+    def merged(self, carried: Array, new: Array) -> Array:
         """A column of both; `carried` has an entry per key with an open window."""
         column = np.empty(len(self.carried), new.dtype)
         column[self.carried], column[~self.carried] = carried, new
         return column
 
-    def runs(self, first: Ints, last: Ints, marks: NDArray[np.bool_]) -> Runs:
+    def runs(self, first: Ints, last: Ints, marks: Mask) -> Runs:
         """As window kinds see them; `first` and `last` are the times of the open windows."""
         time = self.events.time
         none = np.zeros(len(first), np.bool_)
@@ -151,7 +148,7 @@ class RunGroup:
     def expires(self, newest: Ints) -> Ints:
         return newest + 1 if self.kind.forgets else np.full(len(newest), NEVER)
 
-    def is_empty(self, slots: Ints) -> NDArray[np.bool_]:
+    def is_empty(self, slots: Ints) -> Mask:
         return self.lane.is_empty(slots)
 
     def forget(self, slots: Ints) -> None:
@@ -163,7 +160,7 @@ class Before:
 
     def __init__(self, held: Held) -> None:
         self.head, self.count = held.head, held.count
-        self.some: NDArray[np.bool_] = held.head < held.count
+        self.some: Mask = held.head < held.count
         keys = np.flatnonzero(self.some)
         self.first = held.time_at(keys, held.head[keys])
         self.last = held.time_at(keys, held.count[keys] - 1)
@@ -222,7 +219,7 @@ class RowRunGroup:
     def expires(self, newest: Ints) -> Ints:
         return newest + 1 if self.track.kind.forgets else np.full(len(newest), NEVER)
 
-    def is_empty(self, slots: Ints) -> NDArray[np.bool_]:
+    def is_empty(self, slots: Ints) -> Mask:
         return self.lane.is_empty(slots)
 
     def forget(self, slots: Ints) -> None:
@@ -234,11 +231,11 @@ def marks_column(number: int) -> str:
     return f"__mark {number}"
 
 
-def marks_of(events: Events, track: Track) -> NDArray[np.bool_]:
+def marks_of(events: Events, track: Track) -> Mask:
     name = marks_column(track.number)
     if name not in events.rows.column_names:
         return np.zeros(len(events), np.bool_)
-    marks: NDArray[np.bool_] = events.rows[name].to_numpy(zero_copy_only=False)
+    marks: Mask = events.rows[name].to_numpy(zero_copy_only=False)
     return marks
 
 

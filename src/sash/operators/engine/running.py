@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sash.aggregation.monoids import encoding
+from sash.arrays import Array, Bytes, Ints, Mask
 from sash.operators.arena import Arena, TableSpec
 from sash.operators.engine.form import Aggregate, Form
 from sash.operators.engine.slots import Slots
@@ -21,7 +21,6 @@ from sash.operators.engine.words import gathered
 from sash.operators.folding.elements import Elements
 from sash.operators.folding.folder import ColumnFolder, ObjectFolder
 
-Ints = NDArray[np.int64]
 OPEN, FIRST, LAST, KNOWN = range(4)
 
 
@@ -52,8 +51,8 @@ class RunningLane:
         """Bytes of the heap: the folds themselves are a part of the keys' rows."""
         return int(self.heap_used[0])
 
-    def is_empty(self, slots: Ints) -> NDArray[np.bool_]:
-        empty: NDArray[np.bool_] = self.slots.rows[slots, self.word + OPEN] == 0
+    def is_empty(self, slots: Ints) -> Mask:
+        empty: Mask = self.slots.rows[slots, self.word + OPEN] == 0
         return empty
 
     def bounds(self, slots: Ints) -> tuple[Ints, Ints]:
@@ -107,7 +106,7 @@ class RunningLane:
         rows[slots, at], rows[slots, at + 1] = begins.astype(np.int64), lengths
 
     @property
-    def heap(self) -> NDArray[np.uint8]:
+    def heap(self) -> Bytes:
         return self.arena.bytes_of(f"{self.name}.heap")
 
     @property
@@ -122,7 +121,7 @@ class RunningLane:
         objects = [a for a in self.form.aggregates.values() if a.machine is None]
         return np.array([self._at(aggregate) for aggregate in objects], np.int64)
 
-    def restore(self, heap: NDArray[np.uint8]) -> None:
+    def restore(self, heap: Bytes) -> None:
         self._kept(heap.tobytes())
 
     def _kept(self, data: bytes) -> int:
@@ -138,11 +137,11 @@ def _width(aggregate: Aggregate) -> int:
     return 2 if aggregate.machine is None else len(aggregate.machine.dtypes)
 
 
-def _from_words(words: Ints, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _from_words(words: Ints, dtype: np.dtype[Any]) -> Array:
     if dtype == np.float64:
         return words.view(np.float64)
     return words.astype(np.bool_) if dtype == np.bool_ else words
 
 
-def _to_words(column: NDArray[Any]) -> Ints:
+def _to_words(column: Array) -> Ints:
     return column.view(np.int64) if column.dtype == np.float64 else column.astype(np.int64)

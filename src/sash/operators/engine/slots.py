@@ -12,15 +12,13 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from sash.aggregation.kernels.state import key_index, timers
+from sash.arrays import Bytes, Ints
 from sash.operators.arena import Arena, TableSpec
 from sash.operators.columns.layout import key_codes
 from sash.operators.engine.words import Words
 from sash.operators.windows.ranges import MISSING, NEVER
-
-Ints = NDArray[np.int64]
 
 HASH, STATE, CLOSES, EXPIRES, NEWEST = range(5)
 FIRST = 5
@@ -89,7 +87,7 @@ class Slots:
         words = self.rows[slots, self.first_key_word :]
         return self.codec.decode(np.ascontiguousarray(words), self.arena.bytes_of(KEYS))
 
-    def _words(self, keys: pa.Table) -> tuple[Ints, NDArray[np.uint8]]:
+    def _words(self, keys: pa.Table) -> tuple[Ints, Bytes]:
         for at, field in enumerate(keys.schema):
             if pa.types.is_floating(field.type):  # one zero and one NaN, as Spark groups them
                 column = keys.column(at)
@@ -98,7 +96,7 @@ class Slots:
                 keys = keys.set_column(at, field, pc.if_else(pc.is_nan(column), nan, column))
         return self.codec.encode(keys)
 
-    def _found(self, hashes: Ints, words: Ints, data: NDArray[np.uint8]) -> Ints:
+    def _found(self, hashes: Ints, words: Ints, data: Bytes) -> Ints:
         found = np.full(len(hashes), -1, np.int64)
         if len(self):
             key_index.kernel("find_keys")(
@@ -107,7 +105,7 @@ class Slots:
             )  # fmt: skip
         return found
 
-    def _added(self, hashes: Ints, words: Ints, data: NDArray[np.uint8]) -> Ints:
+    def _added(self, hashes: Ints, words: Ints, data: Bytes) -> Ints:
         slots = self._rows_for(len(hashes))
         rows = self.rows
         rows[slots] = 0
@@ -132,7 +130,7 @@ class Slots:
         self.arena.reserve(SLOTS, int(numbers[USED]))
         return slots
 
-    def _with_bytes(self, words: Ints, data: NDArray[np.uint8]) -> Ints:
+    def _with_bytes(self, words: Ints, data: Bytes) -> Ints:
         """The words again, pointing to where the bytes of the keys are kept."""
         if not len(data):
             return words
@@ -158,7 +156,7 @@ class Slots:
             slots = self.live()
         key_index.kernel("add_keys")(self._index, self.rows, HASH, slots)
 
-    def restore(self, rows: Ints, keys: NDArray[np.uint8]) -> None:
+    def restore(self, rows: Ints, keys: Bytes) -> None:
         """These are the slots 0, 1, 2, … of an empty arena; their keys point to these bytes."""
         numbers, count = self.arena.numbers, len(rows)
         self.arena.reserve(SLOTS, count)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sash.aggregation.kernels.state.rings import BASE, COUNT, HEAD, LOG
+from sash.arrays import Array, Bytes, Ints
 from sash.operators.columns.table_bytes import bytes_of, table_of
 from sash.operators.engine.entries import joined, parts_of
 from sash.operators.engine.ledger import Ledger
@@ -33,9 +33,6 @@ from sash.operators.windows.ranges import NEVER
 if TYPE_CHECKING:
     from sash.operators.engine.state import OperatorState
 
-Ints = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
-
 
 def taken(operator: OperatorState) -> bytes:
     """The state as bytes."""
@@ -45,7 +42,7 @@ def taken(operator: OperatorState) -> bytes:
     rows = slots.rows[live].copy()
     first = slots.first_key_word
     keys = packed(rows, first + np.flatnonzero(slots.codec.variable), slots.arena.bytes_of(KEYS))
-    parts: list[NDArray[Any]] = []
+    parts: list[Array] = []
     for group in operator.groups:
         lane = group.lane
         if isinstance(lane, RingLane):

@@ -18,8 +18,8 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sash.arrays import Ints, Mask
 from sash.operators.answer import Answer
 from sash.operators.arena import Arena, ArenaHome
 from sash.operators.arena.locked import WAIT
@@ -38,7 +38,6 @@ from sash.operators.windows.ranges import NEVER
 from sash.semantics.event import Order
 from sash.semantics.watermark import Watermark
 
-Ints = NDArray[np.int64]
 REST = "rest"
 """The blob of an arena with what is not in its tables."""
 FITTED = 12
@@ -88,10 +87,10 @@ class OperatorState(ABC):
             return NEVER - 1
         return -NEVER if self.clock.value is None else self.clock.value
 
-    def _is_final(self, times: Ints, settled: int) -> NDArray[np.bool_]:
+    def _is_final(self, times: Ints, settled: int) -> Mask:
         """Whether no event before these times can come any more; the row of a look-back is emitted when
         there can be none of its own time either."""
-        final: NDArray[np.bool_] = times < settled + (not isinstance(self.bound, BoundRolling))
+        final: Mask = times < settled + (not isinstance(self.bound, BoundRolling))
         return final
 
     # Keys and their timers
@@ -153,7 +152,7 @@ class OperatorState(ABC):
             slots = slots[~gone]
         if not self.plan.forgets:
             return slots
-        idle: NDArray[np.bool_] = np.logical_and.reduce([group.is_empty(slots) for group in self.groups])
+        idle: Mask = np.logical_and.reduce([group.is_empty(slots) for group in self.groups])
         assert self.pending is not None
         busy = np.concatenate([self.pending.slot, *(ledger.slot for ledger in self.ledgers)])
         idle &= ~np.isin(slots, busy)

@@ -12,17 +12,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sash.aggregation.monoid import Monoid
 from sash.aggregation.monoids import encoding
-from sash.arrays import Mask
+from sash.arrays import Array, Ints, Mask
 from sash.errors import PredicateError, Unsupported
 from sash.operators.folding.elements import Elements
 from sash.operators.folding.whole_windows import Fold, result_table
 from sash.semantics.event import Row
 
-Ints = NDArray[np.int64]
 ACCUMULATOR = "__accumulator"
 
 
@@ -62,7 +60,7 @@ class Steps:
         (column,) = elements.columns
         return _column([self._stepped(column[a:b]) for a, b in zip(lo.tolist(), hi.tolist(), strict=True)])
 
-    def _stepped(self, parts: NDArray[Any]) -> Any:
+    def _stepped(self, parts: Array) -> Any:
         total: Any = None
         begun = False
         for part in parts:

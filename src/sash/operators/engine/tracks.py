@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from sash.arrays import Array, Ints
 from sash.operators.engine.slots import SLOTS, Slots
 from sash.operators.kinds.kind import Memory
 from sash.operators.kinds.kind import WindowKind as Kind
 from sash.semantics.window import Window
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -31,7 +27,7 @@ class Track:
         window: Window = self.kind.window
         return window
 
-    def _table(self, start: float) -> NDArray[Any]:
+    def _table(self, start: float) -> Array:
         arena = self.slots.arena
         return arena.floats(SLOTS) if isinstance(start, float) else arena.ints(SLOTS)
 

@@ -7,15 +7,13 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sash.arrays import Ints, Mask
 from sash.operators.engine.pending import Events
 from sash.operators.engine.tracks import Track
 from sash.operators.folding.values import Values
 from sash.operators.kinds.kind import Moment
 from sash.operators.windows.ranges import NEVER, Ranges
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -42,10 +40,10 @@ class Turn:
         until = NEVER if self.corrects or self.flush else self.now
         return Moment(self.settled_before, self.horizon, self.empty, until)
 
-    def closed(self, ranges: Ranges) -> NDArray[np.bool_]:
+    def closed(self, ranges: Ranges) -> Mask:
         if self.flush:
             return np.ones(len(ranges), np.bool_)
-        closed: NDArray[np.bool_] = ranges.closes_at <= self.now
+        closed: Mask = ranges.closes_at <= self.now
         return closed
 
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sash.arrays import Bytes
 from sash.operators.arena import Arena, TableSpec
 from sash.operators.engine.pending import Events
 
@@ -66,6 +66,6 @@ def kept(arena: Arena) -> Events | None:
 def _append(arena: Arena, data: pa.Buffer) -> None:
     used, size = int(arena.numbers[BYTES]), len(data)
     arena.reserve(TABLE, used + size)
-    view: NDArray[np.uint8] = np.frombuffer(data, np.uint8)
+    view: Bytes = np.frombuffer(data, np.uint8)
     arena.bytes_of(TABLE)[used : used + size] = view
     arena.numbers[BYTES] += size

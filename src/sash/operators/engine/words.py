@@ -11,19 +11,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from sash.aggregation.kernels.state.key_index import kernel
 from sash.aggregation.monoids.encoding import decode, encode
+from sash.arrays import Array, Bytes, Ints, Mask
 from sash.operators.columns.arrow_columns import from_numpy, kind_of, to_numpy
 
-Ints = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
 BITS = 62
 """How many columns share a word of validity."""
 
@@ -52,7 +49,7 @@ class Words:
         return self._places[-1]
 
     @cached_property
-    def variable(self) -> NDArray[np.bool_]:
+    def variable(self) -> Mask:
         """Which words are the first of a pair."""
         marks = np.zeros(self.width, np.bool_)
         for number, place in enumerate(self._places[:-1]):
@@ -91,7 +88,7 @@ class Words:
             known = (words[:, number // BITS] >> number % BITS & 1).astype(np.bool_)
             bits = np.ascontiguousarray(words[:, place])
             kind = kind_of(type_)
-            values: NDArray[Any] = bits.view(np.float64) if kind == "float" else bits
+            values: Array = bits.view(np.float64) if kind == "float" else bits
             if pa.types.is_uint64(type_):
                 values = bits.view(np.uint64)
             return from_numpy(values.astype(np.bool_) if kind == "bool" else values, known, type_)
@@ -138,7 +135,7 @@ def packed(words: Ints, pointers: Ints, heap: Bytes) -> Bytes:
     return np.concatenate(found) if found else np.empty(0, np.uint8)
 
 
-def _bits(values: NDArray[Any]) -> Ints:
+def _bits(values: Array) -> Ints:
     if values.dtype.kind == "f":
         return values.astype(np.float64).view(np.int64)
     return values.view(np.int64) if values.dtype == np.uint64 else values.astype(np.int64)

@@ -12,13 +12,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sash.aggregation.kernels.compiler.machine import Kernel, build
-
-Ints = npt.NDArray[np.int64]
-Bytes = npt.NDArray[np.uint8]
-Mask = npt.NDArray[np.bool_]
+from sash.arrays import Bytes, Ints, Mask
 
 _MULTIPLY = np.int64(-7046029254386353131)
 _MORE = np.int64(-4658895280553007687)

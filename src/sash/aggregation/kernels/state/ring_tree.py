@@ -11,13 +11,10 @@ bits, and a node's `known` word has the aggregate's `bit` when any of its elemen
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from sash.aggregation.kernels.compiler.vocabulary import Columns, combine, identity, lift, load, store
 from sash.aggregation.kernels.state.rings import ELEMENT, LEAF, LEAF_BITS, NODE, REMEMBERED, node
-
-Ints = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+from sash.arrays import Ints, Mask
 
 
 def grow_tree(

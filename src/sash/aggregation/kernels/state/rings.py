@@ -19,12 +19,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sash.aggregation.kernels.compiler.machine import Kernel, build
-
-Ints = npt.NDArray[np.int64]
-Numbers = npt.NDArray[np.int64] | npt.NDArray[np.float64]
+from sash.arrays import Ints, Numbers
 
 BASE, LOG, HEAD, COUNT = range(4)
 """The words of a lane; LOG is −1 while a key has no region."""

@@ -9,12 +9,8 @@ from __future__ import annotations
 
 from functools import cache
 
-import numpy as np
-import numpy.typing as npt
-
 from sash.aggregation.kernels.compiler.machine import Kernel, build
-
-Ints = npt.NDArray[np.int64]
+from sash.arrays import Ints
 
 
 def push_timers(heap: Ints, count: int, times: Ints, keys: Ints) -> int:
