@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sash.aggregation import monoids
 from sash.errors import CorruptValue
 from sash.operators.bound import BoundQuery
-from sash.operators.engine import WindowOperator, keeps_panes
+from sash.operators.engine import WindowOperator, journal, keeps_panes
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.query import Query
@@ -127,9 +127,11 @@ def test_what_a_batch_reads_and_writes_does_not_grow_with_the_window(ways: Seque
     short, long = (steady(length, ways=ways) for length in (64, 6400))
     usual = [median(runtime.store.writings[-32:]) for runtime in (short, long)]  # without snapshots
     assert max(usual) <= 1.2 * min(usual)
-    assert long.store.read <= 1.5 * short.store.read
+    # Entries are read once when they are put together: those of these batches, and some before them.
+    together = sum(long.store.writings[-32 - journal.FAN :])
+    assert long.store.read <= 1.5 * short.store.read + together
     if Way.ELSEWHERE not in ways:
-        assert long.store.read == 0
+        assert long.store.read <= together
     for runtime in (short, long):
         runtime.close()
 
