@@ -261,7 +261,7 @@ def test_workers_that_share_a_key_hold_it_several_times(frames: dict[str, Any]) 
     query = over(frames["stream"]).window(sash.sliding("1 hour", every="30 minutes")).agg(n=sash.count())
     alone, shared = explained(query), explained(query.parallel(sash.WinFarm(4)))
     assert shared["state_bytes"] == 2 * alone["state_bytes"]
-    assert "in 2 buckets, each of which answers for windows of its own" in shared["state"]["amount"]
+    assert "in 2 buckets, each with windows of its own" in shared["state"]["amount"]
     owned = explained(query.parallel(sash.WinFarm(4, model="agnostic")))
     assert owned["state"]["kept"] == "events"
     assert owned["algorithm"]["name"] == "whole windows"
