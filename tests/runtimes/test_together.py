@@ -10,6 +10,8 @@ import pytest
 
 import sash
 from sash.errors import ArgumentError, Unsupported
+from sash.runtimes.spark.inspection.checkpoint import Checkpoint
+from sash.runtimes.spark.inspection.state_store import stages_of
 from tests.runtimes.micro_batches import counted_in, read_batches, stream_batches, write_batches
 from tests.runtimes.test_spark_streaming import DELAY, SCHEMA, by_minute, closed, cut, disordered, trades
 
@@ -103,6 +105,10 @@ def test_a_query_is_added_and_removed_and_the_others_go_on_with_their_state(
     assert sorted(minutes.rows["one"]) == closed(expected)
     assert len(late.rows["one"]) == 5
     assert sash.published(tmp_path / "two", spark=spark).count() > 0
+    one, two = stages_of(spark, Checkpoint.of(tmp_path / "checkpoint"))
+    assert (one.where.split()[2], two.where.split()[2]) == ("one", "two")
+    assert one.buckets
+    assert one.description != two.description
 
 
 def test_what_does_not_fit_together_is_refused(spark: SparkSession, tmp_path: Path) -> None:

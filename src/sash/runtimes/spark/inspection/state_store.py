@@ -42,7 +42,7 @@ def _stages(spark: SparkSession, checkpoint: Checkpoint) -> list[StageSeen]:
     if not ours:
         names = ", ".join(sorted({row.operatorName for row in found})) or "nothing"
         raise StoreError(f"the state in {checkpoint.path} is not of a query of Sash: it is that of {names}")
-    return [_stage(spark, checkpoint, operator) for operator in sorted(ours)]
+    return [stage for operator in sorted(ours) for stage in _of_operator(spark, checkpoint, operator)]
 
 
 def _variables(properties: str | None) -> set[str]:
@@ -50,25 +50,30 @@ def _variables(properties: str | None) -> set[str]:
     return {variable["stateName"] for variable in metadata.get("stateVariables", ())}
 
 
-def _stage(spark: SparkSession, checkpoint: Checkpoint, operator: int) -> StageSeen:
-    kept = (
-        spark.read.format("statestore")
-        .option("operatorId", operator)
-        .option("stateVarName", VARIABLE)
-        .load(str(checkpoint.path))
-        .select(
-            F.col("key.bucket").alias("bucket"),
-            "partition_id",
-            "user_map_key.number",
-            "user_map_value.bytes",
-        )
+def _of_operator(spark: SparkSession, checkpoint: Checkpoint, operator: int) -> list[StageSeen]:
+    """One stage, or one for each of the queries that share the operator."""
+    reader = spark.read.format("statestore").option("operatorId", operator)
+    rows = reader.option("stateVarName", VARIABLE).load(str(checkpoint.path))
+    where, query = f"operator {operator}", F.col("user_map_key.query")
+    if "query" not in rows.select("user_map_key.*").columns:
+        return [_stage(rows, checkpoint, where)]
+    names = sorted(row[0] for row in rows.select(query).distinct().collect())
+    return [_stage(rows.where(query == name), checkpoint, f"{where}: {name}") for name in names]
+
+
+def _stage(rows: DataFrame, checkpoint: Checkpoint, where: str) -> StageSeen:
+    kept = rows.select(
+        F.col("key.bucket").alias("bucket"),
+        "partition_id",
+        "user_map_key.number",
+        "user_map_value.bytes",
     )
     described = {
         row.bucket: bytes(unseal(sealed_as(row.bucket), row.bytes))
         for row in kept.where(kept.number == QUERY).collect()
     }
     if not described:
-        raise StoreError(f"operator {operator} in {checkpoint.path} has not kept any state yet")
+        raise StoreError(f"{where} in {checkpoint.path} has not kept any state yet")
     description = json.loads(next(iter(described.values())))
     headers = kept.where(kept.number == TOKEN).collect()
     saved = {row.bucket: (row.partition_id, header_in(row.bucket, bytes(row.bytes))) for row in headers}
@@ -84,9 +89,7 @@ def _stage(spark: SparkSession, checkpoint: Checkpoint, operator: int) -> StageS
         partition, header = saved[number]
         held = inventory(header, (chunk for _, chunk in several))
         buckets[number] = BucketSeen(number, partition, held)
-    return StageSeen(
-        f"operator {operator}", description, tuple(buckets[number] for number in sorted(buckets))
-    )
+    return StageSeen(where, description, tuple(buckets[number] for number in sorted(buckets)))
 
 
 def _chunks(chunks: DataFrame) -> Iterator[tuple[int, Chunk]]:
