@@ -9,10 +9,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from sash.aggregation import monoids
 from sash.errors import DifferentQuery
-from sash.runtimes.spark.state.fingerprint import canonical, require_same
+from sash.operators.bound import BoundQuery
+from sash.runtimes.spark.state.fingerprint import canonical, describe, require_same
+from sash.semantics import windows
+from sash.semantics.query import Query
 
 DESCRIBE = """
 import sys
@@ -149,3 +154,14 @@ def test_a_name_that_only_ends_alike_is_another_one(
 ) -> None:
     with pytest.raises(DifferentQuery):
         require_same(canonical(kept), now)
+
+
+def test_the_zone_of_a_session_is_no_part_of_a_query() -> None:
+    """Times are instants; a session only shows them in its zone."""
+
+    def described(zone: str) -> bytes:
+        schema = pa.schema([("t", pa.timestamp("us", zone)), ("x", pa.int64())])
+        query = Query((windows.time("1 hour"),), {"n": monoids.count()})
+        return canonical(describe(BoundQuery(query, schema, "t", ()), buckets=8))
+
+    assert described("Europe/Berlin") == described("UTC")

@@ -33,7 +33,8 @@ class JdbcSink:
     options: Mapping[str, str] = field(default_factory=dict)
     """Of Spark's JDBC writer: user, password, driver and so on."""
 
-    whole = True
+    whole = False
+    """A partition may be read twice, and what is counted would be counted twice."""
 
     def has(self, spark: SparkSession, batch: int) -> bool:
         return False

@@ -26,7 +26,8 @@ class KafkaSink:
     keys: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
 
-    whole = True
+    whole = False
+    """It reads all rows, but past the listeners that count them."""
 
     @classmethod
     def with_options(cls, options: Mapping[str, str], *, keys: tuple[str, ...]) -> KafkaSink:

@@ -16,7 +16,8 @@ class BatchSink(Protocol):
 
     @property
     def whole(self) -> bool:
-        """Whether `write` evaluates all rows that it is given, in one job."""
+        """Whether `write` evaluates all rows that it is given, in one job whose counts Spark reports. Rows
+        for any other sink are evaluated and kept before it sees them."""
         ...
 
     def has(self, spark: SparkSession, batch: int) -> bool:

@@ -29,7 +29,8 @@ class TableSink:
     format: str = "delta"
     options: Mapping[str, str] = field(default_factory=dict)
 
-    whole = True
+    whole = False
+    """Delta does not read the rows of a batch that it has."""
 
     def __post_init__(self) -> None:
         if self.format not in ("delta", "iceberg"):

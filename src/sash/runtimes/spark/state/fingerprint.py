@@ -16,6 +16,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import pyarrow as pa
+
 from sash.errors import DifferentQuery
 from sash.operators.bound import BoundQuery, BoundWhole
 from sash.operators.joins.bound import BoundJoin
@@ -36,7 +38,7 @@ def describe(bound: BoundQuery, *, buckets: int) -> dict[str, Any]:
         "buckets (4 for each of spark.sql.shuffle.partitions)": buckets,
         "time": bound.time,
         "key": list(bound.keys),
-        "columns": {name: str(bound.schema.field(name).type) for name in bound.columns},
+        "columns": {name: _type(bound.schema.field(name).type) for name in bound.columns},
         "windows": {window.label: plain(window) for window in query.windows},
         "aggregates": {name: plain(monoid) for name, monoid in query.aggregates.items()},
         "computation": plain(bound.computation) if isinstance(bound, BoundWhole) else None,
@@ -46,6 +48,12 @@ def describe(bound: BoundQuery, *, buckets: int) -> dict[str, Any]:
         "emit": str(query.emit),
         "empty": query.empty,
     }
+
+
+def _type(type_: pa.DataType) -> str:
+    """Times are instants, whatever the zone in which a session shows them."""
+    zoned = pa.types.is_timestamp(type_) and type_.tz is not None
+    return str(pa.timestamp(type_.unit, "UTC") if zoned else type_)
 
 
 def describe_join(bound: BoundJoin, *, buckets: int) -> dict[str, Any]:
@@ -62,7 +70,7 @@ def describe_join(bound: BoundJoin, *, buckets: int) -> dict[str, Any]:
         "time": {side.value: bound.of(side).time for side in Side},
         "key": {side.value: list(bound.of(side).keys) for side in Side},
         "columns": {
-            side.value: {field.name: str(field.type) for field in bound.of(side).schema} for side in Side
+            side.value: {field.name: _type(field.type) for field in bound.of(side).schema} for side in Side
         },
         "suffixes": list(bound.suffixes),
     }
@@ -79,8 +87,8 @@ def describe_operator(bound: BoundOperator) -> dict[str, Any]:
         "advance": operator.clock.slide,
         "size": operator.clock.size,
         "delay": str(bound.delay),
-        "columns": {field.name: str(field.type) for field in bound.schema},
-        "answer": {field.name: str(field.type) for field in operator.schema},
+        "columns": {field.name: _type(field.type) for field in bound.schema},
+        "answer": {field.name: _type(field.type) for field in operator.schema},
         "keys": plain(operator.keys),
         "functions": {
             name: [plain(getattr(operator, f"_{name}")), plain(getattr(type(operator), name))]
