@@ -161,7 +161,7 @@ def test_the_zone_of_a_session_is_no_part_of_a_query() -> None:
 
     def described(zone: str) -> bytes:
         schema = pa.schema([("t", pa.timestamp("us", zone)), ("x", pa.int64())])
-        query = Query((windows.time("1 hour"),), {"n": monoids.count()})
+        query = Query((windows.tumbling("1 hour"),), {"n": monoids.count()})
         return canonical(describe(BoundQuery(query, schema, "t", ()), buckets=8))
 
     assert described("Europe/Berlin") == described("UTC")
