@@ -184,3 +184,16 @@ def test_windows_that_only_grow_keep_an_accumulator_and_no_rows() -> None:
         (lane,) = StatePlan(bound).lanes
         assert lane.running == kept
         assert lane.form.whole_rows != kept
+
+
+def test_the_newest_event_of_a_key_counts_and_not_the_beginning_of_its_pane() -> None:
+    """A key that comes all the time is not forgotten, however long its windows are."""
+    query = Query(
+        (windows.time(300, 300),),
+        {"n": monoids.count()},
+        forget_after=Duration(60, Unit.TICKS),
+        flush=False,
+    )
+    stream = [Batch((Arrival(time, "a", {"e": time, "x": 1}),)) for time in range(0, 700, 20)]
+    runtime = Runtime(BoundQuery(query, SCHEMA, "t", ("k",)))
+    require_answered_as_the_reference(runtime, stream)

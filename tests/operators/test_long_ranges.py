@@ -16,9 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sash.aggregation import monoids
+from sash.aggregation.monoid import Monoid
 from sash.operators.bound import BoundQuery, BoundRolling
 from sash.operators.bounded import answer
+from sash.operators.engine import WindowOperator
 from sash.operators.engine.rings import RingLane
+from sash.operators.windows.ranges import Ranges
 from sash.semantics import windows
 from sash.semantics.query import Query
 from tests.runtimes.operator_runtime import Runtime, Way, small_journals
@@ -110,6 +113,47 @@ def test_a_look_back_without_end_keeps_no_events() -> None:
         sizes.append(runtime.operator.size)
     runtime.close()
     assert sizes[-1] == sizes[1]
+
+
+def lane_with(aggregate: Monoid, values: pa.Array) -> RingLane:
+    """Of a window that holds them all."""
+    schema = pa.schema([("t", pa.int64()), ("x", values.type)])
+    query = Query((windows.rows(len(values) + 1),), {"a": aggregate})
+    operator = WindowOperator(BoundQuery(query, schema, "t", ()))
+    rows = pa.table([pa.array(np.arange(len(values))), values], schema=schema)
+    operator.insert(rows.select(operator.bound.columns), np.arange(len(values)))
+    operator.advance(len(values))
+    (group,) = operator.groups
+    assert isinstance(group.lane, RingLane)
+    return group.lane
+
+
+def steps_of_all(lane: RingLane, count: int) -> int:
+    held, one = lane.held(np.zeros(1, np.int64)), np.zeros(1, np.int64)
+    whole = Ranges(one, one, one + 3, one + count - 3, one, one, one)
+    (aggregate,) = lane.form.aggregates.values()
+    return len(lane.steps(held, whole, lengths=lane.nodes[:, aggregate.node + 1])[1])
+
+
+SPARSE = pa.array([f"word {at}" if at % 20 == 0 else None for at in range(8_000)])
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "values"),
+    [
+        (monoids.distinct("x"), pa.array(np.arange(8_000))),  # a sketch that is larger at 512 values
+        (monoids.count_distinct("x"), pa.array(np.arange(8_000) % 40)),
+        (monoids.min("x"), SPARSE),
+        (monoids.quantile("x", 0.5), pa.array(np.arange(8_000) / 7)),
+    ],
+)
+def test_a_range_of_objects_has_few_steps(aggregate: Monoid, values: pa.Array) -> None:
+    assert steps_of_all(lane_with(aggregate, values), len(values)) <= 80
+
+
+def test_nodes_do_not_copy_lists() -> None:
+    lane = lane_with(monoids.collect("x"), pa.array(np.arange(8_000)))
+    assert lane.folds_used[0] <= 3 * 8_000 * 10
 
 
 @pytest.mark.parametrize("name", ["words", "least"])

@@ -106,9 +106,11 @@ class Payloads:
         pieces = [piece, *(self._piece(first + at)[-1] for at in range(1, count))]
         return b"".join(pieces), rows, first + count
 
-    def until(self, end: int) -> bytes:
-        """The payload whose last chunk is the one before this number."""
-        at, _, _, piece = self._piece(end - 1)
+    def until(self, end: int) -> bytes | None:
+        """The payload whose last chunk is the one before this number; None if it goes on after it."""
+        at, count, _, piece = self._piece(end - 1)
+        if at + 1 < count:
+            return None
         return b"".join([*(self._piece(number)[-1] for number in range(end - 1 - at, end - 1)), piece])
 
     def between(self, first: int, end: int) -> Iterator[tuple[bytes, int]]:

@@ -48,8 +48,8 @@ class Aggregate:
 
     @property
     def node_words(self) -> int:
-        """How many words of a node are its fold's: its fields, or where its bytes lie and how many."""
-        return 2 if self.machine is None else len(self.machine.dtypes)
+        """How many words of a node are its fold's: its fields, or what `object_tree` keeps of objects."""
+        return 3 if self.machine is None else len(self.machine.dtypes)
 
     @property
     def word(self) -> int:

@@ -192,6 +192,7 @@ class Journal:
             if head.parts:
                 operator.restore_facts(head.snapshot_facts)
                 snapshot.restored(operator, self._payloads.at(head.snapshot_first)[0])
+            operator.fits()
             entries = self._entries(head.spans)
         for entry in entries if operator.replays_each else _together(entries):
             operator.replay(entry)
@@ -208,8 +209,10 @@ class Journal:
         if head.parts and version == head.snapshot_version:
             return self._entries(head.spans)
         if head.first < number <= head.next:
-            last = Entry.of(parts_of(self._payloads.until(number))[-1])
-            return self._entries([(number, head.next)]) if last.facts["version"] == version else None
+            payload = self._payloads.until(number)
+            if payload is None or Entry.of(parts_of(payload)[-1]).facts["version"] != version:
+                return None
+            return self._entries([(number, head.next)])
         for at, run in enumerate(head.runs):
             if since < number <= run.end:
                 entries = list(self._entries([(run.begin, run.end)]))

@@ -1,9 +1,10 @@
 """The tree of folds of an aggregate whose elements are objects: sketches, sets, texts.
 
 The nodes are those of `kernels.state.rings`, and so are the steps of a range: O(log n) combines, by Python.
-A node is two words: where its bytes begin in the lane's heap of folds, and how many there are. One that is
-not smaller than its two parts together (a list of all values) would only be a second copy of them: it is
-not kept, its length is −1, and ranges take its parts.
+A node has three words: where its bytes begin in the lane's heap of folds, how many there are, and how many
+its leaves have together. Kept is a fold that is small, or clearly smaller than its leaves: a sketch, a set
+of values that come again. Of one that is not kept ranges take the parts, and above it is tried again; but
+from 1,024 elements on, a fold as large as its leaves is a list of them, and nothing above it is folded.
 """
 
 from __future__ import annotations
@@ -24,35 +25,43 @@ from sash.operators.windows.ranges import Ranges
 if TYPE_CHECKING:
     from sash.operators.engine.rings import RingLane
 
-NOT_KEPT = -1
+NOT_KEPT, A_LIST = -1, -2
+"""In the place of a length."""
+SMALL, WORTH = 256, 0.75
+"""Bytes that are always kept, and the share of its leaves' bytes that a larger fold may have."""
+LISTS, AS_LARGE = 7, 0.9
+"""The level from which on a fold with such a share is a list."""
+SLICE = 4_096
+"""So many nodes are made at once: their folds are Python objects until they are written."""
 NOTHING: Any = object()
 """In place of a fold over which no element counts."""
 
 
 class _NewNodes:
-    """Nodes that become complete with one batch."""
+    """Nodes that become complete, until they are written."""
 
     def __init__(self, rows: Ints, used: int) -> None:
         self.rows, self.used = rows, used
         self.places = {row: at for at, row in enumerate(rows.tolist())}
-        self.begins, self.lengths = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
-        self.known = np.zeros(len(rows), np.bool_)
+        self.words, self.known = np.zeros((len(rows), 3), np.int64), np.zeros(len(rows), np.bool_)
         self.folds: dict[int, Any] = {}
         self.data: list[bytes] = []
 
-    def put(self, at: int, fold: Any, encoded: bytes, *, parts: int | None = None) -> None:
-        """The fold of the node; it is kept if it has fewer bytes than its parts."""
-        if parts is not None and len(encoded) >= parts > 0:
-            self.leave(at, fold is not NOTHING)
+    def put(self, at: int, fold: Any, encoded: bytes, *, level: int, leaves: int) -> None:
+        """The fold of a node; `leaves` are the bytes of all its leaves."""
+        size, known = len(encoded), fold is not NOTHING
+        if level and size > max(SMALL, WORTH * leaves):
+            is_list = level >= LISTS and size > AS_LARGE * leaves
+            self.leave(at, A_LIST if is_list else NOT_KEPT, known, leaves)
             return
-        self.begins[at], self.lengths[at], self.known[at] = self.used, len(encoded), fold is not NOTHING
+        self.words[at], self.known[at] = (self.used, size, leaves), known
         self.folds[self.rows.item(at)] = fold
         self.data.append(encoded)
-        self.used += len(encoded)
+        self.used += size
 
-    def leave(self, at: int, known: bool) -> None:
+    def leave(self, at: int, length: int, known: bool, leaves: int) -> None:
         """A node that is not kept."""
-        self.lengths[at], self.known[at] = NOT_KEPT, known
+        self.words[at], self.known[at] = (0, length, leaves), known
 
 
 class ObjectTree:
@@ -65,30 +74,34 @@ class ObjectTree:
 
     def grow(self, held: Held, first: Ints, done: Ints) -> None:
         """Of each key, the elements [first, done) are new and will not change."""
-        which, level, number = rings.kernel("grown_nodes")(held.base, held.mask, held.head, first, done)
+        nodes = rings.kernel("grown_nodes")(held.base, held.mask, held.head, first, done)
+        for at in range(0, len(nodes[0]), SLICE):
+            self._grow(held, *(part[at : at + SLICE] for part in nodes))
+
+    def _grow(self, held: Held, which: Ints, level: Ints, number: Ints) -> None:
+        """Nodes, parts before what they are parts of."""
         blocks = np.flatnonzero(level == 0)
         ordinals = (number[blocks, None] << rings.LEAF_BITS) + np.arange(rings.LEAF)
         leaves = self._lifted(held.positions(np.repeat(which[blocks], rings.LEAF), ordinals.ravel()))
         rows = rings.kernel("node_rows")(held.base, held.mask, which, level, number)
-        below = np.maximum(level - 1, 0)
-        left = rings.kernel("node_rows")(held.base, held.mask, which, below, 2 * number)
-        right = rings.kernel("node_rows")(held.base, held.mask, which, below, 2 * number + 1)
-        nodes = _NewNodes(rows, int(self._lane.folds_used[0]))
-        block = 0
-        for at in range(len(rows)):
-            if level[at] == 0:
+        new, block = _NewNodes(rows, int(self._lane.folds_used[0])), 0
+        for at, height in enumerate(level.tolist()):
+            if height == 0:
                 element = self._folded(leaves[block : block + rings.LEAF])
-                nodes.put(at, element, self._encoded(element))
+                encoded = self._encoded(element)
+                new.put(at, element, encoded, level=0, leaves=len(encoded))
                 block += rings.LEAF
                 continue
-            pair = [left.item(at), right.item(at)]
-            lengths = [self._length(nodes, row) for row in pair]
-            if NOT_KEPT in lengths:
-                nodes.leave(at, any(self._counts(nodes, row) for row in pair))
+            place = held.base.item(which[at]), held.mask.item(which[at])
+            pair = [(height - 1, 2 * number.item(at) + side) for side in range(2)]
+            words = [self._words_of(new, rings.node(*place, *each)) for each in pair]
+            known, mass = any(counts for _, _, counts in words), sum(mass for _, mass, _ in words)
+            if A_LIST in (length for length, _, _ in words):
+                new.leave(at, A_LIST, known, mass)
                 continue
-            element = self._folded([self._fold_in(nodes, row) for row in pair])
-            nodes.put(at, element, self._encoded(element), parts=sum(lengths))
-        self._write(nodes)
+            element = self._folded([self._fold_at(new, place, *each) for each in pair])
+            new.put(at, element, self._encoded(element), level=height, leaves=mass)
+        self._write(new)
 
     def _encoded(self, element: Any) -> bytes:
         return b"" if element is NOTHING else self._folder.encode(element)
@@ -97,21 +110,28 @@ class ObjectTree:
         lane, aggregate = self._lane, self._aggregate
         lane.keep_folds(b"".join(new.data))
         nodes = lane.nodes
-        nodes[new.rows, aggregate.node], nodes[new.rows, aggregate.node + 1] = new.begins, new.lengths
+        for word in range(3):
+            nodes[new.rows, aggregate.node + word] = new.words[:, word]
         marks = nodes[new.rows, aggregate.word] & ~aggregate.bit
         nodes[new.rows, aggregate.word] = marks | np.where(new.known, aggregate.bit, 0)
 
-    def _length(self, new: _NewNodes, row: int) -> int:
-        at = new.places.get(row)
-        return int(self._lane.nodes[row, self._aggregate.node + 1] if at is None else new.lengths[at])
+    def _words_of(self, new: _NewNodes, row: int) -> tuple[int, int, bool]:
+        """The length of a node, the bytes of its leaves, and whether anything counts."""
+        at, nodes, aggregate = new.places.get(row), self._lane.nodes, self._aggregate
+        if at is not None:
+            return *new.words[at, 1:].tolist(), bool(new.known[at])
+        length, mass = nodes[row, aggregate.node + 1 : aggregate.node + 3].tolist()
+        return length, mass, bool(nodes[row, aggregate.word] & aggregate.bit)
 
-    def _counts(self, new: _NewNodes, row: int) -> bool:
-        at = new.places.get(row)
-        known = self._lane.nodes[row, self._aggregate.word] & self._aggregate.bit
-        return bool(known if at is None else new.known[at])
-
-    def _fold_in(self, new: _NewNodes, row: int) -> Any:
-        return new.folds[row] if row in new.folds else self._of_node(row)
+    def _fold_at(self, new: _NewNodes, place: tuple[int, int], level: int, number: int) -> Any:
+        """The fold of a node, or of its parts where it is not kept."""
+        row = rings.node(*place, level, number)
+        if row in new.folds:
+            return new.folds[row]
+        if self._words_of(new, row)[0] >= 0:
+            return self._of_node(row)
+        halves = (self._fold_at(new, place, level - 1, 2 * number + side) for side in range(2))
+        return self._folded(list(halves))
 
     def _of_node(self, row: int) -> Any:
         lane, aggregate = self._lane, self._aggregate

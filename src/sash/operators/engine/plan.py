@@ -89,7 +89,11 @@ class StatePlan:
 
     @cached_property
     def panes(self) -> Panes | None:
-        return None if self.whole or isinstance(self.bound, BoundRolling) else Panes.of(self.inner)
+        """Not with `forget_after`, which counts from the newest event: a pane only has its beginning."""
+        forgets = self.bound.query.forget_after.length > 0
+        if self.whole or forgets or isinstance(self.bound, BoundRolling):
+            return None
+        return Panes.of(self.inner)
 
     @cached_property
     def kinds(self) -> list[Kind[Any]]:

@@ -269,6 +269,11 @@ class RingLane:
         """Bytes of the elements that are held, and of the heap that they point into."""
         return 8 * self.form.width * int(self._free[LIVE]) + int(self._free[rings.FREE_LISTS])
 
+    @property
+    def folds_size(self) -> int:
+        """Bytes of the nodes above the elements."""
+        return 2 * self.form.node_width * int(self._free[LIVE]) + int(self.folds_used[0])
+
     def is_empty(self, slots: Ints) -> Mask:
         empty: Mask = self._of(slots, HEAD) >= self._of(slots, COUNT)
         return empty

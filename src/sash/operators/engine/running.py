@@ -51,6 +51,11 @@ class RunningLane:
         """Bytes of the heap: the folds themselves are a part of the keys' rows."""
         return int(self.heap_used[0])
 
+    @property
+    def folds_size(self) -> int:
+        """Bytes of folds beside what is kept: there are none."""
+        return 0
+
     def is_empty(self, slots: Ints) -> Mask:
         empty: Mask = self.slots.rows[slots, self.word + OPEN] == 0
         return empty

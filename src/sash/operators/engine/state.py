@@ -252,7 +252,8 @@ class OperatorState(ABC):
         """Whether the arena is far larger than what is alive, as after a burst of keys; tables only grow.
         It must have grown since it was last built, so that building it again is paid for."""
         size, fitted = self.arena.size, int(self.arena.numbers[FITTED])
-        return size > max(SPACIOUS, 4 * fitted, 8 * self.size)
+        folds = sum(group.lane.folds_size for group in self.groups)
+        return size > max(SPACIOUS, 4 * fitted, 8 * (self.size + folds))
 
     def fits(self) -> None:
         """The arena was built for what is alive."""
