@@ -192,7 +192,7 @@ def test_the_newest_event_of_a_key_counts_and_not_the_beginning_of_its_pane() ->
         (windows.time(300, 300),),
         {"n": monoids.count()},
         forget_after=Duration(60, Unit.TICKS),
-        flush=False,
+        flush=True,
     )
     stream = [Batch((Arrival(time, "a", {"e": time, "x": 1}),)) for time in range(0, 700, 20)]
     runtime = Runtime(BoundQuery(query, SCHEMA, "t", ("k",)))
