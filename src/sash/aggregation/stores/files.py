@@ -74,8 +74,9 @@ class Files(EpochStore):
         self._epoch = self._state.epoch
 
     def _committed(self) -> Committed:
-        newest = self._newest()
-        return Committed(newest.epoch, newest.oldest)
+        # Kept, because a handle may have the first try of an epoch that was executed again elsewhere.
+        self._state = self._newest()
+        return Committed(self._state.epoch, self._state.oldest)
 
     def _read(self, keys: Sequence[bytes]) -> list[bytes | None]:
         self._adopt()
