@@ -159,7 +159,7 @@ class Files(EpochStore):
         there, moved_on = (
             info.type != fs.FileType.NotFound for info in self._files.get_file_info([mine, next_])
         )
-        if moved_on or (self._epoch > FRESH.epoch and not there):
+        if moved_on or not there:
             self._require_epoch(self._committed().epoch)
         if self._state.epoch != self._epoch:
             self._state = self._whole(self._epoch)
