@@ -232,6 +232,34 @@ def test_an_attempt_that_was_given_up_neither_commits_nor_takes_back(store: Stor
         assert (looks.epoch, content(looks)) == (0, {b"a": b"new"})
 
 
+def test_a_handle_reads_the_try_of_an_epoch_that_was_kept_and_not_its_own(store: Store) -> None:
+    store.put_many({b"a": b"0"})
+    store.commit(0)
+    store.put_many({b"a": b"first try", b"first": b"x"})
+    store.commit(1)
+    with another(store) as other:
+        other.rollback(0)
+        other.put_many({b"a": b"second try"})
+        other.commit(1)
+    store.rollback(1)
+    assert content(store) == {b"a": b"second try"}
+    store.put_many({b"b": b"2"})
+    store.commit(2)
+    assert content(store) == {b"a": b"second try", b"b": b"2"}
+
+
+@pytest.mark.parametrize("epochs", [1, 2, 3])
+def test_a_handle_at_no_epoch_is_refused_when_others_have_moved_on(store: Store, epochs: int) -> None:
+    with another(store) as other:
+        for epoch in range(epochs):
+            other.put_many({b"a": b"%d" % epoch})
+            other.commit(epoch)
+    with pytest.raises(EpochError, match=rf"rollback\({epochs - 1}\) adopts its state"):
+        store.get_many([b"a"])
+    store.rollback(epochs - 1)
+    assert content(store) == {b"a": b"%d" % (epochs - 1)}
+
+
 def test_a_fence_outlives_handles_commits_and_rollbacks(store: Store) -> None:
     store.fence(2**100)
     store.commit(0)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from pyarrow import fs
 
+from sash.errors import CorruptValue, EpochError
 from sash.stores import Files
 
 
@@ -45,11 +48,130 @@ def test_a_commit_that_dies_is_done_or_not_done(tmp_path: Path, step: str, epoch
     assert Files(tmp_path).get_many([b"k", b"of 0"]) == [b"again", b"x" * 10]
 
 
+def killed_at(number: int, store: Files, action: Callable[[], None]) -> bool:
+    """Whether the action has so many steps, at the last of which it was killed."""
+    steps = 0
+
+    def step(name: str) -> None:
+        nonlocal steps
+        steps += 1
+        if steps == number:
+            raise Killed
+
+    store.on_step = step
+    try:
+        action()
+    except Killed:
+        return True
+    return False
+
+
+def cut(manifest: Path, kept: int = 30) -> None:
+    manifest.write_bytes(manifest.read_bytes()[:kept])
+
+
+def test_a_rollback_that_dies_at_any_step_is_done_or_not_done(tmp_path: Path) -> None:
+    reached = []
+    for number in range(1, 100):
+        folder = tmp_path / str(number)
+        store = committed(folder, 3)
+        if not killed_at(number, store, lambda store=store: store.rollback(1)):
+            break
+        after = Files(folder)
+        reached.append(after.epoch)
+        assert after.get_many([b"k"]) == [b"%d" % after.epoch]
+        after.rollback(1)
+        assert after.get_many([b"k", b"of 2"]) == [b"1", None]
+        after.put_many({b"k": b"again"})
+        after.commit(2)
+        assert Files(folder).get_many([b"k", b"of 1", b"of 2"]) == [b"again", b"x" * 10, None]
+    assert reached == [2, 1]
+
+
+def test_a_rollback_that_dies_inside_a_write_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = committed(tmp_path, 3)
+
+    def cut_short(self: Files, name: str, data: bytes) -> None:
+        (tmp_path / "default" / name).write_bytes(data[: len(data) // 2])
+        raise Killed
+
+    with monkeypatch.context() as patched, suppress(Killed):
+        patched.setattr(Files, "_put", cut_short)
+        store.rollback(1)
+    after = Files(tmp_path)
+    after.rollback(1)
+    assert (after.epoch, after.get_many([b"k", b"of 0"])) == (1, [b"1", b"x" * 10])
+
+
+def test_a_commit_that_dies_while_it_cleans_up_leaves_only_whole_states(tmp_path: Path) -> None:
+    for number in range(1, 100):
+        folder = tmp_path / str(number)
+        store = Files(folder)
+        # Each epoch replaces all data of the one before.
+        for epoch in range(3):
+            store.put_many({b"k": b"%d" % epoch})
+            store.commit(epoch)
+        store.put_many({b"k": b"3"})
+        if not killed_at(number, store, lambda store=store: store.commit(3)):
+            break
+        after = Files(folder)
+        assert after.get_many([b"k"]) == [b"%d" % after.epoch]
+        after.rollback(2)
+        assert after.get_many([b"k"]) == [b"2"]
+        with suppress(EpochError):
+            after.rollback(1)
+        assert after.get_many([b"k"]) == [b"%d" % after.epoch]
+    assert number > 4
+
+
+def test_an_epoch_is_not_taken_back_to_a_damaged_state(tmp_path: Path) -> None:
+    store = committed(tmp_path, 3)
+    cut(tmp_path / "default" / "1.state")
+    with pytest.raises(CorruptValue, match="state at epoch 1"):
+        store.rollback(1)
+    assert Files(tmp_path).get_many([b"k"]) == [b"2"]
+
+
+def test_a_store_without_a_whole_manifest_is_damaged_and_not_new(tmp_path: Path) -> None:
+    committed(tmp_path, 3)
+    cut(tmp_path / "default" / "1.state")
+    cut(tmp_path / "default" / "2.state")
+    with pytest.raises(CorruptValue, match=r"epochs 1, 2"):
+        Files(tmp_path)
+
+
+def test_a_first_commit_that_was_cut_short_leaves_a_new_store(tmp_path: Path) -> None:
+    committed(tmp_path, 2)
+    cut(tmp_path / "default" / "1.state")
+    store = Files(tmp_path)
+    # Between the removal of what was cut short and that of epoch 0.
+    assert killed_at(2, store, lambda: store.rollback(-1))
+    store = Files(tmp_path)
+    assert (store.epoch, store.get_many([b"k"])) == (0, [b"0"])
+    store.rollback(-1)
+    assert (Files(tmp_path).epoch, list(Files(tmp_path).keys())) == (-1, [])
+    store.commit(0)
+    cut(tmp_path / "default" / "0.state")
+    assert (Files(tmp_path).epoch, list(Files(tmp_path).keys())) == (-1, [])
+
+
+def test_a_handle_refuses_its_epoch_when_the_manifest_is_damaged(tmp_path: Path) -> None:
+    store = committed(tmp_path, 2)
+    # The commit fails after the handle has left the state of epoch 1.
+    store.put_many({b"k": b"2"})
+    assert killed_at(2, store, lambda: store.commit(2))
+    (tmp_path / "default" / "2.state").unlink()
+    cut(tmp_path / "default" / "1.state")
+    with pytest.raises(CorruptValue, match="state at epoch 1"):
+        store.get_many([b"of 0"])
+
+
 @pytest.mark.parametrize("kept", [0, 1, 30])
 def test_a_manifest_that_was_cut_short_is_none(tmp_path: Path, kept: int) -> None:
     committed(tmp_path, 3)
-    manifest = tmp_path / "default" / "2.state"
-    manifest.write_bytes(manifest.read_bytes()[:kept])
+    cut(tmp_path / "default" / "2.state", kept)
     store = Files(tmp_path)
     assert (store.epoch, store.get_many([b"k", b"of 2"])) == (1, [b"1", None])
     store.put_many({b"k": b"2"})

@@ -50,7 +50,7 @@ class EpochStore(ABC):
         self._token = 0
         self._closed = False
         self.on_step: Callable[[str], None] = _no_step
-        """Called with a name between any two steps of a commit: for traces, and for tests that kill."""
+        """Called with a name between any two steps of a change: for traces, and for tests that kill."""
 
     @property
     def epoch(self) -> int:

@@ -6,8 +6,9 @@
 
 A commit writes the data, then the manifest, and renames nothing. An object store has a file as a whole or
 not at all; elsewhere a crash may cut a manifest short, which its checksum tells. So an epoch is committed
-or it is not. Taking an epoch back removes its manifest. Data is removed when neither of the two states that
-are remembered needs it.
+or it is not. Taking an epoch back removes its manifest and writes nothing: a whole manifest stays as it is.
+The manifests that are there are the states to go back to, so a manifest is removed before its data. Data is
+removed when neither of the two states that are remembered needs it.
 
 The fence is looked at right before a manifest is written or removed. File systems cannot do both in one
 step: an old attempt that stands still just between the two is not stopped.
@@ -36,10 +37,9 @@ _STATE, _DATA, _FENCE = ".state", ".data", ".fence"
 
 @dataclass(frozen=True)
 class _State:
-    """What a manifest has: the committed epoch, the oldest one to go back to, and where values lie."""
+    """What a manifest has: the committed epoch, and where values lie."""
 
     epoch: int = FRESH.epoch
-    oldest: int = FRESH.oldest
     places: Mapping[str, tuple[str, int, int]] = field(default_factory=dict)
     """By key, in hexadecimal: the file, where the value begins, and its length."""
 
@@ -70,12 +70,24 @@ class Files(EpochStore):
         self.namespace, self._given = namespace, file_system
         self._files = fs.LocalFileSystem() if file_system is None else file_system
         self._folder = f"{self.path}/{namespace}"
-        self._state = self._newest()
-        self._epoch = self._state.epoch
+        self._epoch = self._committed().epoch
 
     def _committed(self) -> Committed:
-        newest = self._newest()
-        return Committed(newest.epoch, newest.oldest)
+        epochs = sorted(self._numbers(_STATE))
+        for epoch in reversed(epochs):
+            found = self._manifest(epoch)
+            if found is not None:
+                # Kept: this handle may have the first try of an epoch that was executed again elsewhere.
+                self._state = found
+                # The empty state before epoch 0 needs no manifest.
+                return Committed(epoch, epoch - 1 if epoch - 1 in (FRESH.epoch, *epochs) else epoch)
+        if any(epochs):
+            # A commit that was cut short leaves the manifest before it, which only epoch 0 does not have.
+            raise CorruptValue(
+                f"{self._folder} has no whole manifest: epochs {', '.join(map(str, epochs))} are damaged"
+            )
+        self._state = _State()
+        return FRESH
 
     def _read(self, keys: Sequence[bytes]) -> list[bytes | None]:
         self._adopt()
@@ -87,9 +99,9 @@ class Files(EpochStore):
         return [key for name in self._state.places if (key := bytes.fromhex(name)).startswith(prefix)]
 
     def _write(self, epoch: int, delta: Delta) -> None:
-        before = self._newest()
-        if not followed_by(Committed(before.epoch, before.oldest), epoch):
+        if not followed_by(self._committed(), epoch):
             return
+        before = self._state
         places = {name: place for name, place in before.places.items() if bytes.fromhex(name) not in delta}
         name, content, at = f"{epoch}-{uuid4().hex}{_DATA}", [], 0
         for key, value in delta.items():
@@ -103,18 +115,21 @@ class Files(EpochStore):
             self._put(name, b"".join(content))
         self.on_step("data")
         self._require_inside(self._fence())
-        self._state = _State(epoch, epoch - 1, places)
+        self._state = _State(epoch, places)
         self._put_state(self._state)
         self.on_step("manifest")
         self._clean(before, self._state)
 
     def _revert(self, epoch: int) -> None:
+        before = self._whole(epoch - 1)
+        self.on_step("state before read")
         self._require_inside(self._fence())
-        before = self._manifest(epoch - 1)
-        if before is not None:
-            self._put_state(_State(before.epoch, before.epoch, before.places))
-        self._files.delete_file(f"{self._folder}/{epoch}{_STATE}")
-        self._state = self._newest()
+        # The newest first. Later ones were cut short; they must not be all that is left.
+        for later in sorted(self._numbers(_STATE), reverse=True):
+            if later >= epoch:
+                self._files.delete_file(f"{self._folder}/{later}{_STATE}")
+                self.on_step("manifest removed")
+        self._state = before
 
     def _put_up(self, token: int | None) -> int:
         fence = self._fence()
@@ -144,17 +159,10 @@ class Files(EpochStore):
         there, moved_on = (
             info.type != fs.FileType.NotFound for info in self._files.get_file_info([mine, next_])
         )
-        if moved_on or (self._epoch > FRESH.epoch and not there):
-            self._require_epoch(self._newest().epoch)
+        if moved_on or not there:
+            self._require_epoch(self._committed().epoch)
         if self._state.epoch != self._epoch:
-            self._state = self._manifest(self._epoch) or _State()
-
-    def _newest(self) -> _State:
-        for epoch in sorted(self._numbers(_STATE), reverse=True):
-            found = self._manifest(epoch)
-            if found is not None:
-                return found
-        return _State()
+            self._state = self._whole(self._epoch)
 
     def _names(self) -> list[str]:
         chosen = fs.FileSelector(self._folder, allow_not_found=True)
@@ -162,6 +170,13 @@ class Files(EpochStore):
 
     def _numbers(self, suffix: str) -> list[int]:
         return [int(name.removesuffix(suffix)) for name in self._names() if name.endswith(suffix)]
+
+    def _whole(self, epoch: int) -> _State:
+        """The state of an epoch that was committed, or the empty one before all of them."""
+        found = _State() if epoch == FRESH.epoch else self._manifest(epoch)
+        if found is None:
+            raise CorruptValue(f"{self._folder} has no whole manifest of the state at epoch {epoch}")
+        return found
 
     def _manifest(self, epoch: int) -> _State | None:
         """None where there is none, or only a part of one."""
@@ -171,7 +186,7 @@ class Files(EpochStore):
         except (FileNotFoundError, CorruptValue):
             return None
         places = {key: (name, at, length) for key, (name, at, length) in facts["places"].items()}
-        return _State(facts["epoch"], facts["oldest"], places)
+        return _State(facts["epoch"], places)
 
     def _put_state(self, state: _State) -> None:
         data = json.dumps(asdict(state), separators=(",", ":")).encode()
@@ -189,11 +204,13 @@ class Files(EpochStore):
     def _clean(self, before: _State, after: _State) -> None:
         """Remove what neither state needs. Data of these epochs stays: another try may be writing it."""
         needed = before.files | after.files
-        for name in self._names():
+        # Manifests first: what a kill leaves of them has all of its data.
+        for name in sorted(self._names(), key=lambda name: not name.endswith(_STATE)):
             if name.endswith(_FENCE) or name in needed:
                 continue
             if int(name.partition("-")[0].removesuffix(_STATE)) < before.epoch:
                 self._files.delete_file(f"{self._folder}/{name}")
+                self.on_step("file removed")
 
 
 def _name(epoch: int) -> bytes:
