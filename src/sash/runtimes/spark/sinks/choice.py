@@ -24,8 +24,17 @@ def sink_for(given: Sink, *, argument: str = "sink") -> BatchSink:
 
 def sinks_for(given: Mapping[str, tuple[str, Sink | None]]) -> dict[str, BatchSink]:
     """By output; `given` has the argument and the value for each, None where it was left out."""
-    return {
-        output: sink_for(sink, argument=argument)
-        for output, (argument, sink) in given.items()
-        if sink is not None
-    }
+    sinks: dict[str, BatchSink] = {}
+    owners: dict[tuple[str, ...], str] = {}
+    for output, (argument, value) in given.items():
+        if value is None:
+            continue
+        sinks[output] = sink = sink_for(value, argument=argument)
+        owner = owners.setdefault(sink.identity, argument) if sink.identity else argument
+        if owner != argument:
+            raise ArgumentError(
+                argument, value, "a place of its own",
+                message=f"{argument} must have a place of its own: {owner} is written there, and each "
+                "would replace rows of the other",
+            )  # fmt: skip
+    return sinks

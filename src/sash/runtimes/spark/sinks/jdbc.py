@@ -35,6 +35,10 @@ class JdbcSink:
 
     whole = True
 
+    @property
+    def identity(self) -> tuple[str, ...]:
+        return "database", self.url, self.table.casefold()
+
     def has(self, spark: SparkSession, batch: int) -> bool:
         return False
 

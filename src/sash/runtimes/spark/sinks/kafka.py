@@ -27,6 +27,7 @@ class KafkaSink:
     options: Mapping[str, str] = field(default_factory=dict)
 
     whole = True
+    identity = ()
 
     @classmethod
     def with_options(cls, options: Mapping[str, str], *, keys: tuple[str, ...]) -> KafkaSink:

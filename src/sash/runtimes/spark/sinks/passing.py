@@ -18,6 +18,7 @@ class ConsoleSink:
     options: Mapping[str, str] = field(default_factory=dict)
 
     whole = False
+    identity = ()
 
     def has(self, spark: SparkSession, batch: int) -> bool:
         return False
@@ -38,6 +39,10 @@ class MemorySink:
 
     whole = True
 
+    @property
+    def identity(self) -> tuple[str, ...]:
+        return "memory", self.name
+
     def has(self, spark: SparkSession, batch: int) -> bool:
         return batch in self.tables
 
@@ -53,6 +58,7 @@ class NoopSink:
     """Has all rows computed."""
 
     whole = True
+    identity = ()
 
     def has(self, spark: SparkSession, batch: int) -> bool:
         return False

@@ -19,6 +19,11 @@ class BatchSink(Protocol):
         """Whether `write` evaluates all rows that it is given, in one job."""
         ...
 
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """The place that it writes to, which no other output may have; empty where outputs may share it."""
+        ...
+
     def has(self, spark: SparkSession, batch: int) -> bool:
         """Whether this batch is done."""
         ...
@@ -38,6 +43,7 @@ class FunctionSink:
 
     whole = False
     """It may look at a part of the rows, or not at all."""
+    identity = ()
 
     def has(self, spark: SparkSession, batch: int) -> bool:
         return False

@@ -23,6 +23,10 @@ class ShapedSink:
     def whole(self) -> bool:
         return self.sink.whole
 
+    @property
+    def identity(self) -> tuple[str, ...]:
+        return self.sink.identity
+
     def has(self, spark: SparkSession, batch: int) -> bool:
         return self.sink.has(spark, batch)
 
