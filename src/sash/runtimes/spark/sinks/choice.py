@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from os import PathLike, fspath
 
 from sash.errors import ArgumentError
@@ -38,3 +38,16 @@ def sinks_for(given: Mapping[str, tuple[str, Sink | None]]) -> dict[str, BatchSi
                 "would replace rows of the other",
             )  # fmt: skip
     return sinks
+
+
+def require_free_columns(sinks: Mapping[str, BatchSink], columns: Callable[[str], Iterable[str]]) -> None:
+    """No output has a column that its sink adds, which would silently take its place. Spark does not tell
+    upper from lower case."""
+    for output, sink in sinks.items():
+        for name in columns(output):
+            if name.casefold() in sink.adds:
+                raise ArgumentError(
+                    output, name, "without this column",
+                    message=f"the column {name!r} of the output {output!r} must be renamed before, since "
+                    f"its sink adds a column {name.casefold()!r}",
+                )  # fmt: skip

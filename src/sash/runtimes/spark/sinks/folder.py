@@ -13,6 +13,7 @@ from sash.errors import ArgumentError
 from sash.runtimes.places import resolved
 from sash.runtimes.spark.compat import HadoopFolder, existing_session
 from sash.runtimes.spark.sinks.manifests import Manifest, Manifests, folder_of
+from sash.runtimes.spark.sinks.protocol import BATCH
 
 ROWS = "rows"
 
@@ -26,6 +27,7 @@ class FolderSink:
     options: Mapping[str, str] = field(default_factory=dict)
 
     whole = True
+    adds = (BATCH,)
 
     @property
     def identity(self) -> tuple[str, ...]:

@@ -18,8 +18,7 @@ from pyspark.sql import functions as F
 from sash.errors import UnknownColumn
 from sash.runtimes.spark.compat import Database
 from sash.runtimes.spark.packing.columns import flat
-
-BATCH = "batch"
+from sash.runtimes.spark.sinks.protocol import BATCH
 
 
 @dataclass(frozen=True)
@@ -34,6 +33,7 @@ class JdbcSink:
     """Of Spark's JDBC writer: user, password, driver and so on."""
 
     whole = True
+    adds = (BATCH,)
 
     @property
     def identity(self) -> tuple[str, ...]:

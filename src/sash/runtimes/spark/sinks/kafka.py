@@ -28,6 +28,7 @@ class KafkaSink:
 
     whole = True
     identity = ()
+    adds = ()
 
     @classmethod
     def with_options(cls, options: Mapping[str, str], *, keys: tuple[str, ...]) -> KafkaSink:

@@ -19,6 +19,7 @@ class ConsoleSink:
 
     whole = False
     identity = ()
+    adds = ()
 
     def has(self, spark: SparkSession, batch: int) -> bool:
         return False
@@ -38,6 +39,7 @@ class MemorySink:
     tables: dict[int, pa.Table] = field(default_factory=dict)
 
     whole = True
+    adds = ()
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -59,6 +61,7 @@ class NoopSink:
 
     whole = True
     identity = ()
+    adds = ()
 
     def has(self, spark: SparkSession, batch: int) -> bool:
         return False

@@ -24,12 +24,20 @@ class BatchSink(Protocol):
         """The place that it writes to, which no other output may have; empty where outputs may share it."""
         ...
 
+    @property
+    def adds(self) -> tuple[str, ...]:
+        """Columns that it has beside those of the rows."""
+        ...
+
     def has(self, spark: SparkSession, batch: int) -> bool:
         """Whether this batch is done."""
         ...
 
     def write(self, rows: DataFrame, batch: int) -> None: ...
 
+
+BATCH = "batch"
+"""The column that sinks add: the number of the batch that a row is from."""
 
 Sink: TypeAlias = "str | PathLike[str] | Callable[[DataFrame, int], None] | BatchSink"
 """What a caller may give as a sink."""
@@ -44,6 +52,7 @@ class FunctionSink:
     whole = False
     """It may look at a part of the rows, or not at all."""
     identity = ()
+    adds = ()
 
     def has(self, spark: SparkSession, batch: int) -> bool:
         return False

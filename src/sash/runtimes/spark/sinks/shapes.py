@@ -27,6 +27,10 @@ class ShapedSink:
     def identity(self) -> tuple[str, ...]:
         return self.sink.identity
 
+    @property
+    def adds(self) -> tuple[str, ...]:
+        return self.sink.adds
+
     def has(self, spark: SparkSession, batch: int) -> bool:
         return self.sink.has(spark, batch)
 

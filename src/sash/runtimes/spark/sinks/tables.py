@@ -31,6 +31,7 @@ class TableSink:
     options: Mapping[str, str] = field(default_factory=dict)
 
     whole = True
+    adds = ()
 
     @property
     def identity(self) -> tuple[str, ...]:
