@@ -18,7 +18,8 @@ __all__ = ["folder", "jdbc", "kafka", "table"]
 
 
 def folder(path: str | PathLike[str], *, format: str = "parquet", **options: str) -> BatchSink:
-    """Files in a folder for each batch, published by a manifest; `sash.published(path)` reads them."""
+    """Files in a folder for each batch, published by a manifest; `sash.published(path)` reads them.
+    Its column `batch` has the number of the batch; rows must have no other one of this name."""
     from sash.runtimes.spark.sinks.folder import FolderSink
 
     return FolderSink(fspath(path), format, options)

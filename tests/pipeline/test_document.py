@@ -93,6 +93,7 @@ def test_bad_words_are_refused_at_their_line(tmp_path: Path, before: str, after:
 
 
 RUN = "[run]\ncheckpoint"
+SAME_PLACE = '[late]\nformat = "parquet"\npath = "./reports/"'
 
 
 @pytest.mark.parametrize(
@@ -106,6 +107,7 @@ RUN = "[run]\ncheckpoint"
         ([(RUN, '[run]\nmode = "batch"\ncheckpoint')], "checkpoint =", "must be left out when mode"),
         ([('path = "reports"', 'table = "t"')], "[sink]", "[sink] lacks path for parquet"),
         ([('path = "reports"', 'path = "r"\noverwrite = true')], "overwrite", "which only adds"),
+        ([(RUN, f'{SAME_PLACE}\n{RUN}')], 'path = "./r', "another one than that of [sink]"),
         ([('"parquet"\npath = "events"', '"rate"')], "[run]", "for rate, which never ends"),
         ([('"parquet"\npath = "events"', '"socket"')], "[source]", "options must have 'host' for socket"),
         ([('"parquet"\npath = "reports"', '"kafka"')], "[sink]", "options must have 'kafka.bootstrap"),

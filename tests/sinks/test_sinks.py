@@ -157,6 +157,22 @@ def test_a_database_without_keys_has_the_rows_of_each_batch_once(spark: SparkSes
         JdbcSink(derby, "T", keys=("nobody",)).write(spark.range(1), 2)
 
 
+@pytest.mark.parametrize("made", [sash.sinks.folder, lambda path: sash.sinks.jdbc(f"jdbc:{path}", "T")])
+@pytest.mark.parametrize("elastic", [None, sash.Elastic(min=1, max=2)])
+def test_a_column_that_the_sink_would_replace_is_refused(
+    spark: SparkSession, tmp_path: Path, made: Any, elastic: sash.Elastic | None
+) -> None:
+    rate, sink = spark.readStream.format("rate").load(), made(tmp_path / "out")
+    events = sash.stream(rate.withColumnRenamed("value", "Batch"), time="timestamp")
+    windows = events.window(sash.tumbling("1 minute"))
+    later: dict[str, Any] = {"checkpoint": tmp_path / "checkpoint", "elastic": elastic}
+    with pytest.raises(ArgumentError, match="'batch' of the output 'reports' must be renamed before"):
+        windows.agg(batch=sash.count()).start(sink, **later)
+    with pytest.raises(ArgumentError, match="'Batch' of the output 'late' must be renamed before"):
+        windows.agg(n=sash.count()).start(lambda df, batch: None, late=sink, **later)
+    assert not (tmp_path / "checkpoint").exists()
+
+
 def test_what_is_no_sink_is_refused() -> None:
     with pytest.raises(ArgumentError, match=r"late must be a path, a sash\.sinks"):
         sink_for(7, argument="late")  # type: ignore[arg-type]

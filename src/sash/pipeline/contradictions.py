@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from sash.pipeline.formats import PASSING, SINKS, SOURCES, FormatNeeds
 from sash.pipeline.positions import Place
 from sash.pipeline.schema import Pipeline, SinkTable, SourceTable
+from sash.runtimes.places import resolved
 
 
 def contradictions(pipeline: Pipeline, given: Mapping[str, Collection[str]]) -> Iterator[tuple[Place, str]]:
@@ -20,6 +21,7 @@ def contradictions(pipeline: Pipeline, given: Mapping[str, Collection[str]]) -> 
     yield from _places("source", pipeline.source, SOURCES[pipeline.source.format])
     for name, sink in sinks.items():
         yield from _places(name, sink, SINKS[sink.format])
+    yield from _shared(pipeline)
     yield from _of_stream(pipeline, sinks) if pipeline.streaming else _of_batch(pipeline, sinks, given)
 
 
@@ -39,6 +41,18 @@ def _places(name: str, table: SourceTable | SinkTable, format_: FormatNeeds) -> 
     for option in format_.options:
         if option not in table.options:
             yield (name, "options"), f"options must have {option!r} for {what}"
+
+
+def _shared(pipeline: Pipeline) -> Iterator[tuple[Place, str]]:
+    """A place that reports and late rows have in common: each would replace rows of the other."""
+    sink, late = pipeline.sink, pipeline.late
+    if late is None:
+        return
+    places = [resolved(pipeline.located(table.path)) for table in (sink, late) if table.path]
+    if len(places) > len(set(places)):
+        yield ("late", "path"), "path must be another one than that of [sink], which is written there"
+    if late.table and late.table == sink.table:
+        yield ("late", "table"), "table must be another one than that of [sink], which is written there"
 
 
 def _of_stream(pipeline: Pipeline, sinks: Mapping[str, SinkTable]) -> Iterator[tuple[Place, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from os import PathLike, fspath
 
 from sash.errors import ArgumentError
@@ -24,8 +24,30 @@ def sink_for(given: Sink, *, argument: str = "sink") -> BatchSink:
 
 def sinks_for(given: Mapping[str, tuple[str, Sink | None]]) -> dict[str, BatchSink]:
     """By output; `given` has the argument and the value for each, None where it was left out."""
-    return {
-        output: sink_for(sink, argument=argument)
-        for output, (argument, sink) in given.items()
-        if sink is not None
-    }
+    sinks: dict[str, BatchSink] = {}
+    owners: dict[tuple[str, ...], str] = {}
+    for output, (argument, value) in given.items():
+        if value is None:
+            continue
+        sinks[output] = sink = sink_for(value, argument=argument)
+        owner = owners.setdefault(sink.identity, argument) if sink.identity else argument
+        if owner != argument:
+            raise ArgumentError(
+                argument, value, "a place of its own",
+                message=f"{argument} must have a place of its own: {owner} is written there, and each "
+                "would replace rows of the other",
+            )  # fmt: skip
+    return sinks
+
+
+def require_free_columns(sinks: Mapping[str, BatchSink], columns: Callable[[str], Iterable[str]]) -> None:
+    """No output has a column that its sink adds, which would silently take its place. Spark does not tell
+    upper from lower case."""
+    for output, sink in sinks.items():
+        for name in columns(output):
+            if name.casefold() in sink.adds:
+                raise ArgumentError(
+                    output, name, "without this column",
+                    message=f"the column {name!r} of the output {output!r} must be renamed before, since "
+                    f"its sink adds a column {name.casefold()!r}",
+                )  # fmt: skip

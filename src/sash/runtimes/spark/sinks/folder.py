@@ -10,8 +10,10 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from sash.errors import ArgumentError
+from sash.runtimes.places import resolved
 from sash.runtimes.spark.compat import HadoopFolder, existing_session
 from sash.runtimes.spark.sinks.manifests import Manifest, Manifests, folder_of
+from sash.runtimes.spark.sinks.protocol import BATCH
 
 ROWS = "rows"
 
@@ -25,6 +27,11 @@ class FolderSink:
     options: Mapping[str, str] = field(default_factory=dict)
 
     whole = True
+    adds = (BATCH,)
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        return "folder", resolved(self.path)
 
     def has(self, spark: SparkSession, batch: int) -> bool:
         return Manifests(spark, self.path).read(batch) is not None

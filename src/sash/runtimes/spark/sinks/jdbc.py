@@ -18,8 +18,7 @@ from pyspark.sql import functions as F
 from sash.errors import UnknownColumn
 from sash.runtimes.spark.compat import Database
 from sash.runtimes.spark.packing.columns import flat
-
-BATCH = "batch"
+from sash.runtimes.spark.sinks.protocol import BATCH
 
 
 @dataclass(frozen=True)
@@ -35,6 +34,11 @@ class JdbcSink:
 
     whole = False
     """A partition may be read twice, and what is counted would be counted twice."""
+    adds = (BATCH,)
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        return "database", self.url, self.table.casefold()
 
     def has(self, spark: SparkSession, batch: int) -> bool:
         return False

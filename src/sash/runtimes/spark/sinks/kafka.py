@@ -28,6 +28,8 @@ class KafkaSink:
 
     whole = False
     """It reads all rows, but past the listeners that count them."""
+    identity = ()
+    adds = ()
 
     @classmethod
     def with_options(cls, options: Mapping[str, str], *, keys: tuple[str, ...]) -> KafkaSink:

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from sash.aggregation.stores.values import seal, unseal
 from sash.errors import CorruptValue
 from sash.runtimes.spark.compat import HadoopFolder
+from sash.runtimes.spark.sinks.protocol import BATCH
 
 FOLDER = "_sash"
 
@@ -39,7 +40,7 @@ class Manifest:
 
 def folder_of(batch: int) -> str:
     """Spark's readers make a column of it."""
-    return f"batch={batch}"
+    return f"{BATCH}={batch}"
 
 
 class Manifests:

@@ -18,6 +18,8 @@ class ConsoleSink:
     options: Mapping[str, str] = field(default_factory=dict)
 
     whole = False
+    identity = ()
+    adds = ()
 
     def has(self, spark: SparkSession, batch: int) -> bool:
         return False
@@ -37,6 +39,11 @@ class MemorySink:
     tables: dict[int, pa.Table] = field(default_factory=dict)
 
     whole = True
+    adds = ()
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        return "memory", self.name
 
     def has(self, spark: SparkSession, batch: int) -> bool:
         return batch in self.tables
@@ -53,6 +60,8 @@ class NoopSink:
     """Has all rows computed."""
 
     whole = True
+    identity = ()
+    adds = ()
 
     def has(self, spark: SparkSession, batch: int) -> bool:
         return False

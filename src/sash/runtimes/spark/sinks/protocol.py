@@ -20,12 +20,25 @@ class BatchSink(Protocol):
         for any other sink are evaluated and kept before it sees them."""
         ...
 
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """The place that it writes to, which no other output may have; empty where outputs may share it."""
+        ...
+
+    @property
+    def adds(self) -> tuple[str, ...]:
+        """Columns that it has beside those of the rows."""
+        ...
+
     def has(self, spark: SparkSession, batch: int) -> bool:
         """Whether this batch is done."""
         ...
 
     def write(self, rows: DataFrame, batch: int) -> None: ...
 
+
+BATCH = "batch"
+"""The column that sinks add: the number of the batch that a row is from."""
 
 Sink: TypeAlias = "str | PathLike[str] | Callable[[DataFrame, int], None] | BatchSink"
 """What a caller may give as a sink."""
@@ -39,6 +52,8 @@ class FunctionSink:
 
     whole = False
     """It may look at a part of the rows, or not at all."""
+    identity = ()
+    adds = ()
 
     def has(self, spark: SparkSession, batch: int) -> bool:
         return False

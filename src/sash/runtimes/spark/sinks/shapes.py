@@ -23,6 +23,14 @@ class ShapedSink:
     def whole(self) -> bool:
         return self.sink.whole
 
+    @property
+    def identity(self) -> tuple[str, ...]:
+        return self.sink.identity
+
+    @property
+    def adds(self) -> tuple[str, ...]:
+        return self.sink.adds
+
     def has(self, spark: SparkSession, batch: int) -> bool:
         return self.sink.has(spark, batch)
 

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sash.errors import ArgumentError
+from sash.runtimes.places import resolved
 
 PROPERTY = "sash-batch-of-"
 
@@ -31,6 +32,11 @@ class TableSink:
 
     whole = False
     """Delta does not read the rows of a batch that it has."""
+    adds = ()
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        return "table", self.table.casefold() or resolved(self.path), self.writer
 
     def __post_init__(self) -> None:
         if self.format not in ("delta", "iceberg"):

@@ -26,7 +26,7 @@ from sash.runtimes.spark.joins.streaming_join import StreamingJoin, late_of
 from sash.runtimes.spark.native.epoch_fold import EpochFold
 from sash.runtimes.spark.packing.columns import flat as flat_columns
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
-from sash.runtimes.spark.sinks.choice import sinks_for
+from sash.runtimes.spark.sinks.choice import require_free_columns, sinks_for
 from sash.runtimes.spark.sinks.folder import FolderSink
 from sash.runtimes.spark.sinks.protocol import BatchSink, Sink
 from sash.runtimes.spark.sinks.shapes import ShapedSink
@@ -104,6 +104,7 @@ def start_writing(
     spark = emitted.rows.sparkSession
     if is_connect(spark):
         _require_no_folder(sinks)
+    require_free_columns(sinks, lambda output: emitted.output(output).columns)
     delivery = Delivery(emitted.outputs, emitted.opened, sinks)
     writer = _writer(emitted.rows, fspath(checkpoint), trigger, name).outputMode("append")
     query = cast(StreamingQuery, writer.foreachBatch(delivery).start())
@@ -145,6 +146,7 @@ def start_elastic(
     `fold`, over the rows of a stream."""
     _require_reachable(arriving.sparkSession, elastic.store, checkpoint)
     _require_no_watermark(arriving)
+    require_free_columns(sinks, lambda output: stage.schemas[output].names)
     run = ElasticRun(stage, delay, elastic, checkpoint, sinks, inputs, fold=fold)
     query = _writer(arriving, checkpoint, trigger, name).foreachBatch(run).start()
     remove_when_ended(query, arriving.sparkSession)
