@@ -142,6 +142,20 @@ def test_a_store_without_a_whole_manifest_is_damaged_and_not_new(tmp_path: Path)
         Files(tmp_path)
 
 
+def test_a_handle_looks_again_when_others_commit_while_it_opens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = committed(tmp_path, 2)
+    listed = store._names()
+    for epoch in (2, 3):
+        store.put_many({b"k": b"%d" % epoch})
+        store.commit(epoch)
+    stale, names = [listed], Files._names
+    monkeypatch.setattr(Files, "_names", lambda self: stale.pop() if stale else names(self))
+    opened = Files(tmp_path)
+    assert (opened.epoch, opened.get_many([b"k"])) == (3, [b"3"])
+
+
 def test_a_first_commit_that_was_cut_short_leaves_a_new_store(tmp_path: Path) -> None:
     committed(tmp_path, 2)
     cut(tmp_path / "default" / "1.state")

@@ -81,6 +81,9 @@ class Files(EpochStore):
                 self._state = found
                 # The empty state before epoch 0 needs no manifest.
                 return Committed(epoch, epoch - 1 if epoch - 1 in (FRESH.epoch, *epochs) else epoch)
+        if epochs != sorted(self._numbers(_STATE)):
+            # Others have committed since, and removed what was listed.
+            return self._committed()
         if any(epochs):
             # A commit that was cut short leaves the manifest before it, which only epoch 0 does not have.
             raise CorruptValue(
