@@ -1,16 +1,17 @@
 """A program for test_stores_kill.py: commits epochs and, when told so, kills itself between two steps.
 
-    python commit_and_die.py <lmdb | redis> <path | url> <keys> <step at which to die, or -1> <epochs>
+    python commit_and_die.py <lmdb | files | redis> <path | url> <keys> <deadly step or -1> <epochs> <again>
 
-Epoch e writes its number under all keys, adds a key of its own and deletes that of the epoch before.
-It prints the number of steps that the commits took, when it lives that long.
+Epoch e writes its number under all keys, adds a key of its own and deletes that of the epoch before. The
+first one follows the last of the store; when `again` is 1, it is the last, taken back and executed again.
+It prints the number of steps that all of it took, when it lives that long.
 """
 
 import os
 import signal
 import sys
 
-from sash.stores import LMDB, Redis, Store
+from sash.stores import LMDB, Files, Redis, Store
 
 
 def state(epoch: int, keys: int) -> dict[bytes, bytes]:
@@ -21,6 +22,12 @@ def state(epoch: int, keys: int) -> dict[bytes, bytes]:
     return {b"k%03d" % i: number for i in range(keys)} | {b"added in %d" % epoch: number}
 
 
+def opened(kind: str, address: str) -> Store:
+    if kind == "files":
+        return Files(address)
+    return LMDB(address, durable=False) if kind == "lmdb" else Redis(address)
+
+
 def execute(store: Store, epoch: int, keys: int) -> None:
     """An epoch, for the first time or again, up to its commit."""
     store.rollback(epoch - 1)
@@ -28,8 +35,8 @@ def execute(store: Store, epoch: int, keys: int) -> None:
     store.delete_many([b"added in %d" % (epoch - 1)])
 
 
-def main(kind: str, address: str, keys: int, deadly: int, epochs: int) -> None:
-    store: Store = LMDB(address, durable=False) if kind == "lmdb" else Redis(address)
+def main(kind: str, address: str, keys: int, deadly: int, epochs: int, again: int) -> None:
+    store = opened(kind, address)
     taken = 0
 
     def step(name: str) -> None:
@@ -39,7 +46,8 @@ def main(kind: str, address: str, keys: int, deadly: int, epochs: int) -> None:
         taken += 1
 
     store.on_step = step
-    for epoch in range(store.epoch + 1, store.epoch + 1 + epochs):
+    first = store.epoch + 1 - again
+    for epoch in range(first, first + epochs):
         execute(store, epoch, keys)
         store.commit(epoch)
     print(taken)

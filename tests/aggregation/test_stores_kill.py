@@ -1,4 +1,4 @@
-"""SIGKILL at any moment of a commit: after reopening, the state is exactly epoch e − 1 or e."""
+"""SIGKILL at any moment of a commit or rollback: after reopening, the state is exactly epoch e − 1 or e."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from sash.stores import LMDB, Redis, Store
+from sash.stores import Redis, Store
 
 PROGRAM = Path(__file__).with_name("commit_and_die.py")
 program = runpy.run_path(str(PROGRAM))
@@ -27,28 +27,32 @@ class Target(NamedTuple):
     """Few for LMDB, where each key is a step; more than two groups of them for Redis."""
 
 
-@pytest.fixture(params=["lmdb", pytest.param("redis", marks=pytest.mark.redis)])
+REDIS = pytest.param("redis", marks=pytest.mark.redis)
+
+
+@pytest.fixture(params=["lmdb", REDIS])
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> Target:
-    if request.param == "lmdb":
-        return Target("lmdb", str(tmp_path), 5)
+    if request.param != "redis":
+        return Target(request.param, str(tmp_path), 5)
     server = request.getfixturevalue("redis_server")
     server.client().flushall()
     return Target("redis", server.url, 600)
 
 
-def child(target: Target, *, deadly: int = -1, epochs: int = 1) -> subprocess.Popen[str]:
-    command = [sys.executable, str(PROGRAM), *map(str, target), str(deadly), str(epochs)]
+def child(target: Target, *, deadly: int = -1, epochs: int = 1, again: int = 0) -> subprocess.Popen[str]:
+    command = [sys.executable, str(PROGRAM), *map(str, target), *map(str, (deadly, epochs, again))]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-def killed_at(target: Target, deadly: int) -> None:
-    victim = child(target, deadly=deadly)
+def killed_at(target: Target, deadly: int, again: int = 0) -> None:
+    victim = child(target, deadly=deadly, again=again)
     victim.communicate()
     assert victim.returncode == -signal.SIGKILL
 
 
 def reopened(target: Target) -> Store:
-    return LMDB(target.address, durable=False) if target.kind == "lmdb" else Redis(target.address)
+    store: Store = program["opened"](target.kind, target.address)
+    return store
 
 
 def assert_is_exactly(store: Store, epoch: int, keys: int) -> None:
@@ -78,6 +82,24 @@ def test_a_process_that_is_killed_between_any_two_steps_leaves_one_epoch_or_the_
     assert set(reached) == {0, 1}
 
 
+@pytest.mark.parametrize("target", ["lmdb", "files", REDIS], indirect=True)
+def test_a_process_that_is_killed_while_it_executes_an_epoch_again_loses_no_state(target: Target) -> None:
+    child(target, epochs=3).communicate()
+    steps, _ = child(target, again=1).communicate()
+    reached = []
+    for deadly in range(int(steps)):
+        killed_at(target, deadly, again=1)
+        with reopened(target) as store:
+            assert store.epoch in (1, 2)
+            assert_is_exactly(store, store.epoch, target.keys)
+            reached.append(store.epoch)
+            program["execute"](store, 2, target.keys)
+            store.commit(2)
+            assert_is_exactly(store, 2, target.keys)
+    assert set(reached) == {1, 2}
+
+
+@pytest.mark.parametrize("target", ["lmdb", "files", REDIS], indirect=True)
 def test_a_process_that_is_killed_at_a_random_moment_leaves_a_whole_epoch(target: Target) -> None:
     choice = random.Random(4)
     reached = -1
