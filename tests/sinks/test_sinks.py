@@ -9,8 +9,10 @@ import pytest
 
 import sash
 from sash.errors import ArgumentError, UnknownColumn
+from sash.runtimes.spark.compat import Database
 from sash.runtimes.spark.packing.blocks import OUTPUT
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
+from sash.runtimes.spark.sinks import jdbc
 from sash.runtimes.spark.sinks.choice import sink_for
 from sash.runtimes.spark.sinks.folder import FolderSink
 from sash.runtimes.spark.sinks.jdbc import JdbcSink
@@ -155,6 +157,49 @@ def test_a_database_without_keys_has_the_rows_of_each_batch_once(spark: SparkSes
     assert in_table(spark, derby) == [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)]
     with pytest.raises(UnknownColumn, match="keys"):
         JdbcSink(derby, "T", keys=("nobody",)).write(spark.range(1), 2)
+
+
+def test_a_database_has_the_last_revision_of_a_window_that_a_batch_reports_twice(
+    spark: SparkSession, derby: str
+) -> None:
+    sink = JdbcSink(derby, "T", keys=("k",))
+    rows = [(8, 10, 0), (8, 12, 2), (None, 5, 1), (8, 11, 1), (None, 4, 0)]
+    sink.write(spark.createDataFrame(rows, "k long, n long, revision long"), 0)
+    assert in_table(spark, derby) == [(8, 12, 2, 0), (None, 5, 1, 0)]
+
+
+def staging_tables(spark: SparkSession, url: str) -> list[str]:
+    names = "(SELECT TABLENAME FROM SYS.SYSTABLES WHERE TABLENAME LIKE '%SASH%') names"
+    read = spark.read.format("jdbc").options(url=url, dbtable=names).load()
+    return [row[0] for row in read.collect()]
+
+
+def test_queries_that_write_to_one_table_have_staging_tables_of_their_own(
+    spark: SparkSession, derby: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One is between staging and transaction when the other writes a batch of the same number."""
+    spark.range(1).write.parquet(str(tmp_path / "input"))
+    seen: list[list[str]] = []
+
+    class Interrupted(Database):
+        def __enter__(self) -> Database:
+            seen.append(staging_tables(spark, derby))
+            if len(seen) == 1:
+                run("second", 200)
+            return super().__enter__()
+
+    def run(name: str, first: int) -> None:
+        sink = JdbcSink(derby, "T", keys=("id",))
+        stream = spark.readStream.schema("id long").parquet(str(tmp_path / "input"))
+        writer = stream.selectExpr(f"id + {first} AS id").writeStream.foreachBatch(sink.write)
+        writer = writer.option("checkpointLocation", str(tmp_path / name)).trigger(availableNow=True)
+        writer.start().awaitTermination()
+
+    monkeypatch.setattr(jdbc, "Database", Interrupted)
+    run("first", 100)
+    assert in_table(spark, derby) == [(100, 0), (200, 0)]
+    assert [len(names) for names in seen] == [1, 2]
+    assert staging_tables(spark, derby) == []
 
 
 @pytest.mark.parametrize("made", [sash.sinks.folder, lambda path: sash.sinks.jdbc(f"jdbc:{path}", "T")])

@@ -4,21 +4,24 @@
 
 The transaction is in portable SQL, and what it does twice it has done once: a batch that is executed again
 replaces its own rows. Without keys the rows of a batch are replaced as a whole, by its number in the column
-`batch`.
+`batch`; such a table is for one query. A staging table belongs to one batch of one query, and is dropped
+with the transaction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from sash.errors import UnknownColumn
+from sash.operators.bound import REVISION
 from sash.runtimes.spark.compat import Database
-from sash.runtimes.spark.packing.columns import flat
+from sash.runtimes.spark.packing.columns import flat, quoted
 from sash.runtimes.spark.sinks.protocol import BATCH
+from sash.runtimes.spark.state.arenas import QUERY_ID
 
 
 @dataclass(frozen=True)
@@ -44,18 +47,20 @@ class JdbcSink:
         return False
 
     def write(self, rows: DataFrame, batch: int) -> None:
-        shaped = flat(rows)
+        spark, shaped = rows.sparkSession, flat(rows)
         for key in self.keys:
             if key not in shaped.columns:
                 raise UnknownColumn("keys", key, shaped.columns)
+        if self.keys and REVISION in shaped.columns:
+            shaped = _newest(shaped, self.keys)
         shaped = shaped.withColumn(BATCH, F.lit(batch).cast("long"))
-        staging, given = f"{self.table}_sash", {**self.options, "url": self.url}
-        writer = shaped.write.format("jdbc").options(**given)
-        writer.option("dbtable", staging).option("truncate", "true").mode("overwrite").save()
+        staging, given = f"{self.table}_sash_{_writer(spark)}_{batch}", {**self.options, "url": self.url}
+        # Takes the place of what a failed execution of this batch has left.
+        shaped.write.format("jdbc").options(**given).option("dbtable", staging).mode("overwrite").save()
         # Makes the table if it is not there, with the types that Spark chose for the staging table.
-        empty = shaped.sparkSession.createDataFrame([], shaped.schema)
+        empty = spark.createDataFrame([], shaped.schema)
         empty.write.format("jdbc").options(**given).option("dbtable", self.table).mode("append").save()
-        with Database(shaped.sparkSession, self.url, self.options) as database:
+        with Database(spark, self.url, self.options) as database:
             quote = database.quoted
             columns = ", ".join(map(quote, shaped.columns))
             same = " AND ".join(
@@ -65,3 +70,18 @@ class JdbcSink:
             )
             database.run(f"DELETE FROM {self.table} WHERE EXISTS (SELECT 1 FROM {staging} s WHERE {same})")
             database.run(f"INSERT INTO {self.table} ({columns}) SELECT {columns} FROM {staging}")
+            # Last: some databases commit before they drop a table.
+            database.run(f"DROP TABLE {staging}")
+
+
+def _newest(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """The last revision of each key: a window may be reported more than once in a batch."""
+    place = "sash_place"
+    newest_first = Window.partitionBy(*map(quoted, keys)).orderBy(F.col(REVISION).desc())
+    return rows.withColumn(place, F.row_number().over(newest_first)).filter(f"{place} = 1").drop(place)
+
+
+def _writer(spark: SparkSession) -> str:
+    """What tells apart the queries that write to one table: the same after a restart."""
+    query = spark.sparkContext.getLocalProperty(QUERY_ID)
+    return query.replace("-", "")[:12] if query else "none"
