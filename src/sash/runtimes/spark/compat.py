@@ -149,9 +149,9 @@ class HadoopFolder:
         every = self._files.listStatus(self._path)
         return {one.getPath().getName(): int(one.getLen()) for one in every if one.isFile()}
 
-    def remove(self) -> None:
-        """The folder and what is in it."""
-        self._files.delete(self._path, True)
+    def remove(self, name: str | None = None) -> None:
+        """A file; without its name, the folder and what is in it."""
+        self._files.delete(self._path if name is None else self._path_of(self._path, name), name is None)
 
 
 class Database:

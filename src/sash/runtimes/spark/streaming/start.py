@@ -6,7 +6,7 @@ elastic one chooses the number of its tasks for every micro-batch (see `elastic`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from os import PathLike, fspath
 from typing import Any, cast
 
@@ -32,7 +32,7 @@ from sash.runtimes.spark.sinks.protocol import BatchSink, Sink
 from sash.runtimes.spark.sinks.shapes import ShapedSink
 from sash.runtimes.spark.state.arenas import remove_when_ended
 from sash.runtimes.spark.streaming.clock import Clock
-from sash.runtimes.spark.streaming.delivery import Delivery
+from sash.runtimes.spark.streaming.delivery import BatchFunction, Delivery
 from sash.runtimes.spark.streaming.stateful_step import Emitted
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 from sash.runtimes.spark.streaming.upstream import Upstream
@@ -99,15 +99,17 @@ def start_writing(
     checkpoint: str | PathLike[str],
     trigger: DurationLike | None,
     name: str | None,
+    around: Callable[[BatchFunction], BatchFunction] = lambda deliver: deliver,
 ) -> StreamingQuery:
-    """A query whose parallelism is Spark's, from what its step emits on."""
+    """A query whose parallelism is Spark's, from what its step emits on. `around` makes the function of
+    `foreachBatch` from the one that delivers a batch."""
     spark = emitted.rows.sparkSession
     if is_connect(spark):
         _require_no_folder(sinks)
     require_free_columns(sinks, lambda output: emitted.output(output).columns)
     delivery = Delivery(emitted.outputs, emitted.opened, sinks)
     writer = _writer(emitted.rows, fspath(checkpoint), trigger, name).outputMode("append")
-    query = cast(StreamingQuery, writer.foreachBatch(delivery).start())
+    query = cast(StreamingQuery, writer.foreachBatch(around(delivery)).start())
     remove_when_ended(query, spark)
     return query
 

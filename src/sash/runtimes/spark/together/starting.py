@@ -25,7 +25,7 @@ from sash.runtimes.spark.streaming.stateful_step import Emitted
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 from sash.runtimes.spark.streaming.upstream import Upstream
 from sash.runtimes.spark.together.processor import TogetherProcessor
-from sash.runtimes.spark.together.register import registered
+from sash.runtimes.spark.together.register import Register
 from sash.runtimes.spark.together.stage import QueryOfStream, TogetherStage, output_of
 from sash.semantics.durations import DurationLike
 
@@ -53,11 +53,14 @@ def start_together(
     for query in bounds:
         given[output_of(query, REPORTS)] = f"sinks[{query!r}]", sinks[query]
         given[output_of(query, LATE)] = f"late[{query!r}]", late.get(query)
-    stage = stage_of(source, bounds, late=late, states=registered(spark, place, bounds))
-    chosen = sinks_for(given)
+    chosen, register = sinks_for(given), Register(spark, place, bounds)
+    stage = stage_of(source, bounds, late=late, states=register.states)
     for query in flat:
         chosen[output_of(query, REPORTS)] = flattening(chosen[output_of(query, REPORTS)])
-    return start_writing(emitted(source, stage), chosen, checkpoint=place, trigger=trigger, name=name)
+    return start_writing(
+        emitted(source, stage), chosen,
+        checkpoint=place, trigger=trigger, name=name, around=register.around,
+    )  # fmt: skip
 
 
 def stage_of(
