@@ -35,8 +35,8 @@ def files(checkpoint: Path) -> list[Path]:
 
 
 def cut_short(file: Path) -> None:
+    """Its checksum stays: Hadoop notices that on this machine, the seal elsewhere."""
     file.write_bytes(file.read_bytes()[:10])
-    (file.parent / f".{file.name}.crc").unlink(missing_ok=True)
 
 
 def test_a_query_keeps_its_state_until_a_batch_is_done_without_it(

@@ -21,6 +21,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arrow_schema
 from pyspark.sql.types import DataType, StructType
 
+from sash.errors import CorruptValue
+
 _UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
 """PySpark 4.1 knows no other zone than UTC and has no argument for it."""
 
@@ -124,13 +126,20 @@ class HadoopFolder:
         self._files = self._path.getFileSystem(settings)
 
     def read(self, name: str) -> bytes | None:
-        """The content of a file; None when there is none of this name."""
+        """The content of a file; None when there is none of this name, CorruptValue when it does not
+        fit the checksum that Hadoop keeps of it."""
+        from py4j.protocol import Py4JJavaError
+
         path = self._path_of(self._path, name)
         if not self._files.exists(path):
             return None
         stream = self._files.open(path)
         try:
             return bytes(self._bytes_of.toByteArray(stream))
+        except Py4JJavaError as error:
+            if error.java_exception.getClass().getSimpleName() != "ChecksumException":
+                raise
+            raise CorruptValue(f"the file {path.toString()} is damaged") from error
         finally:
             stream.close()
 

@@ -51,8 +51,8 @@ class Manifests:
 
     def read(self, batch: int) -> Manifest | None:
         """None for a batch that is not done."""
-        data = self._files.read(str(batch))
         try:
+            data = self._files.read(str(batch))
             return None if data is None else Manifest(**_facts(batch, data))
         except CorruptValue:
             return None
