@@ -150,7 +150,7 @@ def test_integer_times_that_sparks_clock_cannot_tell_stop_the_query(spark: Spark
 @pytest.mark.parametrize(
     ("ask", "error", "says"),
     [
-        (lambda data: tumbling_over(data, total=sash.sum("price")), UnknownColumn, "got 'price'"),
+        (lambda data: tumbling_over(data, total=sash.sum("price")), UnknownColumn, "no column 'price'"),
         (lambda data: tumbling_over(data, total=sash.sum("k")), Unsupported, "got 'string'"),
         (lambda data: sash.stream(data, time="k").window(sash.rows(2)).agg(n=sash.count()),
          Unsupported, "a timestamp or an integer column; got 'k: string'"),

@@ -36,7 +36,7 @@ def packed(stage: JoinStage, side: Side, table: pa.Table) -> Iterator[tuple[int,
 
 def joined(join: BoundJoin, tables: dict[Side, pa.Table]) -> tuple[list[tuple[int, int, int]], int, int]:
     """The pairs of all buckets, in order; how many rows were counted, and how many as late."""
-    stage = JoinStage(join, "reports", BUCKETS, Clock.of(ticks=True), derived=False)
+    stage = JoinStage(join, ("reports",), BUCKETS, Clock.of(ticks=True), derived=False)
     arrived: dict[int, list[Any]] = defaultdict(list)
     for side in Side:
         for bucket, row in packed(stage, side, tables[side]):

@@ -167,6 +167,8 @@ def require_the_reference(bound: BoundQuery, stream: list[Batch], *, restart: Ca
         chunks = {n: chunk for n, chunk in (chunks | saved.written).items() if n not in saved.dropped}
         if restart():
             operator = WindowOperator.load(bound, saved.header, chunks)
+        else:
+            operator.resume(saved.header, chunks)
     now = 0 if watermark.value is None else watermark.value
     require(operator.advance(now, flush=True).reports, bound.query, len(stream))
 
@@ -291,7 +293,7 @@ def test_what_a_policy_raises_is_an_error_of_the_policy() -> None:
 
 def test_a_policy_without_a_bool_is_an_error() -> None:
     window = windows.policy(lambda total, old: total.n - old.n, track={"n": sash.count()})
-    with pytest.raises(PredicateError, match="must answer True or False"):
+    with pytest.raises(PredicateError, match="must return True or False"):
         begins(window, x=[1, 2])
 
 

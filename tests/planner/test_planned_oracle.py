@@ -103,7 +103,12 @@ def test_oracle_panes_are_folded_before_the_shuffle_by_default(
     assert plan.facts.folded_by_spark is in_sql
     assert ("PaneFarm" in plan.chosen.name) is not in_sql
     local = sash.stream(table_of(stream, TYPES), time="t", **key).window(sash.sliding(20, every=5))
-    assert query.collect().equals(local.agg(s=aggregate).collect())
+    found, expected = query.collect(), local.agg(s=aggregate).collect()
+    assert found.drop_columns("s").equals(expected.drop_columns("s"))
+    # Another plan adds floats in another order.
+    assert found["s"].to_pylist() == [
+        value if value is None else pytest.approx(value, abs=1e-12) for value in expected["s"].to_pylist()
+    ]
 
 
 def counts(events: pa.Table) -> dict[str, int]:
