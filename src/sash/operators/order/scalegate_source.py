@@ -2,7 +2,7 @@
 
 >>> import numpy as np
 >>> import pyarrow as pa
->>> source = Source("a", number=0, input=0, latest=0)
+>>> source = GateSource("a", number=0, input=0, latest=0)
 >>> source.hold(Part(0, np.array([1, 4, 6]), pa.table({"t": [1, 4, 6]})))
 >>> [part.times.tolist() for part in source.ready(4)], source.held
 ([[1, 4]], 1)

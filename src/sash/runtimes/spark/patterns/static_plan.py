@@ -52,7 +52,7 @@ def plan_of(pattern: Pattern) -> StaticPlan:
     """The plan of a pattern with active workers.
 
     >>> plan_of(WinFarm(PaneFarm(2, 3), replicas=2))
-    Plan(route=Route(keys=1, windows=6), folds=True, dealt=None)
+    StaticPlan(route=Route(keys=1, windows=6), folds=True, dealt=None)
     """
     inner = pattern.held if isinstance(pattern, Farm) else pattern
     copies = pattern.degree if isinstance(pattern, Farm) else 1
