@@ -34,6 +34,7 @@ class RoundRobin:
     """Shares of keys, and equal parts of the rows of each.
 
     >>> import pyarrow as pa
+    >>> from sash.runtimes.spark.packing.columns import ORDINAL
     >>> rows = pa.table({"c0": [0, 0, 0, 0], ORDINAL: [0, 1, 2, 3]})
     >>> RoundRobin(2, 3).sent(Arrived(rows, "c0", np.array([0, 1, 1, 2]))).bucket.tolist()
     [0, 4, 5, 0]
