@@ -16,6 +16,7 @@ from sash.operators.arena import ArenaHome
 from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
 from sash.operators.engine import WindowOperator
 from sash.operators.engine.rings import RingLane
+from sash.operators.engine.run_group import RunGroup
 from sash.operators.folding.whole_windows import Apply
 from sash.semantics import windows
 from sash.semantics.query import Query
@@ -273,3 +274,21 @@ def test_the_arena_does_not_grow_with_the_stream(kind: str) -> None:
         stream.batch(keys, times)
         sizes.append(stream.operator.arena.size)
     assert sizes[-1] <= 1.2 * sizes[99]
+
+
+def test_keys_with_open_sessions_are_left_alone_until_they_can_close(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at_work: list[int] = []
+    process = RunGroup.process
+
+    def counted(group: RunGroup, turn: Any, emit: Any) -> None:
+        at_work.append(len(turn.slots))
+        process(group, turn, emit)
+
+    monkeypatch.setattr(RunGroup, "process", counted)
+    stream = Stream(bound_to(windows.session(10_000)))
+    stream.batch(np.arange(500), np.arange(500))
+    for now in range(1_000, 1_010):
+        stream.batch(np.array([500]), np.array([now]))
+    assert at_work[-5:] == [1] * 5

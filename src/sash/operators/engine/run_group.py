@@ -146,7 +146,8 @@ class RunGroup:
         return closes
 
     def expires(self, newest: Ints) -> Ints:
-        return newest + 1 if self.kind.forgets else np.full(len(newest), NEVER)
+        """Not before its window can close: until then there is nothing to do for an idle key."""
+        return self.kind.wakes(newest) if self.kind.forgets else np.full(len(newest), NEVER)
 
     def is_empty(self, slots: Ints) -> Mask:
         return self.lane.is_empty(slots)
@@ -217,7 +218,7 @@ class RowRunGroup:
         return closes
 
     def expires(self, newest: Ints) -> Ints:
-        return newest + 1 if self.track.kind.forgets else np.full(len(newest), NEVER)
+        return self.track.kind.wakes(newest) if self.track.kind.forgets else np.full(len(newest), NEVER)
 
     def is_empty(self, slots: Ints) -> Mask:
         return self.lane.is_empty(slots)
