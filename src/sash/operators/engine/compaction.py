@@ -74,12 +74,12 @@ def _heaps(operator: OperatorState) -> Iterator[_Heap]:
         if isinstance(lane, RingLane):
             if len(lane.form.pointers):
                 held = _held(lane, slots)
-                yield _Heap(lane.heap, lane.heap_used, lane.elements, held, lane.form.pointers)
+                yield _Heap(lane.heap.data, lane.heap.used, lane.elements, held, lane.form.pointers)
             if len(lane.form.node_pointers):
                 nodes = _nodes(lane, slots)
-                yield _Heap(lane.folds, lane.folds_used, lane.nodes, nodes, lane.form.node_pointers)
+                yield _Heap(lane.folds.data, lane.folds.used, lane.nodes, nodes, lane.form.node_pointers)
         elif len(lane.pointers):
-            yield _Heap(lane.heap, lane.heap_used, slots.rows, _open(lane, slots), lane.pointers)
+            yield _Heap(lane.heap.data, lane.heap.used, slots.rows, _open(lane, slots), lane.pointers)
 
 
 def _held(lane: RingLane, slots: Slots) -> Callable[[], Ints]:

@@ -84,7 +84,7 @@ class ObjectTree:
         ordinals = (number[blocks, None] << rings.LEAF_BITS) + np.arange(rings.LEAF)
         leaves = self._lifted(held.positions(np.repeat(which[blocks], rings.LEAF), ordinals.ravel()))
         rows = rings.kernel("node_rows")(held.base, held.mask, which, level, number)
-        new, block = _NewNodes(rows, int(self._lane.folds_used[0])), 0
+        new, block = _NewNodes(rows, self._lane.folds.size), 0
         for at, height in enumerate(level.tolist()):
             if height == 0:
                 element = self._folded(leaves[block : block + rings.LEAF])
@@ -108,7 +108,7 @@ class ObjectTree:
 
     def _write(self, new: _NewNodes) -> None:
         lane, aggregate = self._lane, self._aggregate
-        lane.keep_folds(b"".join(new.data))
+        lane.folds.append(b"".join(new.data))
         nodes = lane.nodes
         for word in range(3):
             nodes[new.rows, aggregate.node + word] = new.words[:, word]
@@ -138,7 +138,7 @@ class ObjectTree:
         begin, length = lane.nodes[row, aggregate.node : aggregate.node + 2].tolist()
         if not lane.nodes[row, aggregate.word] & aggregate.bit:
             return NOTHING
-        return self._folder.decode(lane.folds[begin : begin + length].tobytes())
+        return self._folder.decode(lane.folds.data[begin : begin + length].tobytes())
 
     def _lifted(self, rows: Ints) -> list[Any]:
         """The elements at these rows; NOTHING where they do not count."""

@@ -24,6 +24,7 @@ from sash.aggregation.kernels.state.rings import BASE, COUNT, HEAD, LOG
 from sash.arrays import Bytes, Ints, Mask
 from sash.operators.arena import Arena, TableSpec
 from sash.operators.columns.layout import Layout
+from sash.operators.engine.byte_heap import ByteHeap
 from sash.operators.engine.form import KNOWN, TIME, Aggregate, Form
 from sash.operators.engine.object_tree import ObjectTree
 from sash.operators.engine.slots import Slots
@@ -120,49 +121,24 @@ class RingLane:
         """Key slots[k] gets the rows offsets[k] ≤ p < offsets[k + 1], in this order."""
         words, data = self.form.words(rows, times)
         if len(data):
-            self._keep_bytes(words, data)
+            words[:, self.form.pointers] += self.heap.append(data)
         self.append_words(slots, np.diff(offsets), words)
-
-    def _keep_bytes(self, words: Ints, data: Bytes) -> None:
-        free = self._free
-        used = int(free[rings.FREE_LISTS])
-        self.arena.reserve(f"{self.name}.heap", used + len(data))
-        self.heap[used : used + len(data)] = data
-        free[rings.FREE_LISTS] += len(data)
-        words[:, self.form.pointers] += used
 
     def restore(self, slots: Ints, added: Ints, words: Ints, heap: Bytes) -> None:
         """The elements of a lane that has none; their pointers are into this heap."""
-        self.arena.reserve(f"{self.name}.heap", len(heap))
-        self.heap[: len(heap)] = heap
-        self._free[rings.FREE_LISTS] = len(heap)
+        self.heap.append(heap)
         self.append_words(slots, added, words)
 
     @property
-    def heap(self) -> Bytes:
-        return self.arena.bytes_of(f"{self.name}.heap")
+    def heap(self) -> ByteHeap:
+        """What elements point into."""
+        used = self._free[rings.FREE_LISTS : rings.FREE_LISTS + 1]
+        return ByteHeap(self.arena, f"{self.name}.heap", used)
 
     @property
-    def heap_used(self) -> Ints:
-        """How many bytes of the heap are in use: one number, in its place."""
-        return self._free[rings.FREE_LISTS : rings.FREE_LISTS + 1]
-
-    @property
-    def folds(self) -> Bytes:
-        """The bytes of nodes that are objects."""
-        return self.arena.bytes_of(f"{self.name}.folds")
-
-    @property
-    def folds_used(self) -> Ints:
-        """How many of them are in use: one number, in its place."""
-        return self._free[FOLDS : FOLDS + 1]
-
-    def keep_folds(self, data: bytes) -> None:
-        """More bytes of nodes."""
-        used = int(self.folds_used[0])
-        self.arena.reserve(f"{self.name}.folds", used + len(data))
-        self.folds[used : used + len(data)] = np.frombuffer(data, np.uint8)
-        self.folds_used[0] = used + len(data)
+    def folds(self) -> ByteHeap:
+        """What nodes that are objects point into."""
+        return ByteHeap(self.arena, f"{self.name}.folds", self._free[FOLDS : FOLDS + 1])
 
     def append_words(self, slots: Ints, added: Ints, words: Ints) -> None:
         """The same, for elements that are words already: the next added[k] of them are of key slots[k]."""
@@ -199,7 +175,7 @@ class RingLane:
 
     def pane_rows(self, words: Ints, columns: list[str]) -> pa.Table:
         """Elements that are panes as rows: null where an aggregate counts nothing."""
-        rows = self.form.rows(words, self.heap, columns)
+        rows = self.form.rows(words, self.heap.data, columns)
         for aggregate in self.form.aggregates.values():
             blank = (words[:, KNOWN + aggregate.word] & aggregate.bit) == 0
             if blank.any():
@@ -253,26 +229,19 @@ class RingLane:
         self._free[LIVE] -= (heads - before).sum()
         self._reserve(rings.kernel("rows_of_smaller")(rows, self.word, slots, heads))
         rings.kernel("let_go")(
-            rows,
-            self.word,
-            slots,
-            heads,
-            self.elements,
-            self.nodes,
-            self._middles,
-            self.windows,
+            rows, self.word, slots, heads, self.elements, self.nodes, self._middles, self.windows,
             self._free,
-        )
+        )  # fmt: skip
 
     @property
     def size(self) -> int:
         """Bytes of the elements that are held, and of the heap that they point into."""
-        return 8 * self.form.width * int(self._free[LIVE]) + int(self._free[rings.FREE_LISTS])
+        return 8 * self.form.width * int(self._free[LIVE]) + self.heap.size
 
     @property
     def folds_size(self) -> int:
         """Bytes of the nodes above the elements."""
-        return 2 * self.form.node_width * int(self._free[LIVE]) + int(self.folds_used[0])
+        return 2 * self.form.node_width * int(self._free[LIVE]) + self.folds.size
 
     def is_empty(self, slots: Ints) -> Mask:
         empty: Mask = self._of(slots, HEAD) >= self._of(slots, COUNT)
@@ -331,7 +300,7 @@ class RingLane:
         """Columns of elements; there is a row for each, also if there are no columns."""
         if not columns:
             return pa.table({"": pa.nulls(len(words))})
-        return self.form.rows(words, self.heap, columns)
+        return self.form.rows(words, self.heap.data, columns)
 
     def _gatherer(self, slots: Ints) -> Callable[[], Layout]:
         def gather() -> Layout:

@@ -14,6 +14,7 @@ import numpy as np
 from sash.aggregation.monoids import encoding
 from sash.arrays import Array, Bytes, Ints, Mask
 from sash.operators.arena import Arena, TableSpec
+from sash.operators.engine.byte_heap import ByteHeap
 from sash.operators.engine.form import Aggregate, Form
 from sash.operators.engine.slots import Slots
 from sash.operators.engine.stepping import Steps
@@ -49,7 +50,7 @@ class RunningLane:
     @property
     def size(self) -> int:
         """Bytes of the heap: the folds themselves are a part of the keys' rows."""
-        return int(self.heap_used[0])
+        return self.heap.size
 
     @property
     def folds_size(self) -> int:
@@ -75,7 +76,7 @@ class RunningLane:
             pairs = zip(words, folder.machine.dtypes, strict=True)
             return Elements(tuple(_from_words(column, dtype) for column, dtype in pairs), known)
         assert isinstance(folder, ObjectFolder | Steps)
-        data, offsets = gathered(self.heap, rows[slots, at], rows[slots, at + 1])
+        data, offsets = gathered(self.heap.data, rows[slots, at], rows[slots, at + 1])
         raw, decode = data.tobytes(), aggregate.monoid.decode or encoding.decode
         spans = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
         return folder.elements([decode(raw[begin:end]) for begin, end in spans], known)
@@ -107,18 +108,14 @@ class RunningLane:
         encode = aggregate.monoid.encode or encoding.encode
         parts = [encode(each) for each in folder.objects(elements)]
         lengths = np.array([len(part) for part in parts], np.int64)
-        begins = self._kept(b"".join(parts)) + np.concatenate(([0], np.cumsum(lengths)))[:-1]
+        begins = self.heap.append(b"".join(parts)) + np.concatenate(([0], np.cumsum(lengths)))[:-1]
         rows[slots, at], rows[slots, at + 1] = begins.astype(np.int64), lengths
 
     @property
-    def heap(self) -> Bytes:
-        return self.arena.bytes_of(f"{self.name}.heap")
-
-    @property
-    def heap_used(self) -> Ints:
-        """How many bytes of the heap are in use: one number, in its place."""
+    def heap(self) -> ByteHeap:
+        """What folds that are no numbers point into."""
         self.arena.reserve(f"{self.name}.used", 1)
-        return self.arena.ints(f"{self.name}.used")[:, 0]
+        return ByteHeap(self.arena, f"{self.name}.heap", self.arena.ints(f"{self.name}.used")[:, 0])
 
     @property
     def pointers(self) -> Ints:
@@ -127,15 +124,7 @@ class RunningLane:
         return np.array([self._at(aggregate) for aggregate in objects], np.int64)
 
     def restore(self, heap: Bytes) -> None:
-        self._kept(heap.tobytes())
-
-    def _kept(self, data: bytes) -> int:
-        """Where the bytes begin in the heap."""
-        begin = int(self.heap_used[0])
-        self.arena.reserve(f"{self.name}.heap", begin + len(data))
-        self.heap[begin : begin + len(data)] = np.frombuffer(data, np.uint8)
-        self.heap_used[0] += len(data)
-        return begin
+        self.heap.append(heap)
 
 
 def _width(aggregate: Aggregate) -> int:

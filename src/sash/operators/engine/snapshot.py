@@ -49,9 +49,9 @@ def taken(operator: OperatorState) -> bytes:
             held = lane.held(live)
             which, at = numbered(held.count - held.head)
             words = lane.elements[held.positions(which, held.head[which] + at)]
-            parts += [words, packed(words, lane.form.pointers, lane.heap)]
+            parts += [words, packed(words, lane.form.pointers, lane.heap.data)]
         else:
-            parts.append(packed(rows, lane.pointers, lane.heap))
+            parts.append(packed(rows, lane.pointers, lane.heap.data))
     pending = operator.pending
     tables = [_words(rows), _bytes(keys)]
     tables += [_words(part) if part.ndim == 2 else _bytes(part) for part in parts]
