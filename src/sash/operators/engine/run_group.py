@@ -146,8 +146,7 @@ class RunGroup:
         return closes
 
     def expires(self, newest: Ints) -> Ints:
-        """Not before its window can close: until then there is nothing to do for an idle key."""
-        return self.kind.wakes(newest) if self.kind.forgets else np.full(len(newest), NEVER)
+        return expiry(self.track, newest)
 
     def is_empty(self, slots: Ints) -> Mask:
         return self.lane.is_empty(slots)
@@ -218,13 +217,18 @@ class RowRunGroup:
         return closes
 
     def expires(self, newest: Ints) -> Ints:
-        return self.track.kind.wakes(newest) if self.track.kind.forgets else np.full(len(newest), NEVER)
+        return expiry(self.track, newest)
 
     def is_empty(self, slots: Ints) -> Mask:
         return self.lane.is_empty(slots)
 
     def forget(self, slots: Ints) -> None:
         self.lane.let_go(slots, np.full(len(slots), NEVER))
+
+
+def expiry(track: Track, newest: Ints) -> Ints:
+    """When keys have nothing left: not before their windows can close, and until then nothing is to do."""
+    return track.kind.wakes(newest) if track.kind.forgets else np.full(len(newest), NEVER)
 
 
 def marks_column(number: int) -> str:
