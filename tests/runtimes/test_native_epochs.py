@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,13 +69,10 @@ class FoldedElastic(DryElastic):
             return blocks
 
 
-def _bound(asked: list[Window], *, delay: int, forget: int = 0, keyed: bool = True) -> BoundQuery:
+def _bound(asked: list[Window], *, delay: int) -> BoundQuery:
     named = tuple(window.named(f"w{number}") for number, window in enumerate(asked))
-    query = Query(
-        named, AGGREGATES, delay=Duration(delay, Unit.TICKS), forget_after=Duration(forget, Unit.TICKS),
-        flush=False,
-    )  # fmt: skip
-    return BoundQuery(query, table_of([], TYPES).schema, "t", ("k",) if keyed else ())
+    query = Query(named, AGGREGATES, delay=Duration(delay, Unit.TICKS), flush=False)
+    return BoundQuery(query, table_of([], TYPES).schema, "t", ("k",))
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
@@ -82,15 +80,14 @@ def _bound(asked: list[Window], *, delay: int, forget: int = 0, keyed: bool = Tr
     asked=st.lists(CLOCK_WINDOWS, min_size=1, max_size=2),
     batches=cut(),
     delay=st.sampled_from([0, 4, 30]),
-    forget=st.sampled_from([0, 0, 10]),
     degrees=degrees,
     tries=st.one_of(st.just([]), tries),
 )
 def test_oracle_reports_and_counts_are_those_of_the_reference(
-    spark: SparkSession, asked: list[Window], batches: list[list[Arrival]], delay: int, forget: int,
+    spark: SparkSession, asked: list[Window], batches: list[list[Arrival]], delay: int,
     degrees: list[int], tries: list[list[Try]],
 ) -> None:  # fmt: skip
-    bound = _bound(asked, delay=delay, forget=forget)
+    bound = _bound(asked, delay=delay)
     outcome = evaluate(bound.query, [Batch(tuple(batch)) for batch in batches])
     with tempfile.TemporaryDirectory() as folder:
         dry = FoldedElastic(spark, bound, Path(folder), degrees=degrees.__getitem__)
@@ -144,6 +141,11 @@ def test_a_started_query_folds_before_the_shuffle_and_counts_every_event(
         lambda stream: stream.window(sash.session(10)).agg(n=sash.count()),
         lambda stream: stream.window(sash.tumbling(10), empty=True).agg(n=sash.count()),
         lambda stream: stream.window(sash.tumbling(10), emit="change").agg(n=sash.count()),
+        lambda stream: (
+            replace(stream, forget_after=Duration(100, Unit.TICKS))
+            .window(sash.tumbling(10))
+            .agg(n=sash.count())
+        ),
     ],
 )
 def test_what_needs_its_events_gets_them(
