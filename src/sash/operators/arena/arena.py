@@ -15,9 +15,9 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from sash.operators.arena.head import NUMBERS, SIZE, Head, this_boot
 from sash.operators.arena.locked import WAIT, LockedHead
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
+
+
+T = TypeVar("T")
 
 
 class TableSpec(NamedTuple):
@@ -72,6 +75,7 @@ class Arena:
         self._ints: dict[str, Ints] = {}
         self._floats: dict[str, Floats] = {}
         self._bytes: dict[str, Bytes] = {}
+        self._views: dict[str, Any] = {}
         for name in self._tables:
             self._view(name)
 
@@ -119,7 +123,16 @@ class Arena:
         """A table of bytes, flat."""
         return self._bytes[name]
 
+    def views(self, name: str, make: Callable[[], T]) -> T:
+        """What is made of the arrays of tables, once as long as they are the same arrays: to slice some
+        thirty columns takes longer than to fold a thousand ranges."""
+        if name not in self._views:
+            self._views[name] = make()
+        found: T = self._views[name]
+        return found
+
     def _view(self, name: str) -> None:
+        self._views.clear()
         array = self._tables[name].array
         if array.dtype == np.uint8:
             self._bytes[name] = array.reshape(-1)

@@ -56,7 +56,7 @@ def from_numpy(values: Array | tuple[Array, ...], valid: Mask, type_: pa.DataTyp
     column = pa.array(values, mask=None if valid.all() else ~valid)
     if _counts_units(type_):
         column = column.cast(_storage(type_))
-    return column.cast(type_)
+    return column if column.type == type_ else column.cast(type_)
 
 
 def _counts_units(type_: pa.DataType) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 
 from sash.arrays import Ints
@@ -15,9 +16,11 @@ FARTHEST = 2**61
 
 def to_integers(column: pa.ChunkedArray) -> Ints:
     """The times of a column without nulls."""
-    if pa.types.is_timestamp(column.type):
+    if pa.types.is_timestamp(column.type) and column.type.unit != "us":
         column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
-    times: Ints = column.cast(pa.int64()).to_numpy()
+    if pa.types.is_integer(column.type) and column.type != pa.int64():
+        column = column.cast(pa.int64())
+    times: Ints = column.to_numpy().view(np.int64)
     if len(times) and (times.min() < -FARTHEST or times.max() > FARTHEST):
         raise DataError(f"times must lie within ±2**61; got {times.min()} to {times.max()}")
     return times
@@ -25,5 +28,6 @@ def to_integers(column: pa.ChunkedArray) -> Ints:
 
 def from_integers(times: Ints, type_: pa.DataType) -> pa.Array:
     """Window bounds as a column of their type; MISSING is null."""
-    column = pa.array(times, pa.int64(), mask=times == MISSING)
-    return column.cast(type_)
+    missing = times == MISSING
+    column = pa.array(times, mask=missing if missing.any() else None)
+    return column if column.type == type_ else column.cast(type_)

@@ -114,11 +114,11 @@ class Form:
     def _others_at(self) -> int:
         return KNOWN + self.known_words + len(self.numbers)
 
-    @property
+    @cached_property
     def width(self) -> int:
         return self._others_at + (self.others.width if len(self.others.schema) else 0)
 
-    @property
+    @cached_property
     def node_width(self) -> int:
         return self.known_words + sum(a.node_words for a in self.aggregates.values())
 

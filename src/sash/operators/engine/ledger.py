@@ -52,7 +52,7 @@ class Ledger:
 
     def without(self, settled: int) -> Ledger:
         """What can still change once events are final up to `settled`."""
-        return self.take(np.flatnonzero(self.closes_at > settled))
+        return self.take(np.flatnonzero(self.closes_at > settled)) if len(self) else self
 
     def without_slots(self, slots: Ints) -> Ledger:
         return self.take(np.flatnonzero(~np.isin(self.slot, slots))) if len(slots) else self

@@ -73,7 +73,7 @@ class WindowOperator(OperatorState):
             rows, times = rows.filter(pa.array(on_time)), times[on_time]
         if len(times):
             self._take(rows, times)
-        return pa.concat_tables(late)
+        return pa.concat_tables(late) if len(late) > 1 else late[0]
 
     def _on_time(self, times: Ints) -> Mask:
         if self.bound.query.order is Order.ARRIVAL or self.clock.value is None:
@@ -159,7 +159,7 @@ class WindowOperator(OperatorState):
         waiting = (
             rest.where(np.isin(rest.slot, slots)).ordered(query.order)
             if query.corrects
-            else final.take(np.empty(0, np.int64))
+            else final.nothing()
         )
         self.pending = rest
         return Turn(
@@ -168,7 +168,7 @@ class WindowOperator(OperatorState):
         )  # fmt: skip
 
     def _at_work(self, final: Events, rest: Events, now: int, settled: int, *, flush: bool) -> Ints:
-        due = [self.slots.due("closes", now), self.slots.due("expires", settled), final.slot]
+        timers = np.concatenate([self.slots.due("closes", now), self.slots.due("expires", settled)])
         query = self.bound.query
         horizon = any(
             isinstance(t.kind, RangeKind) and t.kind.follows_horizon for g in self.groups for t in g.tracks
@@ -176,9 +176,9 @@ class WindowOperator(OperatorState):
         # A tick reports all open windows that were not reported as they are, whoever they belong to.
         if flush or query.empty or self._tick or (query.corrects and horizon):
             return self.slots.live()
-        if query.corrects:
-            due += [rest.slot, *(ledger.slot for ledger in self.ledgers)]
-        return np.unique(np.concatenate(due))
+        due = [timers, *([rest.slot, *(ledger.slot for ledger in self.ledgers)] if query.corrects else [])]
+        slots = final.slots()
+        return np.unique(np.concatenate([slots, *due])) if any(map(len, due)) else slots
 
     def _ticks(self, watermark: int) -> bool:
         emit, before = self.bound.query.emit, self.clock.value
@@ -220,10 +220,11 @@ class WindowOperator(OperatorState):
         """What is emitted for windows, in the form of `answers`."""
         if not len(ranges) or self._replaying:
             return
-        used, slot = np.unique(ranges.slot, return_inverse=True)
-        keys = self.slots.keys_of(turn.slots[used])
+        # Those of one key stand together, mostly; where not, its key is decoded twice.
+        new_key = np.diff(ranges.slot, prepend=-1) != 0
+        keys = self.slots.keys_of(turn.slots[ranges.slot[new_key]])
         values = windows.values(ranges)
-        by_key = ranges.with_slots(slot.reshape(-1))
+        by_key = ranges.with_slots(np.cumsum(new_key) - 1)
         self._reports.append(
             report_table(self.bound, track.window, by_key, values, keys=keys, revisions=revisions)
         )

@@ -6,7 +6,9 @@ be a pane already, where aggregates commute and the clock cuts all windows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -43,6 +45,10 @@ class Events:
         joined = {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in COLUMNS}
         return Events(pa.concat_tables([self.rows, other.rows]), **joined)
 
+    def nothing(self) -> Events:
+        """None of them."""
+        return Events(self.rows.slice(0, 0), *(getattr(self, name)[:0] for name in COLUMNS))
+
     def take(self, indexes: Ints) -> Events:
         chosen = {name: getattr(self, name)[indexes] for name in COLUMNS}
         return Events(self.rows.take(pa.array(indexes)), **chosen)
@@ -72,11 +78,8 @@ class Events:
 
     def unslotted(self, keys: pa.Table) -> pa.Table:
         """With the keys, instead of the slots that they have here and now."""
-        table = self.table().drop_columns(["__slot"])
-        for at, name in enumerate(keys.column_names):
-            if name not in table.column_names:
-                table = table.add_column(at, keys.schema.field(name), keys[name])
-        return table
+        columns = {name: keys[name] for name in keys.column_names if name not in self.rows.column_names}
+        return pa.table(columns | self._columns(COLUMNS[1:]))
 
     @classmethod
     def slotted(cls, table: pa.Table, slots: Ints) -> Events:
@@ -84,9 +87,11 @@ class Events:
 
     def table(self) -> pa.Table:
         """With its bookkeeping as columns in front."""
-        extra = [pa.array(getattr(self, name)) for name in COLUMNS]
-        names = [f"__{name}" for name in COLUMNS]
-        return pa.table([*extra, *self.rows.columns], names=[*names, *self.rows.column_names])
+        return pa.table(self._columns(COLUMNS))
+
+    def _columns(self, names: Sequence[str]) -> dict[str, Any]:
+        extra = {f"__{name}": pa.array(getattr(self, name)) for name in names}
+        return extra | dict(zip(self.rows.column_names, self.rows.columns, strict=True))
 
     @classmethod
     def of_table(cls, table: pa.Table) -> Events:

@@ -83,9 +83,9 @@ class RangeGroup:
     def process(self, turn: Turn, emit: Emitter) -> None:
         final, open_ = self._placed(turn, emit)
         self.append(final)
-        counts = self.lane.slots.rows[turn.slots, self.lane.word + COUNT]
-        some, last = self.lane.last(turn.slots)
         if len(open_):
+            counts = self.lane.slots.rows[turn.slots, self.lane.word + COUNT]
+            some, last = self.lane.last(turn.slots)
             self.append(open_)
         held = self._held(turn.slots)
         for window, track in enumerate(self.tracks):

@@ -201,9 +201,24 @@ class RingLane:
 
     def _tree(self, aggregate: Aggregate) -> tuple[Any, ...]:
         """The columns that the tree kernels of an aggregate read and write."""
-        inputs, nodes = self.columns_of(aggregate)
-        known, nodes_known = self.elements[:, KNOWN + aggregate.word], self.nodes[:, aggregate.word]
-        return inputs, known, aggregate.bit, nodes, nodes_known, aggregate.bit
+
+        def tree() -> tuple[Any, ...]:
+            inputs, nodes = self.columns_of(aggregate)
+            known, nodes_known = self.elements[:, KNOWN + aggregate.word], self.nodes[:, aggregate.word]
+            return inputs, known, aggregate.bit, nodes, nodes_known, aggregate.bit
+
+        return self.arena.views(f"{self.name}.tree.{aggregate.name}", tree)
+
+    def _remembered(self, aggregate: Aggregate) -> tuple[Columns, Ints]:
+        """… and those of the middles that are remembered."""
+
+        def middles() -> tuple[Columns, Ints]:
+            machine, rows = aggregate.machine, self._middles
+            assert machine is not None
+            folds = columns_as(rows, MIDDLE + aggregate.node, machine.dtypes)
+            return folds, rows[:, MIDDLE + aggregate.word]
+
+        return self.arena.views(f"{self.name}.middles.{aggregate.name}", middles)
 
     def columns_of(self, aggregate: Aggregate) -> tuple[Columns, Columns]:
         """What an aggregate lifts of elements, and its folds in nodes."""
@@ -269,12 +284,9 @@ class RingLane:
         machine, count = aggregate.machine, len(offsets) - 1
         assert machine is not None
         out, present = machine.empty(count), np.zeros(count, np.bool_)
-        kernel = machine.kernel("fold_steps")
-        middles = columns_as(self._middles, MIDDLE + aggregate.node, machine.dtypes)
-        self.combines[aggregate.name] += kernel(
-            *self._tree(aggregate), middles, self._middles[:, MIDDLE + aggregate.word],
-            offsets, steps, dealt, out, present,
-        )  # fmt: skip
+        self.combines[aggregate.name] += machine.kernel("fold_steps")(
+            *self._tree(aggregate), *self._remembered(aggregate), offsets, steps, dealt, out, present
+        )
         return Elements(out, None if present.all() else present)
 
     def fold_objects(self, aggregate: Aggregate, held: Held, ranges: Ranges) -> Elements:

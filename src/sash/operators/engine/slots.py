@@ -196,20 +196,22 @@ class Slots:
         self.arena.numbers[counter] = push(self.arena.ints(heap), count, times, slots)
 
     def due(self, heap: str, until: int) -> Ints:
-        """The slots whose time has come; their timers are spent."""
+        """The slots whose time has come, some of them twice; their timers are spent."""
         word, counter = TIMERS[heap]
-        found = []
+        found: list[Ints] = []
         while True:
             times, slots = np.empty(1024, np.int64), np.empty(1024, np.int64)
             count = int(self.arena.numbers[counter])
             taken = timers.kernel("pop_timers")(self.arena.ints(heap), count, until, times, slots)
+            if not taken and not found:
+                return slots[:0]
             self.arena.numbers[counter] -= taken
             times, slots = times[:taken], slots[:taken]
             current = self.rows[slots, word] == times
             self.rows[slots[current], word] = NEVER
             found.append(slots[current])
             if taken < 1024:
-                return np.unique(np.concatenate(found))
+                return np.concatenate(found)
 
     def next_timer(self, heap: str) -> int | None:
         """The least time at which a slot wakes."""

@@ -153,6 +153,8 @@ class OperatorState(ABC):
         if not self.plan.forgets:
             return slots
         idle: Mask = np.logical_and.reduce([group.is_empty(slots) for group in self.groups])
+        if not idle.any():
+            return slots
         assert self.pending is not None
         busy = np.concatenate([self.pending.slot, *(ledger.slot for ledger in self.ledgers)])
         idle &= ~np.isin(slots, busy)

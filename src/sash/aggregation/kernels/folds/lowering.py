@@ -9,6 +9,7 @@ A scalar result is one array, a tuple result a tuple of arrays.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,11 +31,8 @@ def lower_compiled(
     """Lower by machine code; raises NumbaError when `lower` or its result has no machine type."""
     answer = one.result_type(columns, 0)
     answer = answer.type if isinstance(answer, types.Optional) else answer
-    fields = list(answer) if isinstance(answer, types.BaseTuple) else [answer]
-    if not all(isinstance(field, types.Number | types.Boolean) for field in fields):
-        raise NumbaError(f"lower answers with {answer}, not with numbers or bools")
     n = len(columns[0])
-    results = tuple(np.zeros(n, as_dtype(field)) for field in fields)
+    results = tuple(np.zeros(n, dtype) for dtype in _dtypes(answer))
     valid = np.ones(n, np.bool_) if present is None else present.copy()
     every.function(columns, results, valid)
     if present is not None and nothing is not None:
@@ -43,6 +41,14 @@ def lower_compiled(
             column[~present] = part
         valid |= ~present
     return (results if isinstance(answer, types.BaseTuple) else results[0]), valid
+
+
+@cache
+def _dtypes(answer: Any) -> list[np.dtype[Any]]:
+    fields = list(answer) if isinstance(answer, types.BaseTuple) else [answer]
+    if not all(isinstance(field, types.Number | types.Boolean) for field in fields):
+        raise NumbaError(f"lower answers with {answer}, not with numbers or bools")
+    return [as_dtype(field) for field in fields]
 
 
 def kind_of_result(one: Kernel, columns: Columns) -> Kind | None:

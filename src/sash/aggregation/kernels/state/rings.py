@@ -40,6 +40,8 @@ ELEMENT, NODE, REMEMBERED, REMEMBER = range(4)
 """What a step of a fold is a row of; the last: remember in this row what was folded, and begin again."""
 MIDDLE = 64
 """Remembered middles of ranges begin and end at multiples of this."""
+NEAR = 4
+"""Steps up to this are taken forwards only: most windows move on by a few elements."""
 REMEMBERING = 9
 """The logarithm of the smallest region that has them, a row for each window of the lane."""
 
@@ -287,24 +289,36 @@ def cut_rings(
     is looked for from `since` on, if that is given: a search from far away touches many cold places."""
     for index in range(len(bounds)):
         key = which[index]
-        lo, hi, bound = head[key], count[key], bounds[index]
-        if len(since) > 0:
-            lo = max(lo, since[index])
-        if lo >= hi or _below(values[base[key] + ((hi - 1) & mask[key])], bound, after):
-            cuts[index] = hi
-            continue
-        step = 1
-        while lo + step < hi and _below(values[base[key] + ((lo + step - 1) & mask[key])], bound, after):
-            lo += step
-            step *= 2
-        hi = min(hi, lo + step)
-        while lo < hi:
-            middle = (lo + hi) >> 1
-            if _below(values[base[key] + (middle & mask[key])], bound, after):
-                lo = middle + 1
-            else:
-                hi = middle
-        cuts[index] = lo
+        lo = head[key] if len(since) == 0 else max(head[key], since[index])
+        cuts[index] = first_from(values, base[key], mask[key], lo, count[key], bounds[index], after)
+
+
+def first_from(values: Numbers, base: int, mask: int, lo: int, hi: int, bound: float, after: bool) -> int:
+    """The first ordinal from lo on whose value is not below the bound (`after`: above it), or hi. Windows
+    mostly begin and end near one of the two, and what lies between is cold: steps from both get larger."""
+    if lo < hi and _below(values[base + ((hi - 1) & mask)], bound, after):
+        return hi
+    step = 1
+    while lo + step <= hi:
+        left = lo + step - 1
+        if not _below(values[base + (left & mask)], bound, after):
+            hi = left
+            break
+        lo = left + 1
+        right = hi - step
+        if step > NEAR and right >= lo:
+            if _below(values[base + (right & mask)], bound, after):
+                lo = right + 1
+                break
+            hi = right
+        step *= 2
+    while lo < hi:
+        middle = (lo + hi) >> 1
+        if _below(values[base + (middle & mask)], bound, after):
+            lo = middle + 1
+        else:
+            hi = middle
+    return lo
 
 
 def _below(value: float, bound: float, after: bool) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from functools import cache
 
 from sash.aggregation.kernels.compiler.machine import Kernel, build
+from sash.aggregation.kernels.state.rings import first_from
 from sash.arrays import Ints
 
 
@@ -33,7 +34,7 @@ def clock_windows(
                 steps = size // step
                 opens = origin + w // steps * size
                 closes = opens + (w % steps + 1) * step
-            begin = _forward(times, base[key], mask[key], begin, count[key], opens)
+            begin = first_from(times, base[key], mask[key], begin, count[key], opens, False)
             if not empty:
                 if begin == count[key]:
                     break
@@ -46,31 +47,12 @@ def clock_windows(
                         next_w = offset // size * (size // step) + offset % size // step
                     w = max(w + 1, next_w)
                     continue
-            end = _forward(times, base[key], mask[key], max(begin, end), count[key], closes)
+            end = first_from(times, base[key], mask[key], max(begin, end), count[key], closes, False)
             if found < room:
                 keys[found], ids[found], lo[found], hi[found] = key, w, begin, end
             found += 1
             w += 1
     return found
-
-
-def _forward(times: Ints, base: int, mask: int, lo: int, hi: int, bound: int) -> int:
-    """The first ordinal from lo on whose time is not below the bound."""
-    if lo == hi or times[base + (lo & mask)] >= bound:
-        return lo
-    step = 1
-    while lo + step < hi and times[base + ((lo + step) & mask)] < bound:
-        lo += step
-        step *= 2
-    hi = min(hi, lo + step)
-    lo += 1
-    while lo < hi:
-        middle = (lo + hi) >> 1
-        if times[base + (middle & mask)] < bound:
-            lo = middle + 1
-        else:
-            hi = middle
-    return lo
 
 
 @cache
