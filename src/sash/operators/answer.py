@@ -64,7 +64,8 @@ def report_table(
     if revisions is None:
         first = np.zeros(len(ranges), np.int64)
         revisions = ranges.revision if isinstance(ranges, RepeatedRanges) else first
-    ranges, revisions = ranges.take(values.owners), revisions[values.owners]
+    if not values.is_one_each(len(ranges)):
+        ranges, revisions = ranges.take(values.owners), revisions[values.owners]
     owners_keys = keys.take(pa.array(ranges.slot))
     columns: dict[str, Any] = {key: owners_keys[key] for key in bound.keys}
     columns[WINDOW] = _window_column(bound, window, ranges)

@@ -73,7 +73,7 @@ def arrange(rows: pa.Table, keys: list[str], times: Ints, ordinals: Ints, order:
     codes = key_codes(rows, keys)
     slots = int(codes.max()) + 1 if len(codes) else 0
     by = (ordinals,) if order is Order.ARRIVAL else (times, ordinals)
-    if _in_order(*by):
+    if in_order(*by):
         offsets, sorting = rows_by_key(codes, slots)
     else:
         first = np.lexsort(by[::-1])
@@ -82,7 +82,7 @@ def arrange(rows: pa.Table, keys: list[str], times: Ints, ordinals: Ints, order:
     return Layout(rows.take(pa.array(sorting)), times[sorting], offsets, order)
 
 
-def _in_order(*by: Ints) -> bool:
+def in_order(*by: Ints) -> bool:
     """Whether rows stand in the order of these columns, the first counting most. Inputs mostly do."""
     steps = np.diff(by[0])
     if len(by) == 1:

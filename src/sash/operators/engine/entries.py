@@ -59,6 +59,11 @@ class Entry:
     def rows(self) -> int:
         return sum(table.num_rows for table in self.inserts)
 
+    @property
+    def nbytes(self) -> int:
+        """Its bytes before they are compressed."""
+        return sum(int(table.nbytes) for table in self.inserts)
+
     def packed(self) -> bytes:
         facts = json.dumps(self.facts).encode()
         return joined([facts, *(bytes_of(table, compressed=True) for table in self.inserts)])

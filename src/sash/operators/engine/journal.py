@@ -42,6 +42,9 @@ LAYOUT = 3
 """Goes up with every change of what a header or a chunk holds."""
 LEAST = 1 << 16
 """A journal of fewer bytes is not worth a snapshot."""
+SHRINKS = 8
+"""An entry of so many times the bytes of a snapshot is longer than it also when it is compressed, and is
+not packed to find that out."""
 TOGETHER = 1 << 18
 """How many rows are replayed at once."""
 FAN = 32
@@ -120,15 +123,18 @@ class Journal:
     def save(self, operator: OperatorState) -> Saved:
         """One more entry; or a snapshot instead, if it is time for one."""
         head, version = self.head, uuid4().hex
-        self.entry.facts |= {"version": version, **operator.facts()}
-        packed, rows = self.entry.packed(), self.entry.rows
-        self.entry = Entry()
-        grown = head.journal_bytes + len(packed)
+        entry, self.entry = self.entry, Entry()
+        entry.facts |= {"version": version, **operator.facts()}
         facts: dict[str, Any] = {
             "version": version, "watermark": operator.clock.value, "keys": len(operator.slots)
         }  # fmt: skip
         # Not to the size of the last snapshot: most of what was in it may be dead.
-        if grown >= max(operator.size * head.snapshot_ratio, LEAST):
+        limit = max(operator.size * head.snapshot_ratio, LEAST)
+        if entry.nbytes >= SHRINKS * limit:
+            return self._snapshot(operator, facts)
+        packed, rows = entry.packed(), entry.rows
+        grown = head.journal_bytes + len(packed)
+        if grown >= limit:
             return self._snapshot(operator, facts)
         self.head = replace(head, journal_bytes=grown, **facts)
         if head.young + 1 < FAN:

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sash.aggregation.kernels.rows.csr import rows_by_key
 from sash.arrays import Ints, Mask
+from sash.operators.columns.layout import in_order
 from sash.semantics.event import Order
 
 COLUMNS = ("slot", "time", "sequence", "displaced")
@@ -60,8 +62,12 @@ class Events:
 
     def ordered(self, order: Order) -> Events:
         """By key, then in the query's order."""
-        by_time = () if order is Order.ARRIVAL else (self.time,)
-        return self.take(np.lexsort((self.sequence, *by_time, self.slot)))
+        by = (self.sequence,) if order is Order.ARRIVAL else (self.time, self.sequence)
+        slots = int(self.slot.max(initial=-1)) + 1
+        # Counting takes a word per slot, most of which may be idle.
+        if slots <= 4 * len(self) and in_order(*by):
+            return self.take(rows_by_key(self.slot, slots)[1])
+        return self.take(np.lexsort((*by[::-1], self.slot)))
 
     def slots(self) -> Ints:
         """The slots of events that are ordered, each once."""

@@ -30,6 +30,10 @@ class Values:
     owners: Ints
     columns: pa.Table
 
+    def is_one_each(self, windows: int) -> bool:
+        """Whether window i of so many has just row i."""
+        return len(self.owners) == windows and bool((self.owners == np.arange(windows)).all())
+
     def owned_by(self, windows: Ints) -> Values:
         """The same rows, when window i of this part is window windows[i] of the whole."""
         return replace(self, owners=windows[self.owners])

@@ -10,7 +10,7 @@ import numpy as np
 from sash.arrays import Ints
 from sash.operators.kinds.kind import Held, Memory, Moment, RangeKind
 from sash.operators.windows.numbering import numbered
-from sash.operators.windows.ranges import NEVER, Ranges
+from sash.operators.windows.ranges import MISSING, NEVER, Ranges
 from sash.semantics.windows import SlideByTupleWindow
 
 NEAR = 64
@@ -91,8 +91,10 @@ class LookBackKind(SlideByTupleKind):
         hi = held.cut(slot, trigger + 1, since=ordinals)
         pairs = zip(kinds, memories, strict=True)
         lo = [kind._lo(held, memory, slot, trigger) for kind, memory in pairs]
-        slot, ordinals, hi, trigger = (np.repeat(a, len(kinds)) for a in (slot, ordinals, hi, trigger))
-        return Ranges(slot, ordinals, np.stack(lo, axis=1).ravel(), hi, trigger, trigger, trigger + 1)
+        slot, hi = (np.repeat(a, len(kinds)) for a in (slot, hi))
+        # Rows of look-backs have no window: its number and bounds are not asked for, and take no memory.
+        none = np.broadcast_to(np.int64(MISSING), len(slot))
+        return Ranges(slot, none, np.stack(lo, axis=1).ravel(), hi, none, none, none)
 
     def advance(self, held: Held, memory: Memory, settled: int) -> Ints:
         return self._needed(held, memory, settled)

@@ -63,7 +63,7 @@ class Ranges:
         return replace(self, slot=slot)
 
     def where(self, chosen: Mask) -> Ranges:
-        return self.take(np.flatnonzero(chosen))
+        return self if chosen.all() else self.take(np.flatnonzero(chosen))
 
     def take(self, indexes: Ints) -> Ranges:
         return replace(self, **{field.name: getattr(self, field.name)[indexes] for field in fields(self)})
