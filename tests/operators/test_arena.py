@@ -558,7 +558,7 @@ def test_any_changed_byte_of_the_head_makes_it_empty(
 
 @given(head=st.binary(max_size=200))
 def test_any_bytes_are_no_head(head: bytes) -> None:
-    assert head_module.Head.unpack(head.ljust(head_module.SIZE, b"\0")) is None
+    assert head_module.ArenaHead.unpack(head.ljust(head_module.SIZE, b"\0")) is None
 
 
 def test_another_identity_finds_nothing(folder: Path) -> None:

@@ -205,9 +205,9 @@ class Redis(EpochStore):
         """What a script answers; EpochError if this handle is outside of the fence."""
         token = self._token if token is None else token
         given = [self._root, _digits(token), *arguments]
-        answer, told = self._ask(partial(self._client.eval, script, 0, *given))
+        answer, newest = self._ask(partial(self._client.eval, script, 0, *given))
         if answer == b"outside":
-            self._require_inside(int(told), token)
+            self._require_inside(int(newest), token)
         return bytes(answer)
 
     def _committed(self) -> Committed:

@@ -25,7 +25,7 @@ from sash._version import __version__
 from sash.arrays import Bytes, Floats, Ints
 from sash.errors import ArgumentError, StoreError
 from sash.operators.arena.growing import GrowingArray, room_for, write_all
-from sash.operators.arena.head import NUMBERS, SIZE, Head, this_boot
+from sash.operators.arena.head import NUMBERS, SIZE, ArenaHead, this_boot
 from sash.operators.arena.locked import WAIT, LockedHead
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
@@ -233,7 +233,7 @@ class FileArena(Arena):
         try:
             found = self._lock.read()
             if self._begun or found != self._seen or not self._is_mapped():
-                self._adopt(Head.unpack(found), found)
+                self._adopt(ArenaHead.unpack(found), found)
         except BaseException:
             self._lock.close()
             raise
@@ -250,7 +250,7 @@ class FileArena(Arena):
         except OSError:
             return False
 
-    def _adopt(self, head: Head | None, found: bytes) -> None:
+    def _adopt(self, head: ArenaHead | None, found: bytes) -> None:
         self._begun = False
         if (
             head is None
@@ -298,7 +298,7 @@ class FileArena(Arena):
 
     def _write_head(self) -> None:
         tables = {name: table.capacity for name, table in self._tables.items()}
-        self._seen = Head(
+        self._seen = ArenaHead(
             identity=self._identity,
             boot=this_boot(),
             version=self.version,

@@ -35,7 +35,7 @@ _DIGESTED = _START.size
 
 
 @dataclass(frozen=True)
-class Head:
+class ArenaHead:
     """What a head file holds."""
 
     identity: bytes
@@ -60,7 +60,7 @@ class Head:
         return _START.pack(MAGIC, DIRTY if self.dirty else CLEAN, _digest(body)) + body
 
     @classmethod
-    def unpack(cls, data: bytes) -> Head | None:
+    def unpack(cls, data: bytes) -> ArenaHead | None:
         """A head that was written by `pack`, or None if these are other bytes."""
         if len(data) != SIZE:
             return None

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from sash.errors import ArgumentError
 from sash.operators.arena.arena import Arena, TableSpec, checked_name
-from sash.operators.arena.head import Head
+from sash.operators.arena.head import ArenaHead
 from sash.operators.arena.locked import WAIT, LockedHead
 from sash.operators.arena.owners import is_gone, this_owner
 
@@ -129,7 +129,7 @@ class ArenaHome:
 
 
 def _owner(lock: LockedHead) -> str:
-    head = Head.unpack(lock.read())
+    head = ArenaHead.unpack(lock.read())
     return head.owner if head else ""
 
 

@@ -30,7 +30,7 @@ TIME, KNOWN = 0, 1
 
 
 @dataclass(frozen=True)
-class Aggregate:
+class LaneAggregate:
     """One aggregate over the elements of a lane."""
 
     name: str
@@ -74,11 +74,11 @@ class Form:
     """What steps from one accumulator to the next, where that is kept."""
 
     @cached_property
-    def aggregates(self) -> dict[str, Aggregate]:
+    def aggregates(self) -> dict[str, LaneAggregate]:
         found, word = {}, -(-len(self.monoids) // BITS)
         for number, (name, monoid) in enumerate(self.monoids.items()):
             folder = self._folder(monoid)
-            found[name] = aggregate = Aggregate(name, monoid, folder, number, word)
+            found[name] = aggregate = LaneAggregate(name, monoid, folder, number, word)
             word += aggregate.node_words
         return found
 

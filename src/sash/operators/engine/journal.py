@@ -60,7 +60,7 @@ class Run(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Head:
+class JournalHead:
     """What a store has of an operator."""
 
     version: str
@@ -83,7 +83,7 @@ class Head:
     layout: int = LAYOUT
 
     @classmethod
-    def of(cls, header: bytes) -> Head:
+    def of(cls, header: bytes) -> JournalHead:
         facts = json.loads(bytes(unseal(HEADER, header)))
         if facts.get("layout") != LAYOUT:
             raise CorruptValue(
@@ -115,8 +115,8 @@ class Head:
 class Journal:
     """Of one operator, in one process."""
 
-    def __init__(self, head: Head | None = None, chunks: Mapping[int, bytes] | None = None) -> None:
-        self.head = head or Head(version="")
+    def __init__(self, head: JournalHead | None = None, chunks: Mapping[int, bytes] | None = None) -> None:
+        self.head = head or JournalHead(version="")
         self.entry = Entry()
         self._payloads = Payloads({} if chunks is None else chunks)
 
@@ -173,7 +173,7 @@ class Journal:
         head, data = self.head, snapshot.taken(operator)
         written = cut(data, first=head.next)
         dropped = _numbers([(head.snapshot_first, head.begin), *head.spans])
-        self.head = Head(
+        self.head = JournalHead(
             snapshot_first=head.next, parts=len(written), next=head.next + len(written),
             snapshot_version=facts["version"], snapshot_facts=operator.facts(), snapshot_bytes=len(data),
             # That of a small one, which is mostly schemas, says nothing about a large one.

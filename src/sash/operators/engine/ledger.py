@@ -73,7 +73,7 @@ class Due:
     ledger: Ledger
 
 
-def reckon(
+def due_reports(
     ledger: Ledger, ranges: Ranges, content: Ints, size: Ints, closed: Mask, *, when: When, tick: bool,
     flush: bool,
 ) -> Due:  # fmt: skip
@@ -81,10 +81,10 @@ def reckon(
     was = _matches(ledger, ranges)
     known = was >= 0
     changed = np.ones(len(ranges), np.bool_)
-    told = was[known]
-    changed[known] = (ledger.content[told] != content[known]) | (ledger.size[told] != size[known])
+    entries = was[known]
+    changed[known] = (ledger.content[entries] != content[known]) | (ledger.size[entries] != size[known])
     first_close = closed.copy()
-    first_close[known] &= ledger.closed[told] == 0
+    first_close[known] &= ledger.closed[entries] == 0
     match when:
         case When.CLOSE:
             due = closed & changed
@@ -93,16 +93,16 @@ def reckon(
         case When.EVERY:
             due = first_close | (changed & (closed | ((size > 0) & tick)))
     revision = np.zeros(len(ranges), np.int64)
-    revision[known] = ledger.revision[told] + 1
+    revision[known] = ledger.revision[entries] + 1
     entry = Ledger(
         ranges.slot, ranges.id, ranges.start, ranges.end, ranges.closes_at, content, size, revision,
         closed.astype(np.int64),
     )  # fmt: skip
     closes_at = ledger.closes_at.copy()
-    closes_at[told] = ranges.closes_at[known]  # it may have closed without a word: nothing had changed
+    closes_at[entries] = ranges.closes_at[known]  # it may have closed without a word: nothing had changed
     ledger = replace(ledger, closes_at=closes_at)
     gone = np.ones(len(ledger), np.bool_)
-    gone[told] = False
+    gone[entries] = False
     dissolved = gone & (ledger.size > 0)
     if not (tick or flush or when is When.CHANGE):
         dissolved &= ledger.closed > 0

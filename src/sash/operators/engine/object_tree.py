@@ -16,7 +16,7 @@ import numpy as np
 
 from sash.aggregation.kernels.state import rings
 from sash.arrays import Ints
-from sash.operators.engine.form import KNOWN, Aggregate
+from sash.operators.engine.form import KNOWN, LaneAggregate
 from sash.operators.folding.elements import Elements
 from sash.operators.folding.folder import ObjectFolder
 from sash.operators.kinds.kind import Held
@@ -67,7 +67,7 @@ class _NewNodes:
 class ObjectTree:
     """Of one aggregate of a lane."""
 
-    def __init__(self, lane: RingLane, aggregate: Aggregate) -> None:
+    def __init__(self, lane: RingLane, aggregate: LaneAggregate) -> None:
         assert isinstance(aggregate.folder, ObjectFolder)
         self._lane, self._aggregate, self._folder = lane, aggregate, aggregate.folder
         self._combine: Callable[[Any, Any], Any] = aggregate.monoid.combine

@@ -22,7 +22,7 @@ from sash.operators.arena import Arena
 from sash.operators.bound import BoundQuery, BoundRolling
 from sash.operators.columns.times import to_integers
 from sash.operators.engine.content import MARK, marks
-from sash.operators.engine.ledger import reckon
+from sash.operators.engine.ledger import due_reports
 from sash.operators.engine.lifetime_group import LifetimeGroup
 from sash.operators.engine.pending import Events
 from sash.operators.engine.range_group import RangeGroup
@@ -200,7 +200,7 @@ class WindowOperator(OperatorState):
         ledger = self.ledgers[track.number]
         at_work = np.isin(ledger.slot, turn.slots)
         slots = turn.slots[ranges.slot]
-        due = reckon(
+        due = due_reports(
             ledger.take(np.flatnonzero(at_work)), ranges.with_slots(slots), content, size, closed,
             when=self.bound.query.emit.when, tick=self._tick, flush=turn.flush,
         )  # fmt: skip

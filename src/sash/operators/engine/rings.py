@@ -25,7 +25,7 @@ from sash.arrays import Bytes, Ints, Mask
 from sash.operators.arena import Arena, TableSpec
 from sash.operators.columns.layout import Layout
 from sash.operators.engine.byte_heap import ByteHeap
-from sash.operators.engine.form import KNOWN, TIME, Aggregate, Form
+from sash.operators.engine.form import KNOWN, TIME, LaneAggregate, Form
 from sash.operators.engine.object_tree import ObjectTree
 from sash.operators.engine.slots import Slots
 from sash.operators.folding.elements import Elements
@@ -199,7 +199,7 @@ class RingLane:
                     *self._tree(aggregate), held.base, held.mask, held.head, first, done
                 )
 
-    def _tree(self, aggregate: Aggregate) -> tuple[Any, ...]:
+    def _tree(self, aggregate: LaneAggregate) -> tuple[Any, ...]:
         """The columns that the tree kernels of an aggregate read and write."""
 
         def tree() -> tuple[Any, ...]:
@@ -209,7 +209,7 @@ class RingLane:
 
         return self.arena.views(f"{self.name}.tree.{aggregate.name}", tree)
 
-    def _remembered(self, aggregate: Aggregate) -> tuple[Columns, Ints]:
+    def _remembered(self, aggregate: LaneAggregate) -> tuple[Columns, Ints]:
         """… and those of the middles that are remembered."""
 
         def middles() -> tuple[Columns, Ints]:
@@ -220,7 +220,7 @@ class RingLane:
 
         return self.arena.views(f"{self.name}.middles.{aggregate.name}", middles)
 
-    def columns_of(self, aggregate: Aggregate) -> tuple[Columns, Columns]:
+    def columns_of(self, aggregate: LaneAggregate) -> tuple[Columns, Columns]:
         """What an aggregate lifts of elements, and its folds in nodes."""
         machine = aggregate.machine
         assert machine is not None
@@ -278,7 +278,9 @@ class RingLane:
         )  # fmt: skip
         return found
 
-    def fold_steps(self, aggregate: Aggregate, offsets: Ints, steps: Ints, *, dealt: int = 1) -> Elements:
+    def fold_steps(
+        self, aggregate: LaneAggregate, offsets: Ints, steps: Ints, *, dealt: int = 1
+    ) -> Elements:
         """The fold of each range, by its steps. The ranges of `dealt` windows come by turns; folds are
         those of the first window, then those of the second, …"""
         machine, count = aggregate.machine, len(offsets) - 1
@@ -289,7 +291,7 @@ class RingLane:
         )
         return Elements(out, None if present.all() else present)
 
-    def fold_objects(self, aggregate: Aggregate, held: Held, ranges: Ranges) -> Elements:
+    def fold_objects(self, aggregate: LaneAggregate, held: Held, ranges: Ranges) -> Elements:
         """The fold of each range, for an aggregate whose elements are no numbers."""
         return ObjectTree(self, aggregate).fold(held, ranges)
 

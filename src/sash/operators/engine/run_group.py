@@ -10,7 +10,7 @@ import pyarrow as pa
 from sash.arrays import Array, Ints, Mask
 from sash.operators.bound import BoundQuery, BoundWhole
 from sash.operators.engine.content import CONTENT, SIZE
-from sash.operators.engine.form import Aggregate
+from sash.operators.engine.form import LaneAggregate
 from sash.operators.engine.pending import Events
 from sash.operators.engine.range_group import HeldWindows
 from sash.operators.engine.rings import RingLane
@@ -82,11 +82,11 @@ class FoldedWindows:
     def rows(self, ranges: Ranges) -> tuple[pa.Table, Ranges]:
         raise AssertionError("a running fold has no rows")
 
-    def fold(self, aggregate: Aggregate, ranges: Ranges) -> Elements:
+    def fold(self, aggregate: LaneAggregate, ranges: Ranges) -> Elements:
         elements = self._elements_of(aggregate)
         return aggregate.folder.fold(elements, ranges.lo, ranges.hi, groups=groups_of(ranges.slot))
 
-    def _elements_of(self, aggregate: Aggregate) -> Elements:
+    def _elements_of(self, aggregate: LaneAggregate) -> Elements:
         if aggregate.name not in self._elements:
             mixed = self._mixed
             new = aggregate.folder.lift(mixed.events.rows)

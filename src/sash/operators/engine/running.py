@@ -15,7 +15,7 @@ from sash.aggregation.monoids import encoding
 from sash.arrays import Array, Bytes, Ints, Mask
 from sash.operators.arena import Arena, TableSpec
 from sash.operators.engine.byte_heap import ByteHeap
-from sash.operators.engine.form import Aggregate, Form
+from sash.operators.engine.form import LaneAggregate, Form
 from sash.operators.engine.slots import Slots
 from sash.operators.engine.stepping import Steps
 from sash.operators.engine.words import gathered
@@ -40,7 +40,7 @@ class RunningLane:
         """How many words of a slot's row it takes."""
         return KNOWN + form.known_words + sum(_width(a) for a in form.aggregates.values())
 
-    def _at(self, aggregate: Aggregate) -> int:
+    def _at(self, aggregate: LaneAggregate) -> int:
         before = [a for a in self.form.aggregates.values() if a.number < aggregate.number]
         return self.word + KNOWN + self.form.known_words + sum(map(_width, before))
 
@@ -66,7 +66,7 @@ class RunningLane:
         rows = self.slots.rows
         return rows[slots, self.word + FIRST], rows[slots, self.word + LAST]
 
-    def elements(self, aggregate: Aggregate, slots: Ints) -> Elements:
+    def elements(self, aggregate: LaneAggregate, slots: Ints) -> Elements:
         """The partial aggregates of open windows."""
         rows, at = self.slots.rows, self._at(aggregate)
         known = (rows[slots, self.word + KNOWN + aggregate.word] & aggregate.bit) != 0
@@ -98,7 +98,7 @@ class RunningLane:
             self._write(aggregate, slots, elements)
         rows[slots, self.word + KNOWN : self.word + KNOWN + self.form.known_words] = known
 
-    def _write(self, aggregate: Aggregate, slots: Ints, elements: Elements) -> None:
+    def _write(self, aggregate: LaneAggregate, slots: Ints, elements: Elements) -> None:
         rows, at, folder = self.slots.rows, self._at(aggregate), aggregate.folder
         if isinstance(folder, ColumnFolder):
             for k, column in enumerate(elements.columns):
@@ -127,7 +127,7 @@ class RunningLane:
         self.heap.append(heap)
 
 
-def _width(aggregate: Aggregate) -> int:
+def _width(aggregate: LaneAggregate) -> int:
     return 2 if aggregate.machine is None else len(aggregate.machine.dtypes)
 
 

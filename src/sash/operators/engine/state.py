@@ -28,7 +28,7 @@ from sash.operators.columns.table_bytes import bytes_of, table_of
 from sash.operators.engine import waiting
 from sash.operators.engine.compaction import compact
 from sash.operators.engine.entries import Entry, joined, parts_of
-from sash.operators.engine.journal import LAYOUT, Head, Journal
+from sash.operators.engine.journal import LAYOUT, JournalHead, Journal
 from sash.operators.engine.ledger import Ledger
 from sash.operators.engine.pending import Events
 from sash.operators.engine.plan import StatePlan
@@ -209,7 +209,7 @@ class OperatorState(ABC):
                 self._work_on(named)
         if not self.arena.acquire():
             self._work_on(Arena.anonymous(self.plan.tables))
-        self.journal = Journal(None if header is None else Head.of(header), chunks)
+        self.journal = Journal(None if header is None else JournalHead.of(header), chunks)
         if header is None:
             self.reset()
         else:

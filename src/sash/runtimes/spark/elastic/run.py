@@ -33,7 +33,7 @@ from sash.runtimes.spark.elastic.epoch_journal import EpochJournal, where
 from sash.runtimes.spark.elastic.epoch_step import STEPPED, EpochStep
 from sash.runtimes.spark.elastic.metering import BatchMeter, BatchMetrics, behind, metrics_of
 from sash.runtimes.spark.elastic.state_location import StateLocation
-from sash.runtimes.spark.native.epoch_fold import Arrived, EpochFold
+from sash.runtimes.spark.native.epoch_fold import EpochRows, EpochFold
 from sash.runtimes.spark.packing.answers import PackedAnswers
 from sash.runtimes.spark.packing.blocks import PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.sinks.protocol import BatchSink
@@ -81,14 +81,14 @@ class ElasticRun:
         self._measure(batch)
 
     @contextmanager
-    def _arrived(self, arriving: DataFrame, watermark: int) -> Iterator[Arrived]:
+    def _arrived(self, arriving: DataFrame, watermark: int) -> Iterator[EpochRows]:
         if self.fold is not None:
             with self.fold.arrived(arriving, watermark) as panes:
                 yield panes
             return
         blocks = arriving.persist()
         try:
-            yield Arrived(blocks, blocks.drop(PACKED_BUCKET, PAYLOAD).toArrow())
+            yield EpochRows(blocks, blocks.drop(PACKED_BUCKET, PAYLOAD).toArrow())
         finally:
             blocks.unpersist()
 

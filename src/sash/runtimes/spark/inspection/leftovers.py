@@ -41,8 +41,8 @@ def served_queries(url: str) -> Iterator[ServedQuery]:
     for journal in (name for name in names if name.endswith(f".{JOURNAL}")):
         query = journal.removesuffix(JOURNAL)
         with Redis(url, namespace=journal) as store:
-            (told,) = store.get_many([CHECKPOINT])
-        place = {"checkpoint": "", "host": ""} if told is None else json.loads(told)
+            (saved,) = store.get_many([CHECKPOINT])
+        place = {"checkpoint": "", "host": ""} if saved is None else json.loads(saved)
         own = tuple(name for name in names if name.startswith(query))
         state = _state(place["checkpoint"], place["host"], query.rstrip("."))
         yield ServedQuery(query.rstrip("."), place["checkpoint"], state, own)

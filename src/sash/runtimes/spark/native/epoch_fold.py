@@ -46,7 +46,7 @@ class PaneStage(WindowStage):
 
 
 @dataclass(frozen=True)
-class Arrived:
+class EpochRows:
     """What a micro-batch brings to the step."""
 
     blocks: DataFrame
@@ -83,7 +83,7 @@ class EpochFold:
         return cls(fold, panes, over_panes)
 
     @contextmanager
-    def arrived(self, rows: DataFrame, watermark: int) -> Iterator[Arrived]:
+    def arrived(self, rows: DataFrame, watermark: int) -> Iterator[EpochRows]:
         """The panes of a batch that this watermark judges."""
         panes = self.fold.arrived(rows, self.panes, watermark).persist()
         try:
@@ -91,7 +91,7 @@ class EpochFold:
         finally:
             panes.unpersist()
 
-    def _arrived(self, panes: DataFrame) -> Arrived:
+    def _arrived(self, panes: DataFrame) -> EpochRows:
         time = F.col(quoted(self.stage.bound.time))
         late = F.sum(F.when(time.isNull(), F.col(EVENTS)))
         (counted,) = panes.agg(F.sum(EVENTS), late, F.max(time)).collect()
@@ -99,7 +99,7 @@ class EpochFold:
         stamps = pa.array([self.stage.clock.stamp(newest)][: len(newest)], pa.timestamp("us", "UTC"))
         bucket = by_position.bucket(self.stage.bound, len(self.stage.buckets)).alias(BUCKET)
         on_time = panes.where(time.isNotNull()).select(*by_position.placed(self.stage.columns), bucket)
-        return Arrived(
+        return EpochRows(
             on_time.mapInArrow(self.stage.packer, PACKED),
             pa.table({NEWEST_AT: stamps}),
             {"events": counted[0] or 0, "late": counted[1] or 0},
