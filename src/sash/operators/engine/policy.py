@@ -28,7 +28,7 @@ from sash.arrays import Ints
 from sash.operators.arena import Arena, TableSpec
 from sash.operators.columns.layout import Layout
 from sash.operators.engine import policy_by_definition
-from sash.operators.engine.form import LaneAggregate, Form
+from sash.operators.engine.form import Form, LaneAggregate
 from sash.operators.engine.rings import RingLane, columns_as
 from sash.operators.engine.slots import FIRST, SLOTS, Slots
 from sash.operators.kinds.kind import Held

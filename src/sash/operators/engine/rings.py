@@ -25,7 +25,7 @@ from sash.arrays import Bytes, Ints, Mask
 from sash.operators.arena import Arena, TableSpec
 from sash.operators.columns.layout import Layout
 from sash.operators.engine.byte_heap import ByteHeap
-from sash.operators.engine.form import KNOWN, TIME, LaneAggregate, Form
+from sash.operators.engine.form import KNOWN, TIME, Form, LaneAggregate
 from sash.operators.engine.object_tree import ObjectTree
 from sash.operators.engine.slots import Slots
 from sash.operators.folding.elements import Elements

@@ -15,7 +15,7 @@ from sash.aggregation.monoids import encoding
 from sash.arrays import Array, Bytes, Ints, Mask
 from sash.operators.arena import Arena, TableSpec
 from sash.operators.engine.byte_heap import ByteHeap
-from sash.operators.engine.form import LaneAggregate, Form
+from sash.operators.engine.form import Form, LaneAggregate
 from sash.operators.engine.slots import Slots
 from sash.operators.engine.stepping import Steps
 from sash.operators.engine.words import gathered

@@ -28,7 +28,7 @@ from sash.operators.columns.table_bytes import bytes_of, table_of
 from sash.operators.engine import waiting
 from sash.operators.engine.compaction import compact
 from sash.operators.engine.entries import Entry, joined, parts_of
-from sash.operators.engine.journal import LAYOUT, JournalHead, Journal
+from sash.operators.engine.journal import LAYOUT, Journal, JournalHead
 from sash.operators.engine.ledger import Ledger
 from sash.operators.engine.pending import Events
 from sash.operators.engine.plan import StatePlan

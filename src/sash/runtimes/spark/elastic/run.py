@@ -33,7 +33,7 @@ from sash.runtimes.spark.elastic.epoch_journal import EpochJournal, where
 from sash.runtimes.spark.elastic.epoch_step import STEPPED, EpochStep
 from sash.runtimes.spark.elastic.metering import BatchMeter, BatchMetrics, behind, metrics_of
 from sash.runtimes.spark.elastic.state_location import StateLocation
-from sash.runtimes.spark.native.epoch_fold import EpochRows, EpochFold
+from sash.runtimes.spark.native.epoch_fold import EpochFold, EpochRows
 from sash.runtimes.spark.packing.answers import PackedAnswers
 from sash.runtimes.spark.packing.blocks import PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.sinks.protocol import BatchSink
