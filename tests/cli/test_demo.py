@@ -85,9 +85,9 @@ def test_a_market_that_cannot_be_is_refused(symbols: int, rate: float) -> None:
 
 def test_the_board_shows_what_was_measured_and_a_dash_for_what_was_not() -> None:
     feed = Feed()
-    board = Board(feed, ["sliding", "volume"])
+    board = Board(feed, {"market/sliding": "sliding", "market/volume": "volume"})
     frame = {
-        "kind": "frame", "query": "sliding", "events": 100, "late": 1, "reports": 7, "rate": 50.0,
+        "kind": "frame", "query": "market/sliding", "events": 100, "late": 1, "reports": 7, "rate": 50.0,
         "open": 12, "watermark": 1_767_609_000_000, "degree": 2, "latency": 400,
     }  # fmt: skip
     feed.take(frame)
@@ -101,7 +101,7 @@ def test_the_board_shows_what_was_measured_and_a_dash_for_what_was_not() -> None
 
 
 def test_in_a_terminal_the_board_is_drawn_anew_and_elsewhere_it_is_lines() -> None:
-    board = Board(Feed(), ["sliding"])
+    board = Board(Feed(), {"market/sliding": "sliding"})
     screens = {}
     for terminal in (True, False):
         console = Console(force_terminal=terminal, file=io.StringIO(), width=120)
@@ -118,7 +118,7 @@ def test_in_a_terminal_the_board_is_drawn_anew_and_elsewhere_it_is_lines() -> No
 def test_the_pipeline_that_the_demo_leaves_behind_can_be_read(tmp_path: Path) -> None:
     file = tmp_path / "pipeline.toml"
     file.write_text(PIPELINE)
-    assert read(file).stream.time == "ts"
+    assert [query.name for query in read(file).queries] == ["sliding", "volume"]
 
 
 @pytest.mark.spark

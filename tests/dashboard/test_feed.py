@@ -16,7 +16,7 @@ from sash.dashboard import Feed, MessageFolder
 from sash.dashboard import message_folder as folders
 from sash.dashboard.feed import HISTORY, KEYS, QUERIES, WINDOWS
 from sash.dashboard.message_folder import FolderReader
-from sash.dashboard.messages import frame_of
+from sash.dashboard.messages import frames_of
 from sash.dashboard.open_windows import open_windows
 from sash.errors import ArgumentError
 from sash.semantics import windows
@@ -172,7 +172,7 @@ def test_a_folder_that_cannot_be_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_was_not_measured_is_none_in_a_frame() -> None:
-    told = frame_of({"batchId": 0, "timestamp": "2026-01-05T10:30:00.000Z"}, query="q")
+    told = frames_of({"batchId": 0, "timestamp": "2026-01-05T10:30:00.000Z"}, stream="q")[""]
     unknown = {name for name, value in told.items() if value is None}
     assert unknown >= {"late", "reports", "rate", "watermark", "open", "state_bytes", "degree"}
 

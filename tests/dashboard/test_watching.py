@@ -136,6 +136,36 @@ def test_an_elastic_query_tells_the_degree_of_every_micro_batch(
 
 
 @pytest.mark.spark
+def test_queries_that_run_together_have_messages_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
+    feed, df = Feed(), stream_batches(spark, batches())
+    eager = sash.stream(df, time="t", key="k").window(sash.tumbling("5 seconds")).agg(low=sash.min("x"))
+    queries = sash.together(sliding=asked(df), eager=eager)
+    places = {name: tmp_path / name for name in queries.queries}
+    watching = watch(spark, feed)
+    try:
+        handle = queries.start(places, checkpoint=tmp_path / "c", trigger="available now", name="market")
+        watching.add(handle, query=queries, reports=places)
+        handle.awaitTermination()
+        finished(feed, "market/eager")
+    finally:
+        watching.stop()
+    names = {"market/sliding", "market/eager"}
+    for kind in ("about", "started", "ended"):
+        assert {message["query"] for message in told(feed, kind)} == names, kind
+    last = {message["query"]: message for message in told(feed, "frame")}
+    assert last.keys() == names
+    newest = TEN_THIRTY // 1000 + 19_000
+    assert last["market/sliding"]["watermark"] == newest - 2_000
+    assert last["market/eager"]["watermark"] == newest
+    assert {name: one["totals"]["events"] for name, one in last.items()} == dict.fromkeys(names, 8)
+    assert {name: one["totals"]["late"] for name, one in last.items()} == dict.fromkeys(names, 1)
+    for name, place in places.items():
+        assert last[f"market/{name}"]["totals"]["reports"] == pq.read_table(place).num_rows
+    assert feed.windows("market/sliding", "a")[0]["values"].keys() == {"n", "top"}
+    assert feed.windows("market/eager", "a")[0]["values"].keys() == {"low"}
+
+
+@pytest.mark.spark
 def test_a_query_that_nobody_described_and_that_fails_is_told_of_too(
     spark: SparkSession, tmp_path: Path
 ) -> None:

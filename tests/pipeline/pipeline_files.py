@@ -36,6 +36,49 @@ path = "reports"
 checkpoint = "checkpoint"
 """
 
+SEVERAL = """\
+[source]
+format = "parquet"
+path = "events"
+
+[stream]
+time = "ts"
+key = "who"
+delay = "5 seconds"
+
+[[query]]
+name = "bars"
+windows = "tumbling 10 seconds"
+
+[query.aggregates]
+n = "count()"
+total = "sum(x)"
+
+[query.sink]
+format = "parquet"
+path = "bars"
+
+[query.late]
+format = "parquet"
+path = "late"
+
+[[query]]  # the second
+name = "features"
+key = ["who", "where"]
+delay = "1 minute"
+rolling = "1 hour"
+
+[query.aggregates]
+mean = "mean(x)"
+
+[query.sink]
+format = "parquet"
+path = "features"
+
+[run]
+checkpoint = "checkpoint"
+"""
+
 
 def written(folder: Path, *changes: tuple[str, str]) -> Path:
     """The file, after each change from words that stand in it once to others."""

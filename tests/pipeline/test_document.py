@@ -12,16 +12,18 @@ from sash.errors import PipelineError
 from sash.pipeline import read
 from sash.runtimes.trigger import Trigger
 from sash.semantics.query import Emit
-from tests.pipeline.pipeline_files import PIPELINE, refused, written
+from tests.pipeline.pipeline_files import PIPELINE, SEVERAL, refused, written
 
 
 def test_words_are_understood_when_they_are_read(tmp_path: Path) -> None:
     pipeline = read(written(tmp_path, ('time = "ts"', 'time = "ts"\nallowed_lateness = "1 minute"')))
-    assert pipeline.stream.key == ("who",)
-    assert pipeline.stream.allowed_lateness == "1 minute"
-    assert [window.label for window in pipeline.query.windows] == ["ten", "three"]
-    assert pipeline.query.windows[0] == sash.tumbling("10 seconds").named("ten")
-    assert pipeline.aggregates["total"].columns == ("x",)
+    (declared,) = pipeline.queries
+    assert declared.stream.key == ("who",)
+    assert declared.stream.allowed_lateness == "1 minute"
+    assert [window.label for window in declared.query.windows] == ["ten", "three"]
+    assert declared.query.windows[0] == sash.tumbling("10 seconds").named("ten")
+    assert declared.aggregates["total"].columns == ("x",)
+    assert not pipeline.together
     assert pipeline.run.trigger == Trigger("available now")
     assert pipeline.name == "pipeline"
     assert pipeline.located("events") == str(tmp_path / "events")
@@ -49,12 +51,13 @@ def test_every_key_can_be_said(tmp_path: Path) -> None:
     """)
     pipeline = read(file)
     assert pipeline.source.options == {"sep": ";"}
-    assert pipeline.stream.key == ("b", "c")
-    assert pipeline.query.emit == Emit.parse("every 5")
-    assert pipeline.query.parallel == sash.WinFarm(2)
-    assert pipeline.sink.options == {"kafka.bootstrap.servers": "host:9092", "topic": "out"}
-    assert pipeline.late is not None
-    assert pipeline.late.table == "late"
+    (declared,) = pipeline.queries
+    assert declared.stream.key == ("b", "c")
+    assert declared.query.emit == Emit.parse("every 5")
+    assert declared.query.parallel == sash.WinFarm(2)
+    assert declared.sink.options == {"kafka.bootstrap.servers": "host:9092", "topic": "out"}
+    assert declared.late is not None
+    assert declared.late.table == "late"
     assert pipeline.run.trigger.given == timedelta(seconds=2)
     assert pipeline.spark == {"spark.sql.shuffle.partitions": "8", "spark.ui.enabled": "true"}
     assert pipeline.name == "it"
@@ -143,7 +146,78 @@ def test_a_late_output_is_of_any_source_since_it_is_read_once(tmp_path: Path) ->
         ('"parquet"\npath = "events"', '"rate"'),
         ("[run]\n", '[late]\nformat = "noop"\n[run]\ntrigger = "processing_time 1 second"\n'),
     ]
-    assert read(written(tmp_path, *changes)).late is not None
+    assert read(written(tmp_path, *changes)).queries[0].late is not None
+
+
+SECOND_QUERY = "[[query]]  # the second"
+
+
+def test_several_queries_have_what_is_their_own_and_share_the_rest(tmp_path: Path) -> None:
+    file = tmp_path / "several.toml"
+    file.write_text(SEVERAL)
+    pipeline = read(file)
+    bars, features = pipeline.queries
+    assert pipeline.together
+    assert (bars.name, features.name) == ("bars", "features")
+    assert bars.stream.key == ("who",)
+    assert (features.stream.key, features.stream.delay) == (("who", "where"), "1 minute")
+    assert features.stream.time == "ts"
+    assert bars.late is not None
+    assert features.late is None
+    assert list(features.aggregates) == ["mean"]
+    assert [pipeline.name_of(query) for query in pipeline.queries] == ["several_bars", "several_features"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line", "message"),
+    [
+        ('name = "features"\n', "", SECOND_QUERY, "[[query]] lacks the key 'name'"),
+        ('name = "features"', 'name = "bars"', -1, "bars is the name of two"),
+        ('name = "features"', 'name = "my features"', "my", "letters, digits and underscores"),
+        (
+            'delay = "1 minute"',
+            'dely = "1 minute"',
+            "dely",
+            "[[query]] has no key 'dely'. Did you mean 'delay'",
+        ),
+        ('delay = "1 minute"', "delay = -1", "delay = -1", "delay must be zero or longer"),
+        ('mean = "mean(x)"', 'mean = "maen(x)"', "maen", "Did you mean 'mean'"),
+        (
+            'path = "features"',
+            'path = "bars"',
+            -1,
+            "path must be another one than that of [query.sink] of bars",
+        ),
+        ('path = "features"', 'path = "late"', -1, "that of [query.late] of bars, which is written there"),
+        (
+            'rolling = "1 hour"',
+            'rolling = "1 hour"\nempty = true',
+            "empty",
+            "must be left out with rolling",
+        ),
+        (
+            'rolling = "1 hour"',
+            'rolling = "1 hour"\nparallel = "KeyFarm(2)"',
+            "parallel",
+            "they share the buckets",
+        ),
+        ('[query.aggregates]\nmean = "mean(x)"', "", SECOND_QUERY, "[query.aggregates] is missing"),
+        ("[run]", '[sink]\nformat = "noop"\n[run]', "[sink]", "[sink] must be [query.sink]"),
+        ("[query.late]", "[query.lat]", "[query.lat]", "[[query]] has no key 'lat'. Did you mean 'late'"),
+    ],
+)
+def test_what_is_wrong_with_one_of_several_is_refused_at_its_line(
+    tmp_path: Path, before: str, after: str, line: str | int, message: str
+) -> None:
+    assert SEVERAL.count(before) == 1
+    text = SEVERAL.replace(before, after)
+    file = tmp_path / "several.toml"
+    file.write_text(text)
+    with pytest.raises(PipelineError) as wrong:
+        read(file)
+    assert message in wrong.value.reason
+    at = text.index(line) if isinstance(line, str) else text.rindex(after)
+    assert wrong.value.line == text[:at].count("\n") + 1
 
 
 @pytest.mark.parametrize(

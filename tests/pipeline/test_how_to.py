@@ -48,7 +48,7 @@ def test_differential_the_file_is_the_python_and_writes_what_it_means(
     names: dict[str, Any] = {}
     exec(compile(declared, "pipeline.md", "exec"), names)
     Path("pipeline.toml").write_text(fence("toml"))
-    asked = bound(read("pipeline.toml"), spark).bound
+    asked = bound(read("pipeline.toml"), spark)[""].bound
     written = names["query"].bound
     assert describe(asked, buckets=1) == describe(written, buckets=1)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -15,11 +17,13 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 import sash
+from sash.cli.main import app
 from sash.runtimes.spark import compat
 from tests.cli.interrupting import interrupted_when
-from tests.pipeline.pipeline_files import PIPELINE, refused, told, written
+from tests.pipeline.pipeline_files import PIPELINE, SEVERAL, refused, told, written
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -101,6 +105,79 @@ def test_differential_a_run_goes_on_from_its_checkpoint_and_writes_nothing_twice
     other = written(tmp_path, ("tumbling 10 seconds", "tumbling 20 seconds"))
     put(tmp_path, "2.parquet", events([60]))
     assert "this checkpoint was made by a different query: windows.ten" in refused("run", other)
+
+
+def bars_of(table: pa.Table) -> list[dict[str, Any]]:
+    """The query `bars` of several, over a stream that has come so far."""
+    stream = sash.stream(table, time="ts", key="who", delay="5 seconds")
+    query = stream.window(sash.tumbling("10 seconds"), flush=False)
+    return sorted(query.agg(n=sash.count(), total=sash.sum("x")).collect().to_pylist(), key=repr)
+
+
+def features_of(table: pa.Table, until: float) -> list[dict[str, Any]]:
+    """The same of `features`, whose rows are final once the watermark has passed them."""
+    query = sash.stream(table, time="ts", key=["who", "where"]).rolling("1 hour").agg(mean=sash.mean("x"))
+    final = [row for row in query.collect().to_pylist() if row["ts"].timestamp() - START < until]
+    return sorted(final, key=repr)
+
+
+WHERE = ('path = "events"', 'path = "events"\nselect = ["*", "\'here\' AS where"]')
+
+
+def test_differential_several_queries_of_a_file_run_in_one_pass_and_one_can_be_added(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    """
+    seconds      0         10        20        30        40        50
+    first run    0 1 2  9  │ 12 14   │  26 27                            bars: up to 22
+    second run       5!    │         │  28 29  │ 31    │ 44 45   │ 58    bars: up to 53; features: up to 57
+    """
+    file = tmp_path / "several.toml"
+    both = SEVERAL.replace(*WHERE).replace('delay = "1 minute"', 'delay = "1 second"')
+    alone = both[: both.index("[[query]]  # the second")] + both[both.index("[run]") :]
+    file.write_text(alone)
+    put(tmp_path, "0.parquet", FIRST)
+    answer = told("run", file)
+    assert answer.exit_code == 0, answer.output
+    assert rows_of(tmp_path / "bars", spark) == bars_of(FIRST)
+
+    file.write_text(both)
+    put(tmp_path, "1.parquet", SECOND)
+    assert "features: parquet features with the columns" in told("check", file).output
+    explained = told("explain", file).output
+    assert "buckets of (who, where): features" in explained
+    assert "features, as it would be alone" in explained
+    assert set(json.loads(told("explain", file, "--json").stdout)["queries"]) == {"bars", "features"}
+    answer = told("run", file)
+    assert answer.exit_code == 0, answer.output
+    assert "several: 7 events in" in answer.output
+    assert re.search(r"  bars: \d+ reports, 1 late", answer.output)
+    on_time = SECOND.filter(pa.compute.not_equal(SECOND["x"], TOO_LATE))
+    assert rows_of(tmp_path / "bars", spark) == bars_of(pa.concat_tables([FIRST, on_time]))
+    assert [row["x"] for row in rows_of(tmp_path / "late", spark)] == [TOO_LATE]
+    here = on_time.append_column("where", pa.array(["here"] * on_time.num_rows))
+    assert rows_of(tmp_path / "features", spark) == features_of(here, until=57)
+
+    answer = CliRunner().invoke(app, ["state", str(tmp_path / "checkpoint")])
+    assert "operator 0: bars" in answer.output
+    assert "operator 0: features" in answer.output
+
+
+def test_several_queries_of_a_static_source_are_written_one_after_the_other(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    file = tmp_path / "several.toml"
+    batch = SEVERAL.replace(*WHERE).replace('checkpoint = "checkpoint"', 'mode = "batch"')
+    file.write_text(batch)
+    put(tmp_path, "0.parquet", FIRST)
+    answer = told("run", file)
+    assert answer.exit_code == 0, answer.output
+    assert "several_bars: done; parquet bars" in answer.output
+    counts = [row["n"] for row in rows_of(tmp_path / "bars", spark)]
+    assert sum(counts) == FIRST.num_rows
+    here = FIRST.append_column("where", pa.array(["here"] * FIRST.num_rows))
+    assert rows_of(tmp_path / "features", spark) == features_of(here, until=1e9)
+    assert set(json.loads(told("explain", file, "--json").stdout)["queries"]) == {"bars", "features"}
 
 
 def test_a_batch_run_takes_a_csv_file_whole_and_writes_flat_columns(tmp_path: Path) -> None:

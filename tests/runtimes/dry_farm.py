@@ -11,10 +11,11 @@ import pyarrow.compute as pc
 
 from sash.operators.bound import BoundQuery
 from sash.operators.patterns.declared import Pattern
-from sash.runtimes.spark.packing.blocks import COUNTS, NEWEST_AT, PACKED_BUCKET, PAYLOAD, Unpacker
+from sash.runtimes.spark.packing.blocks import COUNTS, NEWEST_AT, OUTPUT, PACKED_BUCKET, PAYLOAD, Unpacker
 from sash.runtimes.spark.packing.hashed_packer import HashedPacker
-from sash.runtimes.spark.packing.outputs import REPORTS
+from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.runtimes.spark.patterns.agnostic import WORKER, BatchWorker
+from sash.runtimes.spark.patterns.late_rows import HandedOut, Repacker, WorkerBesideLateRows, parted
 from sash.runtimes.spark.patterns.owner import OwnerProcessor
 from sash.runtimes.spark.patterns.static_plan import is_agnostic
 from sash.runtimes.spark.patterns.stream_plan import stream_plan_of, worker_buckets
@@ -44,9 +45,11 @@ class DryStep:
         self.buckets: set[int] = set()
         """Those that rows were sent to."""
 
+    def packer(self, rows: Any) -> HashedPacker:
+        return HashedPacker(rows, self.stage.shares, self.stage.packer)
+
     def packed(self, rows: Any, batches: Iterable[pa.RecordBatch]) -> list[pa.RecordBatch]:
-        stage = self.stage
-        return list(HashedPacker(rows, stage.shares, stage.packer)(batches))
+        return list(self.packer(rows)(batches))
 
     def answered(
         self, watermark: int, packed: Iterable[pa.RecordBatch], counts: dict[str, int]
@@ -59,22 +62,32 @@ class DryStep:
         rows = self.engine.batch(watermark, payloads)
         for count in self.tells:
             counts[count] += sum(row[count] for row in rows)
-        return pa.table({PAYLOAD: pa.array([row[PAYLOAD] for row in rows], pa.binary())})
+        return pa.table(
+            {
+                PAYLOAD: pa.array([row[PAYLOAD] for row in rows], pa.binary()),
+                OUTPUT: pa.array([row[OUTPUT] for row in rows], pa.int64()),
+            }
+        )
 
 
 class DryFarm:
     """As `DryStream`, under a pattern."""
 
-    def __init__(self, bound: BoundQuery, pattern: Pattern, *, forgetful: bool = True) -> None:
+    def __init__(
+        self, bound: BoundQuery, pattern: Pattern, *, forgetful: bool = True, late: bool = False
+    ) -> None:
         clock = Clock.of(ticks=pa.types.is_integer(bound.time_type))
         keys = worker_buckets(3, partitions=PARTITIONS) if bound.keys else (0,)
-        stage = WindowStage.of(bound, (REPORTS,), buckets=keys, clock=clock, derived=False)
+        outputs = (REPORTS, LATE) if late else (REPORTS,)
+        stage = WindowStage.of(bound, outputs, buckets=keys, clock=clock, derived=False)
+        self.late: list[dict[str, Any]] | None = [] if late else None
+        """The late rows so far."""
         stage = replace(stage, pattern=str(pattern))
         self.workers: BatchWorker | None = None
         self.used: set[int] = set()
         """The agnostic workers that were handed a window."""
         if is_agnostic(pattern):
-            self.workers = BatchWorker(bound)
+            self.workers = BatchWorker(stage.bound)
             self.steps = [DryStep(OwnerProcessor(owner_stage(stage), pattern.workers), BEFORE)]
         else:
             plan = stream_plan_of(pattern)
@@ -109,14 +122,19 @@ class DryFarm:
         for step, following in zip(self.steps, [*self.steps[1:], None], strict=True):
             blocks = step.answered(self.watermark, packed, self.counts).to_batches()
             if following is not None:
-                packed = following.packed(Unpacker(step.stage.schema), blocks)
-        return [
-            row for rows in self._unpacked(Unpacker(step.stage.schema)(blocks)) for row in rows.to_pylist()
-        ]
+                packed = list(Repacker(following.packer(Unpacker(step.stage.schema)))(blocks))
+        return [row for rows in self._unpacked(step.stage, blocks) for row in rows.to_pylist()]
 
-    def _unpacked(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        if self.workers is None:
-            return rows
-        batches = list(rows)
-        self.used.update(worker for batch in batches for worker in batch[WORKER].to_pylist())
-        return self.workers(batches)
+    def _unpacked(self, stage: WindowStage, blocks: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The reports; late rows are put aside."""
+        if self.workers is not None:
+            batches = list(HandedOut()(blocks))
+            self.used.update(worker for batch in batches for worker in batch[WORKER].to_pylist())
+            blocks = list(WorkerBesideLateRows(self.workers)(batches))
+        for block in blocks:
+            reports, late = parted(block)
+            if self.late is not None:
+                opened = Unpacker(stage.schemas[LATE])([pa.record_batch([late], names=[PAYLOAD])])
+                self.late += [row for rows in opened for row in rows.to_pylist()]
+            schema = stage.schema if self.workers is None else stage.bound.output
+            yield from Unpacker(schema)([reports])

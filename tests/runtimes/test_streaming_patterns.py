@@ -14,7 +14,14 @@ from sash.aggregation import monoids
 from sash.errors import Unsupported
 from sash.operators.patterns.declared import KeyFarm, Pattern, WinFarm, WinMapReduce
 from sash.semantics.reference import Arrival, Batch, evaluate
-from tests.runtimes.micro_batches import Ran, read_batches, stream_batches, write_batches
+from tests.runtimes.micro_batches import (
+    Delivered,
+    Ran,
+    counted_in,
+    read_batches,
+    stream_batches,
+    write_batches,
+)
 from tests.runtimes.tables import expected_rows, rows_of, table_of
 
 if TYPE_CHECKING:
@@ -41,12 +48,32 @@ def arrivals(seed: int) -> list[list[Arrival]]:
     [
         (1, 12, 5, KeyFarm(WinMapReduce(2, 2), replicas=2)),
         (3, 10, 4, WinFarm(3)),
+        (4, 10, 5, WinFarm(2, model="agnostic")),
     ],
-    ids=["two steps", "one step"],
+    ids=["two steps", "one step", "agnostic"],
 )
-def test_oracle_a_stream_under_a_pattern_reports_as_the_reference_does(
+def test_oracle_a_stream_under_a_pattern_has_the_reports_and_late_rows_of_the_reference(
     spark: SparkSession, seed: int, size: int, every: int, chosen: Pattern
 ) -> None:
+    batches = arrivals(seed)
+    df = stream_batches(spark, [table_of(batch, TYPES) for batch in batches])
+    stream = sash.stream(df, time="t", key="k", delay=4).window(sash.sliding(size, every=every))
+    query = stream.agg(**NUMBERS).parallel(chosen)
+    ran = Delivered(query, "late")
+    oracle = evaluate(query.bound.query, [Batch(tuple(batch)) for batch in batches])
+    reports = pa.concat_tables([table for _, table in ran.tables["sink"]]).cast(query.bound.output)
+    assert rows_of(reports, NUMBERS) == expected_rows(oracle.reports, NUMBERS, named=False)
+    late = [row for _, table in ran.tables["late"] for row in table.to_pylist()]
+    assert sorted((row["e"], row["late_reason"]) for row in late) == sorted(
+        (one.arrival.values["e"], one.reason) for one in oracle.late
+    )
+    assert len(late) > 2
+    counts = [counted_in(ran.progress, count) for count in ("events", "late", "reports")]
+    assert counts == [60, len(oracle.late), len(oracle.reports)]
+
+
+def test_oracle_reports_alone_come_from_two_steps_too(spark: SparkSession) -> None:
+    seed, size, every, chosen = 1, 12, 5, KeyFarm(WinMapReduce(2, 2), replicas=2)
     batches = arrivals(seed)
     df = stream_batches(spark, [table_of(batch, TYPES) for batch in batches])
     stream = sash.stream(df, time="t", key="k", delay=4).window(sash.sliding(size, every=every))

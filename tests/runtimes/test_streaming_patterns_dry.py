@@ -29,7 +29,7 @@ from sash.runtimes.spark.patterns.stream_plan import (
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.query import Emit, Query, When
-from sash.semantics.reference import Arrival, Batch, evaluate
+from sash.semantics.reference import Arrival, Batch, Outcome, evaluate
 from sash.semantics.window import Window
 from tests.runtimes.dry_farm import DryFarm
 from tests.runtimes.tables import table_of
@@ -63,20 +63,31 @@ no_windows_shared = st.one_of(
 )  # fmt: skip
 
 
+def require_late_rows(dry: DryFarm, outcome: Outcome) -> None:
+    """Where they are asked for, those of the reference."""
+    if dry.late is not None:
+        late = [(one.arrival.values["e"], one.reason, one.window or "") for one in outcome.late]
+        found = [(row["e"], row["late_reason"], row["late_window"] or "") for row in dry.late]
+        assert sorted(found) == sorted(late)
+
+
 def tables(batches: list[list[Arrival]]) -> list[pa.Table]:
     return [table_of(batch, TYPES) for batch in batches]
 
 
 @settings(max_examples=80, deadline=None)
-@given(query=queries(), batches=cut(), chosen=no_windows_shared, forgetful=st.booleans())
+@given(
+    query=queries(), batches=cut(), chosen=no_windows_shared, forgetful=st.booleans(), late=st.booleans()
+)
 def test_oracle_any_window_can_be_farmed_out_by_key_or_to_agnostic_workers(
-    query: Query, batches: list[list[Arrival]], chosen: Pattern, forgetful: bool
+    query: Query, batches: list[list[Arrival]], chosen: Pattern, forgetful: bool, late: bool
 ) -> None:
     outcome = evaluate(query, [Batch(tuple(batch)) for batch in batches])
-    dry = DryFarm(bound_query(query), chosen, forgetful=forgetful)
+    dry = DryFarm(bound_query(query), chosen, forgetful=forgetful, late=late)
     assert observed(dry.run(tables(batches)), query) == expected(outcome, query)
     assert dry.counts["events"] == sum(map(len, batches))
     assert (dry.counts["reports"], dry.counts["late"]) == (len(outcome.reports), len(outcome.late))
+    require_late_rows(dry, outcome)
 
 
 @settings(max_examples=80, deadline=None)
@@ -84,11 +95,11 @@ def test_oracle_any_window_can_be_farmed_out_by_key_or_to_agnostic_workers(
     asked=st.lists(clock_windows, min_size=1, max_size=2), batches=cut(), n=degree,
     delay=st.sampled_from([0, 4, 30]), lateness=st.sampled_from([0, 3, 20]),
     emit=st.sampled_from([Emit(), Emit(When.CHANGE), Emit(When.EVERY, Duration(5, Unit.TICKS))]),
-    forgetful=st.booleans(),
+    forgetful=st.booleans(), late=st.booleans(),
 )  # fmt: skip
 def test_oracle_workers_of_a_window_farm_answer_for_their_own_windows_and_count_each_event_once(
     asked: list[Window], batches: list[list[Arrival]], n: int, delay: int, lateness: int, emit: Emit,
-    forgetful: bool,
+    forgetful: bool, late: bool,
 ) -> None:  # fmt: skip
     named = tuple(window.named(f"w{number}") for number, window in enumerate(asked))
     query = Query(
@@ -96,28 +107,30 @@ def test_oracle_workers_of_a_window_farm_answer_for_their_own_windows_and_count_
         allowed_lateness=Duration(lateness, Unit.TICKS),
     )  # fmt: skip
     outcome = evaluate(query, [Batch(tuple(batch)) for batch in batches])
-    dry = DryFarm(bound_query(query), WinFarm(n), forgetful=forgetful)
+    dry = DryFarm(bound_query(query), WinFarm(n), forgetful=forgetful, late=late)
     assert dry.steps[-1].stage.operator is WindowOperator
     assert observed(dry.run(tables(batches)), query) == expected(outcome, query)
     assert dry.counts["events"] == sum(map(len, batches))
     assert (dry.counts["reports"], dry.counts["late"]) == (len(outcome.reports), len(outcome.late))
+    require_late_rows(dry, outcome)
 
 
 @settings(max_examples=100, deadline=None)
 @given(
     asked=st.lists(clock_windows, min_size=1, max_size=2), batches=cut(), delay=st.sampled_from([0, 4, 30]),
     chosen=st.one_of(one_level, two_levels), forgetful=st.booleans(), keyed=st.booleans(),
+    late=st.booleans(),
 )  # fmt: skip
 def test_oracle_panes_under_every_pattern_answer_as_the_reference_does(
     asked: list[Window], batches: list[list[Arrival]], delay: int, chosen: Pattern, forgetful: bool,
-    keyed: bool,
+    keyed: bool, late: bool,
 ) -> None:  # fmt: skip
     bound = bind(*asked, delay=delay)
     if not keyed:
         bound = replace(bound, keys=())
         batches = [[replace(arrival, key=None) for arrival in batch] for batch in batches]
     outcome = evaluate(replace(bound.query, flush=False), [Batch(tuple(batch)) for batch in batches])
-    dry = DryFarm(bound, chosen, forgetful=forgetful)
+    dry = DryFarm(bound, chosen, forgetful=forgetful, late=late)
     assert keeps_panes(dry.steps[-1].stage.bound)
     rows = dry.run(tables(batches))
     several = len(bound.query.windows) > 1
@@ -133,6 +146,7 @@ def test_oracle_panes_under_every_pattern_answer_as_the_reference_does(
     assert sorted(shown, key=repr) == sorted(said, key=repr)
     assert dry.counts["events"] == sum(map(len, batches))
     assert (dry.counts["reports"], dry.counts["late"]) == (len(outcome.reports), len(outcome.late))
+    require_late_rows(dry, outcome)
 
 
 def one_key(times: range) -> list[pa.Table]:
@@ -171,6 +185,16 @@ def test_windows_that_close_one_by_one_go_to_one_agnostic_worker_after_the_other
     rows = dry.run(tables([[Arrival(time, "a", {"e": time, "x": 1})] for time in range(0, 40, 5)]))
     assert [row["held"] for row in rows] == [[time] for time in range(0, 35, 5)]
     assert dry.used == {0, 1, 2}
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_agnostic_workers_hold_the_columns_that_a_query_reads(late: bool) -> None:
+    query = Query((windows.tumbling(5),), {"s": monoids.sum("x")}, flush=False)
+    dry = DryFarm(bound_query(query), WinFarm(2, model="agnostic"), late=late)
+    events = [Arrival(time, "a", {"e": time, "x": 1}) for time in (0, 1, 7, 20, 3)]
+    rows = dry.run(tables([events[:4], events[4:]]))
+    assert [row["s"] for row in rows] == [2, 1]
+    assert dry.late is None or [row["e"] for row in dry.late] == [3]
 
 
 def test_a_hot_key_is_dealt_out_evenly_before_its_panes_are_folded() -> None:

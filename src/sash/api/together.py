@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from sash.api.handle import require_unbounded
 from sash.api.window_query import WindowQuery
 from sash.errors import ArgumentError, Unsupported
 from sash.planner.auto import Auto
-from sash.planner.explain.explanation_text import numbered, printed, sections
+from sash.planner.explain.explanation_text import numbered, printed, require_form, sections
 from sash.semantics.durations import DurationLike
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ def together(**queries: WindowQuery) -> Together:
     if not queries:
         raise ArgumentError("together", {}, "given at least one query by name, such as bars=query")
     for name, query in queries.items():
+        if not name.isidentifier():
+            raise ArgumentError(
+                "together", name, "given queries by names of letters, digits and underscores"
+            )
         if not isinstance(query, WindowQuery):
             expected = "a query over windows, such as stream.window(…).agg(…)"
             raise ArgumentError(name, type(query).__name__, expected)
@@ -82,21 +87,37 @@ class Together:
             if name not in self.queries:
                 raise ArgumentError(argument, name, f"the name of a query: {', '.join(self.queries)}")
 
-    def explain(self) -> str:
-        """What all queries share, and what each of them means; printed and returned."""
+    def explain(self, form: Literal["text", "json"] = "text", /) -> str:
+        """What all queries share, then what each of them means and costs, as `explain()` of a query.
+
+        "text", for people, is printed and returned; "json", for machines, is only returned: `stages`, and
+        the explanation of each of the `queries`.
+        """
+        require_form(form)
+        plans = {name: query.plan() for name, query in self.queries.items()}
+        if form == "json":
+            data = {name: json.loads(plan.explanation.as_json()) for name, plan in plans.items()}
+            return json.dumps({"stages": self._stages(), "queries": data}, ensure_ascii=False)
+        queries = [f"{name}: {query!r}" for name, query in self.queries.items()]
+        shared = sections([("queries", queries), ("stages", numbered(self._stages()))])
+        return printed(
+            "\n\n".join(
+                [shared, *(f"{name}, as it would be alone\n{plan}" for name, plan in plans.items())]
+            )
+        )
+
+    def _stages(self) -> list[str]:
         groups: dict[str, list[str]] = {}
         for name, query in self.queries.items():
             groups.setdefault(", ".join(query.bound.keys) or "no key", []).append(name)
         columns = {column for query in self.queries.values() for column in query.bound.columns}
-        stages = [
+        return [
             "read the stream once",
             f"pack {len(columns)} columns into a block for each bucket",
             *(f"buckets of ({keys}): {', '.join(names)}" for keys, names in groups.items()),
             "one shuffle, one stateful step, each query with its own state",
             "each output to its own sink",
         ]
-        queries = [f"{name}: {query!r}" for name, query in self.queries.items()]
-        return printed(sections([("queries", queries), ("stages", numbered(stages))]))
 
     def __repr__(self) -> str:
         return f"<sash queries together: {', '.join(self.queries)}>"

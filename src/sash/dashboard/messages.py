@@ -6,7 +6,8 @@
     reports   windows that a micro-batch has written, and the hottest keys among them
     ended     the run is over, with the error if there was one
 
-Every message is a dict with `kind` and `query`, the name of the query. A frame has
+Every message is a dict with `kind` and `query`, the name of the query: that of its stream, and for one of
+several that run together 'stream/query'. A frame has
 
     batch, at           its number, and when it began, in milliseconds since 1970 (so are all instants)
     events, late, reports        counts of this micro-batch
@@ -21,9 +22,11 @@ Every message is a dict with `kind` and `query`, the name of the query. A frame 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeAlias
+
+from sash.runtimes.observed import counts_by_query
 
 Message: TypeAlias = Mapping[str, Any]
 
@@ -39,25 +42,44 @@ class MessageSink(Protocol):
     def take(self, message: Message) -> None: ...
 
 
-def frame_of(progress: Mapping[str, Any], *, query: str) -> dict[str, Any]:
-    """One of Spark's progress reports (its JSON) as a frame. The rate is left to the caller, who knows
-    the frame before: Spark's own counts from the last time that it looked for data, and found none.
+def name_in(stream: str, query: str) -> str:
+    """What one of several queries is called; the empty name is that of a query that runs alone."""
+    return f"{stream}/{query}" if query else stream
+
+
+def frames_of(
+    progress: Mapping[str, Any], *, stream: str, queries: Collection[str] = ()
+) -> dict[str, dict[str, Any]]:
+    """One of Spark's progress reports (its JSON) as frames: one for each query that runs in it, by name.
+    `queries` are those that are known to, for a report that has no counts.
+
+    The rate is left to the caller, who knows the frame before: Spark's own counts from the last time that
+    it looked for data, and found none. So is the delay of a query that runs with others, which Spark's
+    watermark does not have; and what they share in the state store is measured for none of them.
 
     >>> report = {"batchId": 7, "timestamp": "2026-01-05T10:30:00.000Z", "numInputRows": 100,
     ...     "durationMs": {"triggerExecution": 400}, "eventTime": {}, "stateOperators": [],
-    ...     "observedMetrics": {"sash reports": {"events": 200, "late": 3}}}
-    >>> frame = frame_of(report, query="trades")
+    ...     "observedMetrics": {"sash 1f3a09bc": {"events": 200, "late": 3}}}
+    >>> frame = frames_of(report, stream="trades")[""]
     >>> frame["events"], frame["capacity"], frame["late"], frame["watermark"]
     (200, 500.0, 3, None)
     """
-    counts = _counts(progress.get("observedMetrics") or {})
+    counted = counts_by_query(progress.get("observedMetrics") or {}, COUNTED)
+    found = counted or {query: {} for query in queries or ("",)}
+    return {query: _frame(progress, stream, query, counts) for query, counts in found.items()}
+
+
+def _frame(
+    progress: Mapping[str, Any], stream: str, query: str, counts: Mapping[str, int]
+) -> dict[str, Any]:
     # A file of many events can be one row to Spark, so that its own count is the second best.
     events = counts.get("events", int(progress.get("numInputRows") or 0))
     took = progress.get("durationMs", {}).get("triggerExecution", progress.get("batchDuration"))
     clock, states = progress.get("eventTime") or {}, progress.get("stateOperators") or []
+    own_states = () if query else states
     return {
         "kind": "frame",
-        "query": query,
+        "query": name_in(stream, query),
         "batch": progress["batchId"],
         "at": instant(progress.get("timestamp")),
         "events": events,
@@ -69,8 +91,8 @@ def frame_of(progress: Mapping[str, Any], *, query: str) -> dict[str, Any]:
         "newest": instant(clock.get("max")),
         "watermark": instant(clock.get("watermark")),
         "open": None,
-        "state_rows": _total(states, "numRowsTotal"),
-        "state_bytes": _total(states, "memoryUsedBytes"),
+        "state_rows": _total(own_states, "numRowsTotal"),
+        "state_bytes": _total(own_states, "memoryUsedBytes"),
         "read": counts.get("read"),
         "written": counts.get("written"),
         "degree": states[0].get("numShufflePartitions") if states else None,
@@ -91,12 +113,6 @@ def instant(text: Any) -> int | None:
         return (moment - EPOCH) // timedelta(milliseconds=1) or None
     except (ValueError, TypeError):
         return None
-
-
-def _counts(observed: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
-    """Sash's own counts, over all the windows of the query."""
-    own = [row for name, row in observed.items() if name.startswith("sash ")]
-    return {count: sum(row.get(count) or 0 for row in own) for count in COUNTED if own}
 
 
 def _total(states: Iterable[Mapping[str, Any]], name: str) -> int | None:

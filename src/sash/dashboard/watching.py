@@ -4,6 +4,8 @@
     watching.add(handle, query=q, reports="out")        what Spark does not know of this one
     watching.stop()
 
+Queries that run together (`sash.together`) are several to whoever looks: each has its own messages.
+
 What Spark's progress reports do not have comes from the query itself: `explain()`, the windows that are
 open, the degree of an elastic query; and the windows of each key from the folder that it writes to.
 """
@@ -16,13 +18,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
 from queue import SimpleQueue
-from threading import Lock, Thread
+from threading import Thread
 from time import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import pyarrow as pa
 
-from sash.dashboard.messages import Message, MessageSink, frame_of
+from sash.dashboard.messages import Message, MessageSink, frames_of, name_in
 from sash.dashboard.open_windows import open_windows
 from sash.dashboard.report_folder import ReportFolder
 from sash.operators.bound import BoundQuery, BoundRolling
@@ -31,7 +33,11 @@ from sash.semantics.window import Window
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from sash.api.together import Together
     from sash.api.window_query import WindowQuery
+
+Reports: TypeAlias = str | PathLike[str]
+"""The folder that a query writes to."""
 
 
 @dataclass
@@ -41,7 +47,7 @@ class _Known:
     windows: tuple[Window, ...] = ()
     scale: int = 1000
     """Units of its times in a millisecond."""
-    delay: int = 0
+    delay: int | None = None
     handle: Any = None
     reported: ReportFolder | None = None
     newest: int | None = None
@@ -65,38 +71,56 @@ class Watching:
 
     def __init__(self, sink: MessageSink) -> None:
         self._taker = sink
+        # All of these are used by the thread alone.
         self._known: dict[str, _Known] = {}
-        self._lock = Lock()
+        self._queries: dict[str, list[str]] = {}
+        """Of each stream, once it is known which queries run in it."""
+        self._began: dict[str, Message] = {}
+        """Streams that have started, until that is known."""
         self._news: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._thread = Thread(target=self._work, name="sash watch", daemon=True)
         self._thread.start()
 
     def add(
-        self, handle: Any, *, query: WindowQuery | None = None, reports: str | PathLike[str] | None = None
+        self,
+        handle: Any,
+        *,
+        query: WindowQuery | Together | None = None,
+        reports: Reports | Mapping[str, Reports] | None = None,
     ) -> None:
-        """Add what Spark does not know of a running query.
+        """Add what Spark does not know of a running query, or of several that run together.
 
         handle:  what `start()` gave; its degree is shown when it is elastic.
         query:   the Sash query that it runs, for explain() and for the windows that are open.
-        reports: the folder of parquet files that it writes to, for the latest windows of each key.
+        reports: the folder of parquet files that it writes to, for the latest windows of each key; by the
+            name of the query for several.
         """
+        from sash.api.together import Together
         from sash.runtimes.spark.monitoring.listener import name_of
 
-        name = name_of(handle)
-        known = _Known(handle=handle if hasattr(handle, "degrees") else None)
-        about: dict[str, Any] = {"elastic": known.handle is not None}
-        if query is not None:
-            bound = query.bound
-            known = replace(
-                known, windows=bound.query.windows, delay=bound.query.delay.length,
-                scale=1000 if pa.types.is_timestamp(bound.time_type) else 1,
-                reported=None if reports is None else _reported(reports, bound),
-            )  # fmt: skip
-            about |= _explained(query) | {"keys": list(bound.keys)}
-        about["reports"] = known.reported is not None
-        with self._lock:
+        stream = name_of(handle)
+        if isinstance(query, Together):
+            folders = reports if isinstance(reports, Mapping) else {}
+            several: dict[str, WindowQuery | None] = dict(query.queries)
+        else:
+            folders, several = {"": cast(Reports, reports)}, {"": query}
+        added = {name: _added(handle, one, folders.get(name)) for name, one in several.items()}
+        self._news.put(lambda: self._add(stream, added))
+
+    def _add(self, stream: str, added: Mapping[str, tuple[_Known, dict[str, Any]]]) -> None:
+        self._begin(stream, list(added))
+        for query, (known, about) in added.items():
+            name = name_in(stream, query)
             self._known[name] = known
-        self._send({"kind": "about", "query": name, **about})
+            self._taker.take({"kind": "about", "query": name, **about})
+
+    def _begin(self, stream: str, queries: list[str]) -> None:
+        """It is known which queries run in a stream."""
+        self._queries[stream] = queries
+        began = self._began.pop(stream, None)
+        if began is not None:
+            for query in queries:
+                self._taker.take({**began, "query": name_in(stream, query)})
 
     def stop(self) -> None:
         """Stop; pending messages are sent before this returns."""
@@ -107,18 +131,16 @@ class Watching:
         self._thread.join()
 
     def started(self, name: str, run: str) -> None:
-        self._send({"kind": "started", "query": name, "run": run, "at": round(time() * 1000)})
+        began = {"kind": "started", "run": run, "at": round(time() * 1000)}
+        self._news.put(lambda: self._began.update({name: began}))
 
     def progress(self, name: str, report: Mapping[str, Any]) -> None:
         self._news.put(lambda: self._progress(name, report))
 
     def ended(self, name: str, error: str | None) -> None:
         first = error.strip().splitlines()[0] if error and error.strip() else None
-        self._news.put(lambda: self._look(name))
-        self._send({"kind": "ended", "query": name, "error": first, "at": round(time() * 1000)})
-
-    def _send(self, message: Message) -> None:
-        self._news.put(lambda: self._taker.take(message))
+        ended = {"kind": "ended", "error": first, "at": round(time() * 1000)}
+        self._news.put(lambda: self._ended(name, ended))
 
     def _work(self) -> None:
         while (news := self._news.get()) is not None:
@@ -128,12 +150,30 @@ class Watching:
                 # A full disk, or a folder that is gone: the next message may get through.
                 logging.getLogger("sash.dashboard").exception("a message about a query was lost")
 
-    def _progress(self, name: str, report: Mapping[str, Any]) -> None:
-        with self._lock:
-            known = self._known.setdefault(name, _Known())
-        frame = frame_of(report, query=name)
+    def _ended(self, stream: str, ended: Message) -> None:
+        if stream not in self._queries:
+            self._begin(stream, [""])
+        for query in self._queries.pop(stream):
+            name = name_in(stream, query)
+            self._look(name)
+            self._taker.take({**ended, "query": name})
+
+    def _progress(self, stream: str, report: Mapping[str, Any]) -> None:
+        frames = frames_of(report, stream=stream, queries=self._queries.get(stream, ()))
+        if stream not in self._queries:
+            self._begin(stream, list(frames))
+        for query, frame in frames.items():
+            self._take(frame, shared=query != "")
+
+    def _take(self, frame: dict[str, Any], *, shared: bool) -> None:
+        """`shared`: with other queries, on a watermark that has no delay."""
+        name = frame["query"]
+        known = self._known.setdefault(name, _Known())
         if known.handle is not None:
             frame |= _of_elastic(known, frame)
+        if shared and frame["watermark"] is not None:
+            behind = None if known.delay is None else -(known.delay // -known.scale)
+            frame["watermark"] = None if behind is None else frame["watermark"] - behind
         frame["rate"] = _rate(frame, known.began)
         known.began = frame["at"]
         known.newest = max((at for at in (known.newest, frame["newest"]) if at is not None), default=None)
@@ -148,11 +188,27 @@ class Watching:
         self._look(name)
 
     def _look(self, name: str) -> None:
-        with self._lock:
-            known = self._known.get(name)
+        known = self._known.get(name)
         found = known.reported.look() if known and known.reported else None
         if found is not None:
             self._taker.take({"kind": "reports", "query": name, **found})
+
+
+def _added(
+    handle: Any, query: WindowQuery | None, reports: Reports | None
+) -> tuple[_Known, dict[str, Any]]:
+    """What is known of a query, and what is shown of that."""
+    known = _Known(handle=handle if hasattr(handle, "degrees") else None)
+    about: dict[str, Any] = {"elastic": known.handle is not None}
+    if query is not None:
+        bound = query.bound
+        known = replace(
+            known, windows=bound.query.windows, delay=bound.query.delay.length,
+            scale=1000 if pa.types.is_timestamp(bound.time_type) else 1,
+            reported=None if reports is None else _reported(reports, bound),
+        )  # fmt: skip
+        about |= _explained(query) | {"keys": list(bound.keys)}
+    return known, about | {"reports": known.reported is not None}
 
 
 def _rate(frame: Mapping[str, Any], before: int | None) -> float | None:
@@ -167,7 +223,7 @@ def _explained(query: WindowQuery) -> dict[str, Any]:
     return {"plan": json.loads(planned.explanation.as_json()), "explain": str(planned)}
 
 
-def _reported(path: str | PathLike[str], bound: BoundQuery) -> ReportFolder | None:
+def _reported(path: Reports, bound: BoundQuery) -> ReportFolder | None:
     """None for rolling features: their rows are events, and show no window."""
     if isinstance(bound, BoundRolling):
         return None
@@ -188,5 +244,5 @@ def _of_elastic(known: _Known, frame: Mapping[str, Any]) -> dict[str, Any]:
         "degree": batch.degree,
         "capacity": batch.events / batch.seconds if batch.seconds else None,
         "watermark": batch.watermark // 1000 if has_time else None,
-        "newest": (batch.watermark + known.delay) // 1000 if has_time else None,
+        "newest": (batch.watermark + (known.delay or 0)) // 1000 if has_time else None,
     }

@@ -1,6 +1,6 @@
-"""The query of a pipeline, bound to the columns of its source.
+"""The queries of a pipeline, bound to the columns of their source.
 
-Everything that can be refused is refused by the API itself; here it is built in steps, so that an error
+Everything that can be refused is refused by the API itself; here they are built in steps, so that an error
 names the line of the file that caused it.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sash.aggregation import monoids
 from sash.api.stream import Stream, Windowed, stream
@@ -17,7 +17,7 @@ from sash.api.window_query import WindowQuery
 from sash.errors import ArgumentError
 from sash.pipeline import schema
 from sash.pipeline.positions import Place
-from sash.pipeline.schema import Pipeline
+from sash.pipeline.schema import DeclaredQuery, Pipeline
 from sash.pipeline.sources import opened, require_sinks
 
 if TYPE_CHECKING:
@@ -29,11 +29,16 @@ _KEYS = {"stream": [key.name for key in fields(schema.StreamTable)], "query": ["
 """Arguments of the API that are keys of these tables."""
 
 
-def bound(pipeline: Pipeline, spark: SparkSession) -> WindowQuery:
-    """The query. The schema of its source is read; nothing runs."""
+def bound(pipeline: Pipeline, spark: SparkSession) -> dict[str, WindowQuery]:
+    """The queries by name, over one source. Its schema is read; nothing runs."""
     require_sinks(pipeline, spark)
-    rows, table = opened(pipeline, spark), pipeline.stream
-    with _by_argument(pipeline):
+    rows = opened(pipeline, spark)
+    return {declared.name: _bound(pipeline, declared, rows) for declared in pipeline.queries}
+
+
+def _bound(pipeline: Pipeline, declared: DeclaredQuery, rows: Any) -> WindowQuery:
+    table, query = declared.stream, declared.query
+    with _by_argument(pipeline, declared):
         timed = stream(
             rows,
             time=table.time,
@@ -44,42 +49,42 @@ def bound(pipeline: Pipeline, spark: SparkSession) -> WindowQuery:
             idle=table.idle,
             forget_after=table.forget_after,
         )
-        windowed = _windowed(pipeline, timed)
+        windowed = _windowed(query, timed)
         windowed.agg(**{_PROBE: monoids.count()})
-    at = pipeline.blame.at
-    if pipeline.query.semantics:
-        with at("query", "semantics"):
-            windowed = windowed.semantics(pipeline.query.semantics)
-    for name, aggregate in pipeline.aggregates.items():
-        with at("aggregates", name):
+    at, place = pipeline.blame.at, declared.place
+    if query.semantics:
+        with at(*place("query", "semantics")):
+            windowed = windowed.semantics(query.semantics)
+    for name, aggregate in declared.aggregates.items():
+        with at(*place("aggregates", name)):
             windowed.agg(**{name: aggregate})
-    with at("aggregates"):
-        query = windowed.agg(**pipeline.aggregates)
-    with at("query", "parallel"):
-        query = query.parallel(pipeline.query.parallel)
-    with at("query", "flat"):
-        return query.flat() if pipeline.query.flat else query
+    with at(*place("aggregates")):
+        made = windowed.agg(**declared.aggregates)
+    with at(*place("query", "parallel")):
+        made = made.parallel(query.parallel)
+    with at(*place("query", "flat")):
+        return made.flat() if query.flat else made
 
 
-def _windowed(pipeline: Pipeline, timed: Stream) -> Windowed:
-    query = pipeline.query
+def _windowed(query: schema.QueryTable, timed: Stream) -> Windowed:
     if query.rolling:
         return timed.rolling(*query.rolling)
     return timed.window(*query.windows, emit=query.emit, empty=query.empty)
 
 
 @contextmanager
-def _by_argument(pipeline: Pipeline) -> Iterator[None]:
+def _by_argument(pipeline: Pipeline, declared: DeclaredQuery) -> Iterator[None]:
     """Errors of the API name an argument: the key of that name is to blame, or the window of that label."""
     try:
         yield
     except ArgumentError as error:
-        raise pipeline.blame.wrong(_place(pipeline, error.argument), str(error)) from error
+        raise pipeline.blame.wrong(_place(pipeline, declared, error.argument), str(error)) from error
 
 
-def _place(pipeline: Pipeline, argument: str) -> Place:
+def _place(pipeline: Pipeline, declared: DeclaredQuery, argument: str) -> Place:
     for table, keys in _KEYS.items():
         if argument in keys:
-            return (table, argument)
-    labels = [window.label for window in pipeline.query.windows]
-    return ("query", "windows", labels.index(argument)) if argument in labels else ("query", "windows")
+            own = declared.place(table, argument)
+            return own if own in pipeline.blame.lines else (table, argument)
+    labels = [window.label for window in declared.query.windows]
+    return declared.place("query", "windows", *([labels.index(argument)] if argument in labels else []))

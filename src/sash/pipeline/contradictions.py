@@ -2,80 +2,104 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 
 from sash.pipeline.formats import PASSING, SINKS, SOURCES, FormatNeeds
 from sash.pipeline.positions import Place
-from sash.pipeline.schema import Pipeline, SinkTable, SourceTable
+from sash.pipeline.schema import DeclaredQuery, Pipeline, SinkTable, SourceTable, titled
+from sash.planner.auto import Auto
 from sash.runtimes.places import resolved
 
+Contradictions = Iterator[tuple[Place, str]]
 
-def contradictions(pipeline: Pipeline, given: Mapping[str, Collection[str]]) -> Iterator[tuple[Place, str]]:
-    """`given`: the keys that the file has in each table, as some must be left out."""
-    query, sinks = pipeline.query, _sinks(pipeline)
-    if bool(query.windows) == bool(query.rolling):
-        yield ("query",), "[query] must have either windows or rolling, and not both"
-    if query.rolling:
-        for key in {"emit", "empty"}.intersection(given["query"]):
-            yield ("query", key), f"{key} must be left out with rolling: there is one row per event"
-    yield from _places("source", pipeline.source, SOURCES[pipeline.source.format])
-    for name, sink in sinks.items():
-        yield from _places(name, sink, SINKS[sink.format])
+
+def contradictions(pipeline: Pipeline) -> Contradictions:
+    yield from _places(("source",), pipeline.source, SOURCES[pipeline.source.format])
+    yield from _of_run(pipeline)
+    names: set[str] = set()
+    for query in pipeline.queries:
+        if query.name in names:
+            yield query.place("query", "name"), f"name must be another one: {query.name} is the name of two"
+        names.add(query.name)
+        yield from _of_query(pipeline, query)
     yield from _shared(pipeline)
-    yield from _of_stream(pipeline, sinks) if pipeline.streaming else _of_batch(pipeline, sinks, given)
 
 
-def _sinks(pipeline: Pipeline) -> dict[str, SinkTable]:
-    return {"sink": pipeline.sink} | ({} if pipeline.late is None else {"late": pipeline.late})
+def _of_query(pipeline: Pipeline, declared: DeclaredQuery) -> Contradictions:
+    query, place = declared.query, declared.place("query")
+    if bool(query.windows) == bool(query.rolling):
+        yield place, f"{titled(place)} must have either windows or rolling, and not both"
+    if query.rolling:
+        for key in ("emit", "empty"):
+            if (*place, key) in pipeline.blame.lines:
+                yield (*place, key), f"{key} must be left out with rolling: there is one row per event"
+    if pipeline.together and pipeline.streaming and not isinstance(query.parallel, Auto):
+        reason = "parallel must be left out where queries run together: they share the buckets of keys"
+        yield (*place, "parallel"), reason
+    for table, sink in declared.sinks.items():
+        yield from _places(declared.place(table), sink, SINKS[sink.format])
+        yield from (_of_stream if pipeline.streaming else _of_batch)(pipeline, declared.place(table), sink)
 
 
-def _places(name: str, table: SourceTable | SinkTable, format_: FormatNeeds) -> Iterator[tuple[Place, str]]:
+def _places(place: Place, table: SourceTable | SinkTable, format_: FormatNeeds) -> Contradictions:
     """What a format lacks, or is given without having a use for it."""
-    what = table.format
+    what, title = table.format, titled(place)
     if format_.place and not table.path and not (format_.catalogued and table.table):
-        yield (name,), f"[{name}] lacks {'path or table' if format_.catalogued else 'path'} for {what}"
+        yield place, f"{title} lacks {'path or table' if format_.catalogued else 'path'} for {what}"
     if table.path and not format_.place:
-        yield (name, "path"), f"path must be left out for {what}"
+        yield (*place, "path"), f"path must be left out for {what}"
     if table.table and (table.path or not format_.catalogued):
-        yield (name, "table"), "table must be left out: it is for delta and iceberg, instead of a path"
+        yield (*place, "table"), "table must be left out: it is for delta and iceberg, instead of a path"
     for option in format_.options:
         if option not in table.options:
-            yield (name, "options"), f"options must have {option!r} for {what}"
+            yield (*place, "options"), f"options must have {option!r} for {what}"
 
 
-def _shared(pipeline: Pipeline) -> Iterator[tuple[Place, str]]:
-    """A place that reports and late rows have in common: each would replace rows of the other."""
-    sink, late = pipeline.sink, pipeline.late
-    if late is None:
-        return
-    places = [resolved(pipeline.located(table.path)) for table in (sink, late) if table.path]
-    if len(places) > len(set(places)):
-        yield ("late", "path"), "path must be another one than that of [sink], which is written there"
-    if late.table and late.table == sink.table:
-        yield ("late", "table"), "table must be another one than that of [sink], which is written there"
+def _shared(pipeline: Pipeline) -> Contradictions:
+    """A place that two outputs have in common: each would replace rows of the other."""
+    owners: dict[tuple[str, str], Place] = {}
+    for query in pipeline.queries:
+        for table, sink in query.sinks.items():
+            place = query.place(table)
+            taken = [("path", resolved(pipeline.located(sink.path)))] if sink.path else []
+            taken += [("table", sink.table)] if sink.table else []
+            for key, where in taken:
+                owner = owners.setdefault((key, where), place)
+                if owner != place:
+                    title = titled(owner) + (f" of {_name_at(pipeline, owner)}" if owner[1:] else "")
+                    yield (
+                        (*place, key),
+                        f"{key} must be another one than that of {title}, which is written there",
+                    )
 
 
-def _of_stream(pipeline: Pipeline, sinks: Mapping[str, SinkTable]) -> Iterator[tuple[Place, str]]:
+def _name_at(pipeline: Pipeline, place: Place) -> str:
+    return next(query.name for query in pipeline.queries if query.at == place[:2])
+
+
+def _of_run(pipeline: Pipeline) -> Contradictions:
     source, run = pipeline.source.format, pipeline.run
-    if SOURCES[source].endless and run.trigger.bounded:
-        works = f"a duration such as '5 seconds' for {source}, which never ends"
-        yield ("run", "trigger"), f"trigger must be {works}; got {run.trigger.word!r}"
-    for name, sink in sinks.items():
-        if sink.overwrite:
-            yield (name, "overwrite"), "overwrite must be left out for a stream, which only adds"
-        if sink.format not in PASSING and not run.checkpoint:
-            what = f"the folder in which a stream to {sink.format} notes how far it has come"
-            yield ("run", "checkpoint"), f"[run] lacks checkpoint, {what}"
-
-
-def _of_batch(
-    pipeline: Pipeline, sinks: Mapping[str, SinkTable], given: Mapping[str, Collection[str]]
-) -> Iterator[tuple[Place, str]]:
-    source = pipeline.source.format
-    if SOURCES[source].endless:
+    endless = SOURCES[source].endless
+    if pipeline.streaming:
+        if endless and run.trigger.bounded:
+            works = f"a duration such as '5 seconds' for {source}, which never ends"
+            yield ("run", "trigger"), f"trigger must be {works}; got {run.trigger.word!r}"
+        return
+    if endless:
         yield ("run", "mode"), f"mode must be 'stream' for {source}, which never ends"
-    for key in {"checkpoint", "trigger"}.intersection(given["run"]):
-        yield ("run", key), f"{key} must be left out when mode is 'batch'"
-    for name, sink in sinks.items():
-        if sink.format == "memory":
-            yield (name, "format"), "format must not be memory when mode is 'batch': its rows would be lost"
+    for key in ("checkpoint", "trigger"):
+        if ("run", key) in pipeline.blame.lines:
+            yield ("run", key), f"{key} must be left out when mode is 'batch'"
+
+
+def _of_stream(pipeline: Pipeline, place: Place, sink: SinkTable) -> Contradictions:
+    if sink.overwrite:
+        yield (*place, "overwrite"), "overwrite must be left out for a stream, which only adds"
+    if sink.format not in PASSING and not pipeline.run.checkpoint:
+        what = f"the folder in which a stream to {sink.format} notes how far it has come"
+        yield ("run", "checkpoint"), f"[run] lacks checkpoint, {what}"
+
+
+def _of_batch(pipeline: Pipeline, place: Place, sink: SinkTable) -> Contradictions:
+    if sink.format == "memory":
+        yield (*place, "format"), "format must not be memory when mode is 'batch': its rows would be lost"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,30 +18,28 @@ from sash.pipeline import readers
 from sash.pipeline.aggregates_and_patterns import aggregate_of
 from sash.pipeline.blame import Blame
 from sash.pipeline.contradictions import contradictions
-from sash.pipeline.positions import lines_of
+from sash.pipeline.positions import Place, lines_of
 from sash.pipeline.schema import (
     EACH,
+    OWN_STREAM_KEYS,
     READ,
+    DeclaredQuery,
+    NamedQueryTable,
     Pipeline,
     QueryTable,
     RunTable,
     SinkTable,
     SourceTable,
     StreamTable,
+    titled,
 )
 
 Table = TypeVar("Table")
 
-_TABLES: Mapping[str, type] = {
-    "source": SourceTable,
-    "stream": StreamTable,
-    "query": QueryTable,
-    "sink": SinkTable,
-    "late": SinkTable,
-    "run": RunTable,
-}
-_FREE = ("aggregates", "spark")
-_NEEDED = ("source", "stream", "query", "aggregates", "sink")
+_OF_QUERY = ("aggregates", "sink", "late")
+"""Tables that stand beside [query], and below each of several [[query]]."""
+_SHARED = ("source", "stream", "query", "run", "spark")
+_NEEDED = ("source", "stream", "query")
 _UNCLOSED = {
     "Unterminated string": '"',
     "Illegal character '\\n'": '"',
@@ -87,59 +85,122 @@ class _Document:
         self._blame = Blame(str(file), lines_of(text))
 
     def pipeline(self) -> Pipeline:
-        known = (*_TABLES, *_FREE)
-        for name, table in self._tables.items():
-            if name not in known:
-                raise self._blame.wrong((name,), _unknown(f"there is no table [{name}]", name, known))
-            if not isinstance(table, dict):
-                raise self._blame.wrong((name,), f"{name} must be a table: [{name}]")
+        several = isinstance(self._tables.get("query"), list)
+        for name, given in self._tables.items():
+            self._require_known_table(name, given, several=several)
         for name in _NEEDED:
-            if name not in self._tables:
-                raise PipelineError(str(self._file), None, f"the table [{name}] is missing")
-        read: dict[str, Any] = {
-            name: self._table(name, made) for name, made in _TABLES.items() if name in self._tables
-        }
+            self._require_table((name,), self._tables)
+        stream = self._table(("stream",), self._tables["stream"], StreamTable)
         with self._blame.at("spark"):
             settings = readers.options(self._tables.get("spark", {}), "spark")
         pipeline = Pipeline(
-            file=self._file, blame=self._blame, aggregates=self._aggregates(), spark=settings, **read
+            file=self._file,
+            blame=self._blame,
+            source=self._table(("source",), self._tables["source"], SourceTable),
+            queries=self._several(stream) if several else (self._only(stream),),
+            run=self._table(("run",), self._tables.get("run", {}), RunTable),
+            spark=settings,
         )
-        for place, reason in contradictions(pipeline, self._tables):
+        for place, reason in contradictions(pipeline):
             raise self._blame.wrong(place, reason)
         return pipeline
 
-    def _table(self, name: str, made: type[Table]) -> Table:
-        given = self._tables[name]
+    def _require_known_table(self, name: str, given: Any, *, several: bool) -> None:
+        known = (*_SHARED, *_OF_QUERY)
+        if name not in known:
+            raise self._blame.wrong((name,), _unknown(f"there is no table [{name}]", name, known))
+        if several and name in _OF_QUERY:
+            reason = f"[{name}] must be [query.{name}], below its [[query]], where there are several"
+            raise self._blame.wrong((name,), reason)
+        if not isinstance(given, dict) and not (several and name == "query"):
+            raise self._blame.wrong((name,), f"{name} must be a table: [{name}]")
+
+    def _require_table(self, place: Place, tables: Mapping[str, Any]) -> None:
+        name = place[-1]
+        if name not in tables:
+            raise self._blame.wrong(place, f"the table {titled(place)} is missing")
+        if name in _OF_QUERY and not isinstance(tables[str(name)], dict):
+            raise self._blame.wrong(place, f"{name} must be a table: {titled(place)}")
+
+    def _only(self, stream: StreamTable) -> DeclaredQuery:
+        query = self._table(("query",), self._tables["query"], QueryTable)
+        return DeclaredQuery(name="", at=(), stream=stream, query=query, **self._outputs((), self._tables))
+
+    def _several(self, stream: StreamTable) -> tuple[DeclaredQuery, ...]:
+        return tuple(
+            self._one_of_several(number, given, stream)
+            for number, given in enumerate(self._tables["query"])
+        )
+
+    def _one_of_several(self, number: int, given: Any, stream: StreamTable) -> DeclaredQuery:
+        place = ("query", number)
+        if not isinstance(given, dict):
+            raise self._blame.wrong(place, "query must be tables: [[query]]")
+        own = {one.name: one for one in fields(StreamTable) if one.name in OWN_STREAM_KEYS}
+        known = own | {one.name: one for one in fields(NamedQueryTable)}
+        keys = {key: value for key, value in given.items() if key not in _OF_QUERY}
+        read = self._values(place, keys, known, also=_OF_QUERY)
+        stream = replace(stream, **{key: read.pop(key) for key in own if key in read})
+        query = NamedQueryTable(**read)
+        return DeclaredQuery(
+            name=query.name, at=place, stream=stream, query=query, **self._outputs(place, given)
+        )
+
+    def _outputs(self, at: Place, tables: Mapping[str, Any]) -> dict[str, Any]:
+        """What a query computes, and where it goes; `tables` stand at `at`."""
+        for name in _OF_QUERY:
+            if name != "late" or name in tables:
+                self._require_table((*at, name), tables)
+        found = {
+            name: self._table((*at, name), tables[name], SinkTable)
+            for name in ("sink", "late")
+            if name in tables
+        }
+        return {"aggregates": self._aggregates((*at, "aggregates"), tables["aggregates"]), **found}
+
+    def _table(self, place: Place, given: Mapping[str, Any], made: type[Table]) -> Table:
         known = {one.name: one for one in fields(made)}  # type: ignore[arg-type]
+        return made(**self._values(place, given, known))
+
+    def _values(
+        self,
+        place: Place,
+        given: Mapping[str, Any],
+        known: Mapping[str, Field[Any]],
+        also: tuple[str, ...] = (),
+    ) -> dict[str, Any]:
+        """What stands at the keys of a table; `also`: tables that may stand below it."""
+        title = titled(place)
         for key in given:
             if key not in known:
-                raise self._blame.wrong((name, key), _unknown(f"[{name}] has no key {key!r}", key, known))
+                problem = f"{title} has no key {key!r}"
+                raise self._blame.wrong((*place, key), _unknown(problem, key, (*known, *also)))
         for key, one in known.items():
             required = one.default is MISSING and one.default_factory is MISSING
             if required and key not in given:
-                raise self._blame.wrong((name,), f"[{name}] lacks the key {key!r}")
-        return made(**{key: self._value(name, known[key], given[key]) for key in given})
+                raise self._blame.wrong(place, f"{title} lacks the key {key!r}")
+        return {key: self._value((*place, key), known[key], given[key]) for key in given}
 
-    def _value(self, table: str, one: Field[Any], given: Any) -> Any:
-        with self._blame.at(table, one.name):
+    def _value(self, place: Place, one: Field[Any], given: Any) -> Any:
+        with self._blame.at(*place):
             value = one.metadata[READ](given, one.name)
         each = one.metadata[EACH]
         if each is None:
             return value
         elements = []
         for number, element in enumerate(value):
-            with self._blame.at(table, one.name, number):
+            with self._blame.at(*place, number):
                 elements.append(each(element, one.name))
         return tuple(elements)
 
-    def _aggregates(self) -> dict[str, Any]:
+    def _aggregates(self, place: Place, given: Mapping[str, Any]) -> dict[str, Any]:
         found = {}
-        for name, text in self._tables["aggregates"].items():
-            with self._blame.at("aggregates", name):
+        for name, text in given.items():
+            with self._blame.at(*place, name):
                 found[name] = aggregate_of(text, argument=name)
         if not found:
-            reason = '[aggregates] must have at least one, such as n = "count()"'
-            raise self._blame.wrong(("aggregates",), reason)
+            reason = f'{titled(place)} must have at least one, such as n = "count()"'
+            raise self._blame.wrong(place, reason)
         return found
 
 

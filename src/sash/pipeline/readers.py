@@ -21,6 +21,13 @@ def text(given: Any, name: str) -> str:
     return given
 
 
+def name(given: Any, name: str) -> str:
+    """Of a query: part of the name of a table, and of a line in Spark's progress reports."""
+    if not isinstance(given, str) or not given.isidentifier():
+        raise ArgumentError(name, given, "a name of letters, digits and underscores")
+    return given
+
+
 def texts(given: Any, name: str) -> tuple[str, ...]:
     """One text, or a list of them.
 

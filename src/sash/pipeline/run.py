@@ -1,19 +1,20 @@
-"""Running a pipeline: its streaming query from its checkpoint on, or its static one at once.
+"""Running a pipeline: its streaming queries from their checkpoint on, or its static ones at once.
 
 A run that is stopped, or killed, resumes from its checkpoint when it is run again: each file, and each
 offset of a topic, is in exactly one micro-batch, and each micro-batch is in the sinks once, where a sink
-can tell which it has. Reports and late rows come out of one pass.
+can tell which it has. Reports and late rows of all queries come out of one pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from sash.api.together import together
 from sash.api.window_query import WindowQuery
 from sash.pipeline.schema import Pipeline
 from sash.pipeline.sinks import batch_sink, written
@@ -35,37 +36,36 @@ class RunSummary:
 
     batches: int
     seconds: float
-    events: int
-    late: int
-    reports: int
+    counts: Mapping[str, Mapping[str, int]]
+    """Of each query, by name."""
     stopped: bool
     """By an interrupt, before it came to an end of its own."""
 
 
-def run_batch(pipeline: Pipeline, query: WindowQuery, spark: SparkSession) -> None:
-    """Compute all windows of a static source, and write them."""
+Queries: TypeAlias = Mapping[str, WindowQuery]
+"""Those of a pipeline, by name."""
+
+
+def run_batch(pipeline: Pipeline, queries: Queries, spark: SparkSession) -> None:
+    """Compute all windows of a static source, and write them, query by query."""
     from sash.runtimes.spark.failures import in_one_sentence
     from sash.runtimes.spark.monitoring.job_progress import jobs_shown
 
     with in_one_sentence(), jobs_shown(spark):
-        written(pipeline, pipeline.sink, query.dataframe())
-        if pipeline.late is not None:
-            written(pipeline, pipeline.late, query.late().dataframe())
+        for declared in pipeline.queries:
+            query, keys = queries[declared.name], declared.stream.key
+            written(pipeline, declared.sink, query.dataframe(), keys=keys)
+            if declared.late is not None:
+                written(pipeline, declared.late, query.late().dataframe(), keys=keys)
 
 
-def run_stream(pipeline: Pipeline, query: WindowQuery, spark: SparkSession, *, stop: Event) -> RunSummary:
+def run_stream(pipeline: Pipeline, queries: Queries, spark: SparkSession, *, stop: Event) -> RunSummary:
     """Run until the trigger's end, or until `stop` is set; QueryFailed when the run fails."""
     from sash.runtimes.spark.failures import in_one_sentence
     from sash.runtimes.spark.monitoring.job_progress import BatchesSeen, TasksOfBatch
 
     with in_one_sentence(), _checkpoint(pipeline) as checkpoint:
-        running = query.start(
-            batch_sink(pipeline, pipeline.sink, spark, name=pipeline.name),
-            late=_late_sink(pipeline, spark),
-            checkpoint=checkpoint,
-            trigger=pipeline.run.trigger.given,
-            name=pipeline.name,
-        )
+        running = _started(pipeline, queries, spark, checkpoint)
         try:
             seen = BatchesSeen(running)
             bar = TasksOfBatch(spark, running, seen) if pipeline.run.trigger.bounded else seen
@@ -73,14 +73,25 @@ def run_stream(pipeline: Pipeline, query: WindowQuery, spark: SparkSession, *, s
         finally:
             running.stop()
     seen.read()
-    counts = {name: seen.counts.get(name, 0) for name in ("events", "late", "reports")}
-    return RunSummary(seen.batches, seen.seconds, **counts, stopped=stopped)
+    none = dict.fromkeys(("events", "late", "reports"), 0)
+    counts = {name: none | seen.by_query.get(name, {}) for name in queries}
+    return RunSummary(seen.batches, seen.seconds, counts, stopped=stopped)
 
 
-def _late_sink(pipeline: Pipeline, spark: SparkSession) -> BatchSink | None:
-    if pipeline.late is None:
-        return None
-    return batch_sink(pipeline, pipeline.late, spark, name=f"{pipeline.name}_late")
+def _started(pipeline: Pipeline, queries: Queries, spark: SparkSession, checkpoint: str) -> StreamingQuery:
+    sinks: dict[str, dict[str, BatchSink]] = {"sink": {}, "late": {}}
+    for declared in pipeline.queries:
+        for table, sink in declared.sinks.items():
+            name = pipeline.name_of(declared) + ("_late" if table == "late" else "")
+            made = batch_sink(pipeline, sink, spark, name=name, keys=declared.stream.key)
+            sinks[table][declared.name] = made
+    how: dict[str, Any] = {
+        "checkpoint": checkpoint, "trigger": pipeline.run.trigger.given, "name": pipeline.name,
+    }  # fmt: skip
+    if pipeline.together:
+        return cast("StreamingQuery", together(**queries).start(sinks["sink"], late=sinks["late"], **how))
+    ((name, query),) = queries.items()
+    return cast("StreamingQuery", query.start(sinks["sink"][name], late=sinks["late"].get(name), **how))
 
 
 @contextmanager

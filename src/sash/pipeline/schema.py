@@ -5,6 +5,9 @@
     [query]       windows, or look-backs            [run]    when, and from which checkpoint on
     [aggregates]  name = "words"                    [spark]  settings of the session
 
+Several queries over one source are several tables [[query]], each with a name and with the tables
+[query.aggregates], [query.sink] and [query.late] of its own.
+
 A field has its own reader, so that a key is declared in one place: its name, its type, how
 it is read and what it is when it is left out. What the classes hold is already understood: windows and
 aggregates, not their words.
@@ -22,6 +25,7 @@ from sash.pipeline import readers
 from sash.pipeline.aggregates_and_patterns import pattern_of
 from sash.pipeline.blame import Blame
 from sash.pipeline.formats import SINKS, SOURCES
+from sash.pipeline.positions import Place
 from sash.planner.auto import AUTO, Parallelism
 from sash.runtimes.trigger import AVAILABLE_NOW, Trigger
 from sash.semantics.durations import DurationLike
@@ -78,6 +82,13 @@ class QueryTable:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NamedQueryTable(QueryTable):
+    """One of several."""
+
+    name: str = field(metadata=by(readers.name))
+
+
+@dataclass(frozen=True, kw_only=True)
 class SinkTable:
     format: str = field(metadata=by(readers.one_of(*SINKS)))
     path: str = field(metadata=by(readers.text), default="")
@@ -95,6 +106,46 @@ class RunTable:
     checkpoint: str = field(metadata=by(readers.text), default="")
 
 
+OWN_STREAM_KEYS = ("key", "delay", "allowed_lateness", "order", "forget_after")
+"""Keys of [stream] that one of several queries may have for itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeclaredQuery:
+    """A query with where its rows go: that of [query], or one of the [[query]]."""
+
+    name: str
+    """Empty for that of [query]."""
+    at: Place
+    """Where it stands: () for [query], whose tables stand beside it, ("query", n) for one of several."""
+    stream: StreamTable
+    """As in [stream], with what the query has for itself."""
+    query: QueryTable
+    aggregates: Mapping[str, Monoid]
+    sink: SinkTable
+    late: SinkTable | None = None
+
+    def place(self, table: str, *keys: str | int) -> Place:
+        """Where one of its tables stands, or a key of that table."""
+        own = self.at if self.at and table in ("query", "stream") else (*self.at, table)
+        return (*own, *keys)
+
+    @property
+    def sinks(self) -> dict[str, SinkTable]:
+        """By table."""
+        return {"sink": self.sink} | ({} if self.late is None else {"late": self.late})
+
+
+def titled(place: Place) -> str:
+    """A table as it is written in the file.
+
+    >>> titled(("sink",)), titled(("query", 1)), titled(("query", 1, "sink"))
+    ('[sink]', '[[query]]', '[query.sink]')
+    """
+    names = ".".join(part for part in place if isinstance(part, str))
+    return f"[[{names}]]" if isinstance(place[-1], int) else f"[{names}]"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Pipeline:
     """A pipeline, as a file declares it."""
@@ -103,11 +154,7 @@ class Pipeline:
     blame: Blame
     """Where each key stands, for what turns out to be wrong only later."""
     source: SourceTable
-    stream: StreamTable
-    query: QueryTable
-    aggregates: Mapping[str, Monoid]
-    sink: SinkTable
-    late: SinkTable | None = None
+    queries: tuple[DeclaredQuery, ...]
     run: RunTable = field(default_factory=RunTable)
     spark: Mapping[str, str] = field(default_factory=dict)
 
@@ -115,6 +162,15 @@ class Pipeline:
     def name(self) -> str:
         """Of the running query: what Spark calls it, and the table of the memory sink."""
         return self.run.name or readers.identifier(self.file.stem)
+
+    def name_of(self, query: DeclaredQuery) -> str:
+        """Of one of its queries, among those of all pipelines."""
+        return f"{self.name}_{query.name}" if query.name else self.name
+
+    @property
+    def together(self) -> bool:
+        """Whether its queries stand in tables [[query]], be it one: another may be added later."""
+        return any(query.name for query in self.queries)
 
     @property
     def streaming(self) -> bool:

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from sash.runtimes.spark.sinks.protocol import BatchSink
 
 
-def written(pipeline: Pipeline, sink: SinkTable, rows: DataFrame) -> None:
-    """Write static rows, all of them."""
+def written(pipeline: Pipeline, sink: SinkTable, rows: DataFrame, *, keys: tuple[str, ...]) -> None:
+    """Write static rows, all of them. `keys`: the columns that are a message's key."""
     mode = "overwrite" if sink.overwrite else "append" if sink.format == "kafka" else "errorifexists"
-    writer: Any = _shaped(rows, sink, pipeline).write.format(sink.format).options(**sink.options)
+    writer: Any = _shaped(rows, sink, keys).write.format(sink.format).options(**sink.options)
     if sink.table:
         writer.mode(mode).saveAsTable(sink.table)
     elif sink.path:
@@ -29,7 +29,9 @@ def written(pipeline: Pipeline, sink: SinkTable, rows: DataFrame) -> None:
         writer.mode("append" if sink.format == "console" else "overwrite").save()
 
 
-def batch_sink(pipeline: Pipeline, sink: SinkTable, spark: SparkSession, *, name: str) -> BatchSink:
+def batch_sink(
+    pipeline: Pipeline, sink: SinkTable, spark: SparkSession, *, name: str, keys: tuple[str, ...]
+) -> BatchSink:
     """What takes the rows of a stream, batch by batch. `name` is what a table of rows in memory is called,
     and what a Delta or Iceberg table knows the pipeline by."""
     from sash.runtimes.spark.packing.columns import flat
@@ -47,7 +49,7 @@ def batch_sink(pipeline: Pipeline, sink: SinkTable, spark: SparkSession, *, name
         case "noop":
             return NoopSink()
         case "kafka":
-            return KafkaSink.with_options(sink.options, keys=pipeline.stream.key)
+            return KafkaSink.with_options(sink.options, keys=keys)
         case "delta" | "iceberg":
             path = pipeline.located(sink.path) if sink.path else ""
             return TableSink(name, sink.table, path, sink.format, sink.options)
@@ -55,10 +57,10 @@ def batch_sink(pipeline: Pipeline, sink: SinkTable, spark: SparkSession, *, name
     return ShapedSink(folder, flat) if sink.format == "csv" else folder
 
 
-def _shaped(rows: DataFrame, sink: SinkTable, pipeline: Pipeline) -> DataFrame:
+def _shaped(rows: DataFrame, sink: SinkTable, keys: tuple[str, ...]) -> DataFrame:
     from sash.runtimes.spark.packing.columns import flat
     from sash.runtimes.spark.sinks.shapes import messages
 
     if sink.format == "csv":
         return flat(rows)
-    return messages(rows, pipeline.stream.key) if sink.format == "kafka" else rows
+    return messages(rows, keys) if sink.format == "kafka" else rows

@@ -49,9 +49,9 @@ def opened(pipeline: Pipeline, spark: SparkSession) -> Any:
 
 def require_sinks(pipeline: Pipeline, spark: SparkSession) -> None:
     """PipelineError where Spark has no connector for a sink."""
-    for name, sink in (("sink", pipeline.sink), ("late", pipeline.late)):
-        if sink is not None:
-            with pipeline.blame.at(name, "format"):
+    for query in pipeline.queries:
+        for table, sink in query.sinks.items():
+            with pipeline.blame.at(*query.place(table, "format")):
                 _require_connector(spark, sink.format, SINKS[sink.format].package)
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sash.api.together import Together, together
 from sash.api.window_query import WindowQuery
 from sash.cli.interrupts import interrupts
 from sash.cli.spark_session import spark_session
 from sash.pipeline import Pipeline, read
 from sash.pipeline.binding import bound
-from sash.pipeline.run import RunSummary, run_batch, run_stream
+from sash.pipeline.run import Queries, RunSummary, run_batch, run_stream
+from sash.pipeline.schema import SinkTable
+from sash.runtimes.observed import in_all
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,58 +29,81 @@ SHOWN = 20
 
 def run(file: Path, *, debug: bool) -> int:
     """Run until the pipeline's own end, or until it is stopped; the exit code."""
-    with _bound(file, debug=debug) as (pipeline, query, spark):
+    with _bound(file, debug=debug) as (pipeline, queries, spark):
         if not pipeline.streaming:
-            run_batch(pipeline, query, spark)
-            print(f"{pipeline.name}: done; {_sink(pipeline)}")
+            run_batch(pipeline, queries, spark)
+            for query in pipeline.queries:
+                print(f"{pipeline.name_of(query)}: done; {_sink(query.sink)}")
             return 0
         with interrupts() as stop:
-            outcome = run_stream(pipeline, query, spark, stop=stop)
-        if pipeline.sink.format == "memory" and spark.catalog.tableExists(pipeline.name):
-            spark.table(pipeline.name).show(SHOWN, truncate=False)
+            outcome = run_stream(pipeline, queries, spark, stop=stop)
+        for query in pipeline.queries:
+            name = pipeline.name_of(query)
+            if query.sink.format == "memory" and spark.catalog.tableExists(name):
+                spark.table(name).show(SHOWN, truncate=False)
     print(_summary(pipeline, outcome))
     return INTERRUPTED if outcome.stopped and pipeline.run.trigger.bounded else 0
 
 
 def explain(file: Path, *, as_json: bool, debug: bool) -> None:
-    """Print the plan of the pipeline's query."""
-    with _bound(file, debug=debug) as (_, query, _):
+    """Print the plan of the pipeline: of its query, or of all that run together and of each."""
+    with _bound(file, debug=debug) as (pipeline, queries, _):
+        explained: dict[str, WindowQuery | Together] = {**queries}
+        if pipeline.together and pipeline.streaming:
+            explained = {"": together(**queries)}
         if as_json:
-            print(query.explain("json"))
-        else:
-            query.explain()
+            found = {name: json.loads(one.explain("json")) for name, one in explained.items()}
+            print(json.dumps(found.get("", {"queries": found}), ensure_ascii=False))
+            return
+        for name, one in explained.items():
+            if name:
+                print(f"{name}:")
+            one.explain()
 
 
 def check(file: Path, *, debug: bool) -> None:
-    """Bind the query to its source, build what Spark would run, and print the columns."""
+    """Bind the queries to their source, build what Spark would run, and print the columns."""
     from sash.runtimes.spark.failures import in_one_sentence
 
-    with _bound(file, debug=debug) as (pipeline, query, _):
+    with _bound(file, debug=debug) as (pipeline, queries, _):
         with in_one_sentence():
-            query.dataframe()
-        columns = ", ".join(f"{field.name} {field.type}" for field in query.bound.output)
-        print(f"{file}: nothing is wrong; it would write {_sink(pipeline)} with the columns {columns}")
+            for query in queries.values():
+                query.dataframe()
+            if pipeline.together and pipeline.streaming:
+                together(**queries)
+        print(f"{file}: nothing is wrong; it would write", *_written(pipeline, queries))
 
 
 @contextmanager
-def _bound(file: Path, *, debug: bool) -> Iterator[tuple[Pipeline, WindowQuery, SparkSession]]:
+def _bound(file: Path, *, debug: bool) -> Iterator[tuple[Pipeline, Queries, SparkSession]]:
     pipeline = read(file)
     with spark_session(app=f"sash {pipeline.name}", debug=debug, settings=pipeline.spark) as spark:
         yield pipeline, bound(pipeline, spark), spark
 
 
-def _sink(pipeline: Pipeline) -> str:
-    sink = pipeline.sink
+def _written(pipeline: Pipeline, queries: Queries) -> Iterator[str]:
+    """Where the reports of each query go, and their columns; a line for each of several."""
+    for declared in pipeline.queries:
+        schema = queries[declared.name].bound.output
+        columns = ", ".join(f"{field.name} {field.type}" for field in schema)
+        name = f"\n  {declared.name}: " if declared.name else ""
+        yield f"{name}{_sink(declared.sink)} with the columns {columns}"
+
+
+def _sink(sink: SinkTable) -> str:
     return " ".join(filter(None, (sink.format, sink.path or sink.table or sink.options.get("topic", ""))))
 
 
 def _summary(pipeline: Pipeline, outcome: RunSummary) -> str:
-    counts = (
-        f"{pipeline.name}: {outcome.events:,} events in {outcome.batches:,} "
-        f"batch{'es' * (outcome.batches != 1)} and "
-        f"{outcome.seconds:.1f} s; {outcome.reports:,} reports, {outcome.late:,} late"
+    emitted = {
+        name: f"{counts['reports']:,} reports, {counts['late']:,} late"
+        for name, counts in outcome.counts.items()
+    }
+    done = (
+        f"{pipeline.name}: {in_all(outcome.counts, 'events'):,} events in {outcome.batches:,} "
+        f"batch{'es' * (outcome.batches != 1)} and {outcome.seconds:.1f} s; "
+        f"{'' if pipeline.together else emitted[''] + '; '}{'stopped' if outcome.stopped else 'done'}"
     )
-    state = "stopped" if outcome.stopped else "done"
-    if not pipeline.run.checkpoint:
-        return f"{counts}; {state}"
-    return f"{counts}; {state}: it can be resumed from {pipeline.run.checkpoint}: run it again"
+    if pipeline.run.checkpoint:
+        done += f": it can be resumed from {pipeline.run.checkpoint}: run it again"
+    return "\n".join([done, *(f"  {name}: {words}" for name, words in emitted.items() if name)])

@@ -5,7 +5,7 @@ All numbers come from the feed that the live page shows too; what was not measur
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,18 +22,19 @@ COLUMNS = (
 class Board:
     """The latest frame of each query."""
 
-    def __init__(self, feed: Feed, names: Iterable[str]) -> None:
-        self._feed, self._number = feed, 0
-        self.frames: dict[str, Mapping[str, Any]] = {name: {} for name in names}
+    def __init__(self, feed: Feed, names: Mapping[str, str]) -> None:
+        """`names`: what the queries of the feed are called here."""
+        self._feed, self._number, self._names = feed, 0, names
+        self.frames: dict[str, Mapping[str, Any]] = {name: {} for name in names.values()}
 
     def update(self) -> None:
         self._number, messages = self._feed.since(self._number)
         for message in messages:
             # A micro-batch without data, which Spark adds to move time, has no rate.
-            if message["kind"] == "frame" and message["query"] in self.frames:
-                last = self.frames[message["query"]]
-                rate = message["rate"] if message["events"] else last.get("rate")
-                self.frames[message["query"]] = {**message, "rate": rate}
+            if message["kind"] == "frame" and message["query"] in self._names:
+                name = self._names[message["query"]]
+                rate = message["rate"] if message["events"] else self.frames[name].get("rate")
+                self.frames[name] = {**message, "rate": rate}
 
     def total(self, query: str, count: str) -> int:
         """Of all micro-batches so far."""

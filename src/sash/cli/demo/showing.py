@@ -16,11 +16,12 @@ from rich.live import Live
 from sash.cli.demo.board import Board
 from sash.cli.demo.feeding import Feeder
 from sash.cli.demo.page import served
-from sash.cli.demo.queries import PIPELINE, queries, started
+from sash.cli.demo.queries import NAME, PIPELINE, queries, started
 from sash.cli.demo.summary import summary
 from sash.cli.interrupts import interrupts
 from sash.cli.spark_session import spark_session
 from sash.dashboard.feed import Feed
+from sash.dashboard.messages import name_in
 from sash.dashboard.watching import watch
 from sash.errors import ArgumentError
 
@@ -49,19 +50,18 @@ def run(*, seconds: float, symbols: int, rate: float, out: Path | None, page: bo
             if server is not None:
                 ending.callback(server.stop)
             console.print(about, highlight=False)
-        handles: dict[str, Any] = {}
         with _status(console, "starting three queries; the first time their aggregates are compiled"):
             feeder.begin()
             made = queries(spark, feeder.folder)
-            for name, handle in started(made, folder, cores=spark.sparkContext.defaultParallelism):
-                handles[name] = handle
-                ending.callback(handle.stop)
-                watching.add(handle, query=made[name], reports=folder / name)
-            board = Board(feed, handles)
-            _warmed_up(board, feeder, handles, stop=stop)
+            folders = {name: folder / name for name in made.queries}
+            handle = started(made, folders, checkpoint=folder / "checkpoint")
+            ending.callback(handle.stop)
+            watching.add(handle, query=made, reports=folders)
+            board = Board(feed, {name_in(NAME, name): name for name in folders})
+            _warmed_up(board, feeder, handle, stop=stop)
         if not stop.is_set():
             feeder.start()
-            _watched(console, board, feeder, handles, seconds=seconds, stop=stop)
+            _watched(console, board, feeder, handle, seconds=seconds, stop=stop)
         board.update()
     summary(console, board, feeder, folder, early=stop.is_set())
 
@@ -87,16 +87,16 @@ def _status(console: Console, what: str) -> Iterator[None]:
         yield
 
 
-def _warmed_up(board: Board, feeder: Feeder, handles: dict[str, Any], *, stop: Event) -> None:
+def _warmed_up(board: Board, feeder: Feeder, handle: Any, *, stop: Event) -> None:
     """Until every query has reported something: by then Python workers have started, and compiled."""
     begun = time.monotonic()
     while board.silent() and time.monotonic() - begun < WARM_UP and not stop.wait(LOOK):
         board.update()
-        _require_well(feeder, handles)
+        _require_well(feeder, handle)
 
 
 def _watched(
-    console: Console, board: Board, feeder: Feeder, handles: dict[str, Any], *, seconds: float, stop: Event
+    console: Console, board: Board, feeder: Feeder, handle: Any, *, seconds: float, stop: Event
 ) -> None:
     """Until the time is over and the queries have caught up, or until an interrupt."""
     begun = time.monotonic()
@@ -104,7 +104,7 @@ def _watched(
         while not stop.wait(LOOK):
             passed = time.monotonic() - begun
             board.update()
-            _require_well(feeder, handles)
+            _require_well(feeder, handle)
             if passed >= seconds:
                 feeder.stop()
                 behind = board.behind(feeder.quotes)
@@ -115,11 +115,11 @@ def _watched(
         show(_title(feeder, time.monotonic() - begun, "stopped"), True)
 
 
-def _require_well(feeder: Feeder, handles: dict[str, Any]) -> None:
+def _require_well(feeder: Feeder, handle: Any) -> None:
     from sash.runtimes.spark.failures import require_well
 
     feeder.require_well()
-    require_well(handles.values())
+    require_well([handle])
 
 
 @contextmanager

@@ -27,7 +27,7 @@ def summary(console: Console, board: Board, feeder: Feeder, folder: Path, *, ear
         f"{feeder.quotes:,} quotes in {feeder.files} files{', stopped early' if early else ''}. "
         "Late quotes are counted, not lost; windows that are still open wait for the watermark.\n"
         "To try next:\n"
-        f"  sash explain {folder / 'pipeline.toml'}   what the sliding window means and costs\n"
+        f"  sash explain {folder / 'pipeline.toml'}   what its queries mean and cost\n"
         f"  sash run {folder / 'pipeline.toml'}       the same windows once more, from the files\n"
         "  sash ui       the window lab: draw events, see windows, compare engines\n"
         "  sash --help   all commands",

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pyspark.sql import SparkSession
 
 from sash.errors import ArgumentError
+from sash.runtimes.observed import counts_by_query, in_all
 from sash.runtimes.progress_bar import ProgressReading, shown
 from sash.runtimes.spark.compat import is_connect
 from sash.runtimes.spark.packing.blocks import COUNTS
@@ -116,7 +117,8 @@ class BatchesSeen:
         self._watermark = ""
         self.batches, self.seconds = 0, 0.0
         self.rows = 0
-        self.counts: dict[str, int] = {}
+        self.by_query: dict[str, dict[str, int]] = {}
+        """Counts of each query that runs in it; of one that runs alone under the empty name."""
 
     def read(self) -> ProgressReading:
         for report in self._new():
@@ -125,10 +127,11 @@ class BatchesSeen:
             self.seconds += report.batchDuration / 1000
             self.rows += report.numInputRows
             self._watermark = report.eventTime.get("watermark", "")
-            for name, row in report.observedMetrics.items():
-                if name.startswith("sash "):
-                    for count, value in _named(row).items():
-                        self.counts[count] = self.counts.get(count, 0) + value
+            observed = {name: _named(row) for name, row in report.observedMetrics.items()}
+            for query, counts in counts_by_query(observed, COUNTS).items():
+                totals = self.by_query.setdefault(query, dict.fromkeys(COUNTS, 0))
+                for count, value in counts.items():
+                    totals[count] += value
         return ProgressReading(None, self._words())
 
     def _new(self) -> list[Any]:
@@ -141,13 +144,14 @@ class BatchesSeen:
         return [report for report in self._query.recentProgress if report.batchId > self._batch]
 
     def _words(self) -> str:
-        events = self.counts.get("events", self.rows)
+        counts = {count: in_all(self.by_query, count) for count in ("events", "late", "reports")}
+        events = self.rows if counts["events"] is None else counts["events"]
         words = [
             f"{self.batches:,} batches",
-            f"{events:,} {'events' if self.counts else 'rows'}",
+            f"{events:,} {'events' if self.by_query else 'rows'}",
             f"{events / self.seconds if self.seconds else 0:,.0f}/s",
         ]
-        words += [f"{self.counts[count]:,} {count}" for count in ("late", "reports") if self.counts]
+        words += [f"{counts[count]:,} {count}" for count in ("late", "reports") if self.by_query]
         # Spark's watermark is 1970 until it knows better.
         if self._watermark and not self._watermark.startswith("1970-01-01T00:00:00"):
             words.append(f"watermark {self._watermark}")
@@ -173,10 +177,10 @@ class TasksOfBatch:
         return ProgressReading(min(self._tasks.read().share or 0.0, NOT_YET), reading.words)
 
 
-def _named(row: Any) -> Mapping[str, int]:
+def _named(row: Any) -> Mapping[str, Any]:
     """One observation by name. Spark Connect gives it as values and a schema."""
     found = row.asDict()
     if found.keys() == {"values", "schema"}:
         names = [field["name"] for field in found["schema"]["fields"]]
         found = dict(zip(names, found["values"], strict=True))
-    return {name: value for name, value in found.items() if name in COUNTS}
+    return cast(Mapping[str, Any], found)

@@ -35,6 +35,8 @@ OUTPUT = "output"
 """The column with the number of the output that a row of an answer belongs to."""
 NO_OUTPUT = -1
 """Of a row that has only counts."""
+RELAY = -1
+"""The bucket of late rows on their way through a step after the one that has found them."""
 INPUT = "input"
 """The column with the number of a block's input, where there are several."""
 COUNTS = ("events", "late", "reports", "forgotten", "restored", "read", "written")

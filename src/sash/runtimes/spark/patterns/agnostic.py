@@ -56,8 +56,12 @@ def handed_to_workers(rows: DataFrame, query: BucketQuery, *, workers: int) -> D
 
 def computed(batches: DataFrame, bound: BoundQuery, *, workers: int) -> DataFrame:
     """The reports of the windows in these batches."""
-    placed = batches.repartitionById(workers, F.col(WORKER).cast("int"))
-    return placed.mapInArrow(BatchWorker(bound), struct_of(bound.output))
+    return placed(batches, workers=workers).mapInArrow(BatchWorker(bound), struct_of(bound.output))
+
+
+def placed(batches: DataFrame, *, workers: int) -> DataFrame:
+    """Each batch where its worker is."""
+    return batches.repartitionById(workers, F.col(WORKER).cast("int"))
 
 
 def triggered(query: BucketQuery, table: pa.Table, *, workers: int) -> pa.Table:

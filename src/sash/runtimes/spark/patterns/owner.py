@@ -6,6 +6,7 @@ and which events are late. It emits batches of windows with their events (see `a
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,9 @@ class OwnerOperator(WindowOperator):
 
     @staticmethod
     def plan_of(bound: BoundQuery) -> StatePlan:
-        return StatePlan(bound, rows=True)
+        # Whole rows, of the columns that are read.
+        read = pa.schema([bound.schema.field(name) for name in bound.columns])
+        return StatePlan(replace(bound, schema=read), rows=True)
 
     def _emit(
         self, turn: Turn, track: Track, ranges: Ranges, revisions: Ints | None, windows: Windows

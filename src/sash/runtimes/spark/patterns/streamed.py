@@ -5,7 +5,8 @@
     agnostic        pack ──▶ step: owner triggers ──▶ unpack ──round-robin──▶ compute windows
 
 A step is `transformWithState` with a bucket for each worker. Two steps of one query see the same watermark
-in the same micro-batch, so that nothing waits for another batch.
+in the same micro-batch, so that nothing waits for another batch. Late rows are found by the first step and
+pass through what follows it (see `late_rows`), so that all outputs leave the query together.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from sash.operators.patterns.declared import Pattern
 from sash.runtimes.spark.packing.answers import PackedAnswers
 from sash.runtimes.spark.packing.blocks import COUNTS, PACKED, PACKED_BUCKET, PAYLOAD, Unpacker
 from sash.runtimes.spark.packing.hashed_packer import HashedPacker
-from sash.runtimes.spark.packing.outputs import REPORTS
+from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.runtimes.spark.patterns.agnostic import BATCH, computed
+from sash.runtimes.spark.patterns.late_rows import Repacker, computed_beside_late_rows
 from sash.runtimes.spark.patterns.own_windows import FarmProcessor
 from sash.runtimes.spark.patterns.owner import OwnerOperator, OwnerProcessor
 from sash.runtimes.spark.patterns.static_plan import is_agnostic
@@ -40,19 +42,13 @@ Packed = Callable[[WindowStage], DataFrame]
 """The blocks of a stage's buckets, with their watermark."""
 
 
-def tells_late(pattern: Pattern | None) -> bool:
-    """Whether the step that decides what is late is also the one that reports."""
-    return pattern is None or not (is_agnostic(pattern) or is_chained(pattern))
-
-
 def is_chained(pattern: Pattern | None) -> bool:
     """Whether one stateful step follows another."""
     return pattern is not None and not is_agnostic(pattern) and stream_plan_of(pattern).parts is not None
 
 
 def farmed(stage: WindowStage, pattern: Pattern, *, partitions: int, packed: Packed) -> Emitted:
-    """The outputs of `stage`'s query, computed by the workers of a pattern. Where windows are computed
-    after the step that knows what is late, there are only reports."""
+    """The outputs of `stage`'s query, computed by the workers of a pattern."""
     stage = replace(stage, pattern=str(pattern))
     if is_agnostic(pattern):
         return _handed_out(stage, pattern.workers, packed)
@@ -66,6 +62,8 @@ def farmed(stage: WindowStage, pattern: Pattern, *, partitions: int, packed: Pac
 def _handed_out(stage: WindowStage, workers: int, packed: Packed) -> Emitted:
     stage = owner_stage(stage)
     blocks = emitted_by(packed(stage), OwnerProcessor(stage, workers), counts=BEFORE)
+    if LATE in stage.outputs:
+        return computed_beside_late_rows(blocks, stage, workers=workers)
     reports = computed(PackedAnswers({REPORTS: BATCH}).opened(blocks), stage.bound, workers=workers)
     return Emitted.of_reports(counted(reports, {REPORTS: F.count(F.lit(1))}))
 
@@ -74,7 +72,7 @@ def _in_two_steps(stage: WindowStage, plan: StreamPlan, partitions: int, packed:
     first = pane_stage(stage, plan, partitions=partitions)
     second = over_panes(stage, plan, partitions=partitions)
     panes = emitted_by(packed(first), WindowProcessor(first), counts=BEFORE)
-    again = HashedPacker(Unpacker(first.schema), second.shares, second.packer)
+    again = Repacker(HashedPacker(Unpacker(first.schema), second.shares, second.packer))
     sent = panes.mapInArrow(again, PACKED).select(PACKED_BUCKET, PAYLOAD)
     return answers_of(sent, window_processor(second, plan), counts=AFTER)
 
@@ -109,8 +107,10 @@ def over_panes(stage: WindowStage, plan: StreamPlan, *, partitions: int) -> Wind
     """The step after that one."""
     panes = Panes.of(stage.bound)
     assert panes is not None
-    folded = panes.folded
-    stage = replace(stage, bound=folded, operator=WindowOperator, derived=True)
+    relays = stage.bound.late_output if LATE in stage.outputs else None
+    stage = replace(
+        stage, bound=panes.folded, operator=WindowOperator, derived=True, outputs=(REPORTS,), relays=relays
+    )
     return window_stage(stage, plan, partitions=partitions)
 
 

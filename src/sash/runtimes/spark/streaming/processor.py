@@ -29,8 +29,9 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from sash.runtimes.spark.packing.answers import Answers, Counts, PackedAnswers
-from sash.runtimes.spark.packing.blocks import COUNTS, PAYLOAD, rows_of
+from sash.runtimes.spark.packing.blocks import ANSWER, COUNTS, PAYLOAD, RELAY, opened, rows_of
 from sash.runtimes.spark.packing.columns import ORDINAL
+from sash.runtimes.spark.packing.outputs import LATE
 from sash.runtimes.spark.state.operators_in_state import Bucket, StateOfBuckets
 from sash.runtimes.spark.streaming.light_processor import state_of
 from sash.runtimes.spark.streaming.window_stage import WindowStage
@@ -111,6 +112,9 @@ class WindowProcessor(StatefulProcessor):
         )
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Any]:
+        if int(key[0]) == RELAY:
+            yield from self._relayed(self.answers.arrived(rows))
+            return
         bucket = self._loaded(int(key[0]))
         arrived = self._arrived(bucket, self.answers.arrived(rows))
         now = timerValues.getCurrentWatermarkInMs()
@@ -136,6 +140,12 @@ class WindowProcessor(StatefulProcessor):
         self._set_timer(bucket, now)
         self._state.save(bucket)
         yield from call.outgoing(self.answers)
+
+    def _relayed(self, rows: Iterator[Any]) -> Iterator[Any]:
+        """Late rows that another step has found, and counted."""
+        schema = self.stage.schemas[LATE]
+        late = pa.Table.from_batches(opened(ANSWER, row.payload, schema) for row in rows)
+        return self.answers.outgoing({LATE: late}, dict.fromkeys(COUNTS, 0))
 
     def _loaded(self, number: int) -> Bucket:
         return self._state.load(number)

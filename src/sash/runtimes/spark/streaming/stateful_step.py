@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from uuid import uuid4
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from sash.runtimes.observed import metric_of
 from sash.runtimes.spark.packing.answers import answers_with
 from sash.runtimes.spark.packing.blocks import COUNTS, OUTPUT, PACKED_BUCKET
 from sash.runtimes.spark.packing.outputs import REPORTS, Outputs
@@ -65,8 +65,7 @@ def emitted_by(
 def counted(df: DataFrame, totals: dict[str, Column]) -> DataFrame:
     """The rows as they are, with their counts in Spark's progress reports; the other counts are 0."""
     nothing = F.sum(F.lit(0))
-    # Two queries may meet in one plan, where these names have to differ.
     return df.observe(
-        f"sash {uuid4().hex[:8]}",
+        metric_of(),
         *(F.coalesce(totals.get(count, nothing), F.lit(0)).alias(count) for count in COUNTS),
     )

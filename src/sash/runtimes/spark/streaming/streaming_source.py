@@ -32,9 +32,9 @@ from sash.runtimes.spark.packing.blocks import NEWEST_AT, PACKED, PACKED_BUCKET,
 from sash.runtimes.spark.packing.bucket_ids import bucket_ids
 from sash.runtimes.spark.packing.columns import Share, arrow_schema
 from sash.runtimes.spark.packing.hashed_packer import Packing
-from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs
+from sash.runtimes.spark.packing.outputs import REPORTS, Outputs
 from sash.runtimes.spark.patterns.stream_plan import impossible_on_streams, stream_stages_of
-from sash.runtimes.spark.patterns.streamed import farmed, is_chained, tells_late
+from sash.runtimes.spark.patterns.streamed import farmed, is_chained
 from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions, task_slots
 from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.heartbeat import heartbeats
@@ -150,8 +150,6 @@ class StreamingSource:
     def emitted(self, bound: BoundQuery, outputs: Outputs) -> Emitted:
         """Reports and late rows, in one pass."""
         upstream, pattern = Upstream.of(self.df), self.plan(bound).pattern
-        if LATE in outputs:
-            require_late_rows(pattern)
         require_streaming(self.df.sparkSession, chained=upstream.derived or is_chained(pattern))
         delay, partitions = bound.query.delay.length, shuffle_partitions(self.df.sparkSession)
         stage = WindowStage.of(
@@ -201,14 +199,6 @@ class StreamingSource:
         """The rows of the stream, a block for each bucket."""
         shares = (share.column() for share in stage.shares)
         return self.df.select(*by_position.placed(stage.columns), *shares).mapInArrow(stage.packer, PACKED)
-
-
-def require_late_rows(pattern: Pattern | None) -> None:
-    if not tells_late(pattern):
-        raise Unsupported(
-            "late", f"a sink, under {pattern}", "left out under a pattern of two steps",
-            hint="Late rows and reports leave one step together: KeyFarm, WinFarm, or no pattern.",
-        )  # fmt: skip
 
 
 def _ticks(bound: BoundQuery) -> bool:

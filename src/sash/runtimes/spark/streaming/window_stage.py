@@ -47,6 +47,9 @@ class WindowStage:
     """Of what the operator emits for another stage; None: what the query answers with."""
     pattern: str | None = None
     """Whose stage this is, when a pattern was given."""
+    relays: pa.Schema | None = None
+    """Of late rows that a step before this one has found, and that pass through it in a bucket of their
+    own; None: there is no such step, or nobody asks for late rows."""
 
     @classmethod
     def of(
@@ -81,7 +84,8 @@ class WindowStage:
     def schemas(self) -> Schemas:
         """Of all outputs."""
         every = {REPORTS: self.schema, LATE: self.bound.late_output}
-        return {output: every[output] for output in self.outputs}
+        relayed = {} if self.relays is None else {LATE: self.relays}
+        return {output: every[output] for output in self.outputs} | relayed
 
     @cached_property
     def description(self) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from os import PathLike, fspath
-from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -13,6 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from sash.errors import Unsupported
 from sash.operators.bound import BoundQuery
+from sash.runtimes.observed import metric_of
 from sash.runtimes.spark.compat import is_connect
 from sash.runtimes.spark.packing.blocks import COUNTS, PACKED_BUCKET
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
@@ -97,6 +97,6 @@ def emitted(source: StreamingSource, stage: TogetherStage) -> Emitted:
 def _counted(rows: DataFrame, processor: TogetherProcessor, query: str) -> DataFrame:
     totals = {count: processor.answers.total(f"{query} {count}") for count in COUNTS}
     return rows.observe(
-        f"sash {query} {uuid4().hex[:8]}",
+        metric_of(query),
         *(F.coalesce(total, F.lit(0)).alias(count) for count, total in totals.items()),
     )

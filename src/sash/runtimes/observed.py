@@ -1,0 +1,47 @@
+"""The counts of queries in Spark's progress reports, under `observedMetrics`.
+
+    sash 1f3a09bc          of a query that runs alone; one of several steps has several
+    sash bars 1f3a09bc     of the query `bars`, one of those that run together
+
+Two queries may meet in one plan, where these names have to differ: hence the last part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+from uuid import uuid4
+
+_PREFIX = "sash"
+
+
+def metric_of(query: str = "") -> str:
+    """A name for the counts of a query; empty for one that runs alone."""
+    return " ".join(filter(None, (_PREFIX, query, uuid4().hex[:8])))
+
+
+def counts_by_query(
+    observed: Mapping[str, Mapping[str, Any]], names: Iterable[str]
+) -> dict[str, dict[str, int]]:
+    """The counts of these names for each query of a progress report, over all of its steps.
+
+    >>> observed = {"sash bars 1f3a09bc": {"events": 3}, "sash 09bc1f3a": {"events": 2}, "other": {}}
+    >>> counts_by_query(observed, ["events", "late"])
+    {'bars': {'events': 3, 'late': 0}, '': {'events': 2, 'late': 0}}
+    """
+    found: dict[str, dict[str, int]] = {}
+    for metric, row in observed.items():
+        prefix, *query = metric.split(" ")[:-1] or [""]
+        if prefix == _PREFIX:
+            counts = found.setdefault(" ".join(query), dict.fromkeys(names, 0))
+            for name in counts:
+                counts[name] += row.get(name) or 0
+    return found
+
+
+def in_all(by_query: Mapping[str, Mapping[str, int]], count: str) -> int | None:
+    """A count over all queries of a stream, each of which gets every event; None where there is none."""
+    every = [counts[count] for counts in by_query.values()]
+    if not every:
+        return None
+    return max(every) if count == "events" else sum(every)
