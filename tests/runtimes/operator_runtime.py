@@ -16,7 +16,15 @@ from hypothesis import strategies as st
 
 from sash.operators.arena import ArenaHome
 from sash.operators.bound import BoundQuery
-from sash.operators.engine import WindowOperator, compaction, entries, journal, state, waiting
+from sash.operators.engine import (
+    WindowOperator,
+    compaction,
+    entries,
+    journal,
+    operator_of,
+    state,
+    waiting,
+)
 from sash.operators.engine.rings import RingLane
 from sash.semantics.query import Query
 from sash.semantics.reference import Batch, WindowReport, evaluate
@@ -85,7 +93,7 @@ class Runtime:
         self.ways = cycle(ways)
         self.store, self.header = Store(), b""
         self.name = f"test-{uuid4().hex}"
-        self.operator = WindowOperator.load(bound, None, self.store)
+        self.operator = operator_of(bound).load(bound, None, self.store)
         self.watermark = Watermark(delay=bound.query.delay.length)
 
     @property
@@ -105,11 +113,14 @@ class Runtime:
         if batch.watermark is not None:
             self.watermark.advance_to(batch.watermark)
         said = self.operator.advance(self.now)
-        return shown(self.shown_as, said.reports), unplaced(pa.concat_tables([late, said.late]))
+        return self.shown(said.reports), unplaced(pa.concat_tables([late, said.late]))
 
     def flush(self) -> tuple[list[Shown], list[Shown]]:
         said = self.operator.advance(self.now, flush=True)
-        return shown(self.shown_as, said.reports), unplaced(said.late)
+        return self.shown(said.reports), unplaced(said.late)
+
+    def shown(self, reports: pa.Table) -> list[Shown]:
+        return shown(self.shown_as, reports)
 
     def pause(self) -> None:
         saved = self.operator.save()
@@ -130,7 +141,7 @@ class Runtime:
                 self.operator = self.loaded(f"{self.name}-elsewhere")
 
     def loaded(self, name: str | None) -> WindowOperator:
-        return WindowOperator.load(self.bound, self.header, self.store, name=name)
+        return operator_of(self.bound).load(self.bound, self.header, self.store, name=name)
 
     def close(self) -> None:
         self.operator.arena.close()

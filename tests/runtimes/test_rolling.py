@@ -93,7 +93,7 @@ def test_lookbacks_that_make_no_sense_are_refused() -> None:
         stream.rolling()
     with pytest.raises(DurationError, match="lookbacks must be longer than zero"):
         stream.rolling(0)
-    with pytest.raises(Unsupported, match="give a longer delay instead"):
+    with pytest.raises(Unsupported, match="Give a longer delay instead"):
         sash.stream(pa.table({"t": [1]}), time="t", allowed_lateness=5).rolling(5)
     with pytest.raises(UnitError, match="as integers"):
         stream.rolling("5 minutes").agg(n=sash.count())

@@ -24,7 +24,7 @@ from sash.semantics.durations import Duration, DurationLike, Unit
 from sash.semantics.event import Order, Row
 from sash.semantics.join import Where
 from sash.semantics.predicate import require_callable
-from sash.semantics.query import NO_TIME, Emit, Query
+from sash.semantics.query import NO_TIME, Emit, Query, When
 from sash.semantics.run_as import as_engine
 from sash.semantics.secret import Profile
 from sash.semantics.window import Window
@@ -78,24 +78,32 @@ class Stream:
         )
         return Windowed(self, query)
 
-    def rolling(self, *lookbacks: DurationLike | SlideByTupleWindow) -> Windowed:
+    def rolling(
+        self,
+        *lookbacks: DurationLike | SlideByTupleWindow,
+        emit: Literal["close", "arrival"] = "close",
+    ) -> Windowed:
         """Look back from every event, over each of `lookbacks`: features for models.
 
         The answer has one row for every event: its own columns, and for each aggregate and look-back the
         value over the events with τ − lookback < time ≤ τ, named as in `n_5_minutes`. `sash.lifetime()`
         is a look-back without end: `n_lifetime`.
+
+        emit: "close" (once, when no event can come any more that belongs to the row), or "arrival" (with
+            the batch that brings the event, and again when an event comes later that belongs to the row,
+            with the next `revision`; the last one is the row that "close" emits).
         """
-        asked = tuple(_lookback(lookback) for lookback in lookbacks)
-        if not asked:
-            raise ArgumentError("lookbacks", (), "at least one duration, such as '5 minutes'")
+        if emit not in ("close", "arrival"):
+            raise ArgumentError("emit", emit, "'close' or 'arrival'")
+        asked = _lookbacks(lookbacks)
         if self.allowed_lateness.length:
             raise Unsupported(
                 "allowed_lateness", str(self.allowed_lateness), "left out for rolling features",
-                hint="They come once for every event and are not corrected; give a longer delay instead.",
+                hint="Give a longer delay instead; with emit='arrival' no row waits for it.",
             )  # fmt: skip
         query = Query(
-            windows=asked, order=self.order, delay=self.delay, forget_after=self.forget_after,
-            flush=self.source.bounded,
+            windows=asked, order=self.order, delay=self.delay, emit=Emit(When(emit)),
+            forget_after=self.forget_after, flush=self.source.bounded,
         )  # fmt: skip
         return Windowed(self, query, rolling=True)
 
@@ -111,6 +119,12 @@ class Stream:
         suffixes: what tells apart columns of the same name.
         """
         return joined_streams(self, other, within=within, where=where, suffixes=suffixes)
+
+
+def _lookbacks(given: Sequence[DurationLike | SlideByTupleWindow]) -> tuple[Window, ...]:
+    if not given:
+        raise ArgumentError("lookbacks", (), "at least one duration, such as '5 minutes'")
+    return tuple(_lookback(lookback) for lookback in given)
 
 
 def _lookback(given: DurationLike | SlideByTupleWindow) -> Window:

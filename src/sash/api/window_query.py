@@ -39,7 +39,8 @@ class WindowQuery(QueryHandle):
     """Whether windows are columns of their own instead of a struct."""
 
     def __post_init__(self) -> None:
-        if self.source.bounded and self.bound.query.emit.early:
+        rolling = isinstance(self.bound, BoundRolling)  # its rows are events, which are all there
+        if self.source.bounded and self.bound.query.emit.early and not rolling:
             raise Unsupported(
                 "emit", self.bound.query.emit.when.value, "'close' for a bounded input",
                 hint="Early reports are of windows that are still open; here all input is there at once.",

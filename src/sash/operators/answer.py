@@ -86,9 +86,13 @@ def _window_column(bound: BoundQuery, window: Window, ranges: Ranges) -> pa.Stru
     return pa.StructArray.from_arrays(parts, fields=list(bound.window_type))
 
 
-def features(bound: BoundRolling, rows: pa.Table, lookbacks: Sequence[pa.Table]) -> pa.Table:
+def features(
+    bound: BoundRolling, rows: pa.Table, lookbacks: Sequence[pa.Table], revisions: Ints | None = None
+) -> pa.Table:
     """One row per event: a look-back has one range for each, so that its folds are columns."""
-    columns = {name: rows[name] for name in bound.output.names if name in rows.column_names}
+    columns: dict[str, Any] = {name: rows[name] for name in bound.output.names if name in rows.column_names}
+    if bound.query.revises:
+        columns[REVISION] = pa.array(np.zeros(rows.num_rows, np.int64) if revisions is None else revisions)
     for window, folds in zip(bound.query.windows, lookbacks, strict=True):
         columns |= {bound.feature(name, window): folds[name] for name in bound.aggregates}
     return pa.table({name: columns[name] for name in bound.output.names}, schema=bound.output)

@@ -102,6 +102,11 @@ class BoundQuery:
         return [name for name in self.schema.names if name in wanted]
 
     @property
+    def reckons(self) -> bool:
+        """Whether a report is compared, by the content of its window, with the one before it."""
+        return self.query.corrects
+
+    @property
     def several_windows(self) -> bool:
         return len(self.query.windows) > 1
 
@@ -185,19 +190,33 @@ class BoundWhole(BoundQuery):
 
 @dataclass(frozen=True)
 class BoundRolling(BoundQuery):
-    """One row for every event: its own columns, and every aggregate over every look-back."""
+    """One row for every event: its own columns, every aggregate over every look-back, and the revision of
+    a row that is emitted on arrival."""
 
     @property
     def columns(self) -> list[str]:
         return list(self.schema.names)
 
+    @property
+    def reckons(self) -> bool:
+        """A row is known by its event, and not by the number of a window."""
+        return False
+
     @cached_property
     def output(self) -> pa.Schema:
-        fields = list(self.schema)
-        for window in self.query.windows:
-            for name, monoid in self.aggregates.items():
-                fields.append(pa.field(self.feature(name, window), self.result_type(monoid)))
+        fields = [*self.schema, *self.features]
+        if self.query.revises:
+            fields.append(pa.field(REVISION, pa.int64()))
         return pa.schema([field.remove_metadata() for field in fields])
+
+    @property
+    def features(self) -> list[pa.Field]:
+        """Every aggregate over every look-back."""
+        return [
+            pa.field(self.feature(name, window), self.result_type(monoid))
+            for window in self.query.windows
+            for name, monoid in self.aggregates.items()
+        ]
 
     def feature(self, name: str, window: Window) -> str:
         """The output column of an aggregate over a look-back: n_5_minutes."""

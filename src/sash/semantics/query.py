@@ -22,6 +22,7 @@ class When(Enum):
 
     CLOSE = "close"
     CHANGE = "change"
+    ARRIVAL = "arrival"
     EVERY = "every"
 
 
@@ -33,6 +34,7 @@ class Emit:
     - `"every <duration>"`: also before, each time the watermark passes a multiple of the duration, if the
       window has changed since.
     - `"change"`: after every batch that changed it.
+    - `"arrival"`, of look-backs: with the event, and after every batch that changed it.
 
     >>> Emit.parse("every 10 seconds").period
     Duration(length=10000000, unit=<Unit.MICROSECONDS: 'microseconds'>)

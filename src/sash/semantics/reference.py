@@ -13,6 +13,7 @@ is the whole definition; every fast path is tested against this module. Nothing 
   latest revision of each (key, window, id) always has the right windows.
 - With `forget_after`, a key whose newest event lies that far behind the watermark is forgotten after the
   report: its windows that are still open are not reported, and it begins anew if it comes again.
+- Look-backs that are answered on arrival, and the latest row of a key, are defined in `features`.
 - An event that has no place goes to the late output with the reason: its time is null, it is too late, or
   a window cannot place it. Nothing is dropped silently.
 """
@@ -204,7 +205,7 @@ class Evaluation:
         match self.query.emit.when:
             case When.CLOSE:
                 return closed and changed
-            case When.CHANGE:
+            case When.CHANGE | When.ARRIVAL:
                 return changed and (closed or bool(content) or was is not None)
             case When.EVERY:
                 first_close = closed and (was is None or not was.closed)

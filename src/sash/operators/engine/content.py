@@ -20,6 +20,8 @@ from sash.arrays import Ints
 from sash.operators.bound import BoundQuery
 
 MARK, CONTENT, SIZE = "__mark", "__content", "__size"
+EMITTED = "__emitted"
+"""Of an event that is answered on arrival: the revision of its row that was emitted last; −1 for none."""
 
 
 def _nothing() -> int:

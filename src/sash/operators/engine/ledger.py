@@ -88,7 +88,7 @@ def due_reports(
     match when:
         case When.CLOSE:
             due = closed & changed
-        case When.CHANGE:
+        case When.CHANGE | When.ARRIVAL:
             due = changed & (closed | (size > 0) | known)
         case When.EVERY:
             due = first_close | (changed & (closed | ((size > 0) & tick)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from sash.arrays import Ints
 from sash.operators.engine.run_group import RunGroup
 from sash.operators.engine.turn import Turn
 
@@ -12,10 +13,12 @@ from sash.operators.engine.turn import Turn
 class LifetimeGroup(RunGroup):
     """One look-back of `.rolling`."""
 
-    def features(self, turn: Turn, *, wanted: bool) -> dict[int, pa.Table]:
-        """The values at each final event, in their order, if they are wanted; then the fold grows."""
-        windows, ranges = self._listed(turn.slots, turn.final)
-        found = {self.track.number: windows.values(ranges).columns} if wanted else {}
+    def features(self, turn: Turn, wanted: Ints) -> dict[int, pa.Table]:
+        """The values at these of the turn's events; then the fold grows by those that are final."""
+        windows, ranges = self._listed(turn.slots, turn.events)
+        found = {self.track.number: windows.values(ranges.take(wanted)).columns} if len(wanted) else {}
+        if len(turn.open):
+            windows, ranges = self._listed(turn.slots, turn.final)
         last = ranges.take(np.flatnonzero(np.diff(ranges.slot, append=-1)))
         folds = {name: windows.fold(each, last) for name, each in self.lane.form.aggregates.items()}
         first, newest = windows.runs.first[last.lo], windows.runs.last[last.hi - 1]

@@ -49,6 +49,8 @@ class WindowOperator(OperatorState):
         self.own: Own | None = None
         self._reports: list[pa.Table] = []
         self._late: list[pa.Table] = []
+        self._seen = 0
+        """How many events had come at the last turn."""
 
     @property
     def answers(self) -> pa.Schema:
@@ -107,7 +109,7 @@ class WindowOperator(OperatorState):
             if isinstance(window, ThresholdWindow | PunctuatedWindow):
                 marked = truths(window, rows, times)
                 rows = rows.append_column(marks_column(number), pa.array(marked))
-        if self.bound.query.corrects:
+        if self.bound.reckons:
             rows = rows.append_column(MARK, pa.array(marks(sequence)))
         return rows
 
@@ -152,20 +154,21 @@ class WindowOperator(OperatorState):
         settled = max(self.settled, now - query.allowed_lateness.length)
         ready = self._is_final(self.pending.time, settled) | flush
         self._pending_changed |= flush
-        self.turned = self.arrived
+        self._seen, self.turned = self.turned, self.arrived
         final = self.pending.where(ready).ordered(query.order)
         rest = self.pending.where(~ready) if ready.any() else self.pending
         slots = self._at_work(final, rest, now, settled, flush=flush)
-        waiting = (
-            rest.where(np.isin(rest.slot, slots)).ordered(query.order)
-            if query.corrects
-            else final.nothing()
-        )
         self.pending = rest
         return Turn(
-            slots, final, waiting, now, self.settled, settled, self.clock.horizon or 0, query.empty,
-            flush, query.corrects,
+            slots, final, self._open(final, rest, slots, now), now, self.settled, settled,
+            self.clock.horizon or 0, query.empty, flush, self.bound.reckons,
         )  # fmt: skip
+
+    def _open(self, final: Events, rest: Events, slots: Ints, now: int) -> Events:
+        """Events that are not final and count all the same, ordered."""
+        if not self.bound.reckons:
+            return final.nothing()
+        return rest.where(np.isin(rest.slot, slots)).ordered(self.bound.query.order)
 
     def _at_work(self, final: Events, rest: Events, now: int, settled: int, *, flush: bool) -> Ints:
         timers = np.concatenate([self.slots.due("closes", now), self.slots.due("expires", settled)])
@@ -176,7 +179,9 @@ class WindowOperator(OperatorState):
         # A tick reports all open windows that were not reported as they are, whoever they belong to.
         if flush or query.empty or self._tick or (query.corrects and horizon):
             return self.slots.live()
-        due = [timers, *([rest.slot, *(ledger.slot for ledger in self.ledgers)] if query.corrects else [])]
+        due = [timers]
+        if self.bound.reckons:
+            due += [rest.slot, *(ledger.slot for ledger in self.ledgers)]
         slots = final.slots()
         return np.unique(np.concatenate([slots, *due])) if any(map(len, due)) else slots
 
@@ -244,14 +249,18 @@ class WindowOperator(OperatorState):
 
     def _features(self, bound: BoundRolling, turn: Turn) -> None:
         """All look-backs have the same triggers, so that their folds are columns."""
-        wanted = bool(len(turn.final)) and not self._replaying
+        wanted = np.arange(0 if self._replaying else len(turn.final))
+        lookbacks = self._look_backs(turn, wanted)
+        if len(wanted):
+            self._reports.append(features(bound, turn.final.rows, lookbacks))
+
+    def _look_backs(self, turn: Turn, wanted: Ints) -> list[pa.Table]:
+        """The values of each look-back at these of the turn's events, which then are elements."""
         found: dict[int, pa.Table] = {}
         for group in self.groups:
             assert isinstance(group, RangeGroup | LifetimeGroup)
-            found |= group.features(turn, wanted=wanted)
-        if wanted:
-            lookbacks = [table for _, table in sorted(found.items())]
-            self._reports.append(features(bound, turn.final.rows, lookbacks))
+            found |= group.features(turn, wanted)
+        return [table for _, table in sorted(found.items())]
 
     def wakes_at(self) -> int | None:
         if self.pending is None or self.bound.query.order is Order.ARRIVAL:

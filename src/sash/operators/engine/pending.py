@@ -82,6 +82,11 @@ class Events:
         marks[positions] |= 1 << window
         return replace(self, displaced=marks)
 
+    def with_column(self, name: str, values: Ints) -> Events:
+        """With other values in one of the columns of its rows."""
+        at = self.rows.column_names.index(name)
+        return replace(self, rows=self.rows.set_column(at, name, pa.array(values)))
+
     def unslotted(self, keys: pa.Table) -> pa.Table:
         """With the keys, instead of the slots that they have here and now."""
         columns = {name: keys[name] for name in keys.column_names if name not in self.rows.column_names}

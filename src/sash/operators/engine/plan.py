@@ -17,7 +17,7 @@ from sash.aggregation.kernels.state.rings import LANE
 from sash.operators.arena import Arena, TableSpec
 from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
 from sash.operators.engine import waiting
-from sash.operators.engine.content import MARK, hidden, with_content
+from sash.operators.engine.content import EMITTED, MARK, hidden, with_content
 from sash.operators.engine.form import Form
 from sash.operators.engine.lifetime_group import LifetimeGroup
 from sash.operators.engine.policy import PolicySlides, tracked
@@ -85,7 +85,7 @@ class StatePlan:
     @cached_property
     def inner(self) -> BoundQuery:
         """The query with what must be known of windows that can be corrected."""
-        return with_content(self.bound) if self.bound.query.corrects else self.bound
+        return with_content(self.bound) if self.bound.reckons else self.bound
 
     @cached_property
     def panes(self) -> Panes | None:
@@ -111,7 +111,9 @@ class StatePlan:
         else:
             names = {column for monoid in self.bound.aggregates.values() for column in monoid.reads}
         names = names or {self.bound.time}
-        return frozenset(names | {MARK} | {marks_column(number) for number in range(len(self.kinds))})
+        return frozenset(
+            names | {MARK, EMITTED} | {marks_column(number) for number in range(len(self.kinds))}
+        )
 
     @cached_property
     def keys(self) -> pa.Schema:
@@ -134,7 +136,7 @@ class StatePlan:
             return Form(self.panes.folded.schema, self.panes.folded.aggregates)
         monoids = dict(self.inner.aggregates)
         if self.whole:
-            monoids = dict(hidden()) if self.bound.query.corrects else {}
+            monoids = dict(hidden()) if self.bound.reckons else {}
         if self._steps is not None and isinstance(kind, GrowingKind):
             return Form(self.inner.schema, {ACCUMULATOR: accumulator(), **monoids}, steps=self._steps)
         extra: tuple[str, ...] = ()

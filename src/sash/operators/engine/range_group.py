@@ -99,20 +99,27 @@ class RangeGroup:
             held = self._held(turn.slots)
         self.advance(turn, held)
 
-    def features(self, turn: Turn, *, wanted: bool) -> dict[int, pa.Table]:
-        """The values of each look-back at each final event, in their order, if they are wanted."""
+    def features(self, turn: Turn, wanted: Ints) -> dict[int, pa.Table]:
+        """The values of each look-back at these of the turn's events."""
         self.append(turn.final)
+        if len(turn.open):
+            counts = self.lane.slots.rows[turn.slots, self.lane.word + COUNT]
+            self.append(turn.open)
         held, found = self.lane.held(turn.slots), dict[int, pa.Table]()
-        if wanted:
-            which, offsets = np.searchsorted(turn.slots, turn.final.slot), turn.final.offsets(turn.slots)
-            number = np.arange(len(which)) - offsets[which]
-            ordinals = (held.count - np.diff(offsets))[which] + number
+        if len(wanted):
+            events = turn.events
+            which = np.searchsorted(turn.slots, events.slot[wanted])
+            offsets = events.offsets(turn.slots)
+            ordinals = (held.count - np.diff(offsets))[which] + wanted - offsets[which]
             kinds: list[LookBackKind] = [track.kind for track in self.tracks]  # type: ignore[misc]
             memories = [track.memory(turn.slots) for track in self.tracks]
             ranges = LookBackKind.of_all(kinds, memories, held, which, ordinals)
             values = HeldWindows(self.bound, self.lane, held, dealt=len(kinds)).values(ranges).columns
             for at, track in enumerate(self.tracks):
                 found[track.number] = values.slice(at * len(which), len(which))
+        if len(turn.open):
+            self.lane.keep(turn.slots, counts)
+            held = self.lane.held(turn.slots)
         self.advance(turn, held)
         return found
 

@@ -298,6 +298,7 @@ class OperatorState(ABC):
                 spare = [key for key in self.bound.keys if key not in self.plan.columns]
                 events = Events.slotted(call.drop_columns(spare), slots)
                 self.clock.see(int(events.time.max()))
+                self.arrived = int(events.sequence.max()) + 1
                 self._wait(events)
         self.restore_facts(entry.facts)
         self.journal.entry = Entry()

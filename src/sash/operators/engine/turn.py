@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -14,6 +15,7 @@ from sash.operators.engine.tracks import Track
 from sash.operators.folding.values import Values
 from sash.operators.kinds.kind import Moment
 from sash.operators.windows.ranges import NEVER, Ranges
+from sash.semantics.event import Order
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,11 @@ class Turn:
         """All windows that are not final, or only those that close now, if no others can be due."""
         until = NEVER if self.corrects or self.flush else self.now
         return Moment(self.settled_before, self.horizon, self.empty, until)
+
+    @cached_property
+    def events(self) -> Events:
+        """Final and open, ordered: of a key all that are final come first."""
+        return self.final.plus(self.open).ordered(Order.EVENT_TIME) if len(self.open) else self.final
 
     def closed(self, ranges: Ranges) -> Mask:
         if self.flush:

@@ -31,6 +31,11 @@ def _often(query: Query) -> str:
             return "reported as its engine does, " if again else "reported once, "
         case When.CHANGE:
             return "reported after every batch that changes it, and "
+        case When.ARRIVAL:
+            return (
+                "emitted with the batch that brings the event, and again, with the next revision, after "
+                "every batch that changes it; final "
+            )
         case When.EVERY:
             return f"reported every {query.emit.period} while it changes, and "
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from sash.operators.bound import BoundQuery
-from sash.operators.engine import WindowOperator, displaces
+from sash.operators.engine import displaces, operator_of
 from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.blocks import Packer, RowRoute, block_schema
@@ -58,7 +58,7 @@ class WindowStage:
     ) -> WindowStage:  # fmt: skip
         if LATE in outputs and bound.columns != bound.schema.names and displaces(bound):
             bound = BoundToAllColumns(bound.query, bound.schema, bound.time, bound.keys)
-        return cls(bound, outputs, buckets, clock, derived, operator or WindowOperator)
+        return cls(bound, outputs, buckets, clock, derived, operator or operator_of(bound))
 
     def of_bucket(self, number: int) -> BoundQuery:
         """What the operator of a bucket computes: the same for all of them."""
