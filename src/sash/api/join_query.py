@@ -25,7 +25,7 @@ from sash.semantics import durations
 from sash.semantics.durations import Duration, DurationLike
 from sash.semantics.event import Order
 from sash.semantics.expression import Side
-from sash.semantics.join import Join, Where
+from sash.semantics.join import How, Join, Where
 
 if TYPE_CHECKING:
     from sash.runtimes.spark.sinks.protocol import Sink
@@ -49,8 +49,9 @@ class Stream(Protocol):
 
 
 def joined_streams(
-    left: Stream, right: Stream, *, within: DurationLike, where: Where | None, suffixes: tuple[str, str]
-) -> JoinQuery:
+    left: Stream, right: Stream, *, within: DurationLike, where: Where | None, how: How,
+    suffixes: tuple[str, str],
+) -> JoinQuery:  # fmt: skip
     """See `Stream.join`."""
     if not all(hasattr(right, name) for name in ("source", "time", "keys", "delay")):
         raise ArgumentError("other", type(right).__name__, "a stream, such as sash.stream(df, time='ts')")
@@ -68,9 +69,17 @@ def joined_streams(
         side: BoundSide(side, stream.source.schema, stream.time, stream.keys)
         for side, stream in zip(Side, (left, right), strict=True)
     }
-    join = Join(durations.not_negative(within, "within"), where, left.delay, right.delay)
+    length = durations.not_negative(within, "within")
+    join = Join(length, where, how, left_delay=left.delay, right_delay=right.delay)
     runtime = runtime_of(left.source, right.source)
     return JoinQuery(runtime, BoundJoin(join, sides[Side.LEFT], sides[Side.RIGHT], suffixes))
+
+
+_ALONE = {
+    "left": "events of the left in no pair with nulls",
+    "right": "events of the right in no pair with nulls",
+    "full": "events of both sides in no pair with nulls",
+}
 
 
 class JoinRuntime(Protocol):
@@ -158,11 +167,12 @@ class JoinQuery(QueryHandle):
         """What there is to explain; its keys are those of the JSON, and stay."""
         bound, join = self.bound, self.bound.join
         same = " and ".join(f"left.{key.left} = right.{key.right}" for key in bound.keys) or "any key"
+        alone = "" if join.how == "inner" else f"; {_ALONE[join.how]}, at τ + {join.within}"
         where = bound.tree or f"where(l, r), which is asked row by row: {bound.why_untraced}"
         return {
             "version": VERSION,
             "semantics": {
-                "pairs": f"pairs (l, r) with {same}, |τ_l − τ_r| ≤ {join.within}, and {where}",
+                "pairs": f"pairs (l, r) with {same}, |τ_l − τ_r| ≤ {join.within}, and {where}{alone}",
                 "order": "in the order of (max(τ_l, τ_r), arrival of l, arrival of r), each exactly once",
             },
             "candidates": {"how": bound.strategy.how, "why": bound.strategy.why},
@@ -170,7 +180,14 @@ class JoinQuery(QueryHandle):
         }
 
     def __repr__(self) -> str:
-        return f"<sash join within {self.bound.join.within} → {', '.join(self.bound.output.names)}>"
+        return (
+            f"<sash {self._how}join within {self.bound.join.within} → {', '.join(self.bound.output.names)}>"
+        )
+
+    @property
+    def _how(self) -> str:
+        how = self.bound.join.how
+        return "" if how == "inner" else f"{how} outer "
 
     def _repr_html_(self) -> str:
         """For notebooks: which pairs, and how they are found."""

@@ -22,7 +22,7 @@ from sash.runtimes import ddl
 from sash.semantics import durations, windows
 from sash.semantics.durations import Duration, DurationLike, Unit
 from sash.semantics.event import Order, Row
-from sash.semantics.join import Where
+from sash.semantics.join import How, Where
 from sash.semantics.predicate import require_callable
 from sash.semantics.query import NO_TIME, Emit, Query
 from sash.semantics.run_as import as_engine
@@ -100,7 +100,7 @@ class Stream:
         return Windowed(self, query, rolling=True)
 
     def join(
-        self, other: Stream, *, within: DurationLike, where: Where | None = None,
+        self, other: Stream, *, within: DurationLike, where: Where | None = None, how: How = "inner",
         suffixes: tuple[str, str] = ("_left", "_right"),
     ) -> JoinQuery:  # fmt: skip
         """Pairs of an event of this stream and one of `other` that are at most `within` apart in time, have
@@ -108,9 +108,11 @@ class Stream:
 
         where:    a function of the two rows, such as `lambda l, r: abs(l.x - r.a) <= 10`; comparisons that
             are combined with `&` and `|` can be searched for, others are asked of every pair.
+        how:      "inner", or "left", "right" or "full": events of that side, or of both, that are in no
+            pair come too, with nulls, at the time at which that is certain: their own and `within`.
         suffixes: what tells apart columns of the same name.
         """
-        return joined_streams(self, other, within=within, where=where, suffixes=suffixes)
+        return joined_streams(self, other, within=within, where=where, how=how, suffixes=suffixes)
 
 
 def _lookback(given: DurationLike | SlideByTupleWindow) -> Window:

@@ -3,7 +3,8 @@
     bound.py       the join and its columns          strategy.py   hash, band cells or join matrix
     chunk.py       rows sorted for searching         matcher.py    which candidates match
     operator.py    batch after batch                 store.py      both sides, in shares
-    bounded.py     whole inputs at once
+    bounded.py     whole inputs at once              alone.py      rows of outer joins that met none
+    pair_table.py  what comes out, as a table
 
 What a join means is in `semantics/join.py`.
 """

@@ -13,7 +13,9 @@ from sash.operators.bound import LATE_REASON
 from sash.operators.columns.times import to_integers
 from sash.operators.joins.archive import Rows
 from sash.operators.joins.bound import BoundJoin, BoundSide
-from sash.operators.joins.store import JoinStore, pair_table
+from sash.operators.joins.pair_table import pair_table
+from sash.operators.joins.store import JoinStore
+from sash.operators.windows.ranges import NEVER
 from sash.semantics.expression import Side
 
 
@@ -30,13 +32,14 @@ def pairs(
         sequence = np.arange(table.num_rows) if ordinals is None else ordinals[side]
         new[side] = timed(bound.of(side), table.filter(pa.array(known)), sequence[known])
     store = JoinStore(bound, shares=shares)
-    return pair_table(store, store.meet(new), places=places)
+    found = store.meet(new)
+    return pair_table(store, found, store.leave(NEVER), places=places)
 
 
 def timed(side: BoundSide, table: pa.Table, sequence: Ints) -> Rows:
     """The rows of a table without null times, in event-time order."""
     times = to_integers(table[side.time])
-    return Rows(table.combine_chunks(), times, sequence).take(np.lexsort((sequence, times)))
+    return Rows(table.combine_chunks(), times, sequence).in_order()
 
 
 def untimed(side: BoundSide, table: pa.Table) -> pa.Table:

@@ -6,8 +6,8 @@
 Rows meet only when the watermark has passed them, so that pairs come in the order of the definition. A
 row is held until no row can come that is close enough in time: τ < watermark − within. Between two
 batches the operator is bytes: a small header, and one chunk for each batch of a side, written once.
-Which rows of a chunk still wait and which are stored follows from the watermark: nothing else has to be
-remembered.
+Which rows of a chunk still wait and which are stored follows from the watermark; of an outer join the
+header also has which stored rows have met one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from sash.operators.columns.times import to_integers
 from sash.operators.joins.archive import Rows
 from sash.operators.joins.bound import BoundJoin, BoundSide
 from sash.operators.joins.bounded import late, timed, untimed
-from sash.operators.joins.store import JoinStore, pair_table
+from sash.operators.joins.pair_table import pair_table
+from sash.operators.joins.store import JoinStore
 from sash.operators.protocol import Saved
 from sash.operators.windows.ranges import NEVER
 from sash.semantics.expression import Side
@@ -94,9 +95,10 @@ class JoinOperator:
         """No row before `watermark` is expected any more: the pairs that this makes final, in order."""
         self.watermark = watermark if self.watermark is None else max(self.watermark, watermark)
         passed = {side: self._passed(side, flush=flush) for side in Side}
-        found = pair_table(self.store, self.store.meet(passed))
-        self._newest = max([self._newest, *(int(rows.time.max()) for rows in passed.values() if len(rows))])
         expired = self.watermark - self.bound.join.within.length
+        pairs = self.store.meet(passed)
+        found = pair_table(self.store, pairs, self.store.leave(NEVER if flush else expired))
+        self._newest = max([self._newest, *(int(rows.time.max()) for rows in passed.values() if len(rows))])
         self.store.expire(expired)
         gone = {number for number, chunk in self._saved.items() if chunk.newest < expired}
         self._saved = {number: chunk for number, chunk in self._saved.items() if number not in gone}
@@ -107,15 +109,18 @@ class JoinOperator:
         waiting = self._waiting[side]
         passed = waiting.time < (NEVER if flush or self.watermark is None else self.watermark)
         self._waiting[side] = waiting.where(~passed)
-        return waiting.where(passed)
+        return waiting.where(passed).in_order()
 
     def wakes_at(self) -> int | None:
         """The least watermark at which `advance` may have something to emit, or all there is to let go of,
         without further rows."""
+        within = self.bound.join.within.length
         waiting = [int(rows.time.min()) + 1 for rows in self._waiting.values() if len(rows)]
+        alone = [followed.earliest for followed in self.store.alone.values()]
+        waiting += [time + within + 1 for time in alone if time is not None]
         if waiting:
             return min(waiting)
-        return self._newest + self.bound.join.within.length + 1 if self.store.stored else None
+        return self._newest + within + 1 if self.store.stored else None
 
     def save(self) -> Saved:
         """The difference since the last `save`."""
@@ -125,6 +130,7 @@ class JoinOperator:
             "arrived": {side.value: count for side, count in self._arrived.items()},
             "chunks": self._chunks,
             "live": {number: [chunk.side.value, chunk.newest] for number, chunk in self._saved.items()},
+            "met": {side.value: alone.to_text() for side, alone in self.store.alone.items()},
         }
         written = {number: data for number, data in self._unsaved.items() if number in self._saved}
         dropped = frozenset(self._gone - self._unsaved.keys())
@@ -165,6 +171,9 @@ class JoinOperator:
             passed = {side: self._passed(side, flush=False) for side in Side}
             self._newest = max([self._newest, *(int(r.time.max()) for r in passed.values() if len(r))])
             self.store.remember(passed)
+            self.store.leave(self.watermark - self.bound.join.within.length)
+            for side, alone in self.store.alone.items():
+                alone.restore(facts["met"][side.value])
 
 
 def _bytes_of(number: int, rows: Rows) -> bytes:

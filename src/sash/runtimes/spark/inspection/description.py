@@ -50,7 +50,8 @@ def _join(description: Description) -> Iterator[tuple[str, str]]:
     time, key, delay = (description[part] for part in ("time", "key", "delay"))
     keys = zip(key["left"], key["right"], strict=True)
     same = "".join(f", left.{left} = right.{right}" for left, right in keys)
-    yield "pairs", f"at most {description['within']} apart{same}"
+    alone = f", and of {description['how']} what stays alone" if "how" in description else ""
+    yield "pairs", f"at most {description['within']} apart{same}{alone}"
     where = description.get("where")
     if where:
         yield "where", where if isinstance(where, str) else where.get("function", "a function")

@@ -15,9 +15,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sash.operators.bound import LATE_REASON
-from sash.operators.joins.bound import TIME, BoundJoin
+from sash.operators.joins.bound import LEFT_PLACE, RIGHT_PLACE, BoundJoin
 from sash.operators.joins.bounded import pairs
-from sash.operators.joins.store import LEFT_PLACE, RIGHT_PLACE
 from sash.runtimes.spark.compat import struct_of
 from sash.runtimes.spark.joins.spreading import JoinRoute, bucket_count
 from sash.runtimes.spark.packing import columns as by_position
@@ -38,7 +37,7 @@ class StaticJoin:
 
     def collect(self, bound: BoundJoin) -> pa.Table:
         found = self._pairs(bound).toArrow()
-        order = [(name, "ascending") for name in (TIME, LEFT_PLACE, RIGHT_PLACE)]
+        order = [(name, "ascending") for name in bound.order]
         return found.sort_by(order).select(bound.output.names).cast(bound.output)
 
     def dataframe(self, bound: BoundJoin) -> DataFrame:
@@ -63,7 +62,7 @@ class StaticJoin:
         return self.left if side is Side.LEFT else self.right
 
     def _buckets(self, bound: BoundJoin) -> int:
-        return bucket_count(bound.strategy, shuffle_partitions(self.left.sparkSession))
+        return bucket_count(bound.strategy, bound.kept, shuffle_partitions(self.left.sparkSession))
 
     def _pairs(self, bound: BoundJoin) -> DataFrame:
         places = {side: by_position.places(bound.of(side).schema.names) for side in Side}
@@ -77,10 +76,7 @@ class StaticJoin:
             return pairs(bound, inputs, ordinals=ordinals, places=True)
 
         left, right = (self._spread(bound, side).groupBy(BUCKET) for side in Side)
-        output = bound.output.append(pa.field(LEFT_PLACE, pa.int64())).append(
-            pa.field(RIGHT_PLACE, pa.int64())
-        )
-        return left.cogroup(right).applyInArrow(compare, struct_of(output))
+        return left.cogroup(right).applyInArrow(compare, struct_of(bound.placed_output))
 
     def _spread(self, bound: BoundJoin, side: Side) -> DataFrame:
         own = bound.of(side)
@@ -89,8 +85,8 @@ class StaticJoin:
             F.monotonically_increasing_id().alias(ORDINAL),
             F.lit(0).cast("long").alias(BUCKET),
         )
-        spreader = Spreader(JoinRoute(bound.strategy, side, self._buckets(bound), own.schema))
-        return rows.mapInArrow(spreader, rows.schema)
+        route = JoinRoute(bound.strategy, side, self._buckets(bound), own.schema, bound.kept)
+        return rows.mapInArrow(Spreader(route), rows.schema)
 
 
 @dataclass(frozen=True)

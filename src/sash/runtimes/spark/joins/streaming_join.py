@@ -89,7 +89,7 @@ class JoinStage:
 
     def packer(self, side: Side) -> Packer:
         own = self.bound.of(side)
-        route = JoinRoute(self.bound.strategy, side, len(self.buckets), own.schema)
+        route = JoinRoute(self.bound.strategy, side, len(self.buckets), own.schema, self.bound.kept)
         time = by_position.places(own.schema.names)[own.schema.names.index(own.time)]
         return Packer(self.blocks[side], time, self.buckets, self.clock, route)
 
@@ -158,7 +158,7 @@ class StreamingJoin:
         partitions = shuffle_partitions(self.left.sparkSession)
         delays = " and ".join(f"{bound.join.delay(side)} on the {side.value}" for side in Side)
         return [
-            f"pack blocks for {bucket_count(bound.strategy, partitions)} buckets",
+            f"pack blocks for {bucket_count(bound.strategy, bound.kept, partitions)} buckets",
             f"watermark: the lesser of both sides', with a delay of {delays}",
             f"shuffle by bucket to {partitions} partitions",
             "join, with the rows of the window in RocksDB",
@@ -174,11 +174,11 @@ class StreamingJoin:
         # Spark has one watermark for both: a delay on top of one that a stream came with holds for both.
         kept = [bound.join.delay(side).length for side in Side if upstreams[side].columns]
         partitions = shuffle_partitions(self.left.sparkSession)
-        count = bucket_count(bound.strategy, partitions)
+        count = bucket_count(bound.strategy, bound.kept, partitions)
         stage = JoinStage(
             bound,
             outputs,
-            bucket_ids(partitions=partitions, each=count // partitions),
+            bucket_ids(partitions=partitions, each=count // partitions) if count > 1 else (0,),
             Clock.of(ticks=bound.left.ticks, delay=max(kept, default=0)),
             derived,
         )

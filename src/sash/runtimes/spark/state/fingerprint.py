@@ -73,6 +73,8 @@ def describe_join(bound: BoundJoin, *, buckets: int) -> dict[str, Any]:
             side.value: {field.name: _type(field.type) for field in bound.of(side).schema} for side in Side
         },
         "suffixes": list(bound.suffixes),
+        # Checkpoints of inner joins are there already, and do not have it.
+        **({"how": join.how} if join.how != "inner" else {}),
     }
 
 
