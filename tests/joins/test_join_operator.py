@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sash.errors import CorruptValue, SashWarning
 from sash.operators.joins.bound import BoundJoin
-from sash.operators.joins.bounded import pairs
+from sash.operators.joins.bounded import joined
 from sash.operators.joins.operator import JoinOperator
 from sash.semantics.expression import Side
 from sash.semantics.join import How, JoinBatch
@@ -40,7 +40,7 @@ def answered(join: BoundJoin, given: list[JoinBatch], *, shares: int) -> pa.Tabl
     inputs = {side: table_of(side, [a for batch in given for a in batch.arrivals(side)]) for side in Side}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SashWarning)
-        return pairs(join, inputs, shares=shares)
+        return joined(join, inputs, shares=shares)
 
 
 @pytest.mark.parametrize("name", PREDICATES)

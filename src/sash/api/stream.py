@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
-from sash.api.join_query import JoinQuery, joined_streams
+from sash.api.join_query import JoinQuery, answered_streams, joined_streams
 from sash.api.source import Source, Unbounded, source_of
 from sash.api.window_query import WindowQuery
 from sash.errors import ArgumentError, Unsupported
@@ -20,6 +20,7 @@ from sash.operators.patterns.declared import Pattern
 from sash.planner.auto import AUTO, Auto, Parallelism, require_parallelism
 from sash.runtimes import ddl
 from sash.semantics import durations, windows
+from sash.semantics.asof import Direction
 from sash.semantics.durations import Duration, DurationLike, Unit
 from sash.semantics.event import Order, Row
 from sash.semantics.join import How, Where
@@ -113,6 +114,21 @@ class Stream:
         suffixes: what tells apart columns of the same name.
         """
         return joined_streams(self, other, within=within, where=where, how=how, suffixes=suffixes)
+
+    def join_asof(
+        self, other: Stream, *, tolerance: DurationLike | None = None, direction: Direction = "backward",
+        suffix: str = "_right",
+    ) -> JoinQuery:  # fmt: skip
+        """Every event of this stream with the one of `other` that was current at its time: of those with
+        the same key (where the streams have one), the latest that is not later; with nulls if there is
+        none. Of several of one time, the last that arrived.
+
+        tolerance: how far apart in time the two may be; no limit, when not given.
+        direction: "backward", "forward" (the earliest that is not earlier) or "nearest" (of two that are
+            equally near, the earlier). On a stream the last two need a tolerance.
+        suffix:    what tells apart columns of `other` whose names this stream has too.
+        """
+        return answered_streams(self, other, tolerance=tolerance, direction=direction, suffix=suffix)
 
 
 def _lookback(given: DurationLike | SlideByTupleWindow) -> Window:
