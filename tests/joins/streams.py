@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sash.operators.joins.bound import BoundJoin, BoundSide
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.expression import Side
-from sash.semantics.join import Join, JoinBatch, JoinOutcome, Where, evaluate
+from sash.semantics.join import How, Join, JoinBatch, JoinOutcome, Where, evaluate
 from sash.semantics.reference import Arrival
 
 LEFT = pa.schema(
@@ -69,10 +69,12 @@ INTERPRETED: dict[str, Where] = {
 }
 
 
-def bound(where: Where | None, *, within: int, keys: bool, delays: tuple[int, int] = (0, 0)) -> BoundJoin:
+def bound(
+    where: Where | None, *, within: int, keys: bool, delays: tuple[int, int] = (0, 0), how: How = "inner"
+) -> BoundJoin:
     ticks = [Duration(length, Unit.TICKS) for length in (within, *delays)]
     left, right = ("k",) if keys else (), ("key",) if keys else ()
-    join = Join(ticks[0], where, ticks[1], ticks[2])
+    join = Join(ticks[0], where, how, left_delay=ticks[1], right_delay=ticks[2])
     return BoundJoin(join, BoundSide(Side.LEFT, LEFT, "t", left), BoundSide(Side.RIGHT, RIGHT, "t", right))
 
 
@@ -110,11 +112,15 @@ def expected(bound: BoundJoin, batches: list[JoinBatch], *, flush: bool = True) 
     return evaluate(bound.join, batches, flush=flush)
 
 
-def numbers_of(outcome: JoinOutcome) -> list[tuple[int, int, int]]:
-    """(time, left row, right row) of every pair of the definition."""
-    return [(pair.time, pair.left.values["e"], pair.right.values["e"]) for pair in outcome.pairs]
+Numbers: TypeAlias = tuple[int, int | None, int | None]
+"""Time, left row, right row of a pair."""
 
 
-def numbers_in(table: pa.Table) -> list[tuple[int, int, int]]:
+def numbers_of(outcome: JoinOutcome) -> list[Numbers]:
+    """The pairs of the definition."""
+    return [(pair.time, *(e and e.values["e"] for e in (pair.left, pair.right))) for pair in outcome.pairs]
+
+
+def numbers_in(table: pa.Table) -> list[Numbers]:
     """The same of an answer."""
     return [(row["time"], row["e_left"], row["e_right"]) for row in table.to_pylist()]

@@ -9,7 +9,7 @@ import pytest
 from sash.errors import ArgumentError, DurationError, PredicateError, UnitError, UnknownColumn
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.expression import Side
-from sash.semantics.join import Join, JoinBatch, JoinOutcome, evaluate
+from sash.semantics.join import How, Join, JoinBatch, JoinOutcome, evaluate
 from sash.semantics.reference import Arrival
 
 
@@ -22,7 +22,7 @@ def side(*times: int | None, key: Any = None, **values: Any) -> list[Arrival]:
 
 
 def times(outcome: JoinOutcome) -> list[tuple[int, int]]:
-    return [(pair.left.time, pair.right.time) for pair in outcome.pairs]
+    return [(pair.left.time, pair.right.time) for pair in outcome.pairs if pair.left and pair.right]
 
 
 def test_events_exactly_within_apart_meet_and_no_others() -> None:
@@ -41,7 +41,8 @@ def test_only_events_of_one_key_meet_and_null_is_a_key() -> None:
     left = [*side(1, key="a"), *side(1, key=None)]
     right = [*side(1, key="b"), *side(1, key=None), *side(2, key="a")]
     outcome = evaluate(Join(ticks(5)), [JoinBatch(left, right)])
-    assert [(pair.left.key, pair.right.key) for pair in outcome.pairs] == [(None, None), ("a", "a")]
+    keys = [(pair.left.key, pair.right.key) for pair in outcome.pairs if pair.left and pair.right]
+    assert keys == [(None, None), ("a", "a")]
 
 
 def test_a_null_that_the_predicate_reads_matches_nothing() -> None:
@@ -56,13 +57,32 @@ def test_the_watermark_is_the_lesser_of_both_sides_and_pairs_wait_until_it_has_p
     # batch 2                12          min(20 − 0, 12 − 5) = 7
     # batch 3                30          min(20 − 0, 30 − 5) = 20     (10, 12) at 12
     # batch 4    40          7           7 is late; then 25           (20, 12) at 20
-    join = Join(ticks(9), None, ticks(0), ticks(5))
+    join = Join(ticks(9), left_delay=ticks(0), right_delay=ticks(5))
     given = [JoinBatch(side(10, 20)), JoinBatch((), side(12)), JoinBatch((), side(30))]
     given.append(JoinBatch(side(40), side(7)))
     said = [times(evaluate(join, given[:count], flush=False)) for count in range(1, 5)]
     assert said == [[], [], [(10, 12)], [(10, 12), (20, 12)]]
     (missed,) = evaluate(join, given).late
     assert (missed.side, missed.arrival.time, missed.reason) == (Side.RIGHT, 7, "behind the watermark")
+
+
+def test_an_outer_join_emits_what_stays_alone_when_no_partner_can_come_any_more() -> None:
+    # left    10         40             90      10 meets 12; 40 is alone, known when 45 has passed
+    # right       12               70   90      70 is alone, known when 75 has passed
+    given = [
+        JoinBatch(side(10, 40), side(12)),
+        JoinBatch(side(60), side(70)),
+        JoinBatch(side(90), side(90)),
+    ]
+    found: dict[How, list[tuple[int, int | None, int | None]]] = {
+        "inner": [(12, 10, 12)],
+        "left": [(12, 10, 12), (45, 40, None), (65, 60, None)],
+        "right": [(12, 10, 12), (75, None, 70)],
+        "full": [(12, 10, 12), (45, 40, None), (65, 60, None), (75, None, 70)],
+    }
+    for how, expected in found.items():
+        pairs = evaluate(Join(ticks(5), None, how), given, flush=False).pairs
+        assert [(p.time, p.left and p.left.time, p.right and p.right.time) for p in pairs] == expected
 
 
 def test_an_event_without_a_time_is_late() -> None:
@@ -88,5 +108,7 @@ def test_what_cannot_be_meant_is_refused() -> None:
         Join(ticks(-1))
     with pytest.raises(ArgumentError, match=r"where must be a function such as lambda l, r"):
         Join(ticks(1), "l.x == r.x")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="how must be 'inner', 'left', 'right' or 'full'; got 'outer'"):
+        Join(ticks(1), None, "outer")  # type: ignore[arg-type]
     with pytest.raises(UnitError, match="right delay"):
-        Join(ticks(1), None, ticks(0), Duration(5, Unit.MICROSECONDS))
+        Join(ticks(1), right_delay=Duration(5, Unit.MICROSECONDS))

@@ -13,16 +13,17 @@ from hypothesis import strategies as st
 
 from sash.errors import CorruptValue, SashWarning
 from sash.operators.joins.bound import BoundJoin
-from sash.operators.joins.bounded import pairs
+from sash.operators.joins.bounded import joined
 from sash.operators.joins.operator import JoinOperator
 from sash.semantics.expression import Side
-from sash.semantics.join import JoinBatch
+from sash.semantics.join import How, JoinBatch
 from sash.semantics.reference import Arrival
 from sash.semantics.watermark import Watermark
 from tests.joins.streams import (
     FUNCTIONS,
     INTERPRETED,
     TRACED,
+    Numbers,
     batches,
     bound,
     expected,
@@ -32,13 +33,14 @@ from tests.joins.streams import (
 )
 
 PREDICATES: dict[str, Any] = TRACED | FUNCTIONS | INTERPRETED
+HOWS: list[How] = ["inner", "left", "right", "full"]
 
 
 def answered(join: BoundJoin, given: list[JoinBatch], *, shares: int) -> pa.Table:
     inputs = {side: table_of(side, [a for batch in given for a in batch.arrivals(side)]) for side in Side}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SashWarning)
-        return pairs(join, inputs, shares=shares)
+        return joined(join, inputs, shares=shares)
 
 
 @pytest.mark.parametrize("name", PREDICATES)
@@ -49,7 +51,8 @@ def test_oracle_whole_inputs_give_the_pairs_of_the_definition_in_order(
 ) -> None:
     keys, nulls = data.draw(st.booleans()), data.draw(st.booleans())
     given = data.draw(batches(keys=keys, nulls=nulls))
-    join = bound(PREDICATES[name], within=data.draw(st.integers(0, 12)), keys=keys)
+    how = data.draw(st.sampled_from(HOWS))
+    join = bound(PREDICATES[name], within=data.draw(st.integers(0, 12)), keys=keys, how=how)
     (whole,) = [JoinBatch(*([a for b in given for a in b.arrivals(side)] for side in Side))]
     answer = answered(join, given, shares=data.draw(st.integers(1, 4)))
     # Rows without a time have no ordinal in the definition, and one as rows of a table.
@@ -69,7 +72,7 @@ class Runtime:
         self.late: list[tuple[str, Any, str]] = []
         self.now = -(2**60)
 
-    def step(self, batch: JoinBatch) -> list[tuple[int, int, int]]:
+    def step(self, batch: JoinBatch) -> list[Numbers]:
         for side in Side:
             rows = table_of(side, batch.arrivals(side))
             late = self.operator.insert(side, rows, np.arange(rows.num_rows))
@@ -82,7 +85,7 @@ class Runtime:
         self.pause()
         return said
 
-    def flush(self) -> list[tuple[int, int, int]]:
+    def flush(self) -> list[Numbers]:
         return numbers_in(self.operator.advance(self.now, flush=True))
 
     def pause(self) -> None:
@@ -105,9 +108,10 @@ def test_oracle_batches_say_what_the_definition_says_after_each_of_them(
     keys, nulls = data.draw(st.booleans()), data.draw(st.booleans())
     given = data.draw(batches(keys=keys, nulls=nulls))
     delays = data.draw(st.tuples(st.integers(0, 15), st.integers(0, 15)))
-    join = bound(PREDICATES[name], within=data.draw(st.integers(0, 12)), keys=keys, delays=delays)
+    how = data.draw(st.sampled_from(HOWS))
+    join = bound(PREDICATES[name], within=data.draw(st.integers(0, 12)), keys=keys, delays=delays, how=how)
     runtime = Runtime(join, shares=data.draw(st.integers(1, 4)), restart=data.draw(st.booleans()))
-    said: list[tuple[int, int, int]] = []
+    said: list[Numbers] = []
     for count, batch in enumerate(given, start=1):
         said += runtime.step(batch)
         assert said == numbers_of(expected(join, given[:count], flush=False))
@@ -148,6 +152,22 @@ def test_an_idle_operator_wakes_when_a_row_is_passed_and_when_all_have_expired()
     runtime.operator.advance(28)
     assert runtime.operator.store.stored == 0
     assert runtime.operator.wakes_at() is None
+
+
+def test_an_operator_wakes_when_a_row_is_known_to_stay_alone_and_forgets_it() -> None:
+    join = bound(lambda p, q: p.x == q.a, within=20, keys=False, how="full")
+    runtime = Runtime(join, shares=1, restart=True)
+    # left   5 (x = 1)                 5 meets nobody: known when the watermark has passed 5 + 20
+    # right         6 (a = null)       6 can meet nobody, and waits all the same
+    left = Arrival(5, None, {"t": 5, "e": 5, "x": 1})
+    right = Arrival(6, None, {"t": 6, "e": 6, "a": None})
+    runtime.step(JoinBatch([left], [right]))
+    assert numbers_in(runtime.operator.advance(7)) == []
+    assert runtime.operator.wakes_at() == 26
+    assert numbers_in(runtime.operator.advance(26)) == [(25, 5, None)]
+    assert runtime.operator.wakes_at() == 27
+    assert numbers_in(runtime.operator.advance(27)) == [(26, None, 6)]
+    assert (runtime.operator.wakes_at(), runtime.operator.store.stored) == (None, 0)
 
 
 def test_groups_that_no_row_is_in_are_forgotten() -> None:

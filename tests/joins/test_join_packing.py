@@ -14,14 +14,15 @@ from hypothesis import strategies as st
 
 from sash.operators.joins.bound import BoundJoin
 from sash.operators.joins.operator import JoinOperator
+from sash.runtimes.spark.joins.spreading import bucket_count
 from sash.runtimes.spark.joins.streaming_join import IS_RIGHT, JoinBucketCall, JoinProcessor, JoinStage
 from sash.runtimes.spark.packing.blocks import PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.packing.columns import places
 from sash.runtimes.spark.streaming.clock import Clock
 from sash.semantics.expression import Side
-from sash.semantics.join import JoinBatch
+from sash.semantics.join import How, JoinBatch
 
-from .streams import TRACED, arrivals, bound, expected, numbers_in, numbers_of, table_of
+from .streams import TRACED, Numbers, arrivals, bound, expected, numbers_in, numbers_of, table_of
 
 BUCKETS = (5, 2, 9, 4)
 
@@ -34,9 +35,10 @@ def packed(stage: JoinStage, side: Side, table: pa.Table) -> Iterator[tuple[int,
             yield row[PACKED_BUCKET], SimpleNamespace(**row, **{IS_RIGHT: side is Side.RIGHT})
 
 
-def joined(join: BoundJoin, tables: dict[Side, pa.Table]) -> tuple[list[tuple[int, int, int]], int, int]:
+def joined(join: BoundJoin, tables: dict[Side, pa.Table]) -> tuple[list[Numbers], int, int]:
     """The pairs of all buckets, in order; how many rows were counted, and how many as late."""
-    stage = JoinStage(join, ("reports",), BUCKETS, Clock.of(ticks=True), derived=False)
+    buckets = BUCKETS[: bucket_count(join.strategy, join.kept, partitions=len(BUCKETS))]
+    stage = JoinStage(join, ("reports",), buckets, Clock.of(ticks=True), derived=False)
     arrived: dict[int, list[Any]] = defaultdict(list)
     for side in Side:
         for bucket, row in packed(stage, side, tables[side]):
@@ -48,19 +50,22 @@ def joined(join: BoundJoin, tables: dict[Side, pa.Table]) -> tuple[list[tuple[in
         call.insert(JoinProcessor(stage)._arrived(bucket, iter(rows)))  # type: ignore[arg-type]
         pairs += numbers_in(bucket.operator.advance(0, flush=True))
         events, late = events + call._counts["events"], late + call._counts["late"]
-    return sorted(pairs), events, late
+    return sorted(pairs, key=str), events, late
 
 
 @pytest.mark.parametrize("where", ["a band", "a band of fractions", "an equality", "theta"])
-@given(data=st.data(), within=st.integers(0, 12), keys=st.booleans())
-@settings(max_examples=15, deadline=None)
+@given(
+    data=st.data(), within=st.integers(0, 12), keys=st.booleans(),
+    how=st.sampled_from(["inner", "left", "right", "full"]),
+)  # fmt: skip
+@settings(max_examples=40, deadline=None)
 def test_oracle_every_pair_is_found_in_one_bucket_and_every_row_is_counted_once(
-    where: str, data: st.DataObject, within: int, keys: bool
+    where: str, data: st.DataObject, within: int, keys: bool, how: How
 ) -> None:
-    join = bound(TRACED[where], within=within, keys=keys)
+    join = bound(TRACED[where], within=within, keys=keys, how=how)
     batch = JoinBatch(*(data.draw(arrivals(side, keys=keys, nulls=True)) for side in Side))
     tables = {side: table_of(side, batch.arrivals(side)) for side in Side}
     pairs, events, late = joined(join, tables)
-    assert pairs == sorted(numbers_of(expected(join, [batch])))
+    assert pairs == sorted(numbers_of(expected(join, [batch])), key=str)
     assert events == sum(table.num_rows for table in tables.values())
     assert late == sum(table["t"].null_count for table in tables.values())

@@ -1,4 +1,4 @@
-"""Pairs of events of two streams: `sash.stream(…).join(…)`."""
+"""Pairs of events of two streams: `sash.stream(…).join(…)` and `.join_asof(…)`."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 
 import pyarrow as pa
 
+from sash.api import join_words
 from sash.api.handle import Launch, QueryHandle, require_bounded
 from sash.api.source import Source
 from sash.display import tables
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.joins.bound import BoundJoin, BoundSide
+from sash.operators.joins.bound_asof import BoundAsof
 from sash.operators.patterns.declared import Pattern, WinSeq
 from sash.planner.auto import Auto, available_cores, require_parallelism
 from sash.planner.explain.explanation import VERSION
@@ -22,10 +24,11 @@ from sash.planner.explain.explanation_text import numbered, sections
 from sash.runtimes.local.local_join import LocalJoin
 from sash.runtimes.local.local_source import LocalSource
 from sash.semantics import durations
+from sash.semantics.asof import Asof, Direction
 from sash.semantics.durations import Duration, DurationLike
 from sash.semantics.event import Order
 from sash.semantics.expression import Side
-from sash.semantics.join import Join, Where
+from sash.semantics.join import How, Join, Where
 
 if TYPE_CHECKING:
     from sash.runtimes.spark.sinks.protocol import Sink
@@ -49,13 +52,38 @@ class Stream(Protocol):
 
 
 def joined_streams(
-    left: Stream, right: Stream, *, within: DurationLike, where: Where | None, suffixes: tuple[str, str]
-) -> JoinQuery:
+    left: Stream, right: Stream, *, within: DurationLike, where: Where | None, how: How,
+    suffixes: tuple[str, str],
+) -> JoinQuery:  # fmt: skip
     """See `Stream.join`."""
-    if not all(hasattr(right, name) for name in ("source", "time", "keys", "delay")):
-        raise ArgumentError("other", type(right).__name__, "a stream, such as sash.stream(df, time='ts')")
+    sides = _bound_sides(left, right)
     if len(suffixes) != 2 or not all(isinstance(suffix, str) for suffix in suffixes):
         raise ArgumentError("suffixes", suffixes, "two texts, such as ('_left', '_right')")
+    length = durations.not_negative(within, "within")
+    join = Join(length, where, how, left_delay=left.delay, right_delay=right.delay)
+    return JoinQuery(runtime_of(left.source, right.source), BoundJoin(join, *sides, suffixes))
+
+
+def answered_streams(
+    left: Stream, right: Stream, *, tolerance: DurationLike | None, direction: Direction, suffix: str
+) -> JoinQuery:
+    """See `Stream.join_asof`."""
+    sides = _bound_sides(left, right)
+    if not isinstance(suffix, str):
+        raise ArgumentError("suffix", suffix, "a text, such as '_right'")
+    length = None if tolerance is None else durations.not_negative(tolerance, "tolerance")
+    asof = Asof(direction, length, left_delay=left.delay, right_delay=right.delay)
+    if length is None and direction != "backward" and not left.source.bounded:
+        raise Unsupported(
+            "tolerance", None, f"a duration for direction={direction!r} on a stream",
+            hint="Without one a row to which no right row comes would wait for ever.",
+        )  # fmt: skip
+    return JoinQuery(runtime_of(left.source, right.source), BoundAsof(asof, *sides, suffix))
+
+
+def _bound_sides(left: Stream, right: Stream) -> tuple[BoundSide, BoundSide]:
+    if not all(hasattr(right, name) for name in ("source", "time", "keys", "delay")):
+        raise ArgumentError("other", type(right).__name__, "a stream, such as sash.stream(df, time='ts')")
     for stream in (left, right):
         if stream.order is Order.ARRIVAL:
             raise Unsupported("order", "arrival", "'event-time' for a join, whose windows are of time")
@@ -64,13 +92,14 @@ def joined_streams(
                 "allowed_lateness", str(stream.allowed_lateness), "left out for a join",
                 hint="Pairs come once and in order, and are not corrected; give a longer delay instead.",
             )  # fmt: skip
-    sides = {
-        side: BoundSide(side, stream.source.schema, stream.time, stream.keys)
+    one, two = (
+        BoundSide(side, stream.source.schema, stream.time, stream.keys)
         for side, stream in zip(Side, (left, right), strict=True)
-    }
-    join = Join(durations.not_negative(within, "within"), where, left.delay, right.delay)
-    runtime = runtime_of(left.source, right.source)
-    return JoinQuery(runtime, BoundJoin(join, sides[Side.LEFT], sides[Side.RIGHT], suffixes))
+    )
+    return one, two
+
+
+Bound: TypeAlias = BoundJoin | BoundAsof
 
 
 class JoinRuntime(Protocol):
@@ -78,16 +107,16 @@ class JoinRuntime(Protocol):
 
     @property
     def bounded(self) -> bool: ...
-    def collect(self, bound: BoundJoin) -> pa.Table: ...
-    def dataframe(self, bound: BoundJoin) -> Any: ...
-    def stages(self, bound: BoundJoin) -> list[str]: ...
+    def collect(self, bound: Bound) -> pa.Table: ...
+    def dataframe(self, bound: Bound) -> Any: ...
+    def stages(self, bound: Bound) -> list[str]: ...
 
 
 class BoundedJoin(JoinRuntime, Protocol):
     """Two inputs that are there as a whole."""
 
-    def collect_late(self, bound: BoundJoin, side: Side) -> pa.Table: ...
-    def late_dataframe(self, bound: BoundJoin, side: Side) -> Any: ...
+    def collect_late(self, bound: Bound, side: Side) -> pa.Table: ...
+    def late_dataframe(self, bound: Bound, side: Side) -> Any: ...
 
 
 def runtime_of(left: Source, right: Source) -> JoinRuntime:
@@ -115,7 +144,7 @@ class JoinQuery(QueryHandle):
     """Pairs of events of two streams, by time, then by arrival on the left and on the right."""
 
     runtime: JoinRuntime
-    bound: BoundJoin
+    bound: Bound
 
     def late(self, side: str) -> LateSide:
         """The events of the "left" or the "right" input that came too late for any pair. Those of streams
@@ -128,6 +157,8 @@ class JoinQuery(QueryHandle):
         """The same join with so many workers, each a thread with a share of the rows: `parallel(4)`. With
         "auto", as many as there are cores. Spark has partitions instead."""
         asked = require_parallelism(workers)
+        if isinstance(self.bound, BoundAsof) and asked != Auto():
+            raise Unsupported("parallel", workers, "left out for an as-of join, one pass over both sides")
         if not isinstance(asked, Auto | WinSeq):
             raise Unsupported(
                 "parallel", str(asked), "a number of workers, 'auto' or WinSeq() for a join",
@@ -156,21 +187,15 @@ class JoinQuery(QueryHandle):
 
     def _said(self) -> dict[str, Any]:
         """What there is to explain; its keys are those of the JSON, and stay."""
-        bound, join = self.bound, self.bound.join
-        same = " and ".join(f"left.{key.left} = right.{key.right}" for key in bound.keys) or "any key"
-        where = bound.tree or f"where(l, r), which is asked row by row: {bound.why_untraced}"
         return {
             "version": VERSION,
-            "semantics": {
-                "pairs": f"pairs (l, r) with {same}, |τ_l − τ_r| ≤ {join.within}, and {where}",
-                "order": "in the order of (max(τ_l, τ_r), arrival of l, arrival of r), each exactly once",
-            },
-            "candidates": {"how": bound.strategy.how, "why": bound.strategy.why},
-            "stages": self.runtime.stages(bound),
+            "semantics": join_words.meaning(self.bound),
+            "candidates": join_words.search(self.bound),
+            "stages": self.runtime.stages(self.bound),
         }
 
     def __repr__(self) -> str:
-        return f"<sash join within {self.bound.join.within} → {', '.join(self.bound.output.names)}>"
+        return f"<sash {join_words.title(self.bound)} → {', '.join(self.bound.output.names)}>"
 
     def _repr_html_(self) -> str:
         """For notebooks: which pairs, and how they are found."""

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
-from sash.api.join_query import JoinQuery, joined_streams
+from sash.api.join_query import JoinQuery, answered_streams, joined_streams
 from sash.api.source import Source, Unbounded, source_of
 from sash.api.window_query import WindowQuery
 from sash.errors import ArgumentError, Unsupported
@@ -20,9 +20,10 @@ from sash.operators.patterns.declared import Pattern
 from sash.planner.auto import AUTO, Auto, Parallelism, require_parallelism
 from sash.runtimes import ddl
 from sash.semantics import durations, windows
+from sash.semantics.asof import Direction
 from sash.semantics.durations import Duration, DurationLike, Unit
 from sash.semantics.event import Order, Row
-from sash.semantics.join import Where
+from sash.semantics.join import How, Where
 from sash.semantics.predicate import require_callable
 from sash.semantics.query import NO_TIME, Emit, Query, When
 from sash.semantics.run_as import as_engine
@@ -108,7 +109,7 @@ class Stream:
         return Windowed(self, query, rolling=True)
 
     def join(
-        self, other: Stream, *, within: DurationLike, where: Where | None = None,
+        self, other: Stream, *, within: DurationLike, where: Where | None = None, how: How = "inner",
         suffixes: tuple[str, str] = ("_left", "_right"),
     ) -> JoinQuery:  # fmt: skip
         """Pairs of an event of this stream and one of `other` that are at most `within` apart in time, have
@@ -116,9 +117,26 @@ class Stream:
 
         where:    a function of the two rows, such as `lambda l, r: abs(l.x - r.a) <= 10`; comparisons that
             are combined with `&` and `|` can be searched for, others are asked of every pair.
+        how:      "inner", or "left", "right" or "full": events of that side, or of both, that are in no
+            pair come too, with nulls, at the time at which that is certain: their own and `within`.
         suffixes: what tells apart columns of the same name.
         """
-        return joined_streams(self, other, within=within, where=where, suffixes=suffixes)
+        return joined_streams(self, other, within=within, where=where, how=how, suffixes=suffixes)
+
+    def join_asof(
+        self, other: Stream, *, tolerance: DurationLike | None = None, direction: Direction = "backward",
+        suffix: str = "_right",
+    ) -> JoinQuery:  # fmt: skip
+        """Every event of this stream with the one of `other` that was current at its time: of those with
+        the same key (where the streams have one), the latest that is not later; with nulls if there is
+        none. Of several of one time, the last that arrived.
+
+        tolerance: how far apart in time the two may be; no limit, when not given.
+        direction: "backward", "forward" (the earliest that is not earlier) or "nearest" (of two that are
+            equally near, the earlier). On a stream the last two need a tolerance.
+        suffix:    what tells apart columns of `other` whose names this stream has too.
+        """
+        return answered_streams(self, other, tolerance=tolerance, direction=direction, suffix=suffix)
 
 
 def _lookbacks(given: Sequence[DurationLike | SlideByTupleWindow]) -> tuple[Window, ...]:

@@ -18,7 +18,7 @@ from sash.errors import CorruptValue
 from sash.operators.columns.table_bytes import table_of
 from sash.operators.columns.times import FARTHEST
 from sash.operators.engine import entries, journal
-from sash.operators.joins import operator as join
+from sash.operators.joins import two_sided as join
 from sash.operators.stateful import streaming as tuples
 
 Chunk = tuple[int, bytes]

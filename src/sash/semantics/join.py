@@ -4,6 +4,12 @@
     its time           =     max(τ_l, τ_r)
     order of pairs     =     by (time, ordinal of l, ordinal of r)
 
+An outer join (`how` is left, right or full) also emits the events in no pair of the side that it keeps, or
+of both, with nulls in the place of the other event:
+
+    its time           =     τ + within, the first instant at which no partner can come any more
+    its order          =     among the pairs, an ordinal that is missing after all others
+
 Both ends of `within` are closed: events exactly that far apart meet. Each event therefore sees a window
 of the other stream that slides with it, and every pair is reported exactly once. An ordinal is an
 event's place in the arrival order of its side. A stream that is joined with itself meets itself: every
@@ -12,19 +18,20 @@ event is a left one and a right one.
 - Null is a key of its own, as everywhere. But a null that `where` reads makes its answer false: a null
   compares to nothing, as in SQL.
 - The watermark of the join is the lesser of its sides' (none until both have one). Events before it are too
-  late: they are in no pair and go to the late output.
-- A pair is final, and reported, when the watermark has passed its time: then no event can come that would
-  make a pair before it. So the pairs of a stream come in the order above. The end of a bounded input passes
-  all times.
+  late: they are in no pair, nor alone, and go to the late output.
+- A pair, or an event that stays alone, is final, and reported, when the watermark has passed its time: then
+  no event can come that would make a pair before it. So the pairs of a stream come in the order above. The
+  end of a bounded input passes all times.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from math import inf
+from typing import Any, Literal, TypeAlias
 
-from sash.errors import PredicateError, SashError
+from sash.errors import ArgumentError, PredicateError, SashError
 from sash.semantics import durations
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Event, Row
@@ -34,35 +41,64 @@ from sash.semantics.reference import Arrival
 from sash.semantics.watermark import Lateness, Watermark
 
 Where: TypeAlias = Callable[[Any, Any], Any]
+How: TypeAlias = Literal["inner", "left", "right", "full"]
+KEPT: dict[str, tuple[Side, ...]] = {
+    "inner": (), "left": (Side.LEFT,), "right": (Side.RIGHT,), "full": tuple(Side),
+}  # fmt: skip
+"""The sides whose events are emitted also when they are in no pair."""
 
 
-@dataclass(frozen=True)
-class Join:
-    """The declaration: how far apart in time, which pairs, and how late each side may come."""
+@dataclass(frozen=True, kw_only=True)
+class TwoStreams:
+    """What all joins declare: how late each side may come."""
 
-    within: Duration
-    where: Where | None = None
     left_delay: Duration = field(default_factory=lambda: Duration(0, Unit.TICKS))
     right_delay: Duration = field(default_factory=lambda: Duration(0, Unit.TICKS))
 
     def __post_init__(self) -> None:
-        durations.not_negative(self.within, "within")
-        for side in Side:
-            durations.not_negative(self.delay(side), f"delay of the {side.value} stream")
-        if self.where is not None:
-            require_callable(self.where, "where", "lambda l, r: abs(l.x - r.a) <= 10")
+        for name, duration in self.lengths.items():
+            durations.not_negative(duration, name)
         self.time_unit  # noqa: B018  (mixed units are refused here, not at the first event)
 
     def delay(self, side: Side) -> Duration:
         return self.left_delay if side is Side.LEFT else self.right_delay
 
     @property
+    def lengths(self) -> dict[str, Duration]:
+        """Everything that is measured in the unit of its time."""
+        return {f"{side.value} delay": self.delay(side) for side in Side}
+
+    @property
     def time_unit(self) -> Unit:
         """What its lengths of time are measured in; EVENTS when all of them are zero."""
-        lengths = {"within": self.within, "left delay": self.left_delay, "right delay": self.right_delay}
-        if not any(duration.length for duration in lengths.values()):
+        if not any(duration.length for duration in self.lengths.values()):
             return Unit.EVENTS
-        return durations.same_unit(**lengths)
+        return durations.same_unit(**self.lengths)
+
+
+@dataclass(frozen=True)
+class Join(TwoStreams):
+    """The declaration: how far apart in time, which pairs, and what of the events that are in none."""
+
+    within: Duration
+    where: Where | None = None
+    how: How = "inner"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.where is not None:
+            require_callable(self.where, "where", "lambda l, r: abs(l.x - r.a) <= 10")
+        if self.how not in KEPT:
+            raise ArgumentError("how", self.how, "'inner', 'left', 'right' or 'full'")
+
+    @property
+    def lengths(self) -> dict[str, Duration]:
+        return {"within": self.within, **super().lengths}
+
+    @property
+    def kept(self) -> tuple[Side, ...]:
+        """The sides whose events are emitted also when they are in no pair."""
+        return KEPT[self.how]
 
 
 class _NullRead(Exception):
@@ -101,19 +137,17 @@ def holds(where: Where | None, left: PredicateRow, right: PredicateRow) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two events that meet."""
+    """Two events that meet, or one that stays alone, at a time."""
 
-    left: Event
-    right: Event
-
-    @property
-    def time(self) -> int:
-        return max(self.left.time, self.right.time)
+    left: Event | None
+    right: Event | None
+    time: int
 
     @property
-    def place(self) -> tuple[int, int, int]:
+    def place(self) -> tuple[float, ...]:
         """Where it stands among all pairs."""
-        return self.time, self.left.ordinal, self.right.ordinal
+        ordinals = (inf if event is None else event.ordinal for event in (self.left, self.right))
+        return (self.time, *ordinals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +181,31 @@ class JoinOutcome:
 
 def evaluate(join: Join, batches: Iterable[JoinBatch], *, flush: bool = True) -> JoinOutcome:
     """The pairs, in order, and the late output of `join` over `batches`."""
-    outcome, events = JoinOutcome(), {side: list[Event]() for side in Side}
+    outcome = JoinOutcome()
+    for events, watermark in judged(join, batches, outcome.late, flush=flush):
+        reported = {pair.place for pair in outcome.pairs}
+        due = [
+            pair for pair in _pairs(join, events) if pair.time < watermark and pair.place not in reported
+        ]
+        outcome.pairs += sorted(due, key=lambda pair: pair.place)
+    return outcome
+
+
+Events: TypeAlias = dict[Side, list[Event]]
+
+
+def judged(
+    join: TwoStreams, batches: Iterable[JoinBatch], late: list[Missed], *, flush: bool
+) -> Iterator[tuple[Events, float]]:
+    """After each batch: all events of both sides that were on time, and the watermark of the join, which is
+    −∞ until both sides have one, and ∞ at the end where there is a `flush`. Others go to `late`."""
+    events: Events = {side: [] for side in Side}
     sides = {side: Watermark(delay=join.delay(side).length) for side in Side}
     joint = Watermark()
     for batch in batches:
         for side in Side:
             for arrival in batch.arrivals(side):
-                _accept(side, arrival, joint, events[side], outcome)
+                _accept(side, arrival, joint, events[side], late)
         for side in Side:
             sides[side].observe(a.time for a in batch.arrivals(side) if a.time is not None)
         known = [mark.value for mark in sides.values() if mark.value is not None]
@@ -161,39 +213,34 @@ def evaluate(join: Join, batches: Iterable[JoinBatch], *, flush: bool = True) ->
             joint.advance_to(min(known))
         if batch.watermark is not None:
             joint.advance_to(batch.watermark)
-        _report(join, events, joint.value, outcome)
+        yield events, -inf if joint.value is None else joint.value
     if flush:
-        _report(join, events, None, outcome, flush=True)
-    return outcome
+        yield events, inf
 
 
 def _accept(
-    side: Side, arrival: Arrival, joint: Watermark, events: list[Event], outcome: JoinOutcome
+    side: Side, arrival: Arrival, joint: Watermark, events: list[Event], late: list[Missed]
 ) -> None:
     if arrival.time is None:
-        outcome.late.append(Missed(side, arrival, "time is null"))
+        late.append(Missed(side, arrival, "time is null"))
     elif joint.judge(arrival.time) is Lateness.TOO_LATE:
-        outcome.late.append(Missed(side, arrival, Lateness.TOO_LATE.value))
+        late.append(Missed(side, arrival, Lateness.TOO_LATE.value))
     else:
         events.append(Event(arrival.time, len(events), arrival.key, arrival.values))
 
 
-def _report(
-    join: Join, events: dict[Side, list[Event]], watermark: int | None, outcome: JoinOutcome, *,
-    flush: bool = False,
-) -> None:  # fmt: skip
-    reported = {pair.place for pair in outcome.pairs}
-    due = [
-        pair
-        for pair in _pairs(join, events)
-        if (flush or (watermark is not None and pair.time < watermark)) and pair.place not in reported
-    ]
-    outcome.pairs += sorted(due, key=lambda pair: pair.place)
-
-
-def _pairs(join: Join, events: dict[Side, list[Event]]) -> Iterable[Pair]:
+def _pairs(join: Join, events: Events) -> Iterator[Pair]:
+    alone = {side: set(range(len(events[side]))) if side in join.kept else set[int]() for side in Side}
     for left in events[Side.LEFT]:
         for right in events[Side.RIGHT]:
             meet = left.key == right.key and abs(left.time - right.time) <= join.within.length
             if meet and holds(join.where, PredicateRow(left.values), PredicateRow(right.values)):
-                yield Pair(left, right)
+                alone[Side.LEFT].discard(left.ordinal)
+                alone[Side.RIGHT].discard(right.ordinal)
+                yield Pair(left, right, max(left.time, right.time))
+    for ordinal in alone[Side.LEFT]:
+        left = events[Side.LEFT][ordinal]
+        yield Pair(left, None, left.time + join.within.length)
+    for ordinal in alone[Side.RIGHT]:
+        right = events[Side.RIGHT][ordinal]
+        yield Pair(None, right, right.time + join.within.length)

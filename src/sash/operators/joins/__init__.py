@@ -3,7 +3,10 @@
     bound.py       the join and its columns          strategy.py   hash, band cells or join matrix
     chunk.py       rows sorted for searching         matcher.py    which candidates match
     operator.py    batch after batch                 store.py      both sides, in shares
-    bounded.py     whole inputs at once
+    bounded.py     whole inputs at once              alone.py      rows of outer joins that met none
+    two_sided.py   what is saved between batches     pair_table.py what comes out, as a table
+    bound_asof.py  an as-of join and its columns     asof.py       its answers, over columns
+    asof_operator.py  the same batch after batch
 
-What a join means is in `semantics/join.py`.
+What joins mean is in `semantics/join.py` and `semantics/asof.py`.
 """

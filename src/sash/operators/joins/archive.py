@@ -5,12 +5,14 @@
 Shares and chunks move places and the few columns that a predicate reads; rows are only looked up for pairs
 that match, and for predicates that Python must compute.
 
->>> archive = Archive()
+>>> archive = Archive(pa.schema({"x": pa.int64()}))
 >>> rows = Rows(pa.table({"x": [7, 8]}), np.array([1, 4]), np.array([0, 1]))
 >>> archive.add(rows).tolist(), archive.add(rows).tolist()
 ([0, 1], [2, 3])
 >>> archive.at(np.array([3, 0])).table(np.array([0, 1]))["x"].to_pylist()
 [8, 7]
+>>> archive.at(np.array([3])).table(np.array([0, 0]), has=np.array([True, False]))["x"].to_pylist()
+[8, None]
 """
 
 from __future__ import annotations
@@ -66,8 +68,19 @@ class Rows:
     def take(self, positions: Ints) -> Rows:
         return Rows(self.table.take(pa.array(positions)), self.time[positions], self.sequence[positions])
 
+    def in_order(self) -> Rows:
+        """By time, then by arrival."""
+        time, sequence = self.time, self.sequence
+        follows = (time[1:] > time[:-1]) | ((time[1:] == time[:-1]) & (sequence[1:] > sequence[:-1]))
+        return self if follows.all() else self.take(np.lexsort((sequence, time)))
+
     def where(self, chosen: Mask) -> Rows:
         return self if chosen.all() else self.take(np.flatnonzero(chosen))
+
+
+def nullable(table: pa.Table) -> pa.Table:
+    """The table with columns that may hold nulls."""
+    return table.cast(pa.schema([field.with_nullable(True) for field in table.schema]))
 
 
 @dataclass(frozen=True)
@@ -87,9 +100,17 @@ class Located:
     def sequence(self) -> Ints:
         return self._joined([part.sequence for part in self.parts])
 
-    def table(self, order: Ints) -> pa.Table:
-        """The rows, in this order."""
-        return pa.concat_tables([part.table for part in self.parts]).take(pa.array(self.positions[order]))
+    def table(self, order: Ints, has: Mask | None = None) -> pa.Table:
+        """The rows, in this order; one of nulls where there is none."""
+        if has is None or has.all():
+            return self._whole.take(pa.array(self.positions[order]))
+        positions = np.zeros(len(order), np.int64)
+        positions[has] = self.positions[order[has]]
+        return nullable(self._whole).take(pa.array(positions, mask=~has))
+
+    @property
+    def _whole(self) -> pa.Table:
+        return pa.concat_tables([part.table for part in self.parts])
 
     def predicate_rows(self) -> list[PredicateRow]:
         """The rows as a user's function sees them; places must increase."""
@@ -108,7 +129,8 @@ class Located:
 class Archive:
     """Any number of threads may look rows up while one adds and lets go."""
 
-    def __init__(self) -> None:
+    def __init__(self, schema: pa.Schema) -> None:
+        self._nothing = Rows.nothing(schema)
         self._parts: deque[Rows] = deque()
         self._newest: deque[int] = deque()
         """The latest time in each part: rows that waited together need not be in order."""
@@ -137,9 +159,11 @@ class Archive:
             part = np.searchsorted(self._firsts, places, side="right") - 1
             chosen = np.unique(part)
             parts, firsts = [self._parts[number] for number in chosen.tolist()], self._firsts[chosen]
+        if not parts:
+            return Located([self._nothing], np.zeros(1, np.int64), places)
         starts = np.cumsum([0, *(len(rows) for rows in parts)])[:-1]
         number = np.searchsorted(firsts, places, side="right") - 1
-        return Located(parts, starts, (starts - firsts)[number] + places if len(places) else places)
+        return Located(parts, starts, (starts - firsts)[number] + places)
 
     def expire(self, before: int) -> None:
         """Let go of the oldest parts, as far as they hold no row of this time or later."""

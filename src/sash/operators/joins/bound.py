@@ -2,6 +2,9 @@
 
     output  =  the keys once, under the left's names · `time` · the left's other columns · the right's
 
+Of an outer join the keys of a row are those of the event that it has, and the columns of the other side are
+null where it stays alone.
+
 A name that both sides use, or that is `time`, gets the suffix of its side; where there are prefixes, as in
 J+, every name gets the one of its side. Everything that can be refused is refused here, before any data
 moves. The result is frozen and travels to executors as it is.
@@ -21,10 +24,12 @@ from sash.operators.joins.strategy import Equality, Strategy, choose, equality
 from sash.operators.predicates.predicate_kinds import kind_of
 from sash.semantics.durations import Unit
 from sash.semantics.expression import TRUE, Constant, Node, Side, Untraceable, conjuncts, trace
-from sash.semantics.join import Join
+from sash.semantics.join import Join, TwoStreams
 from sash.semantics.predicate import truth
 
 TIME = "time"
+LEFT_PLACE, RIGHT_PLACE = "__sash_left", "__sash_right"
+"""Where the two rows of a pair stood in the arrival order of their sides."""
 
 
 @dataclass(frozen=True)
@@ -70,14 +75,12 @@ class BoundSide:
 
 
 @dataclass(frozen=True)
-class BoundJoin:
-    """A join, the inputs that it reads, and the columns that it answers with."""
+class BoundSides:
+    """Two inputs whose rows are compared by time, and by keys where they have some."""
 
-    join: Join
+    join: TwoStreams
     left: BoundSide
     right: BoundSide
-    suffixes: tuple[str, str] = ("_left", "_right")
-    prefixes: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         if self.left.ticks != self.right.ticks or self._zoned(Side.LEFT) != self._zoned(Side.RIGHT):
@@ -87,16 +90,6 @@ class BoundJoin:
             )  # fmt: skip
         self._check_unit()
         self._check_keys()
-        carry_source(self.join.where)
-        self._check_answer()
-        names = self.output.names
-        for name in names:
-            if names.count(name) > 1:
-                affixes = {"suffixes": self.suffixes, "prefixes": self.prefixes}
-                argument = "suffixes" if self.prefixes is None else "prefixes"
-                raise ArgumentError(
-                    argument, affixes[argument], f"such that {name!r} names one column only"
-                )
 
     def _zoned(self, side: Side) -> bool:
         return getattr(self.of(side).time_type, "tz", None) is not None
@@ -105,9 +98,10 @@ class BoundJoin:
         unit, expected = self.join.time_unit, Unit.TICKS if self.left.ticks else Unit.MICROSECONDS
         if unit not in (Unit.EVENTS, expected):
             example = "integers" if self.left.ticks else "durations such as '5 minutes'"
+            name, length = next(iter(self.join.lengths.items()))
             raise UnitError(
-                "within", str(self.join.within), f"in the unit of {self.left.time}: {self.left.time_type}",
-                hint=f"For this column, give `within` and the delays as {example}.",
+                name, str(length), f"in the unit of {self.left.time}: {self.left.time_type}",
+                hint=f"For this column, give `{name}` and the delays as {example}.",
             )  # fmt: skip
 
     def _check_keys(self) -> None:
@@ -121,18 +115,6 @@ class BoundJoin:
                 types = [str(self.left.schema.field(left).type), str(self.right.schema.field(right).type)]
                 raise ArgumentError("key", types, f"columns of one type for {left} = {right}")
 
-    def _check_answer(self) -> None:
-        rows = f"rows with the columns left {self.left.schema.names} and right {self.right.schema.names}"
-        if isinstance(self.tree, Constant):
-            truth(self.tree.value, owner="the join", about=rows)
-        for part in conjuncts(self.tree or TRUE):
-            kind = kind_of(part, self.schemas)
-            if kind not in (None, "bool"):
-                raise PredicateError(
-                    f"the predicate of the join must return True or False; {part} is of kind {kind!r}, "
-                    f"for {rows}"
-                )
-
     def of(self, side: Side) -> BoundSide:
         return self.left if side is Side.LEFT else self.right
 
@@ -144,6 +126,40 @@ class BoundJoin:
     def keys(self) -> list[Equality]:
         pairs = zip(self.left.keys, self.right.keys, strict=True)
         return [found for pair in pairs if (found := equality(*pair, self.schemas)) is not None]
+
+
+@dataclass(frozen=True)
+class BoundJoin(BoundSides):
+    """A join, the inputs that it reads, and the columns that it answers with."""
+
+    join: Join
+    suffixes: tuple[str, str] = ("_left", "_right")
+    prefixes: tuple[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        carry_source(self.join.where)
+        self._check_answer()
+        names = self.output.names
+        for name in names:
+            if names.count(name) > 1:
+                affixes = {"suffixes": self.suffixes, "prefixes": self.prefixes}
+                argument = "suffixes" if self.prefixes is None else "prefixes"
+                raise ArgumentError(
+                    argument, affixes[argument], f"such that {name!r} names one column only"
+                )
+
+    def _check_answer(self) -> None:
+        rows = f"rows with the columns left {self.left.schema.names} and right {self.right.schema.names}"
+        if isinstance(self.tree, Constant):
+            truth(self.tree.value, owner="the join", about=rows)
+        for part in conjuncts(self.tree or TRUE):
+            kind = kind_of(part, self.schemas)
+            if kind not in (None, "bool"):
+                raise PredicateError(
+                    f"the predicate of the join must return True or False; {part} is of kind {kind!r}, "
+                    f"for {rows}"
+                )
 
     @cached_property
     def _traced(self) -> tuple[Node | None, str]:
@@ -181,11 +197,38 @@ class BoundJoin:
 
     @cached_property
     def output(self) -> pa.Schema:
-        fields = [self.left.schema.field(key) for key in self.left.keys]
+        fields = [self._key_field(key) for key in self.keys]
         fields.append(pa.field(TIME, self.time_type))
         for side in Side:
-            schema = self.schemas[side]
-            fields += [
-                schema.field(name).with_name(self.output_name(side, name)) for name in self.of(side).others
-            ]
+            schema, optional = self.schemas[side], side.other in self.join.kept
+            for name in self.of(side).others:
+                field = schema.field(name).with_name(self.output_name(side, name))
+                fields.append(field.with_nullable(field.nullable or optional))
         return pa.schema([field.remove_metadata() for field in fields])
+
+    def _key_field(self, key: Equality) -> pa.Field:
+        fields = [self.schemas[side].field(key.name(side)) for side in Side]
+        if Side.RIGHT not in self.join.kept:
+            return fields[0]
+        # It may be the key of either side.
+        type_ = fields[0].type if fields[0].type == fields[1].type else key.type
+        return pa.field(key.left, type_, nullable=any(field.nullable for field in fields))
+
+    @property
+    def kept(self) -> tuple[Side, ...]:
+        """The sides whose rows are emitted also when they are in no pair."""
+        return self.join.kept
+
+    @property
+    def placed_output(self) -> pa.Schema:
+        """The output with the places of both rows, by which it can be put in order."""
+        return with_places(self.output)
+
+    order = (TIME, LEFT_PLACE, RIGHT_PLACE)
+    """The columns that the placed output is sorted by, nulls last."""
+
+
+def with_places(output: pa.Schema) -> pa.Schema:
+    for name in (LEFT_PLACE, RIGHT_PLACE):
+        output = output.append(pa.field(name, pa.int64()))
+    return output

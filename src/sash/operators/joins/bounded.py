@@ -12,13 +12,17 @@ from sash.arrays import Ints
 from sash.operators.bound import LATE_REASON
 from sash.operators.columns.times import to_integers
 from sash.operators.joins.archive import Rows
+from sash.operators.joins.asof import answer_table, answers
 from sash.operators.joins.bound import BoundJoin, BoundSide
-from sash.operators.joins.store import JoinStore, pair_table
+from sash.operators.joins.bound_asof import BoundAsof
+from sash.operators.joins.pair_table import pair_table
+from sash.operators.joins.store import JoinStore
+from sash.operators.windows.ranges import NEVER
 from sash.semantics.expression import Side
 
 
-def pairs(
-    bound: BoundJoin, inputs: Mapping[Side, pa.Table], *, shares: int = 1,
+def joined(
+    bound: BoundJoin | BoundAsof, inputs: Mapping[Side, pa.Table], *, shares: int = 1,
     ordinals: Mapping[Side, Ints] | None = None, places: bool = False,
 ) -> pa.Table:  # fmt: skip
     """The pairs of two tables, in order. `ordinals` are the arrival order of the rows (as they stand, when
@@ -26,17 +30,23 @@ def pairs(
     new = {}
     for side in Side:
         table = inputs[side]
-        known = pc.is_valid(table[bound.of(side).time]).to_numpy()
         sequence = np.arange(table.num_rows) if ordinals is None else ordinals[side]
-        new[side] = timed(bound.of(side), table.filter(pa.array(known)), sequence[known])
+        if table[bound.of(side).time].null_count:
+            known = pc.is_valid(table[bound.of(side).time])
+            table, sequence = table.filter(known), sequence[known.to_numpy()]
+        new[side] = timed(bound.of(side), table, sequence)
+    if isinstance(bound, BoundAsof):
+        left, right = new.values()
+        return answer_table(bound, left, right, answers(bound, left, right), places=places)
     store = JoinStore(bound, shares=shares)
-    return pair_table(store, store.meet(new), places=places)
+    found = store.meet(new)
+    return pair_table(store, found, store.leave(NEVER), places=places)
 
 
 def timed(side: BoundSide, table: pa.Table, sequence: Ints) -> Rows:
     """The rows of a table without null times, in event-time order."""
     times = to_integers(table[side.time])
-    return Rows(table.combine_chunks(), times, sequence).take(np.lexsort((sequence, times)))
+    return Rows(table.combine_chunks(), times, sequence).in_order()
 
 
 def untimed(side: BoundSide, table: pa.Table) -> pa.Table:

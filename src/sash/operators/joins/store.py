@@ -11,6 +11,9 @@ that any threads may work on them, each at its own pace; the kernels release Pyt
 A share keeps its rows in chunks that grow as in a binary counter: two neighbours are merged when the
 older is no larger than the newer. So rows are sorted anew a logarithmic number of times, and chunks are
 few.
+
+The rows of a side that an outer join keeps are all archived, also those that can match no row, and followed
+until they have met one (`alone.py`).
 """
 
 from __future__ import annotations
@@ -21,11 +24,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-import pyarrow as pa
 
-from sash.aggregation.kernels.joins.pair_order import pair_order
 from sash.arrays import Ints
-from sash.operators.columns.times import from_integers
+from sash.operators.joins.alone import Alone
 from sash.operators.joins.archive import Archive, Rows
 from sash.operators.joins.bound import BoundJoin
 from sash.operators.joins.chunk import Chunk, Index
@@ -41,8 +42,6 @@ SCANNED, INDEXED = 2**14, 2**19
 searched should be large."""
 SMALL = 2**10
 """Chunks up to this size are merged at once: to call a kernel costs more."""
-LEFT_PLACE, RIGHT_PLACE = "__sash_left", "__sash_right"
-"""Where the two rows of a pair stood in the arrival order of their sides."""
 
 
 @dataclass(frozen=True)
@@ -111,41 +110,13 @@ class JoinShare:
         return replace(chunk, code=code, second=second).in_order()
 
 
-def pair_table(
-    store: JoinStore, found: Sequence[Pairs], *, places: bool = False, after: int = 0
-) -> pa.Table:
-    """Pairs in the form of the join's output, in its order, at a time `after` that of their later row; with
-    `places`, those of their rows too."""
-    bound = store.bound
-    if not sum(len(left) for left, _ in found):
-        schema = bound.output
-        for name in (LEFT_PLACE, RIGHT_PLACE) if places else ():
-            schema = schema.append(pa.field(name, pa.int64()))
-        return schema.empty_table()
-    met = {
-        side: store.archives[side].at(np.concatenate(own))
-        for side, own in zip(Side, zip(*found, strict=True), strict=True)
-    }
-    time = np.maximum(*(rows.time for rows in met.values()))
-    sequences = {side: rows.sequence for side, rows in met.items()}
-    order = pair_order(time, *sequences.values())
-    sides = {side: rows.table(order) for side, rows in met.items()}
-    columns = [sides[Side.LEFT][key] for key in bound.left.keys]
-    columns.append(from_integers(time[order] + after, bound.time_type))
-    columns += [sides[side][name] for side in Side for name in bound.of(side).others]
-    table = pa.table(columns, schema=bound.output)
-    if places:
-        for name, side in ((LEFT_PLACE, Side.LEFT), (RIGHT_PLACE, Side.RIGHT)):
-            table = table.append_column(name, pa.array(sequences[side][order]))
-    return table
-
-
 class JoinStore:
     """What a join has seen and may still need."""
 
     def __init__(self, bound: BoundJoin, *, shares: int = 1) -> None:
         self.bound, self._within = bound, bound.join.within.length
-        self.archives = {side: Archive() for side in Side}
+        self.archives = {side: Archive(bound.of(side).schema) for side in Side}
+        self.alone = {side: Alone() for side in bound.join.kept}
         self._index = Index(bound)
         self._matcher = Matcher(bound, self.archives, compares_time=self._index.compares_time)
         most_rows = SCANNED if bound.strategy.how == "join matrix" else INDEXED
@@ -168,7 +139,15 @@ class JoinStore:
         """Store new rows of both sides; the pairs that they make with stored rows and with each other."""
         arrival = self.arrange(new)
         work = [partial(self.meet_in, number, arrival) for number in range(len(self.shares))]
-        return [pairs for parts in _in_threads(work) for pairs in parts]
+        found = [pairs for parts in _in_threads(work) for pairs in parts]
+        for side, alone in self.alone.items():
+            for places in columns_of(found)[side is Side.RIGHT]:
+                alone.meet(places)
+        return found
+
+    def leave(self, before: int) -> dict[Side, Ints]:
+        """The places of kept rows that are of before this time, and met none."""
+        return {side: alone.leave(before) for side, alone in self.alone.items()}
 
     def remember(self, met: Mapping[Side, Rows]) -> None:
         """Store rows that have met already."""
@@ -188,8 +167,13 @@ class JoinStore:
         return NewRows(self._index, stored, probes)
 
     def _chunks(self, rows: Rows, side: Side) -> Iterator[Chunk]:
-        kept = rows.where(self._matcher.keeps(rows.table, side))
-        place = self.archives[side].add(kept)
+        able = self._matcher.keeps(rows.table, side)
+        kept = rows.where(able)
+        if side in self.alone:
+            place = self.archives[side].add(rows)[able]
+            self.alone[side].follow(rows.time)
+        else:
+            place = self.archives[side].add(kept)
         code, second = self._index.codes(kept, side)
         whole = Chunk(place, kept.time, code, second, self._matcher.columns(kept, side), clean=True)
         clean = self._matcher.clean(kept, side)
@@ -236,6 +220,10 @@ class JoinStore:
                     places = near.place[i], stored.place[j]
                     found.append(places if side is Side.LEFT else places[::-1])
         return found
+
+
+def columns_of(found: Sequence[Pairs]) -> tuple[Sequence[Ints], Sequence[Ints]]:
+    return [left for left, _ in found], [right for _, right in found]
 
 
 def _in_threads(work: Sequence[Callable[[], list[Pairs]]]) -> list[list[Pairs]]:

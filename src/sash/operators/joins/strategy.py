@@ -69,11 +69,13 @@ class Band:
         """
         return self._cells(to_kernel(rows[self.name(side)]), self.width)
 
-    def ranges(self, rows: pa.Table, side: Side, *, width: float) -> tuple[Ints, Ints]:
-        """The first and the last cell of this width that a row meets: its own on the left; on the right
-        those of all left rows that it could match, at most two when a cell is two bands wide."""
+    def ranges(
+        self, rows: pa.Table, side: Side, *, width: float, single: Side = Side.LEFT
+    ) -> tuple[Ints, Ints]:
+        """The first and the last cell of this width that a row meets: its own on the side `single`; on the
+        other those of all rows that it could match, at most two when a cell is two bands wide."""
         values = to_kernel(rows[self.name(side)])
-        if side is Side.LEFT:
+        if side is single:
             own = self._cells(values, width)
             return own, own
         if self.exact:

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from sash.arrays import Ints
 from sash.operators.joins.archive import Rows
-from sash.operators.joins.store import JoinShare, JoinStore, NewRows, pair_table
+from sash.operators.joins.pair_table import pair_table
+from sash.operators.joins.store import JoinShare, JoinStore, NewRows
 from sash.operators.order.interleaved import Interleaved
 from sash.operators.stateful.prepared import Prepared
 from sash.operators.stateful.running import Running

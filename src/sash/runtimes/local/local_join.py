@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from sash.operators.joins.bound import BoundJoin
-from sash.operators.joins.bounded import pairs, untimed
+from sash.operators.joins.bound_asof import BoundAsof
+from sash.operators.joins.bounded import joined, untimed
 from sash.runtimes.local.local_source import LocalSource
 from sash.semantics.expression import Side
 
@@ -23,19 +24,21 @@ class LocalJoin:
 
     bounded = True
 
-    def collect(self, bound: BoundJoin) -> pa.Table:
-        return pairs(bound, {side: self._input(side).table for side in Side}, shares=self.shares)
+    def collect(self, bound: BoundJoin | BoundAsof) -> pa.Table:
+        return joined(bound, {side: self._input(side).table for side in Side}, shares=self.shares)
 
-    def collect_late(self, bound: BoundJoin, side: Side) -> pa.Table:
+    def collect_late(self, bound: BoundJoin | BoundAsof, side: Side) -> pa.Table:
         return untimed(bound.of(side), self._input(side).table)
 
-    def dataframe(self, bound: BoundJoin) -> Any:
+    def dataframe(self, bound: BoundJoin | BoundAsof) -> Any:
         return self.left.frame(self.collect(bound))
 
-    def late_dataframe(self, bound: BoundJoin, side: Side) -> Any:
+    def late_dataframe(self, bound: BoundJoin | BoundAsof, side: Side) -> Any:
         return self._input(side).frame(self.collect_late(bound, side))
 
-    def stages(self, bound: BoundJoin) -> list[str]:
+    def stages(self, bound: BoundJoin | BoundAsof) -> list[str]:
+        if isinstance(bound, BoundAsof):
+            return ["sort both sides by time", "merge by time, with one slot per key"]
         shares = f"{self.shares} shares, in threads" if self.shares > 1 else "one share"
         return [
             "sort both sides by group, cell and time",

@@ -50,7 +50,12 @@ def _join(description: Description) -> Iterator[tuple[str, str]]:
     time, key, delay = (description[part] for part in ("time", "key", "delay"))
     keys = zip(key["left"], key["right"], strict=True)
     same = "".join(f", left.{left} = right.{right}" for left, right in keys)
-    yield "pairs", f"at most {description['within']} apart{same}"
+    if "direction" in description:
+        limit = f" at most {description['tolerance']} away" if description["tolerance"] else ""
+        yield "as of", f"{description['direction']}{limit}{same}"
+    else:
+        alone = f", and what stays alone ({description['how']})" if "how" in description else ""
+        yield "pairs", f"at most {description['within']} apart{same}{alone}"
     where = description.get("where")
     if where:
         yield "where", where if isinstance(where, str) else where.get("function", "a function")

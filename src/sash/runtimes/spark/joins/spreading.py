@@ -4,6 +4,11 @@
     band cells     left: to the bucket of its range;  right: to those of all ranges that its band touches
     join matrix    buckets stand in a grid; left: to all of one row;  right: to all of one column
 
+A row that is emitted also when it stays alone has to meet all its candidates in one bucket. So the side
+that an outer join keeps is the one that goes to one bucket: of bands the sides change roles for a right
+join, and of a matrix the grid is one line of buckets, to each of which the other side is copied. A full
+join without an equality has one bucket.
+
 A range is several bands wide, so that few right rows touch two. A left row goes to one bucket, or meets
 each column in one, hence no pair is found twice. The grid is the join matrix of Stamos and Young
 (1993), in the form of Okcan and Riedewald's 1-Bucket-Theta (2011). A row that goes to several buckets
@@ -13,6 +18,7 @@ counted and reported as late.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isqrt
 
@@ -31,8 +37,10 @@ RANGE = 8
 """How many bands a range is wide: one right row in four touches two."""
 
 
-def bucket_count(strategy: Strategy, partitions: int) -> int:
+def bucket_count(strategy: Strategy, kept: Sequence[Side], partitions: int) -> int:
     """A few buckets for each partition; as many as partitions where rows are copied along a line."""
+    if strategy.how != "hash" and len(kept) > 1:
+        return 1
     return partitions if strategy.how == "join matrix" else partitions * BUCKETS_PER_PARTITION
 
 
@@ -46,6 +54,8 @@ class JoinRoute:
     """Of the buckets."""
     schema: pa.Schema
     """Of the side."""
+    kept: tuple[Side, ...] = ()
+    """The sides whose rows are emitted also when they stay alone."""
 
     def sent(self, arrived: Arrived) -> Sent:
         named = arrived.rows.drop_columns(ORDINAL).rename_columns(self.schema.names)
@@ -70,7 +80,7 @@ class JoinRoute:
         return hashes(batch, names).astype(np.int64) % self.count
 
     def _ranges(self, rows: pa.Table, band: Band) -> Sent:
-        first, last = band.ranges(rows, self.side, width=RANGE * band.width)
+        first, last = band.ranges(rows, self.side, width=RANGE * band.width, single=self._single)
         here, there = first % self.count, last % self.count
         both = np.flatnonzero(here != there)
         rows = np.concatenate([np.arange(len(here)), both])
@@ -78,10 +88,17 @@ class JoinRoute:
 
     def _grid(self, ordinals: Ints) -> Sent:
         down, across = grid(self.count)
+        if self.kept:
+            down, across = (self.count, 1) if self._single is Side.LEFT else (1, self.count)
         line, others = (down, across) if self.side is Side.LEFT else (across, down)
         mine, other = np.repeat(ordinals % line, others), np.tile(np.arange(others), len(ordinals))
         bucket = mine * across + other if self.side is Side.LEFT else other * across + mine
         return Sent(np.repeat(np.arange(len(ordinals)), others), bucket, other == 0)
+
+    @property
+    def _single(self) -> Side:
+        """The side each row of which goes to one bucket."""
+        return self.kept[0] if self.kept else Side.LEFT
 
 
 def grid(count: int) -> tuple[int, int]:

@@ -15,9 +15,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sash.operators.bound import LATE_REASON
-from sash.operators.joins.bound import TIME, BoundJoin
-from sash.operators.joins.bounded import pairs
-from sash.operators.joins.store import LEFT_PLACE, RIGHT_PLACE
+from sash.operators.joins.bound import LEFT_PLACE, RIGHT_PLACE, BoundJoin
+from sash.operators.joins.bound_asof import BoundAsof
+from sash.operators.joins.bounded import joined
 from sash.runtimes.spark.compat import struct_of
 from sash.runtimes.spark.joins.spreading import JoinRoute, bucket_count
 from sash.runtimes.spark.packing import columns as by_position
@@ -36,36 +36,36 @@ class StaticJoin:
 
     bounded = True
 
-    def collect(self, bound: BoundJoin) -> pa.Table:
+    def collect(self, bound: BoundJoin | BoundAsof) -> pa.Table:
         found = self._pairs(bound).toArrow()
-        order = [(name, "ascending") for name in (TIME, LEFT_PLACE, RIGHT_PLACE)]
+        order = [(name, "ascending") for name in bound.order]
         return found.sort_by(order).select(bound.output.names).cast(bound.output)
 
-    def dataframe(self, bound: BoundJoin) -> DataFrame:
+    def dataframe(self, bound: BoundJoin | BoundAsof) -> DataFrame:
         return self._pairs(bound).drop(LEFT_PLACE, RIGHT_PLACE)
 
-    def collect_late(self, bound: BoundJoin, side: Side) -> pa.Table:
+    def collect_late(self, bound: BoundJoin | BoundAsof, side: Side) -> pa.Table:
         return self.late_dataframe(bound, side).toArrow().cast(bound.of(side).late_output)
 
-    def late_dataframe(self, bound: BoundJoin, side: Side) -> DataFrame:
+    def late_dataframe(self, bound: BoundJoin | BoundAsof, side: Side) -> DataFrame:
         untimed = self._input(side).where(F.col(quoted(bound.of(side).time)).isNull())
         return untimed.withColumn(LATE_REASON, F.lit("time is null"))
 
-    def stages(self, bound: BoundJoin) -> list[str]:
+    def stages(self, bound: BoundJoin | BoundAsof) -> list[str]:
         buckets = self._buckets(bound)
         return [
             f"spread both sides over {buckets} buckets",
             "shuffle by bucket",
-            "compare what is near, in Arrow",
+            "merge by time, in Arrow" if isinstance(bound, BoundAsof) else "compare what is near, in Arrow",
         ]
 
     def _input(self, side: Side) -> DataFrame:
         return self.left if side is Side.LEFT else self.right
 
-    def _buckets(self, bound: BoundJoin) -> int:
-        return bucket_count(bound.strategy, shuffle_partitions(self.left.sparkSession))
+    def _buckets(self, bound: BoundJoin | BoundAsof) -> int:
+        return bucket_count(bound.strategy, bound.kept, shuffle_partitions(self.left.sparkSession))
 
-    def _pairs(self, bound: BoundJoin) -> DataFrame:
+    def _pairs(self, bound: BoundJoin | BoundAsof) -> DataFrame:
         places = {side: by_position.places(bound.of(side).schema.names) for side in Side}
 
         def compare(left: pa.Table, right: pa.Table) -> pa.Table:
@@ -74,23 +74,20 @@ class StaticJoin:
                 schema = bound.of(side).schema
                 rows = table.select(places[side]).rename_columns(schema.names)
                 inputs[side], ordinals[side] = rows.cast(schema), table[ORDINAL].to_numpy()
-            return pairs(bound, inputs, ordinals=ordinals, places=True)
+            return joined(bound, inputs, ordinals=ordinals, places=True)
 
         left, right = (self._spread(bound, side).groupBy(BUCKET) for side in Side)
-        output = bound.output.append(pa.field(LEFT_PLACE, pa.int64())).append(
-            pa.field(RIGHT_PLACE, pa.int64())
-        )
-        return left.cogroup(right).applyInArrow(compare, struct_of(output))
+        return left.cogroup(right).applyInArrow(compare, struct_of(bound.placed_output))
 
-    def _spread(self, bound: BoundJoin, side: Side) -> DataFrame:
+    def _spread(self, bound: BoundJoin | BoundAsof, side: Side) -> DataFrame:
         own = bound.of(side)
         rows = self._input(side).select(
             *by_position.placed(own.schema.names),
             F.monotonically_increasing_id().alias(ORDINAL),
             F.lit(0).cast("long").alias(BUCKET),
         )
-        spreader = Spreader(JoinRoute(bound.strategy, side, self._buckets(bound), own.schema))
-        return rows.mapInArrow(spreader, rows.schema)
+        route = JoinRoute(bound.strategy, side, self._buckets(bound), own.schema, bound.kept)
+        return rows.mapInArrow(Spreader(route), rows.schema)
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sash.errors import Unsupported
+from sash.operators.joins.asof_operator import AsofOperator
 from sash.operators.joins.bound import BoundJoin
+from sash.operators.joins.bound_asof import BoundAsof
 from sash.operators.joins.operator import JoinOperator
+from sash.operators.joins.two_sided import TwoSidedOperator
 from sash.runtimes.spark.joins.spreading import JoinRoute, bucket_count
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.answers import answers_with
@@ -60,13 +63,16 @@ IS_RIGHT = "right"
 class JoinStage:
     """One stateful step and the two that pack and unpack around it, with the face of a `WindowStage`."""
 
-    bound: BoundJoin
+    bound: BoundJoin | BoundAsof
     outputs: Outputs
     """Reports, and the late rows of a side: see `late_of`."""
     buckets: tuple[int, ...]
     clock: Clock
     derived: bool
-    operator: type[JoinOperator] = JoinOperator
+
+    @property
+    def operator(self) -> type[TwoSidedOperator]:
+        return AsofOperator if isinstance(self.bound, BoundAsof) else JoinOperator
 
     @cached_property
     def blocks(self) -> Mapping[Side, pa.Schema]:
@@ -89,7 +95,7 @@ class JoinStage:
 
     def packer(self, side: Side) -> Packer:
         own = self.bound.of(side)
-        route = JoinRoute(self.bound.strategy, side, len(self.buckets), own.schema)
+        route = JoinRoute(self.bound.strategy, side, len(self.buckets), own.schema, self.bound.kept)
         time = by_position.places(own.schema.names)[own.schema.names.index(own.time)]
         return Packer(self.blocks[side], time, self.buckets, self.clock, route)
 
@@ -111,8 +117,8 @@ class JoinBucketCall(BucketCall):
             self._keep(late_of(side), late)
 
     @property
-    def _operator(self) -> JoinOperator:
-        return cast(JoinOperator, self._bucket.operator)
+    def _operator(self) -> TwoSidedOperator:
+        return cast(TwoSidedOperator, self._bucket.operator)
 
 
 class JoinProcessor(WindowProcessor):
@@ -142,7 +148,7 @@ class StreamingJoin:
 
     bounded = False
 
-    def collect(self, bound: BoundJoin) -> NoReturn:
+    def collect(self, bound: BoundJoin | BoundAsof) -> NoReturn:
         self._refuse_to_collect()
 
     def _refuse_to_collect(self) -> NoReturn:
@@ -151,21 +157,21 @@ class StreamingJoin:
             hint="It has no end: write .dataframe() to a sink with writeStream.",
         )  # fmt: skip
 
-    def dataframe(self, bound: BoundJoin) -> DataFrame:
+    def dataframe(self, bound: BoundJoin | BoundAsof) -> DataFrame:
         return self.emitted(bound, (REPORTS,)).output()
 
-    def stages(self, bound: BoundJoin) -> list[str]:
+    def stages(self, bound: BoundJoin | BoundAsof) -> list[str]:
         partitions = shuffle_partitions(self.left.sparkSession)
         delays = " and ".join(f"{bound.join.delay(side)} on the {side.value}" for side in Side)
         return [
-            f"pack blocks for {bucket_count(bound.strategy, partitions)} buckets",
+            f"pack blocks for {bucket_count(bound.strategy, bound.kept, partitions)} buckets",
             f"watermark: the lesser of both sides', with a delay of {delays}",
             f"shuffle by bucket to {partitions} partitions",
-            "join, with the rows of the window in RocksDB",
+            _state(bound),
             *answers_with({REPORTS: bound.output}).stages,
         ]
 
-    def emitted(self, bound: BoundJoin, outputs: Outputs) -> Emitted:
+    def emitted(self, bound: BoundJoin | BoundAsof, outputs: Outputs) -> Emitted:
         """Pairs and late rows, in one pass."""
         inputs = {Side.LEFT: self.left, Side.RIGHT: self.right}
         upstreams = {side: Upstream.of(df) for side, df in inputs.items()}
@@ -174,11 +180,11 @@ class StreamingJoin:
         # Spark has one watermark for both: a delay on top of one that a stream came with holds for both.
         kept = [bound.join.delay(side).length for side in Side if upstreams[side].columns]
         partitions = shuffle_partitions(self.left.sparkSession)
-        count = bucket_count(bound.strategy, partitions)
+        count = bucket_count(bound.strategy, bound.kept, partitions)
         stage = JoinStage(
             bound,
             outputs,
-            bucket_ids(partitions=partitions, each=count // partitions),
+            bucket_ids(partitions=partitions, each=count // partitions) if count > 1 else (0,),
             Clock.of(ticks=bound.left.ticks, delay=max(kept, default=0)),
             derived,
         )
@@ -197,3 +203,9 @@ class StreamingJoin:
             delay = stage.clock.spark_delay(stage.bound.join.delay(side).length)
             packed = packed.withWatermark(name, delay)
         return packed.select(PACKED_BUCKET, PAYLOAD, IS_RIGHT)
+
+
+def _state(bound: BoundJoin | BoundAsof) -> str:
+    if isinstance(bound, BoundJoin):
+        return "join, with the rows of the window in RocksDB"
+    return "as-of join, with the newest right row of each key and the open left rows in RocksDB"

@@ -21,6 +21,7 @@ import pyarrow as pa
 from sash.errors import DifferentQuery
 from sash.operators.bound import BoundQuery, BoundWhole
 from sash.operators.joins.bound import BoundJoin
+from sash.operators.joins.bound_asof import BoundAsof
 from sash.operators.stateful.streaming import BoundOperator
 from sash.runtimes.spark.state.plain import kind_of, plain, same_value, skipped
 from sash.semantics.expression import Side
@@ -56,23 +57,40 @@ def _type(type_: pa.DataType) -> str:
     return str(pa.timestamp(type_.unit, "UTC") if zoned else type_)
 
 
-def describe_join(bound: BoundJoin, *, buckets: int) -> dict[str, Any]:
+def describe_join(bound: BoundJoin | BoundAsof, *, buckets: int) -> dict[str, Any]:
     """A join as JSON."""
-    join = bound.join
     return {
         "format": FORMAT,
         "kind": "join",
         "buckets (by spark.sql.shuffle.partitions)": buckets,
-        "within": str(join.within),
-        "where": str(bound.tree) if bound.tree is not None else plain(join.where),
+        **(_asof(bound) if isinstance(bound, BoundAsof) else _window_join(bound)),
         "candidates": bound.strategy.how,
-        "delay": {side.value: str(join.delay(side)) for side in Side},
+        "delay": {side.value: str(bound.join.delay(side)) for side in Side},
         "time": {side.value: bound.of(side).time for side in Side},
         "key": {side.value: list(bound.of(side).keys) for side in Side},
         "columns": {
             side.value: {field.name: _type(field.type) for field in bound.of(side).schema} for side in Side
         },
+    }
+
+
+def _window_join(bound: BoundJoin) -> dict[str, Any]:
+    join = bound.join
+    return {
+        "within": str(join.within),
+        "where": str(bound.tree) if bound.tree is not None else plain(join.where),
         "suffixes": list(bound.suffixes),
+        # Checkpoints of inner joins are there already, and do not have it.
+        **({"how": join.how} if join.how != "inner" else {}),
+    }
+
+
+def _asof(bound: BoundAsof) -> dict[str, Any]:
+    tolerance = bound.join.tolerance
+    return {
+        "direction": bound.join.direction,
+        "tolerance": None if tolerance is None else str(tolerance),
+        "suffix": bound.suffix,
     }
 
 

@@ -18,6 +18,7 @@ from sash.errors import ArgumentError, Unsupported
 from sash.operators.bound import WINDOW, BoundQuery
 from sash.operators.elastic.declaration import Elastic
 from sash.operators.joins.bound import BoundJoin
+from sash.operators.joins.bound_asof import BoundAsof
 from sash.planner.auto import Auto
 from sash.runtimes.spark.compat import is_connect
 from sash.runtimes.spark.elastic.run import ElasticQuery, ElasticRun
@@ -116,7 +117,7 @@ def start_writing(
 
 def start_join(
     inputs: StreamingJoin,
-    bound: BoundJoin,
+    bound: BoundJoin | BoundAsof,
     sink: Sink,
     *,
     late: Mapping[Side, Sink],
