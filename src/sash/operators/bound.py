@@ -237,9 +237,26 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def _sorted_by(columns: list[Any], table: pa.Table) -> pa.Table:
+    if _are_sorted(columns):
+        return table
     names = [f"by{position}" for position in range(len(columns))]
     order = pc.sort_indices(pa.table(columns, names), [(name, "ascending") for name in names])
     return table.take(order)
+
+
+def _are_sorted(columns: list[Any]) -> bool:
+    """Whether rows stand in the order of these columns, which have no nulls. Far cheaper than to sort."""
+    tied: Any = None
+    for column in columns:
+        if column.null_count:
+            return False
+        before, after = column.slice(0, max(len(column) - 1, 0)), column.slice(1)
+        right = pc.less_equal(before, after)
+        if not pc.all(right if tied is None else pc.or_(pc.invert(tied), right)).as_py():
+            return False
+        equal = pc.equal(before, after)
+        tied = equal if tied is None else pc.and_(tied, equal)
+    return True
 
 
 def _require_different(argument: str, names: list[str]) -> None:

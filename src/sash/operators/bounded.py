@@ -21,7 +21,7 @@ from sash.operators.folding.early_panes import Early
 from sash.operators.folding.values import Evaluator, evaluated
 from sash.operators.step_counter import counted
 from sash.operators.windows.ranges import Ranges
-from sash.operators.windows.windowers import misfits_of, window_ranges
+from sash.operators.windows.windowers import look_back_ranges, misfits_of, window_ranges
 from sash.semantics.event import Order
 from sash.semantics.window import Window
 
@@ -59,7 +59,7 @@ def answer(
     layout = arrange(table, list(bound.keys), times, ordinals, bound.query.order)
     if isinstance(bound, BoundRolling):
         lookbacks = [
-            evaluate(bound, window, layout, window_ranges(window, layout, horizon=horizon)).columns
+            evaluate(bound, window, layout, look_back_ranges(window, layout)).columns
             for window in bound.query.windows
         ]
         return Answer(features(bound, layout.rows, lookbacks), late[0])

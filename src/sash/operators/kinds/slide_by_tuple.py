@@ -91,10 +91,11 @@ class LookBackKind(SlideByTupleKind):
         hi = held.cut(slot, trigger + 1, since=ordinals)
         pairs = zip(kinds, memories, strict=True)
         lo = [kind._lo(held, memory, slot, trigger) for kind, memory in pairs]
-        slot, hi = (np.repeat(a, len(kinds)) for a in (slot, hi))
-        # Rows of look-backs have no window: its number and bounds are not asked for, and take no memory.
+        if len(kinds) > 1:
+            slot, ordinals, hi = (np.repeat(a, len(kinds)) for a in (slot, ordinals, hi))
+        # Rows of look-backs have no window whose bounds could be asked for: they take no memory.
         none = np.broadcast_to(np.int64(MISSING), len(slot))
-        return Ranges(slot, none, np.stack(lo, axis=1).ravel(), hi, none, none, none)
+        return Ranges(slot, ordinals, np.stack(lo, axis=1).ravel(), hi, none, none, none)
 
     def advance(self, held: Held, memory: Memory, settled: int) -> Ints:
         return self._needed(held, memory, settled)

@@ -44,7 +44,7 @@ class WindowShare:
     def neighbours(self, first: int, last: int) -> WindowShare:
         """The windows first ≤ i < last and the events between the ends of these, not copied."""
         lo, hi = (int(self.ranges.lo[first]), int(self.ranges.hi[last - 1])) if first < last else (0, 0)
-        ranges = _shifted(self.ranges.take(np.arange(first, last)), -lo)
+        ranges = _shifted(self.ranges.between(first, last), -lo)
         layout = replace(
             self.layout,
             rows=self.layout.rows.slice(lo, hi - lo),

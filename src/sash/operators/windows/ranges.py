@@ -65,6 +65,12 @@ class Ranges:
     def where(self, chosen: Mask) -> Ranges:
         return self if chosen.all() else self.take(np.flatnonzero(chosen))
 
+    def between(self, first: int, last: int) -> Ranges:
+        """Those at first ≤ i < last, not copied."""
+        return replace(
+            self, **{field.name: getattr(self, field.name)[first:last] for field in fields(self)}
+        )
+
     def take(self, indexes: Ints) -> Ranges:
         return replace(self, **{field.name: getattr(self, field.name)[indexes] for field in fields(self)})
 

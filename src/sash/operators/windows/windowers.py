@@ -19,11 +19,18 @@ from sash.operators.kinds import delta as deltas
 from sash.operators.kinds import kind_of
 from sash.operators.kinds.engine_ranges import on_columns
 from sash.operators.kinds.kind import GrowingKind, Held, Memory, Moment, Runs, WindowKind
+from sash.operators.kinds.slide_by_tuple import LookBackKind
 from sash.operators.predicates import policies, row_predicates
 from sash.operators.windows.ranges import NEVER, Ranges
 from sash.semantics.run_as import EngineWindow
 from sash.semantics.window import Window
-from sash.semantics.windows import DeltaWindow, PolicyWindow, PunctuatedWindow, ThresholdWindow
+from sash.semantics.windows import (
+    DeltaWindow,
+    PolicyWindow,
+    PunctuatedWindow,
+    SlideByTupleWindow,
+    ThresholdWindow,
+)
 
 
 def window_ranges(window: Window, layout: Layout, *, horizon: int, empty: bool = False) -> Ranges:
@@ -42,6 +49,17 @@ def window_ranges(window: Window, layout: Layout, *, horizon: int, empty: bool =
     found: Ranges = kind.ranges(held, memory, moment)  # type: ignore[attr-defined]
     moved = layout.offsets[found.slot]
     return replace(found, lo=found.lo + moved, hi=found.hi + moved)
+
+
+def look_back_ranges(window: Window, layout: Layout) -> Ranges:
+    """What a look-back of `.rolling` reads for each event, in the order of the layout."""
+    assert isinstance(window, SlideByTupleWindow)
+    held, kind = Held.all_of(layout), LookBackKind(window, layout.rows.schema)
+    slot = layout.slot_of_position()
+    first = layout.offsets[slot]
+    ordinals = np.arange(len(slot)) - first
+    found = LookBackKind.of_all([kind], [kind.blank(layout.slots)], held, slot, ordinals)
+    return replace(found, lo=found.lo + first, hi=found.hi + first)
 
 
 def _runs(window: Window, layout: Layout) -> Runs:

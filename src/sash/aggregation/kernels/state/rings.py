@@ -286,10 +286,13 @@ def cut_rings(
     which: Ints, bounds: Numbers, after: bool, since: Ints, cuts: Ints,
 ) -> None:  # fmt: skip
     """For each bound: the first ordinal of key `which` whose value is not below it (`after`: above it). It
-    is looked for from `since` on, if that is given: a search from far away touches many cold places."""
+    is looked for from `since` on, if that is given: a search from far away touches many cold places. And
+    from the last cut on, while bounds of one key grow, as those of triggers do."""
     for index in range(len(bounds)):
         key = which[index]
         lo = head[key] if len(since) == 0 else max(head[key], since[index])
+        if index > 0 and which[index - 1] == key and bounds[index - 1] <= bounds[index]:
+            lo = max(lo, cuts[index - 1])
         cuts[index] = first_from(values, base[key], mask[key], lo, count[key], bounds[index], after)
 
 
