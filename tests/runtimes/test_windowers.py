@@ -58,7 +58,7 @@ def test_common_kinds_work_on_columns(kind: Window) -> None:
 def test_events_of_a_slot_stand_in_time_order_and_ties_in_arrival_order() -> None:
     rows = pa.table({"k": ["b", "a", "b", "a"], "e": [0, 1, 2, 3]})
     layout = arrange(rows, ["k"], np.array([5, 7, 5, 1]), np.arange(4), Order.EVENT_TIME)
-    assert [[event.values["e"] for event in events] for _, events in layout.events()] == [[0, 2], [3, 1]]
+    assert [[event.values["e"] for event in events] for _, events in layout.events()] == [[3, 1], [0, 2]]
     assert isinstance(next(layout.events())[1][0], Event)
 
 
