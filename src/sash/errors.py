@@ -171,7 +171,7 @@ class CorruptValue(StoreError):
 
 
 class DifferentQuery(StoreError):
-    """A checkpoint that another query made; the message names what differs."""
+    """A checkpoint, or a folder of batches, that another query made; the message names what differs."""
 
 
 class StoreUnavailable(StoreError, ConnectionError):

@@ -126,7 +126,7 @@ def test_the_pipeline_that_the_demo_leaves_behind_can_be_read(tmp_path: Path) ->
 def test_the_demo_streams_writes_and_ends_with_a_summary_at_an_interrupt(tmp_path: Path) -> None:
     out = tmp_path / "out"
     options = ["--seconds", "300", "--symbols", "20", "--rate", "200", "--out", str(out)]
-    with interrupted_when(lambda: any((out / "features").glob("*.parquet"))):
+    with interrupted_when(lambda: any((out / "features").rglob("*.parquet"))):
         answer = CliRunner().invoke(app, ["demo", *options])
     assert answer.exit_code == 0, answer.output
     assert re.search(r"live page: http://127\.0\.0\.1:\d+/", answer.output)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import sash
-from sash.errors import ArgumentError, UnknownColumn
+from sash.errors import ArgumentError, CorruptValue, DifferentQuery, UnknownColumn
 from sash.runtimes.spark.compat import Database
 from sash.runtimes.spark.packing.blocks import OUTPUT
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
-from sash.runtimes.spark.sinks import jdbc
+from sash.runtimes.spark.sinks import folder, jdbc
 from sash.runtimes.spark.sinks.choice import sink_for
 from sash.runtimes.spark.sinks.folder import FolderSink
 from sash.runtimes.spark.sinks.jdbc import JdbcSink
@@ -71,6 +71,57 @@ def test_a_manifest_that_was_cut_short_is_none(
     assert not sink.has(spark, 0)
     deliver(sink, spark.range(3), 0)
     assert numbers(sash.published(tmp_path, spark=spark)) == [0, 1, 2]
+
+
+def test_an_old_driver_that_goes_on_changes_nothing_of_what_is_published(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """It has begun the batch before another one executed and published it."""
+    old, new = FolderSink(str(tmp_path)), FolderSink(str(tmp_path))
+    assert not old.has(spark, 7)
+    deliver(new, spark.range(3), 7)
+    published = sorted((tmp_path / "batch=7").rglob("*.parquet"))
+    old.write(spark.range(3), 7)
+    assert sorted((tmp_path / "batch=7").rglob("*.parquet")) == published
+    assert numbers(sash.published(tmp_path, spark=spark)) == [0, 1, 2]
+
+
+def test_what_is_left_of_another_execution_goes_with_the_next_look(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A crash after the manifest and before the rest was removed."""
+    sink = FolderSink(str(tmp_path))
+    deliver(sink, spark.range(3), 7)
+    spark.range(100, 103).write.parquet(str(tmp_path / "batch=7" / "other"))
+    assert numbers(sash.published(tmp_path, spark=spark)) == [0, 1, 2]
+    assert sink.has(spark, 7)
+    assert numbers(spark.read.parquet(str(tmp_path))) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("harm", ["missing", "longer"])
+def test_files_that_are_not_as_they_were_published_are_refused(
+    spark: SparkSession, tmp_path: Path, harm: str
+) -> None:
+    deliver(FolderSink(str(tmp_path)), spark.range(3).repartition(1), 7)
+    (file,) = (tmp_path / "batch=7").rglob("*.parquet")
+    if harm == "missing":
+        file.unlink()
+    else:
+        file.write_bytes(file.read_bytes() + b"more")
+    with pytest.raises(CorruptValue, match=r"batch 7 .* is not as it was published"):
+        sash.published(tmp_path, spark=spark)
+
+
+def test_a_folder_belongs_to_one_query(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deliver(FolderSink(str(tmp_path)), spark.range(3), 7)
+    monkeypatch.setattr(folder, "writer_of", lambda spark: "another")
+    with pytest.raises(DifferentQuery, match="has batches of another query"):
+        deliver(FolderSink(str(tmp_path)), spark.range(3), 0)
+    FolderSink(str(tmp_path)).write(spark.range(3), 0)
+    with pytest.raises(DifferentQuery, match="has batches of another query"):
+        sash.published(tmp_path, spark=spark)
 
 
 def test_a_batch_without_rows_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
@@ -157,9 +208,23 @@ def test_a_database_without_keys_has_the_rows_of_each_batch_once(spark: SparkSes
     sink = JdbcSink(derby, "T")
     for batch, rows in ((0, 3), (1, 2), (1, 2)):
         sink.write(spark.range(rows), batch)
-    assert in_table(spark, derby) == [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)]
+    assert in_table(spark, derby) == [(0, 0, 0), (0, 1, 0), (1, 0, 0), (1, 1, 0), (2, 0, 0)]
     with pytest.raises(UnknownColumn, match="keys"):
         JdbcSink(derby, "T", keys=("nobody",)).write(spark.range(1), 2)
+
+
+def test_two_queries_add_to_one_table_without_keys(spark: SparkSession, derby: str, tmp_path: Path) -> None:
+    spark.range(1).write.parquet(str(tmp_path / "input"))
+    for name, first in (("first", 100), ("second", 200)):
+        stream = spark.readStream.schema("id long").parquet(str(tmp_path / "input"))
+        writer = stream.selectExpr(f"id + {first} AS id").writeStream.foreachBatch(
+            JdbcSink(derby, "T").write
+        )
+        writer = writer.option("checkpointLocation", str(tmp_path / name)).trigger(availableNow=True)
+        writer.start().awaitTermination()
+    rows = in_table(spark, derby)
+    assert [row[:2] for row in rows] == [(100, 0), (200, 0)]
+    assert rows[0][2] != rows[1][2]
 
 
 def test_a_database_has_the_last_revision_of_a_window_that_a_batch_reports_twice(

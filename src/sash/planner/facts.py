@@ -9,7 +9,7 @@ Numbers of windows and panes are estimates: they take events to be spread evenly
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd
 from typing import Literal
 
@@ -173,6 +173,15 @@ def panes_left(bound: BoundQuery, events: EventFacts) -> float:
         return float(events.rows)
     length, _ = grid
     return _occupied(events, length, length, per_event=1.0, pane=length)
+
+
+def with_density(bound: BoundQuery, events: EventFacts, density: float | None) -> EventFacts:
+    """The same events, of which so many of one key share a pane; None: that is not known."""
+    grid = pane_grid(bound)
+    if grid is None or density is None:
+        return events
+    length, _ = grid
+    return replace(events, span=round(events.rows / density * length / max(1, events.keys)))
 
 
 def _early(bound: BoundQuery, events: EventFacts) -> float | None:

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sash.arrays import Ints
 from sash.operators.bound import BoundQuery
 from sash.operators.columns.layout import key_codes
 from sash.operators.columns.times import to_integers
@@ -71,10 +72,14 @@ def _keys(bound: BoundQuery, sample: pa.Table, rows: int) -> tuple[int, float]:
     if not bound.keys or not sample.num_rows:
         return 1, 1.0
     times_seen = np.bincount(key_codes(sample, list(bound.keys)))
-    once = int((times_seen == 1).sum())
-    scale = sqrt(rows / sample.num_rows)
-    keys = round(scale * once + (len(times_seen) - once))
+    keys = round(distinct(times_seen, of=rows / sample.num_rows))
     return max(1, min(keys, rows)), float(times_seen.max()) / sample.num_rows
+
+
+def distinct(times_seen: Ints, *, of: float) -> float:
+    """How many keys `of` times as many events have, of which the keys were seen so many times each."""
+    once = int((times_seen == 1).sum())
+    return sqrt(of) * once + (len(times_seen) - once)
 
 
 def _span(bound: BoundQuery, table: pa.Table) -> int | None:

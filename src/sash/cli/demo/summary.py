@@ -51,7 +51,8 @@ def _size(folder: Path) -> int:
 
 def _files(folder: Path) -> list[Path]:
     """The parquet files of a sink, the oldest first; what is not complete has a name with an underscore."""
-    found = (file for file in folder.rglob("*.parquet") if not file.parent.name.startswith("_"))
+    inside = ((file, file.relative_to(folder).parts) for file in folder.rglob("*.parquet"))
+    found = (file for file, parts in inside if not any(part.startswith("_") for part in parts))
     return sorted(found, key=lambda file: file.stat().st_mtime)
 
 

@@ -151,6 +151,29 @@ class HadoopFolder:
         finally:
             stream.close()
 
+    def create(self, name: str, data: bytes) -> bool:
+        """A file, unless there is one of this name: then nothing changes, and False is returned."""
+        from py4j.protocol import Py4JJavaError
+
+        try:
+            stream = self._files.create(self._path_of(self._path, name), False)
+        except Py4JJavaError as error:
+            if error.java_exception.getClass().getSimpleName() != "FileAlreadyExistsException":
+                raise
+            return False
+        try:
+            stream.write(bytearray(data))
+        finally:
+            stream.close()
+        return True
+
+    def names(self) -> list[str]:
+        """Of the files and folders in it, without those that are hidden; none when there is no folder."""
+        if not self._files.exists(self._path):
+            return []
+        every = (one.getPath().getName() for one in self._files.listStatus(self._path))
+        return [name for name in every if not name.startswith(".")]
+
     def sizes(self) -> dict[str, int]:
         """The files in the folder, by name; none when there is no folder."""
         if not self._files.exists(self._path):
@@ -159,8 +182,8 @@ class HadoopFolder:
         return {one.getPath().getName(): int(one.getLen()) for one in every if one.isFile()}
 
     def remove(self, name: str | None = None) -> None:
-        """A file; without its name, the folder and what is in it."""
-        self._files.delete(self._path if name is None else self._path_of(self._path, name), name is None)
+        """A file or a folder in it; without a name, the folder itself. What is in a folder goes with it."""
+        self._files.delete(self._path if name is None else self._path_of(self._path, name), True)
 
 
 class Database:

@@ -22,7 +22,7 @@ from sash.operators.bound import WINDOW, BoundQuery
 from sash.operators.folding.panes import Panes
 from sash.planner.auto import AUTO, Auto, Parallelism
 from sash.planner.costs.constants import costs
-from sash.planner.facts import Facts
+from sash.planner.facts import EventFacts, Facts, with_density
 from sash.planner.plans.plan import Plan, make_plan
 from sash.planner.sampling import SAMPLE, assumed, seen
 from sash.runtimes.spark.batch.bucket_query import BucketQuery
@@ -30,6 +30,7 @@ from sash.runtimes.spark.compat import arrow_of, struct_of
 from sash.runtimes.spark.files.parquet_stream import ParquetStream
 from sash.runtimes.spark.monitoring.job_progress import jobs_shown
 from sash.runtimes.spark.native.choice import native_stages, spark_fold
+from sash.runtimes.spark.native.first_rows import rows_per_pane
 from sash.runtimes.spark.native.fold import NativeFold
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.bucket_ids import BUCKETS_PER_PARTITION
@@ -90,11 +91,19 @@ class SparkSource:
             columns = [quoted(name) for name in (bound.time, *bound.keys)]
             first = self.df.select(*columns).limit(SAMPLE).toArrow()
             events = seen(bound, first, known)
+        elif isinstance(self.parallelism, Auto):
+            events = self._with_density(bound, events)
         cores = known.cores or task_slots(self.df.sparkSession)
         facts = Facts.of(bound, events, where="spark batch", cores=cores)
         if isinstance(self.parallelism, Auto):
             facts = replace(facts, spark=spark_fold(bound, self.df.schema, events))
         return make_plan(bound, facts, costs(), parallelism=self.parallelism, refuse=impossible)
+
+    def _with_density(self, bound: BoundQuery, events: EventFacts) -> EventFacts:
+        """With how many rows share a pane, where it depends on that who folds them."""
+        if spark_fold(bound, self.df.schema, events).of != "panes":
+            return events
+        return with_density(bound, events, rows_per_pane(self.df, bound))
 
     def collect(self, bound: BoundQuery) -> pa.Table:
         return self._collected(self.dataframe(bound)).cast(bound.output)

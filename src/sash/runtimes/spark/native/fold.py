@@ -121,6 +121,11 @@ class NativeFold:
         grouped = self._grouped(df, pane, newest, F.count(F.lit(1)).alias(EVENTS))
         return self._elements(grouped, panes, F.col(NEWEST), F.col(EVENTS))
 
+    def keys_and_times(self, df: DataFrame) -> DataFrame:
+        """Of each row a number for its key, and its time: both bigint."""
+        time = F.expr(str(as_number(quoted(self.bound.time), self.bound.time_type)))
+        return df.select(by_position.key_hash(self.bound).cast("long"), time)
+
     @property
     def _start(self) -> str:
         return f"{TIME} - pmod({TIME} - {self.origin}, {self.length})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import PathLike, fspath
+from uuid import uuid4
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
@@ -14,17 +15,20 @@ from sash.runtimes.places import resolved
 from sash.runtimes.spark.compat import HadoopFolder, existing_session
 from sash.runtimes.spark.sinks.manifests import Manifest, Manifests, folder_of
 from sash.runtimes.spark.sinks.protocol import BATCH
+from sash.runtimes.spark.sinks.writer import writer_of
 
 ROWS = "rows"
 
 
-@dataclass(frozen=True)
+@dataclass
 class FolderSink:
     """A folder of batches; see `manifests`. Batches without rows leave nothing."""
 
     path: str
     format: str = "parquet"
     options: Mapping[str, str] = field(default_factory=dict)
+    _own: bool = field(default=False, init=False, repr=False, compare=False)
+    """Whether the folder is known to have no batches of another query."""
 
     whole = True
     adds = (BATCH,)
@@ -34,20 +38,38 @@ class FolderSink:
         return "folder", resolved(self.path)
 
     def has(self, spark: SparkSession, batch: int) -> bool:
-        return Manifests(spark, self.path).read(batch) is not None
+        manifests = Manifests(spark, self.path)
+        if not self._own:
+            manifests.require_writer(manifests.newest(), writer_of(spark))
+            self._own = True
+        found = manifests.read(batch)
+        if found is not None:
+            self._remove_others(spark, batch, found.execution)
+        return found is not None
 
     def write(self, rows: DataFrame, batch: int) -> None:
-        spark, seen = rows.sparkSession, Observation()
-        place = f"{self.path}/{folder_of(batch)}"
+        spark, seen, execution = rows.sparkSession, Observation(), uuid4().hex[:12]
+        place = f"{self.path}/{folder_of(batch)}/{execution}"
         counted = rows.observe(seen, F.count(F.lit(1)).alias(ROWS))
-        # Takes the place of what a failed execution has left.
-        counted.write.format(self.format).options(**self.options).mode("overwrite").save(place)
+        counted.write.format(self.format).options(**self.options).save(place)
         folder, count = HadoopFolder(spark, place), int(seen.get[ROWS])
-        if not count:
-            folder.remove()
-            return
         files = {name: size for name, size in folder.sizes().items() if not name.startswith(("_", "."))}
-        Manifests(spark, self.path).write(Manifest(batch, count, files))
+        manifest = Manifest(batch, count, writer_of(spark), execution, files)
+        if not count:
+            self._remove_others(spark, batch, "")
+        elif Manifests(spark, self.path).publish(manifest):
+            self._remove_others(spark, batch, execution)
+        else:
+            folder.remove()
+
+    def _remove_others(self, spark: SparkSession, batch: int, execution: str) -> None:
+        """What other executions of the batch have left: readers who do not know the manifests see it."""
+        folder = HadoopFolder(spark, f"{self.path}/{folder_of(batch)}")
+        for name in folder.names():
+            if name != execution:
+                folder.remove(name)
+        if not execution:
+            folder.remove()
 
 
 def published(
@@ -56,14 +78,20 @@ def published(
     """The rows of all batches that a query has published in a folder, with the number of their `batch`.
 
     What an execution has written and not published, because it still runs or because it failed, is not
-    among them; a reader who does not know the manifests would see that too.
+    among them; a reader who does not know the manifests would see that too. A batch whose files are not as
+    they were published is refused (`CorruptValue`), and so is a folder with batches of two queries
+    (`DifferentQuery`).
     """
     session, root = spark or existing_session(), fspath(path)
     if session is None:
         raise ArgumentError(
             "spark", None, "a SparkSession, since none is active", hint="sash.spark_session()"
         )
-    found = Manifests(session, root).published()
+    manifests = Manifests(session, root)
+    found = manifests.published()
+    for one in found:
+        manifests.require_writer(one, found[0].writer)
+        manifests.require_whole(one)
     files = [f"{root}/{one.folder}/{name}" for one in found for name in one.files]
     if not files:
         raise ArgumentError("path", root, "a folder in which a query has published a batch")

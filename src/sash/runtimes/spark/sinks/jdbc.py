@@ -3,9 +3,9 @@
     rows of the batch ──Spark──▶ staging table ──one transaction──▶ delete those keys, insert the rows
 
 The transaction is in portable SQL, and what it does twice it has done once: a batch that is executed again
-replaces its own rows. Without keys the rows of a batch are replaced as a whole, by its number in the column
-`batch`; such a table is for one query. A staging table belongs to one batch of one query, and is dropped
-with the transaction.
+replaces its own rows. Without keys the rows of a batch are replaced as a whole, by its number and that
+of its query in the columns `batch` and `writer`: several queries may add to one table. A staging table
+belongs to one batch of one query, and is dropped with the transaction.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from sash.errors import UnknownColumn
 from sash.operators.bound import REVISION
 from sash.runtimes.spark.compat import Database
 from sash.runtimes.spark.packing.columns import flat, quoted
-from sash.runtimes.spark.sinks.protocol import BATCH
-from sash.runtimes.spark.state.arenas import QUERY_ID
+from sash.runtimes.spark.sinks.protocol import BATCH, WRITER
+from sash.runtimes.spark.sinks.writer import writer_of
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,10 @@ class JdbcSink:
 
     whole = False
     """A partition may be read twice, and what is counted would be counted twice."""
-    adds = (BATCH,)
+
+    @property
+    def adds(self) -> tuple[str, ...]:
+        return (BATCH,) if self.keys else (BATCH, WRITER)
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -53,8 +56,10 @@ class JdbcSink:
                 raise UnknownColumn("keys", key, shaped.columns)
         if self.keys and REVISION in shaped.columns:
             shaped = _newest(shaped, self.keys)
-        shaped = shaped.withColumn(BATCH, F.lit(batch).cast("long"))
-        staging, given = f"{self.table}_sash_{_writer(spark)}_{batch}", {**self.options, "url": self.url}
+        writer = writer_of(spark)
+        added = {BATCH: F.lit(batch).cast("long"), WRITER: F.lit(int(writer, 16)).cast("long")}
+        shaped = shaped.withColumns({name: added[name] for name in self.adds})
+        staging, given = f"{self.table}_sash_{writer}_{batch}", {**self.options, "url": self.url}
         # Takes the place of what a failed execution of this batch has left.
         shaped.write.format("jdbc").options(**given).option("dbtable", staging).mode("overwrite").save()
         # Makes the table if it is not there, with the types that Spark chose for the staging table.
@@ -66,7 +71,7 @@ class JdbcSink:
             same = " AND ".join(
                 f"({self.table}.{quote(key)} = s.{quote(key)} OR "
                 f"({self.table}.{quote(key)} IS NULL AND s.{quote(key)} IS NULL))"
-                for key in self.keys or (BATCH,)
+                for key in self.keys or self.adds
             )
             database.run(f"DELETE FROM {self.table} WHERE EXISTS (SELECT 1 FROM {staging} s WHERE {same})")
             database.run(f"INSERT INTO {self.table} ({columns}) SELECT {columns} FROM {staging}")
@@ -79,9 +84,3 @@ def _newest(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
     place = "sash_place"
     newest_first = Window.partitionBy(*map(quoted, keys)).orderBy(F.col(REVISION).desc())
     return rows.withColumn(place, F.row_number().over(newest_first)).filter(f"{place} = 1").drop(place)
-
-
-def _writer(spark: SparkSession) -> str:
-    """What tells apart the queries that write to one table: the same after a restart."""
-    query = spark.sparkContext.getLocalProperty(QUERY_ID)
-    return query.replace("-", "")[:12] if query else "none"

@@ -1,23 +1,25 @@
 """Which batches of a folder are published: a manifest for each, written after all of its files.
 
-    <path>/batch=7/part-….parquet     the rows of batch 7
-    <path>/_sash/7                    its manifest: their files with sizes, and a checksum
+    <path>/batch=7/3f2a…/part-….parquet     what one execution of batch 7 has written
+    <path>/_sash/7                          its manifest: the query, that execution, its files with sizes
 
 A manifest is one small file. An object store has it as a whole or not at all; elsewhere a crash may cut it
-short, which its checksum tells. So a batch is done or not done. One that is not done is written again, over
-whatever there is of it. Names that begin with an underscore are hidden from readers of files.
+short, which its checksum tells. So a batch is done or not done, and one that is not done is executed again.
+
+Each execution writes below a name of its own, and the first to write the manifest wins. An old driver that
+was taken for dead, and goes on, therefore touches nothing that is published: it finds the manifest, and
+removes what it has written. Names that begin with an underscore are hidden from readers of files.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from pyspark.sql import SparkSession
 
 from sash.aggregation.stores.values import seal, unseal
-from sash.errors import CorruptValue
+from sash.errors import CorruptValue, DifferentQuery
 from sash.runtimes.spark.compat import HadoopFolder
 from sash.runtimes.spark.sinks.protocol import BATCH
 
@@ -30,12 +32,16 @@ class Manifest:
 
     batch: int
     rows: int
+    writer: str
+    """Which query."""
+    execution: str
+    """The folder of its files, below that of the batch."""
     files: dict[str, int]
-    """Sizes in bytes by name, below the folder of the batch."""
+    """Sizes in bytes by name."""
 
     @property
     def folder(self) -> str:
-        return folder_of(self.batch)
+        return f"{folder_of(self.batch)}/{self.execution}"
 
 
 def folder_of(batch: int) -> str:
@@ -47,29 +53,59 @@ class Manifests:
     """Those of one folder."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
+        self._spark, self._path = spark, path
         self._files = HadoopFolder(spark, f"{path}/{FOLDER}")
 
     def read(self, batch: int) -> Manifest | None:
         """None for a batch that is not done."""
         try:
             data = self._files.read(str(batch))
-            return None if data is None else Manifest(**_facts(batch, data))
+            return None if data is None else Manifest(**json.loads(bytes(unseal(_name(batch), data))))
         except CorruptValue:
             return None
 
-    def write(self, manifest: Manifest) -> None:
-        data = json.dumps(asdict(manifest), sort_keys=True).encode()
-        self._files.write(str(manifest.batch), seal(_name(manifest.batch), data))
+    def publish(self, manifest: Manifest) -> bool:
+        """False when the batch was published meanwhile, by another execution of it."""
+        name = str(manifest.batch)
+        data = seal(_name(manifest.batch), json.dumps(asdict(manifest), sort_keys=True).encode())
+        if self._files.create(name, data):
+            return True
+        if self.read(manifest.batch) is not None:
+            return False
+        self._files.write(name, data)  # in the place of one that was cut short
+        return True
 
     def published(self) -> list[Manifest]:
         """All that are done, in order."""
-        numbers = sorted(int(name) for name in self._files.sizes() if name.isdecimal())
-        return [found for number in numbers if (found := self.read(number)) is not None]
+        return [found for number in self._numbers() if (found := self.read(number)) is not None]
 
+    def newest(self) -> Manifest | None:
+        """The last that is done."""
+        every = (self.read(number) for number in reversed(self._numbers()))
+        return next((found for found in every if found is not None), None)
 
-def _facts(batch: int, data: bytes) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(bytes(unseal(_name(batch), data)))
-    return found
+    def require_whole(self, manifest: Manifest) -> None:
+        """CorruptValue unless the files are there as they were published."""
+        sizes = HadoopFolder(self._spark, f"{self._path}/{manifest.folder}").sizes()
+        for name, size in manifest.files.items():
+            if sizes.get(name) != size:
+                found = f"has {sizes[name]} bytes" if name in sizes else "is missing"
+                raise CorruptValue(
+                    f"batch {manifest.batch} in {self._path} is not as it was published: "
+                    f"{manifest.folder}/{name} {found}, it had {size} bytes"
+                )
+
+    def require_writer(self, manifest: Manifest | None, writer: str) -> None:
+        """DifferentQuery if another query has published it."""
+        if manifest is not None and manifest.writer != writer:
+            raise DifferentQuery(
+                f"the folder {self._path} has batches of another query, with numbers of their own "
+                f"({manifest.writer}, this is {writer}); give each query a folder of its own, and one that "
+                "begins anew with another checkpoint an empty one"
+            )
+
+    def _numbers(self) -> list[int]:
+        return sorted(int(name) for name in self._files.sizes() if name.isdecimal())
 
 
 def _name(batch: int) -> bytes:

@@ -37,6 +37,9 @@ class BatchSink(Protocol):
     def write(self, rows: DataFrame, batch: int) -> None: ...
 
 
+WRITER = "writer"
+"""Another one, where two queries may have batches of the same number: that of the query. A number, since
+not every database compares texts of any length."""
 BATCH = "batch"
 """The column that sinks add: the number of the batch that a row is from."""
 
