@@ -78,8 +78,7 @@ class Lookup:
 
     def of(self, rows: pa.Table, table: pa.Table) -> pa.Table:
         """The rows with what the table has for them."""
-        codes, keys = common_codes(self.keys, rows, table)
-        own, theirs = codes[: rows.num_rows], codes[rows.num_rows :]
+        own, theirs, keys = common_codes(self.keys, rows, table)
         offsets, order = rows_by_key(theirs, keys)
         first, counts = offsets[own], offsets[own + 1] - offsets[own]
         times = np.maximum(counts, 1) if self.how == "left" else counts
