@@ -305,3 +305,11 @@ def test_what_cannot_be_meant_is_refused() -> None:
         stream.join_asof(stream, suffix="_2").parallel(2)
     with pytest.raises(ArgumentError, match="a stream, such as"):
         stream.join_asof(pa.table({"t": [1]}))  # type: ignore[arg-type]
+
+
+def test_a_checkpoint_shows_what_it_was_made_by() -> None:
+    from sash.runtimes.spark.inspection.description import in_words
+    from sash.runtimes.spark.state.fingerprint import describe_join
+
+    words = in_words(describe_join(bound("nearest", tolerance=5, keys=True), buckets=8))
+    assert words[0] == "as of      nearest at most 5 away, left.k = right.key"
