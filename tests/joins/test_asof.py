@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import sash
 from sash.errors import ArgumentError, DurationError, UnitError, Unsupported
-from sash.operators.joins import asof_operator
+from sash.operators.joins import asof_operator, held_rows
+from sash.operators.joins.asof import answers
 from sash.operators.joins.asof_operator import SLACK, AsofOperator
 from sash.operators.joins.bound import BoundSide
 from sash.operators.joins.bound_asof import BoundAsof
@@ -165,8 +166,9 @@ class Runtime:
 
 @pytest.fixture(params=[0, SLACK])
 def slack(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With none, chunks are written anew all the time."""
+    """With none, chunks are written and parts merged all the time."""
     monkeypatch.setattr(asof_operator, "SLACK", request.param)
+    monkeypatch.setattr(held_rows, "SMALL", request.param)
 
 
 @pytest.mark.usefixtures("slack")
@@ -207,7 +209,7 @@ def test_right_rows_are_held_as_far_as_needed_and_chunks_are_let_go_of(direction
     for start in range(0, 4000, 10):
         sides = [[row(side, t, f"key {t % 7}", t) for t in range(start, start + 10)] for side in Side]
         runtime.step(JoinBatch(*sides))
-        held.append(len(runtime.operator.held[Side.RIGHT]))
+        held.append(runtime.operator.held(Side.RIGHT))
         chunks.append(sum(own is Side.RIGHT for own, _ in runtime.operator._live.values()))
     # one newest of each of seven keys, those that answer an open row, and what waits
     assert max(held) <= 7 + 7 + 10
@@ -220,8 +222,30 @@ def test_without_a_tolerance_one_row_of_each_key_is_held_and_with_one_none_for_e
         rows = [[row(side, t, f"key {t % 3}", t) for t in range(30)] for side in Side]
         runtime.step(JoinBatch(*rows))
         runtime.operator.advance(1000)
-        assert len(runtime.operator.held[Side.RIGHT]) == expected
+        assert runtime.operator.held(Side.RIGHT) == expected
         assert runtime.operator.wakes_at() is None
+
+
+@pytest.mark.parametrize("direction", ["backward", "nearest"])
+def test_a_batch_looks_at_the_rows_of_its_own_keys_only(
+    direction: Direction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at: list[int] = []
+
+    def counted(bound: BoundAsof, left: Any, right: Any) -> Any:
+        looked_at.append(len(right))
+        return answers(bound, left, right)
+
+    monkeypatch.setattr(asof_operator, "answers", counted)
+    runtime = Runtime(bound(direction, tolerance=10**6, keys=True), restart=False)
+    first = [row(Side.RIGHT, t, f"key {t}", t) for t in range(3000)]
+    runtime.step(JoinBatch([row(Side.LEFT, 0, "no such key", 0)], first))
+    runtime.step(JoinBatch([row(Side.LEFT, 3000, "no such key", 1)], [row(Side.RIGHT, 3000, "key 1", 0)]))
+    for time in range(3001, 3031):
+        sides = [[row(side, time, f"key {time % 7}", time)] for side in Side]
+        runtime.step(JoinBatch(*sides))
+    assert runtime.operator.held(Side.RIGHT) >= 3000
+    assert max(looked_at[-30:]) <= 4
 
 
 def quotes_and_trades(seed: int, rows: int) -> list[dict[str, Any]]:
@@ -305,3 +329,11 @@ def test_what_cannot_be_meant_is_refused() -> None:
         stream.join_asof(stream, suffix="_2").parallel(2)
     with pytest.raises(ArgumentError, match="a stream, such as"):
         stream.join_asof(pa.table({"t": [1]}))  # type: ignore[arg-type]
+
+
+def test_a_checkpoint_shows_what_it_was_made_by() -> None:
+    from sash.runtimes.spark.inspection.description import in_words
+    from sash.runtimes.spark.state.fingerprint import describe_join
+
+    words = in_words(describe_join(bound("nearest", tolerance=5, keys=True), buckets=8))
+    assert words[0] == "as of      nearest at most 5 away, left.k = right.key"

@@ -57,8 +57,6 @@ def joined_streams(
 ) -> JoinQuery:  # fmt: skip
     """See `Stream.join`."""
     sides = _bound_sides(left, right)
-    if len(suffixes) != 2 or not all(isinstance(suffix, str) for suffix in suffixes):
-        raise ArgumentError("suffixes", suffixes, "two texts, such as ('_left', '_right')")
     length = durations.not_negative(within, "within")
     join = Join(length, where, how, left_delay=left.delay, right_delay=right.delay)
     return JoinQuery(runtime_of(left.source, right.source), BoundJoin(join, *sides, suffixes))
@@ -83,7 +81,10 @@ def answered_streams(
 
 def _bound_sides(left: Stream, right: Stream) -> tuple[BoundSide, BoundSide]:
     if not all(hasattr(right, name) for name in ("source", "time", "keys", "delay")):
-        raise ArgumentError("other", type(right).__name__, "a stream, such as sash.stream(df, time='ts')")
+        raise ArgumentError(
+            "other", type(right).__name__, "a stream, such as sash.stream(df, time='ts')",
+            hint="A static table is joined with on=… instead of a time.",
+        )  # fmt: skip
     for stream in (left, right):
         if stream.order is Order.ARRIVAL:
             raise Unsupported("order", "arrival", "'event-time' for a join, whose windows are of time")

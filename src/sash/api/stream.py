@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, overload
 
 import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
+from sash.api.enrichment import On, enriched
 from sash.api.join_query import JoinQuery, answered_streams, joined_streams
 from sash.api.source import Source, Unbounded, source_of
 from sash.api.window_query import WindowQuery
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
 from sash.operators.folding.whole_windows import Apply, Fold, WholeWindow
+from sash.operators.joins.lookup import Missing
 from sash.operators.patterns.declared import Pattern
 from sash.planner.auto import AUTO, Auto, Parallelism, require_parallelism
 from sash.runtimes import ddl
@@ -108,20 +110,50 @@ class Stream:
         )  # fmt: skip
         return Windowed(self, query, rolling=True)
 
+    @overload
     def join(
         self, other: Stream, *, within: DurationLike, where: Where | None = None, how: How = "inner",
         suffixes: tuple[str, str] = ("_left", "_right"),
-    ) -> JoinQuery:  # fmt: skip
-        """Pairs of an event of this stream and one of `other` that are at most `within` apart in time, have
-        the same key (where the streams have one) and satisfy `where(l, r)`; each pair once.
+    ) -> JoinQuery: ...  # fmt: skip
+
+    @overload
+    def join(
+        self, other: Any, *, on: On, how: Missing = "inner",
+        suffixes: tuple[str, str] = ("_left", "_right"),
+    ) -> Stream: ...  # fmt: skip
+
+    def join(
+        self, other: Any, *, within: DurationLike | None = None, on: On | None = None,
+        where: Where | None = None, how: Any = "inner", suffixes: tuple[str, str] = ("_left", "_right"),
+    ) -> JoinQuery | Stream:  # fmt: skip
+        """With another stream and `within`: pairs of an event of this stream and one of `other` that are at
+        most `within` apart in time, have the same key (where the streams have one) and satisfy
+        `where(l, r)`; each pair once.
+
+        With a table (a static DataFrame, an Arrow table, a pandas or polars frame) and `on`: this stream
+        with the columns of the table, as a stream that can be cut into windows.
 
         where:    a function of the two rows, such as `lambda l, r: abs(l.x - r.a) <= 10`; comparisons that
             are combined with `&` and `|` can be searched for, others are asked of every pair.
+        on:       the columns that must be equal: names, or {"of the stream": "of the table"}.
         how:      "inner", or "left", "right" or "full": events of that side, or of both, that are in no
-            pair come too, with nulls, at the time at which that is certain: their own and `within`.
-        suffixes: what tells apart columns of the same name.
+            pair come too, with nulls, at the time at which that is certain: their own and `within`. With
+            a table "inner" or "left".
+        suffixes: what tells apart columns of the same name; with a table only its own get one.
         """
-        return joined_streams(self, other, within=within, where=where, how=how, suffixes=suffixes)
+        if len(suffixes) != 2 or not all(isinstance(suffix, str) for suffix in suffixes):
+            raise ArgumentError("suffixes", suffixes, "two texts, such as ('_left', '_right')")
+        if on is None:
+            if within is None:
+                raise ArgumentError("within", None, "given with a stream, or on=… with a static table")
+            return joined_streams(self, other, within=within, where=where, how=how, suffixes=suffixes)
+        if within is not None or where is not None or isinstance(other, Stream):
+            raise ArgumentError(
+                "on", on, "given with a static table, and without within and where",
+                hint="The keys of two streams are those of sash.stream(…, key=…).",
+            )  # fmt: skip
+        found = enriched(self.source, other, on=on, how=how, suffix=suffixes[1])
+        return replace(self, source=found)
 
     def join_asof(
         self, other: Stream, *, tolerance: DurationLike | None = None, direction: Direction = "backward",

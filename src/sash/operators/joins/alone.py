@@ -16,12 +16,10 @@ time for each row of the window.
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
-from zlib import compress, decompress
-
 import numpy as np
 
 from sash.arrays import Ints
+from sash.operators.joins import bits
 
 
 class Alone:
@@ -57,9 +55,8 @@ class Alone:
 
     def to_text(self) -> str:
         """Which rows have met one, for a header: their times are known from the rows themselves."""
-        return b64encode(compress(np.packbits(self._met).tobytes())).decode()
+        return bits.to_text(self._met)
 
     def restore(self, text: str) -> None:
         """Of the rows that are followed, the same ones as then."""
-        bits = np.frombuffer(decompress(b64decode(text)), np.uint8)
-        self._met = np.unpackbits(bits, count=len(self._time)).astype(np.bool_)
+        self._met = bits.from_text(text, len(self._time))

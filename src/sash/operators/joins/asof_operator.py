@@ -4,7 +4,9 @@
                those that a right row to come may answer better stay open
 
 Of the right rows that the watermark has passed it holds the newest of each key, as far as the tolerance
-reaches back from the watermark, and those that answer an open row for now. Forward it holds none.
+reaches back from the watermark, and those that answer an open row for now. Forward it holds none. Open rows
+are looked at again when a right row of their key has come, and when nothing better can come. So a batch
+costs what it brings and settles, whatever other keys hold.
 
 A saved operator has the rows of both sides in chunks, and in its header which left rows are open. Once less
 than half of what the chunks of a side hold is needed, one chunk with what is needed takes their place: so
@@ -13,18 +15,18 @@ each row is written about twice, and keys that come no more do not keep old chun
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from typing import Any
-from zlib import compress, decompress
 
 import numpy as np
 import pyarrow as pa
 
 from sash.arrays import Ints, Mask
+from sash.operators.joins import bits
 from sash.operators.joins.archive import Rows
 from sash.operators.joins.asof import answer_table, answers, newest_of_each_key
 from sash.operators.joins.bound_asof import BoundAsof
+from sash.operators.joins.held_rows import HeldRows, KeyHash
 from sash.operators.joins.two_sided import TwoSidedOperator
 from sash.operators.protocol import Saved
 from sash.operators.windows.ranges import NEVER
@@ -41,69 +43,80 @@ class AsofOperator(TwoSidedOperator):
 
     def __init__(self, bound: BoundAsof) -> None:
         super().__init__(bound)
-        self._open, self._held = (Rows.nothing(bound.of(side).schema) for side in Side)
-        self._settles_at = NEVER
-        """When the first of the open rows is settled, unless a right row comes."""
+        self._hash = {side: KeyHash({key.name(side): key.type for key in bound.keys}) for side in Side}
+        self._past = {side: HeldRows(bound.of(side).schema, self._hash[side]) for side in Side}
+        """Rows that the watermark has passed: open left ones, until they are settled unless a right row
+        comes, and right ones, until no left row can need them."""
 
     def _advanced(self, passed: Mapping[Side, Rows], *, flush: bool) -> pa.Table:
-        left = Rows.together([self._open, passed[Side.LEFT]]).in_order()
-        right = Rows.together([self._held, passed[Side.RIGHT]]).in_order()
+        assert self.watermark is not None
+        due = self._past[Side.LEFT].due(None if flush else self.watermark)
+        left, right = self._touched(passed, due)
         found = answers(self.bound, left, right)
         settles_at = self._settled(left, right, found)
-        assert self.watermark is not None
         settled = np.ones(len(left), np.bool_) if flush else settles_at < self.watermark
         answer = answer_table(self.bound, left.where(settled), right, found[settled])
-        self._open, self._settles_at = left.where(~settled), int(settles_at[~settled].min(initial=NEVER))
-        self._held = right.where(self._needed(right, found[~settled]))
+        self._past[Side.LEFT].put(left.where(~settled), settles_at[~settled])
+        self._hold(right, found[~settled])
+        self._past[Side.RIGHT].due(self.watermark)
         return answer
+
+    def _touched(self, passed: Mapping[Side, Rows], due: Rows) -> tuple[Rows, Rows]:
+        """The left rows whose answers may have changed, and all right rows of their keys."""
+        hashes = {side: self._hash[side].of(rows.table) for side, rows in passed.items()}
+        keys = np.unique(np.concatenate([*hashes.values(), self._hash[Side.LEFT].of(due.table)]))
+        # Nearest, a right row may be held for the sake of an open one: it is taken with it.
+        again = np.unique(hashes[Side.RIGHT]) if self.bound.join.direction == "forward" else keys
+        opened = self._past[Side.LEFT].take(again)
+        held = self._past[Side.RIGHT].take(keys)
+        left = Rows.together([due, opened, passed[Side.LEFT]]).in_order()
+        return left, Rows.together([held, passed[Side.RIGHT]]).in_order()
 
     def _settled(self, left: Rows, right: Rows, found: Ints) -> Ints:
         """The last instant at which a better answer to each left row could come."""
         if self.bound.join.direction == "backward":
             return left.time
         tolerance = self.bound.join.tolerance
-        alone = np.full(len(left), NEVER) if tolerance is None else left.time + tolerance.length
+        settles_at = np.full(len(left), NEVER) if tolerance is None else left.time + tolerance.length
         known = found >= 0
-        alone[known] = left.time[known] + np.abs(left.time[known] - right.time[found[known]])
-        return alone
+        settles_at[known] = left.time[known] + np.abs(left.time[known] - right.time[found[known]])
+        return settles_at
 
-    def _needed(self, right: Rows, of_open: Ints) -> Mask:
-        """Which right rows left rows to come may need, and those that are open."""
-        needed = np.zeros(len(right), np.bool_)
-        if self.bound.join.direction != "forward" and len(right):
-            needed = newest_of_each_key(self.bound, right) & (right.time >= self._reached)
+    def _hold(self, right: Rows, of_open: Ints) -> None:
+        """Hold the right rows that left rows to come may need, and those that answer open ones."""
+        direction, tolerance = self.bound.join.direction, self.bound.join.tolerance
+        needed: Mask = np.zeros(len(right), np.bool_)
+        if direction != "forward" and len(right):
+            needed = newest_of_each_key(self.bound, right)
         needed[of_open[of_open >= 0]] = True
-        return needed
+        held = right.where(needed)
+        if tolerance is None:
+            until = np.full(len(held), NEVER)
+        else:
+            # An open row that it answers is at most a tolerance later, and settled as much later again.
+            until = held.time + tolerance.length * (2 if direction == "nearest" else 1)
+        self._past[Side.RIGHT].put(held, until)
 
-    @property
-    def _reached(self) -> int:
-        """Left rows to come are answered by no right row of before this time."""
-        assert self.watermark is not None
-        tolerance = self.bound.join.tolerance
-        return -NEVER if tolerance is None else self.watermark - tolerance.length
-
-    @property
-    def held(self) -> dict[Side, Rows]:
-        """The rows that are needed, of each side."""
-        past = {Side.LEFT: self._open, Side.RIGHT: self._held}
-        return {side: Rows.together([past[side], self._waiting[side]]) for side in Side}
+    def held(self, side: Side) -> int:
+        """How many rows of a side are needed."""
+        return len(self._past[side]) + len(self._waiting[side])
 
     def wakes_at(self) -> int | None:
         waiting = [int(rows.time.min()) + 1 for rows in self._waiting.values() if len(rows)]
-        if self._settles_at < NEVER:
-            waiting.append(self._settles_at + 1)
+        settles_at = self._past[Side.LEFT].earliest
+        if settles_at < NEVER:
+            waiting.append(settles_at + 1)
         if waiting:
             return min(waiting)
-        tolerance = self.bound.join.tolerance
-        if not len(self._held) or tolerance is None:
-            return None
-        return int(self._held.time.max()) + tolerance.length + 1
+        forgotten = self._past[Side.RIGHT].latest
+        return forgotten + 1 if -NEVER < forgotten < NEVER else None
 
     def save(self) -> Saved:
-        for side, rows in self.held.items():
+        for side in Side:
             chunks = {number for number, (own, _) in self._live.items() if own is side}
-            if sum(self._live[number][1] for number in chunks) > 2 * len(rows) + SLACK:
+            if sum(self._live[number][1] for number in chunks) > 2 * self.held(side) + SLACK:
                 self._drop(chunks)
+                rows = Rows.together([self._past[side].all(), self._waiting[side]])
                 if len(rows):
                     self._write(side, rows)
         return super().save()
@@ -112,14 +125,33 @@ class AsofOperator(TwoSidedOperator):
         return len(rows)
 
     def _facts(self) -> dict[str, Any]:
-        return {"open": b64encode(compress(self._open.sequence.astype("<i8").tobytes())).decode()}
+        return {"open": _numbers_to_text(self._past[Side.LEFT].sequence)}
 
     def _remember(self, passed: Mapping[Side, Rows], facts: dict[str, Any]) -> None:
-        left, self._held = passed[Side.LEFT], passed[Side.RIGHT]
-        is_open = np.frombuffer(decompress(b64decode(facts["open"])), "<i8")
-        self._open = left.where(np.isin(left.sequence, is_open))
-        found = answers(self.bound, self._open, self._held)
-        settles_at = self._settled(self._open, self._held, found)
-        self._settles_at = int(settles_at.min(initial=NEVER))
+        left, right = passed[Side.LEFT], passed[Side.RIGHT]
+        left = left.where(_among(left.sequence, facts["open"]))
+        found = answers(self.bound, left, right)
+        self._past[Side.LEFT].put(left, self._settled(left, right, found))
         # A chunk also holds right rows that were let go of, and may be many.
-        self._held = self._held.where(self._needed(self._held, found))
+        self._hold(right, found)
+
+
+def _numbers_to_text(numbers: Ints) -> list[Any]:
+    """Distinct numbers: the least, how far they go, and which there are."""
+    if not len(numbers):
+        return [0, 0, ""]
+    least = int(numbers.min())
+    there = np.zeros(int(numbers.max()) - least + 1, np.bool_)
+    there[numbers - least] = True
+    return [least, len(there), bits.to_text(there)]
+
+
+def _among(numbers: Ints, written: list[Any]) -> Mask:
+    """Which of the numbers are among those that were written."""
+    least, count, text = written
+    if not count:
+        return np.zeros(len(numbers), np.bool_)
+    places = numbers - least
+    inside: Mask = (places >= 0) & (places < count)
+    inside[inside] = bits.from_text(text, count)[places[inside]]
+    return inside

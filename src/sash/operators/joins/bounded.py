@@ -20,13 +20,16 @@ from sash.operators.joins.store import JoinStore
 from sash.operators.windows.ranges import NEVER
 from sash.semantics.expression import Side
 
+SMALL = 2**16
+"""As-of joins of fewer rows are done before threads have begun."""
+
 
 def joined(
     bound: BoundJoin | BoundAsof, inputs: Mapping[Side, pa.Table], *, shares: int = 1,
     ordinals: Mapping[Side, Ints] | None = None, places: bool = False,
 ) -> pa.Table:  # fmt: skip
-    """The pairs of two tables, in order. `ordinals` are the arrival order of the rows (as they stand, when
-    not given); with `places` they are in the answer."""
+    """The pairs of two tables, in order, found in so many shares. `ordinals` are the arrival order of the
+    rows (as they stand, when not given); with `places` they are in the answer."""
     new = {}
     for side in Side:
         table = inputs[side]
@@ -37,10 +40,12 @@ def joined(
         new[side] = timed(bound.of(side), table, sequence)
     if isinstance(bound, BoundAsof):
         left, right = new.values()
-        return answer_table(bound, left, right, answers(bound, left, right), places=places)
+        workers = shares if len(left) + len(right) > SMALL else 1
+        found = answers(bound, left, right, workers=workers)
+        return answer_table(bound, left, right, found, places=places, workers=workers)
     store = JoinStore(bound, shares=shares)
-    found = store.meet(new)
-    return pair_table(store, found, store.leave(NEVER), places=places)
+    pairs = store.meet(new)
+    return pair_table(store, pairs, store.leave(NEVER), places=places)
 
 
 def timed(side: BoundSide, table: pa.Table, sequence: Ints) -> Rows:

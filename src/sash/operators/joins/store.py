@@ -18,8 +18,7 @@ until they have met one (`alone.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -31,6 +30,7 @@ from sash.operators.joins.archive import Archive, Rows
 from sash.operators.joins.bound import BoundJoin
 from sash.operators.joins.chunk import Chunk, Index
 from sash.operators.joins.matcher import Matcher
+from sash.operators.joins.threads import in_threads
 from sash.operators.windows.ranges import NEVER
 from sash.semantics.expression import Side
 
@@ -139,7 +139,7 @@ class JoinStore:
         """Store new rows of both sides; the pairs that they make with stored rows and with each other."""
         arrival = self.arrange(new)
         work = [partial(self.meet_in, number, arrival) for number in range(len(self.shares))]
-        found = [pairs for parts in _in_threads(work) for pairs in parts]
+        found = [pairs for parts in in_threads(work) for pairs in parts]
         for side, alone in self.alone.items():
             for places in columns_of(found)[side is Side.RIGHT]:
                 alone.meet(places)
@@ -224,10 +224,3 @@ class JoinStore:
 
 def columns_of(found: Sequence[Pairs]) -> tuple[Sequence[Ints], Sequence[Ints]]:
     return [left for left, _ in found], [right for _, right in found]
-
-
-def _in_threads(work: Sequence[Callable[[], list[Pairs]]]) -> list[list[Pairs]]:
-    if len(work) == 1:
-        return [work[0]()]
-    with ThreadPoolExecutor(len(work)) as pool:
-        return list(pool.map(lambda run: run(), work))

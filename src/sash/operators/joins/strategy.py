@@ -156,6 +156,8 @@ def equality(left: str, right: str, schemas: Mapping[Side, pa.Schema]) -> Equali
         return Equality(left, right, pa.int64())
     if kinds == ["float", "float"]:
         return Equality(left, right, pa.float64())
+    if all(pa.types.is_string(type_) or pa.types.is_large_string(type_) for type_ in types):
+        return Equality(left, right, types[0] if types[0] == types[1] else pa.large_string(), complete=True)
     if types[0] == types[1] and not pa.types.is_nested(types[0]):
         return Equality(left, right, types[0], complete=kinds[0] is None)
     return None

@@ -10,6 +10,7 @@ import pyarrow as pa
 from sash.operators.joins.bound import BoundJoin
 from sash.operators.joins.bound_asof import BoundAsof
 from sash.operators.joins.bounded import joined, untimed
+from sash.planner.auto import available_cores
 from sash.runtimes.local.local_source import LocalSource
 from sash.semantics.expression import Side
 
@@ -25,7 +26,8 @@ class LocalJoin:
     bounded = True
 
     def collect(self, bound: BoundJoin | BoundAsof) -> pa.Table:
-        return joined(bound, {side: self._input(side).table for side in Side}, shares=self.shares)
+        shares = available_cores() if isinstance(bound, BoundAsof) else self.shares
+        return joined(bound, {side: self._input(side).table for side in Side}, shares=shares)
 
     def collect_late(self, bound: BoundJoin | BoundAsof, side: Side) -> pa.Table:
         return untimed(bound.of(side), self._input(side).table)

@@ -8,8 +8,9 @@ Both sides are sorted by (time, arrival), whatever their keys. So rows are not m
 and codes in order, and only slots at random.
 
 >>> left, right = (np.array([0, 0, 1]), np.array([5, 9, 9])), (np.array([0, 0, 0]), np.array([4, 4, 8]))
->>> [matches(how, *left, *right, keys=2, reach=None).tolist() for how in ("backward", "forward", "nearest")]
-[[1, 2, -1], [2, -1, -1], [1, 2, -1]]
+>>> before, after = (matches(way, *left, *right, keys=2, reach=None) for way in ("backward", "forward"))
+>>> before.tolist(), after.tolist(), nearer(left[1], right[1], before, after).tolist()
+([1, 2, -1], [2, -1, -1], [1, 2, -1])
 """
 
 from __future__ import annotations
@@ -30,22 +31,20 @@ def matches(
     direction: Direction, left_codes: Ints, left_times: Ints, right_codes: Ints, right_times: Ints, *,
     keys: int, reach: int | None,
 ) -> Ints:  # fmt: skip
-    """For each left row the position of the right row that answers it, or −1. Codes are from 0 to keys − 1;
-    `reach` is how far apart in time the two may be."""
+    """For each left row the position of the right row that answers it, or −1: backward or forward. Codes
+    are from 0 to keys − 1; `reach` is how far apart in time the two may be."""
     columns = tuple(map(read_only, (left_codes, left_times, right_codes, right_times)))
     farthest = _FARTHEST if reach is None else min(reach, _FARTHEST)
+    found = np.empty(len(left_codes), np.int64)
+    kernel = _backward() if direction == "backward" else _forward()
+    kernel(*columns, farthest, np.full(keys, -1), found)
+    return found
 
-    def merged(kernel: Kernel) -> Ints:
-        found = np.empty(len(left_codes), np.int64)
-        kernel(*columns, farthest, np.full(keys, -1), found)
-        return found
 
-    if direction == "backward":
-        return merged(_backward())
-    if direction == "forward":
-        return merged(_forward())
-    found = merged(_backward())
-    _nearer()(*map(read_only, (left_times, right_times, merged(_forward()))), found)
+def nearer(left_times: Ints, right_times: Ints, before: Ints, after: Ints) -> Ints:
+    """Of the rows before and after each, the nearer."""
+    found = before.copy()
+    _nearer()(*map(read_only, (left_times, right_times, after)), found)
     return found
 
 
@@ -86,7 +85,7 @@ def forward(
         found[left] = slot
 
 
-def nearer(left_times: Ints, right_times: Ints, after: Ints, found: Ints) -> None:
+def put_nearer(left_times: Ints, right_times: Ints, after: Ints, found: Ints) -> None:
     """Put into `found`, which has the row before each, the row after it where that is nearer."""
     for left in range(len(left_times)):
         if after[left] >= 0 and (
@@ -108,4 +107,4 @@ def _forward() -> Kernel:
 
 @cache
 def _nearer() -> Kernel:
-    return build(nearer)
+    return build(put_nearer)
