@@ -23,7 +23,7 @@ from sash.operators.bound import BoundQuery, BoundWhole
 from sash.operators.joins.bound import BoundJoin
 from sash.operators.joins.bound_asof import BoundAsof
 from sash.operators.stateful.streaming import BoundOperator
-from sash.runtimes.spark.state.plain import kind_of, plain, same_value, skipped
+from sash.runtimes.spark.state.plain import kind_of, plain, skipped
 from sash.semantics.expression import Side
 
 FORMAT = 1
@@ -155,7 +155,7 @@ def differences(kept: Any, now: Any, *, at: str = "") -> Iterator[str]:
     elif isinstance(kept, list) and isinstance(now, list) and len(kept) == len(now):
         for number, (old, new) in enumerate(zip(kept, now, strict=True)):
             yield from differences(old, new, at=f"{at}[{number}]")
-    elif kept != now and not same_value(kept, now):
+    elif kept != now:
         yield f"{at} was {_short(kept)} and is {_short(now)}"
 
 
