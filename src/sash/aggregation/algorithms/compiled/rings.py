@@ -35,6 +35,5 @@ class CompiledForest(CompiledRing, Descent):
 
 
 def compiled_ring(name: str, inlet: Inlet) -> CompiledRing:
-    """The compiled structure of a public class."""
     structure = STRUCTURES[name]
     return (CompiledForest if structure.cells == 2 else CompiledRing)(structure, inlet)

@@ -58,7 +58,6 @@ def _type(type_: pa.DataType) -> str:
 
 
 def describe_join(bound: BoundJoin | BoundAsof, *, buckets: int) -> dict[str, Any]:
-    """A join as JSON."""
     return {
         "format": FORMAT,
         "kind": "join",
@@ -95,7 +94,6 @@ def _asof(bound: BoundAsof) -> dict[str, Any]:
 
 
 def describe_operator(bound: BoundOperator) -> dict[str, Any]:
-    """An O+ as JSON."""
     operator = bound.operator
     functions = ("update", "output", "slide", "state")
     several = len(operator.inputs) > 1
