@@ -33,7 +33,7 @@ from benchmarks.amta_paper.measuring import (
     sweeps,
 )
 from sash.aggregation import monoids
-from sash.aggregation.algorithms import AMTA, MemoryNodes
+from sash.aggregation.algorithms import AmortizedForest, MemoryNodes
 from sash.aggregation.algorithms.aligned_blocks import Block
 from sash.aggregation.kernels.aggregators import amta as forest
 from sash.aggregation.kernels.aggregators import daba as ring_of_daba
@@ -189,7 +189,7 @@ def counted(n: int, progress: ProgressPrinter) -> list[Series]:
     suffix_max = np.maximum.accumulate(values[::-1])[::-1]
     monoid, tally = counting(monoids.max("x").bind(("int",)))
     nodes = SharedNodes()
-    filled = AMTA(monoid, nodes=nodes, pairwise=np.maximum)
+    filled = AmortizedForest(monoid, nodes=nodes, pairwise=np.maximum)
     filled.insert_elements(np.zeros(before(n), np.int64))
     filled.bulk_evict(before(n))
     filled.insert_elements(values)
@@ -213,6 +213,6 @@ def counted(n: int, progress: ProgressPrinter) -> list[Series]:
     return [*lines, bound]
 
 
-def _evict_and_query(window: AMTA, k: int) -> None:
+def _evict_and_query(window: AmortizedForest, k: int) -> None:
     window.bulk_evict(k)
     window.query()

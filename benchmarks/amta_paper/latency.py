@@ -26,19 +26,19 @@ from benchmarks.amta_paper.measuring import (
     sliding_nanoseconds,
     sweeps,
 )
-from sash.aggregation.algorithms import AMTA, Algorithm, DABALite, FiBA, LogMTA, Recalculate, TwoStacks
+from sash.aggregation.algorithms import INTERPRETED, Algorithm
 from sash.aggregation.kernels.compiler.vocabulary import Columns
 
 Slide: TypeAlias = Callable[[Columns, int, Columns], Any]
 
 KERNELS = {"two stacks": "two_stacks", "DABA lite": "daba", "AMTA": "amta", "Log MTA": "log_mta"}
 CLASSES: dict[str, Callable[..., Algorithm]] = {
-    "two stacks": TwoStacks,
-    "DABA lite": DABALite,
-    "AMTA": AMTA,
-    "FiBA": FiBA,
-    "Log MTA": LogMTA,
-    "recalculate": Recalculate,
+    "two stacks": INTERPRETED["TwoStacks"],
+    "DABA lite": INTERPRETED["DABALite"],
+    "AMTA": INTERPRETED["AMTA"],
+    "FiBA": INTERPRETED["FiBA"],
+    "Log MTA": INTERPRETED["LogMTA"],
+    "recalculate": INTERPRETED["Recalculate"],
 }
 
 

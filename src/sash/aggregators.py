@@ -41,7 +41,6 @@ puts side by side:
 
 from __future__ import annotations
 
-from sash.aggregation import algorithms
 from sash.aggregation.aggregator import Aggregator, PolicyAggregator, StoredAggregator
 from sash.aggregation.algorithms import tracked
 
@@ -61,42 +60,30 @@ __all__ = [
 class Recalculate(PolicyAggregator):
     """Any order; folds all of its elements at every query."""
 
-    _algorithm = algorithms.Recalculate
     _any_order = True
 
 
 class SubtractOnEvict(Aggregator):
     """FIFO, invertible monoids only; insert and evict O(1) worst case, bulk eviction O(k)."""
 
-    _algorithm = algorithms.SubtractOnEvict
-
 
 class TwoStacks(Aggregator):
     """FIFO, any monoid; insert + evict + query ≤ 3 combines amortised, one eviction O(n) at worst."""
-
-    _algorithm = algorithms.TwoStacks
 
 
 class DABALite(Aggregator):
     """FIFO, any monoid; insert ≤ 3, evict ≤ 2, query ≤ 1 combines, always. Bulk eviction O(k)."""
 
-    _algorithm = algorithms.DABALite
-
 
 class LogMTA(StoredAggregator):
     """FIFO, any monoid; insert and query O(log n), evictions of any size no combine at all."""
-
-    _algorithm = algorithms.LogMTA
 
 
 class AMTA(StoredAggregator):
     """FIFO, any monoid; insert + evict + query ≤ 5 combines amortised; any eviction O(log n) at worst."""
 
-    _algorithm = algorithms.AMTA
-
 
 class FiBA(Aggregator):
     """Any order, any monoid; insert and evict O(1) amortised in order, O(log d) for d places late."""
 
-    _algorithm = algorithms.FiBA
     _any_order = True

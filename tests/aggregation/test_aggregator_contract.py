@@ -44,11 +44,11 @@ Made = Callable[[Monoid], Any]
 
 def in_both_forms(*names: str) -> pytest.MarkDecorator:
     """As exported, which is compiled over numbers, and interpreted."""
-    forms = {"exported": aggregators, "interpreted": algorithms}
+    forms = {"exported": vars(aggregators), "interpreted": algorithms.INTERPRETED}
     cases = [
-        pytest.param(getattr(module, name), id=f"{name}-{form}")
+        pytest.param(form_of[name], id=f"{name}-{form}")
         for name in names
-        for form, module in forms.items()
+        for form, form_of in forms.items()
     ]
     return pytest.mark.parametrize("algorithm", cases)
 
@@ -58,12 +58,12 @@ fifo = in_both_forms(*FIFO)
 any_order = in_both_forms(*ANY_ORDER)
 by_policy = in_both_forms("LogMTA", "AMTA", "Recalculate")
 interpreted = pytest.mark.parametrize(
-    "algorithm", [getattr(algorithms, name) for name in (*FIFO, *ANY_ORDER)]
+    "algorithm", [algorithms.INTERPRETED[name] for name in (*FIFO, *ANY_ORDER)]
 )
 exported = pytest.mark.parametrize(
     "algorithm", [getattr(aggregators, name) for name in (*FIFO, *ANY_ORDER)]
 )
-trees = pytest.mark.parametrize("algorithm", [algorithms.LogMTA, algorithms.AMTA])
+trees = pytest.mark.parametrize("algorithm", [algorithms.LogForest, algorithms.AmortizedForest])
 
 
 @every
@@ -117,7 +117,7 @@ def test_an_element_older_than_the_newest_is_refused_and_fiba_is_named(algorithm
 
 @trees
 def test_a_refused_vectorised_batch_leaves_the_window_as_it_was(
-    algorithm: type[algorithms.LogMTA] | type[algorithms.AMTA],
+    algorithm: type[algorithms.LogForest] | type[algorithms.AmortizedForest],
 ) -> None:
     window = algorithm(TOTAL, pairwise=np.add)
     window.insert_elements(np.array([1, 2]), times=np.array([4, 5]))
@@ -256,7 +256,7 @@ def test_subtraction_needs_an_inverse(monoid: Monoid) -> None:
 
 def test_fiba_needs_an_arity_of_two() -> None:
     with pytest.raises(errors.ArgumentError, match="arity must be at least 2; got 1"):
-        algorithms.FiBA(TOTAL, arity=1)
+        algorithms.FingerTree(TOTAL, arity=1)
 
 
 # The form that runs.
@@ -505,11 +505,11 @@ class ByteStore:
 
 @trees
 def test_oracle_a_tree_over_a_store_of_bytes_slides_as_in_memory(
-    algorithm: type[algorithms.LogMTA] | type[algorithms.AMTA],
+    algorithm: type[algorithms.LogForest] | type[algorithms.AmortizedForest],
 ) -> None:
     monoid = monoids.collect("x")
     store = ByteStore(monoid)
-    window, oracle = algorithm(monoid, nodes=store), algorithms.Recalculate(monoid)
+    window, oracle = algorithm(monoid, nodes=store), algorithms.RecalculatedWindow(monoid)
     for i in range(900):
         for each in (window, oracle):
             each.insert(None if i % 7 == 0 else i)
@@ -535,7 +535,7 @@ def test_oracle_a_tree_in_a_store_slides_as_in_memory(
     monkeypatch.setattr(stored_nodes, "PAGE", page)
     chance = random.Random(page)
     with Memory() as store:
-        window, oracle = algorithm(STORED[name], store=store), algorithms.Recalculate(STORED[name])
+        window, oracle = algorithm(STORED[name], store=store), algorithms.RecalculatedWindow(STORED[name])
         assert window.mode == "interpreted"
         clock = 0
         for step in range(150):

@@ -13,18 +13,18 @@ import numpy as np
 import pytest
 
 from sash.aggregation.algorithms import (
-    AMTA,
+    INTERPRETED,
     Algorithm,
-    DABALite,
-    FiBA,
-    LogMTA,
+    AmortizedForest,
+    FingerTree,
+    LogForest,
     MemoryNodes,
-    TwoStacks,
     tracked,
 )
 from sash.aggregation.algorithms.aligned_blocks import Block
 from sash.aggregation.monoid import Monoid
 
+DABALite, TwoStacks = INTERPRETED["DABALite"], INTERPRETED["TwoStacks"]
 SUM = Monoid("sum", ("x",), int, lambda x: x, lambda a, b: a + b, lambda s: s)
 MAX = Monoid("max", ("x",), lambda: -(2**63), lambda x: x, max, lambda m: m)
 
@@ -86,7 +86,7 @@ SIZES = [1, 2, 3, 7, 16, 63, 64, 65, 100, 1_000, 4_096]
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize(("algorithm", "most"), [(TwoStacks, 3.0), (DABALite, 4.0), (AMTA, 5.0)])
+@pytest.mark.parametrize(("algorithm", "most"), [(TwoStacks, 3.0), (DABALite, 4.0), (AmortizedForest, 5.0)])
 def test_insert_evict_and_query_together_cost_a_few_combines_amortised(
     algorithm: type[Algorithm], most: float, size: int
 ) -> None:
@@ -95,7 +95,7 @@ def test_insert_evict_and_query_together_cost_a_few_combines_amortised(
     assert count.of(lambda: slide(window, events)) <= most * events
 
 
-@pytest.mark.parametrize("algorithm", [AMTA, DABALite])
+@pytest.mark.parametrize("algorithm", [AmortizedForest, DABALite])
 def test_the_cost_of_an_event_does_not_grow_with_the_window(algorithm: type[Algorithm]) -> None:
     def cost(size: int) -> float:
         window, count = filled(algorithm, size)
@@ -133,7 +133,7 @@ def test_daba_never_combines_more_than_three_times_in_an_operation() -> None:
 def test_amta_combines_at_worst_logarithmically_often_in_an_operation() -> None:
     """insert: log₂ n pairs and the back. evict: 2 · log₂ n stacked blocks. query: one."""
     monoid, count = counting(SUM)
-    window = AMTA(monoid)
+    window = AmortizedForest(monoid)
     for seed in range(4):
         for name, operation in random_schedule(window, seed, 20_000):
             size = max(len(window), 1)
@@ -143,7 +143,7 @@ def test_amta_combines_at_worst_logarithmically_often_in_an_operation() -> None:
 
 
 def test_a_batch_costs_the_trees_one_combine_an_element_and_a_logarithm() -> None:
-    for algorithm in (LogMTA, AMTA):
+    for algorithm in (LogForest, AmortizedForest):
         monoid, count = counting(SUM)
         window = algorithm(monoid)
         for size in (1, 2, 1_000, 4_096, 77):
@@ -174,9 +174,9 @@ class Built:
     (`test_bulk_eviction_frees_the_memory_of_what_left` does them).
     """
 
-    window: AMTA | LogMTA
+    window: AmortizedForest | LogForest
 
-    def fresh(self) -> tuple[AMTA | LogMTA, SharedNodes, Count]:
+    def fresh(self) -> tuple[AmortizedForest | LogForest, SharedNodes, Count]:
         monoid, count = counting(self.window.monoid)
         shared = SharedNodes(self.window._nodes)
         fresh = type(self.window)(monoid, nodes=shared)
@@ -201,7 +201,7 @@ class SharedNodes:
         pass
 
 
-@pytest.fixture(scope="module", params=[LogMTA, AMTA])
+@pytest.fixture(scope="module", params=[LogForest, AmortizedForest])
 def built(request: pytest.FixtureRequest) -> Built:
     window = request.param(MAX, pairwise=np.maximum)
     window.insert_elements(np.zeros(BEFORE, dtype=np.int64), times=np.full(BEFORE, -1))
@@ -253,7 +253,7 @@ def test_eviction_by_policy_costs_a_logarithm() -> None:
     size = 2**14
     for k in (0, 1, 2, 3, 1_000, 2**13 - 1, 2**13, 2**13 + 1, size - 1, size):
         nodes = CountingNodes()
-        window = AMTA(monoid, nodes=nodes)
+        window = AmortizedForest(monoid, nodes=nodes)
         window.insert_many([0] * size)
         nodes.reads = 0
         keep = size - k
@@ -266,7 +266,7 @@ def test_eviction_by_policy_costs_a_logarithm() -> None:
 def test_one_by_one_policy_evictions_read_a_few_nodes_amortised() -> None:
     ones = tracked(n=Monoid("count", ("x",), int, lambda x: 1, lambda a, b: a + b, lambda n: n))
     nodes = CountingNodes()
-    window = AMTA(ones, nodes=nodes)
+    window = AmortizedForest(ones, nodes=nodes)
     events, size = 20_000, 1_024
     for _ in range(events):
         window.insert(0)
@@ -278,7 +278,7 @@ def test_one_by_one_policy_evictions_read_a_few_nodes_amortised() -> None:
 def test_bulk_eviction_frees_the_memory_of_what_left() -> None:
     """By whole pages and one call for each level: no loop over what leaves."""
     nodes = CountingNodes()
-    window = AMTA(MAX, nodes=nodes, pairwise=np.maximum)
+    window = AmortizedForest(MAX, nodes=nodes, pairwise=np.maximum)
     window.insert_elements(VALUES[: 2**20])
     assert len(nodes) >= 2**21 - 1
     window.bulk_evict(2**20 - 100)
@@ -291,7 +291,7 @@ def test_bulk_eviction_frees_the_memory_of_what_left() -> None:
 
 def test_what_a_sliding_tree_holds_in_memory_stays_in_proportion_to_the_window() -> None:
     nodes = CountingNodes()
-    window = AMTA(SUM, nodes=nodes)
+    window = AmortizedForest(SUM, nodes=nodes)
     window.insert_many(range(1_000))
     slide(window, 50_000)
     assert len(nodes) <= 2 * 1_000 + 2 * 256 * 17
@@ -304,7 +304,7 @@ def test_what_a_sliding_tree_holds_in_memory_stays_in_proportion_to_the_window()
 
 def test_fiba_costs_a_constant_for_events_in_order() -> None:
     def cost(size: int) -> float:
-        window, count = filled(FiBA, size)
+        window, count = filled(FingerTree, size)
         return count.of(lambda: slide(window, 20_000)) / 20_000
 
     assert cost(2**17) <= 1.3 * cost(2**8)
@@ -314,7 +314,7 @@ def test_fiba_costs_a_constant_for_events_in_order() -> None:
 def test_fiba_costs_the_logarithm_of_how_late_an_event_is() -> None:
     """Each level folds at most 2 · 8 items, on the way up and on the spine down; splits are amortised."""
     monoid, count = counting(SUM)
-    window = FiBA(monoid)
+    window = FingerTree(monoid)
     size = 2**17
     window.insert_many(range(size), times=range(size))
     chance = random.Random(11)
@@ -328,7 +328,7 @@ def test_fiba_evicts_any_count_with_a_logarithm_of_combines() -> None:
     monoid, count = counting(SUM)
     size = 2**15
     for k in (1, 2, 3, 8, 9, 100, size // 3, size // 2, size - 9, size - 2, size - 1):
-        window = FiBA(monoid)
+        window = FingerTree(monoid)
         window.insert_many(range(size))
         assert count.of(lambda window=window, k=k: window.bulk_evict(k)) <= 16 * log2(size), k
         assert window.query() == sum(range(k, size))
@@ -343,7 +343,7 @@ def test_fiba_takes_a_late_batch_cheaper_than_its_elements_one_by_one() -> None:
         lambda window: window.insert_many([1] * batch, times=times),
         lambda window: [window.insert(1, time=time) for time in times],
     ):
-        window = FiBA(monoid)
+        window = FingerTree(monoid)
         window.insert_many(range(size), times=range(size))
         costs.append(count.of(lambda window=window, insert=insert: insert(window)))
         assert window.query() == sum(range(size)) + batch

@@ -30,10 +30,10 @@ from .kernel_monoids import AFFINE, MACHINE_CODE, TOTAL
 
 FIFO = ["SubtractOnEvict", "TwoStacks", "DABALite", "LogMTA", "AMTA"]
 ANY_ORDER = ["FiBA", "Recalculate"]
-FORMS: dict[str, Any] = {"exported": aggregators, "interpreted": algorithms}
+FORMS: dict[str, Any] = {"exported": vars(aggregators), "interpreted": algorithms.INTERPRETED}
 
 Window = Aggregator | Algorithm
-Oracle = algorithms.Recalculate
+Oracle = algorithms.RecalculatedWindow
 
 OBJECTS = {"collect", "bloom"}
 MONOIDS: dict[str, Monoid] = {
@@ -217,7 +217,7 @@ def _combinations() -> Iterator[Any]:
 def test_oracle_every_algorithm_equals_recalculation_after_every_operation(
     algorithm: str, form: str, schedule: Callable[[], list[Operation]], name: str
 ) -> None:
-    window, oracle = getattr(FORMS[form], algorithm)(MONOIDS[name]), Oracle(MONOIDS[name])
+    window, oracle = FORMS[form][algorithm](MONOIDS[name]), Oracle(MONOIDS[name])
     for operation in schedule():
         operation(window)
         operation(oracle)
@@ -256,8 +256,8 @@ class AllAlgorithmsAgree(RuleBasedStateMachine):
         self.names = self.values()
 
     def made(self) -> tuple[Oracle, list[Any]]:
-        windows = [getattr(algorithms, name)(TEXT) for name in (*FIFO[1:], "FiBA")]
-        return Oracle(TEXT), [*windows, algorithms.FiBA(TEXT, arity=2)]
+        windows = [algorithms.INTERPRETED[name](TEXT) for name in (*FIFO[1:], "FiBA")]
+        return Oracle(TEXT), [*windows, algorithms.FingerTree(TEXT, arity=2)]
 
     def values(self) -> Iterator[Any]:
         return (f"{i}." for i in range(1_000_000))
@@ -331,7 +331,7 @@ class FingerTreeKeepsItsShape(RuleBasedStateMachine):
         self.names = self.values()
 
     def made(self) -> tuple[Oracle, Any]:
-        return Oracle(TEXT), algorithms.FiBA(TEXT, arity=2)
+        return Oracle(TEXT), algorithms.FingerTree(TEXT, arity=2)
 
     def values(self) -> Iterator[Any]:
         return (f"{i}." for i in range(1_000_000))
@@ -387,7 +387,7 @@ CompiledFingerTreeAgrees.TestCase.settings = THOROUGH
 test_oracle_compiled_finger_tree_takes_any_order = CompiledFingerTreeAgrees.TestCase
 
 
-def check_shape(tree: algorithms.FiBA) -> None:
+def check_shape(tree: algorithms.FingerTree) -> None:
     depths: set[int] = set()
     arity = tree._capacity // 2
 
@@ -478,7 +478,7 @@ def _at_most(limit: int) -> Callable[[Any, Any], bool]:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("algorithm", [*FIFO, *ANY_ORDER])
 def test_differential_a_batch_is_its_elements_one_by_one(algorithm: str, form: str) -> None:
-    made = getattr(FORMS[form], algorithm)
+    made = FORMS[form][algorithm]
     single, batch = made(MONOIDS["sum"]), made(MONOIDS["sum"])
     values = np.arange(1_000, dtype=np.int64)
     batch.insert_many(values, times=values // 3)
@@ -493,10 +493,11 @@ def test_differential_a_batch_is_its_elements_one_by_one(algorithm: str, form: s
 @settings(deadline=None, max_examples=80)
 @given(
     sizes=st.lists(st.tuples(st.integers(0, 600), st.integers(0, 5), st.floats(0, 1)), max_size=8),
-    algorithm=st.sampled_from([algorithms.LogMTA, algorithms.AMTA]),
+    algorithm=st.sampled_from([algorithms.LogForest, algorithms.AmortizedForest]),
 )
 def test_differential_vectorised_batches_equal_plain_ones(
-    sizes: list[tuple[int, int, float]], algorithm: type[algorithms.LogMTA] | type[algorithms.AMTA]
+    sizes: list[tuple[int, int, float]],
+    algorithm: type[algorithms.LogForest] | type[algorithms.AmortizedForest],
 ) -> None:
     total = Monoid("sum", ("x",), int, lambda x: x, lambda a, b: a + b, lambda s: s)
     vectorised, plain = algorithm(total, pairwise=np.add), algorithm(total)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sash.aggregation.algorithms import Recalculate
+from sash.aggregation.algorithms import RecalculatedWindow as Recalculate
 from sash.aggregation.kernels.compiler.compiled import compiled
 from sash.aggregation.kernels.folds.range_fold import present, range_fold
 from sash.aggregation.kernels.rows.csr import rows_by_key

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sash.aggregation.algorithms import DABALite
+from sash.aggregation.algorithms import INTERPRETED
 from sash.aggregation.kernels.aggregators.slide import Algorithm, slide
 from sash.aggregation.kernels.compiler.compiled import compiled
 from sash.errors import ArgumentError, NotInvertible
@@ -60,7 +60,7 @@ def test_differential_a_kernel_agrees_with_the_interpreted_algorithm() -> None:
     values = np.random.default_rng(3).integers(0, 10**6, 400)
     fast, columns = lifted(AFFINE, values)
     kernel = elements(fast, slide(fast, columns, 50, algorithm="daba"))
-    window = DABALite(AFFINE)
+    window = INTERPRETED["DABALite"](AFFINE)
     for value, expected in zip(values.tolist(), kernel, strict=True):
         window.insert(value)
         if len(window) > 50:

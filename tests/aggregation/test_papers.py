@@ -91,7 +91,7 @@ def test_log_mta_evicts_in_bulk_by_time_with_a_window_of_four() -> None:
     What is left, [5, 7), is covered by two leaves, and they are all that the query combines.
     """
     nodes = LookedAt()
-    window = algorithms.LogMTA(MAX, nodes=nodes)
+    window = algorithms.LogForest(MAX, nodes=nodes)
     evicted, values = [], []
     for time, value in ((1, 5), (2, 1), (3, 4), (4, 2), (5, 3), (6, 1), (9, 2)):
         window.insert(value, time=time)
@@ -118,7 +118,7 @@ def test_amta_example_makes_the_pairs_of_the_paper() -> None:
               └────────── tail of level 3 ──────┘  └ tail of level 1
     """
     nodes = MemoryNodes()
-    window = algorithms.AMTA(SUM, nodes=nodes)
+    window = algorithms.AmortizedForest(SUM, nodes=nodes)
     for value in EXAMPLE:
         window.insert(value)
     assert nodes.get_many([(0, i) for i in range(10)]) == EXAMPLE
@@ -134,7 +134,7 @@ def test_amta_example_unfolds_its_left_edge_on_the_stack() -> None:
 
     evicted 1:   [1,2)  [2,4)  [4,8)  [8,10)     each with its sum up to the end
     """
-    window = algorithms.AMTA(SUM)
+    window = algorithms.AmortizedForest(SUM)
     window.insert_many(EXAMPLE)
     window.evict()
     assert window._stack == [(8, 4), (4, 8), (2, 11), (1, 14)]

@@ -125,21 +125,6 @@ def test_what_a_function_does_makes_a_difference(
         require_same(kept, json.loads(now))
 
 
-def test_a_checkpoint_of_before_is_accepted_by_the_names_in_it() -> None:
-    old = "code of Python 3.11"
-    kept = {
-        "where": {"function": "Rules.static", old: "1234"},
-        "same": "shop.Above",
-        "closes over": {"kinds": "builtins.set"},
-    }
-    now = {
-        "where": {"function": "static", f"{old}, by instruction": "abcd"},
-        "same": {"is": "Above", "limit": 3},
-        "closes over": {"kinds": ["a", "b"]},
-    }
-    require_same(canonical(kept), now)
-
-
 @pytest.mark.parametrize(
     ("kept", "now"),
     [

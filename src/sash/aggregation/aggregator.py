@@ -7,9 +7,10 @@ them, and a compiled one takes them over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from sash.aggregation.algorithms import INTERPRETED
 from sash.aggregation.algorithms.column_kinds import kinds_of, numbers
 from sash.aggregation.algorithms.elements import ABSENT, Element
 from sash.aggregation.algorithms.protocol import Algorithm, Time, as_list
@@ -32,8 +33,6 @@ class Aggregator:
     64 bits as in queries; with 'object' they are kept as they are and folded by the monoid's own functions.
     """
 
-    _algorithm: ClassVar[Callable[..., Algorithm]]
-    """The interpreted form."""
     _any_order: ClassVar[bool] = False
 
     def __init__(self, monoid: Monoid, *, kinds: Sequence[Kind] | None = None) -> None:
@@ -43,9 +42,12 @@ class Aggregator:
         self._mode: Mode = "undecided"
         self._kinds = self._known_kinds(kinds)
         self._bound = monoid if kinds is None else monoid.bind(self._kinds or ())
-        self._window = type(self)._algorithm(self._bound)
+        self._window = self._interpreted()
         if isinstance(monoid, Tracked):
             self._mode = "interpreted"
+
+    def _interpreted(self, **options: Any) -> Algorithm:
+        return INTERPRETED[type(self).__name__](self._bound, **options)
 
     def _known_kinds(self, given: Sequence[Kind] | None) -> tuple[Kind, ...] | None:
         if given is None:
@@ -219,4 +221,7 @@ class StoredAggregator(PolicyAggregator):
         super().__init__(monoid, kinds=kinds)
         if store is not None:
             nodes = StoredNodes(store, self._bound, prefix=prefix)
-            self._window, self._mode = type(self)._algorithm(self._bound, nodes=nodes), "interpreted"
+            self._window, self._mode = (
+                INTERPRETED[type(self).__name__](self._bound, nodes=nodes),
+                "interpreted",
+            )

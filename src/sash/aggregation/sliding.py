@@ -6,16 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from sash.aggregation.algorithms.rings import STRUCTURES
 from sash.aggregation.choice import machine_of
 from sash.aggregation.monoid import Kind, Monoid
 from sash.arrays import Array, Mask
 
 KERNELS = {
-    "TwoStacks": "two_stacks",
-    "DABALite": "daba",
-    "SubtractOnEvict": "subtract_on_evict",
-    "LogMTA": "log_mta",
-    "AMTA": "amta",
+    **{name: structure.kernels for name, structure in STRUCTURES.items()},
     "FiBA": "fiba",
     "Recalculate": "recalculate",
 }

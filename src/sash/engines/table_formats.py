@@ -14,7 +14,6 @@ WIDEST = 34
 
 
 def as_format(table: EngineTable, form: str) -> str:
-    """The whole table in one of FORMATS."""
     if form not in FORMATS:
         raise ArgumentError("format", form, f"one of {', '.join(FORMATS)}")
     return "\n".join(FORMATS[form](table))

@@ -55,7 +55,6 @@ class EventFacts:
 
     @property
     def each(self) -> float:
-        """Events of a key."""
         return max(1.0, self.rows / max(1, self.keys))
 
 
@@ -137,7 +136,6 @@ class Facts:
 
     @property
     def decomposable(self) -> bool:
-        """Whether windows are folds of panes."""
         return self.whole is None and all(cut.panes is not None for cut in self.cuts)
 
     @classmethod

@@ -1,32 +1,42 @@
-"""Sliding-window aggregation algorithms over any monoid: one protocol, one file each.
+"""Sliding-window aggregation algorithms over any monoid, behind one protocol.
 
-These are interpreted: one call of the monoid's own Python functions for each ⊕, over elements of any kind.
-`compiled/` has the same algorithms over columns of numbers, in machine code.
+What is imported here is interpreted: one call of the monoid's own functions for each ⊕, over elements of
+any kind. `compiled/` has the same algorithms over columns of numbers, in machine code.
 """
 
-from sash.aggregation.algorithms.daba import DABALite
+from collections.abc import Callable
+from functools import partial
+
 from sash.aggregation.algorithms.elements import ABSENT
-from sash.aggregation.algorithms.fiba import FiBA
-from sash.aggregation.algorithms.mta_amortized import AMTA
-from sash.aggregation.algorithms.mta_log import LogMTA
+from sash.aggregation.algorithms.fiba import FingerTree
+from sash.aggregation.algorithms.mta_amortized import AmortizedForest
+from sash.aggregation.algorithms.mta_log import LogForest
 from sash.aggregation.algorithms.nodes import MemoryNodes, Nodes
 from sash.aggregation.algorithms.protocol import Algorithm
-from sash.aggregation.algorithms.recalculate import Recalculate
-from sash.aggregation.algorithms.subtract_on_evict import SubtractOnEvict
+from sash.aggregation.algorithms.recalculate import RecalculatedWindow
+from sash.aggregation.algorithms.rings import ObjectRing
 from sash.aggregation.algorithms.tracked import tracked
-from sash.aggregation.algorithms.two_stacks import TwoStacks
 
 __all__ = [
     "ABSENT",
-    "AMTA",
+    "INTERPRETED",
     "Algorithm",
-    "DABALite",
-    "FiBA",
-    "LogMTA",
+    "AmortizedForest",
+    "FingerTree",
+    "LogForest",
     "MemoryNodes",
     "Nodes",
-    "Recalculate",
-    "SubtractOnEvict",
-    "TwoStacks",
+    "RecalculatedWindow",
     "tracked",
 ]
+
+INTERPRETED: dict[str, Callable[..., Algorithm]] = {
+    "Recalculate": RecalculatedWindow,
+    "SubtractOnEvict": partial(ObjectRing, "SubtractOnEvict"),
+    "TwoStacks": partial(ObjectRing, "TwoStacks"),
+    "DABALite": partial(ObjectRing, "DABALite"),
+    "LogMTA": LogForest,
+    "AMTA": AmortizedForest,
+    "FiBA": FingerTree,
+}
+"""The interpreted form of each class of `sash.aggregators`."""

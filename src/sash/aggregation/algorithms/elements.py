@@ -11,9 +11,12 @@ calls `combine` exactly n − 1 times, so that counts of combines mean something
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from enum import Enum
 from functools import reduce
 from typing import Any, Final
+
+from sash.arrays import Array, Mask
 
 Element = Any
 """What `lift` returns: a scalar, a flat tuple, or any object; or `ABSENT`."""
@@ -54,3 +57,14 @@ def joining(combine: Combine) -> Combine:
 def fold_all(join: Combine, elements: Iterable[Element]) -> Element:
     """e₁ ⊕ e₂ ⊕ … ⊕ eₙ, oldest first; `ABSENT` when there are none."""
     return reduce(join, elements, ABSENT)
+
+
+@dataclass(frozen=True)
+class ElementBatch:
+    """Elements in columns, one per field. Those that are not `known` are nulls; None: all are known."""
+
+    columns: tuple[Array, ...]
+    known: Mask | None
+
+    def __len__(self) -> int:
+        return len(self.columns[0])

@@ -29,11 +29,11 @@ from sash.aggregation.monoid import Monoid
 from sash.errors import ArgumentError
 
 
-class FiBA(Algorithm):
+class FingerTree(Algorithm):
     """Any order, any monoid; in-order insert and evict O(1) amortised, out of order O(log d), query O(1).
 
     >>> joined = Monoid("collect", ("x",), str, str, lambda a, b: a + b, lambda s: s)
-    >>> window = FiBA(joined)
+    >>> window = FingerTree(joined)
     >>> window.insert_many("ACD", times=[1, 3, 4])
     >>> window.insert("B", time=2)
     >>> window.query(), window.bulk_evict(until=3), window.query()

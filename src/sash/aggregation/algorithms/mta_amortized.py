@@ -28,11 +28,11 @@ from sash.aggregation.algorithms.protocol import Time
 from sash.aggregation.monoid import Monoid
 
 
-class AMTA(MonoidForest):
+class AmortizedForest(MonoidForest):
     """FIFO, any monoid; insert + evict + query ≤ 5 combines amortised; any eviction O(log n) at worst.
 
     >>> biggest = Monoid("max", ("x",), lambda: float("-inf"), lambda x: x, max, lambda m: m)
-    >>> window = AMTA(biggest)
+    >>> window = AmortizedForest(biggest)
     >>> window.insert_many([5, 1, 3, 2], times=[1, 2, 4, 7])
     >>> window.bulk_evict(until=4), window.query()
     (2, 3)

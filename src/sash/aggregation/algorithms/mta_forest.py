@@ -10,9 +10,9 @@
   often, without being looked at.
 - **A slide policy** is answered by descent (`descent`).
 
-Only the tails are held here: O(log n). Everything else is behind `Nodes`. `LogMTA` and `AMTA` differ in
-how they answer a query. Villalba, Berral, Carrera: 'Constant-time sliding window framework with reduced
-memory footprint and efficient bulk evictions' (IEEE TPDS, 2019).
+Only the tails are held here: O(log n). Everything else is behind `Nodes`. `LogForest` (Log MTA) and
+`AmortizedForest` (AMTA) differ in how they answer a query. Villalba, Berral, Carrera: 'Constant-time
+sliding window framework with reduced memory footprint and efficient bulk evictions' (IEEE TPDS, 2019).
 """
 
 from __future__ import annotations

@@ -12,12 +12,12 @@ from sash.aggregation.algorithms.elements import Element
 from sash.aggregation.algorithms.mta_forest import MonoidForest
 
 
-class LogMTA(MonoidForest):
+class LogForest(MonoidForest):
     """FIFO, any monoid; insert and query O(log n), evictions of any size no combine at all.
 
     >>> from sash.aggregation.monoid import Monoid
     >>> biggest = Monoid("max", ("x",), lambda: float("-inf"), lambda x: x, max, lambda m: m)
-    >>> window = LogMTA(biggest)
+    >>> window = LogForest(biggest)
     >>> window.insert_many([5, 1, 3, 2], times=[1, 2, 4, 7])
     >>> window.bulk_evict(until=4), window.query()
     (2, 3)

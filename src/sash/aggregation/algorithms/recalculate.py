@@ -17,11 +17,11 @@ from sash.aggregation.algorithms.slide_policy import PolicyQuestion, SlidePolicy
 from sash.aggregation.monoid import Monoid
 
 
-class Recalculate(Algorithm):
+class RecalculatedWindow(Algorithm):
     """Any order; insert and evict O(n) moves, query n − 1 combines.
 
     >>> total = Monoid("sum", ("x",), lambda: 0, lambda x: x, lambda a, b: a + b, lambda s: s)
-    >>> window = Recalculate(total)
+    >>> window = RecalculatedWindow(total)
     >>> window.insert_many([30, 10, 20], times=[3, 1, 2])
     >>> window.bulk_evict(until=2), window.query()
     (1, 50)

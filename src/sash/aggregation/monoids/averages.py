@@ -16,19 +16,18 @@ from typing import Any
 import pyarrow as pa
 
 from sash.aggregation.monoid import Kind, Monoid
-from sash.aggregation.monoids.encoding import decode, encode
 from sash.aggregation.monoids.inputs import (
-    column_name,
     columnar,
     constant,
     number_to,
     numbers_only,
     numeric_kinds,
     of_numbers,
+    of_values,
 )
 from sash.aggregation.monoids.sums import add_any, lift_any, no_total
 from sash.aggregation.sql_form import MEAN_OF_FLOATS, MEAN_OF_INTEGERS
-from sash.semantics.condition import RowCondition, condition
+from sash.semantics.condition import RowCondition
 
 IntTotal = tuple[int, int, int]
 FloatTotal = tuple[float, float, int]
@@ -42,20 +41,11 @@ def mean(column: str, *, where: RowCondition | None = None, exact: bool = False)
     >>> fold(mean("x"), [{"x": 1}, {"x": None}, {"x": 2}])
     1.5
     """
-    return Monoid(
-        name="mean",
-        columns=(column_name("column", column),),
-        identity=_no_mean,
-        lift=numbers_only("mean", _lift_any),
-        combine=_combine_any,
-        lower=_lower_any,
-        commutative=True,
-        encode=encode,
-        decode=decode,
-        specialise=_typed_mean(column, exact),
-        result=number_to("mean", pa.float64()),
-        where=condition(where),
-    )
+    return of_values(
+        "mean", column, _no_mean, numbers_only("mean", _lift_any), _combine_any, _lower_any,
+        commutative=True, specialise=_typed_mean(column, exact), result=number_to("mean", pa.float64()),
+        where=where,
+    )  # fmt: skip
 
 
 @cache

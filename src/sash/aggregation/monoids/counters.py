@@ -23,7 +23,6 @@ import pyarrow as pa
 
 from sash.aggregation.monoid import EVENT_TIME, Kind, Monoid
 from sash.aggregation.monoids.clocks import MICROSECONDS, time_kind, timed_numbers
-from sash.aggregation.monoids.encoding import decode, encode
 from sash.aggregation.monoids.inputs import (
     column_name,
     columnar,
@@ -31,6 +30,7 @@ from sash.aggregation.monoids.inputs import (
     increase_type,
     number_to,
     numeric_kinds,
+    of_values,
     typed,
 )
 from sash.aggregation.monoids.sums import (
@@ -63,19 +63,10 @@ def increase(column: str, *, where: RowCondition | None = None) -> Monoid:
     >>> fold(increase("x"), [{"x": 10}, {"x": 15}, {"x": 2}, {"x": 4}])
     9
     """
-    return Monoid(
-        name="increase",
-        columns=(column_name("column", column),),
-        identity=_unknown,
-        lift=_one,
-        combine=_join_any,
-        lower=_gained,
-        encode=encode,
-        decode=decode,
-        specialise=_typed_increase,
-        result=increase_type,
-        where=condition(where),
-    )
+    return of_values(
+        "increase", column, _unknown, _one, _join_any, _gained, specialise=_typed_increase,
+        result=increase_type, where=where,
+    )  # fmt: skip
 
 
 def rate(column: str, *, where: RowCondition | None = None) -> Monoid:

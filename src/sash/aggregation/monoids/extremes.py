@@ -18,14 +18,13 @@ from decimal import Decimal
 from typing import Any
 
 from sash.aggregation.monoid import Kind, Monoid
-from sash.aggregation.monoids.encoding import decode, encode
 from sash.aggregation.monoids.inputs import (
     INT64_MAX,
     INT64_MIN,
-    column_name,
     columnar,
     constant,
     numeric_kinds,
+    of_values,
     range_type,
     same_as,
     typed,
@@ -33,7 +32,7 @@ from sash.aggregation.monoids.inputs import (
 from sash.aggregation.monoids.sums import EXACT_DECIMALS
 from sash.aggregation.sql_form import MAX, MIN, RANGE_OF_FLOATS, RANGE_OF_INTEGERS
 from sash.errors import IntegerOverflow, Unsupported
-from sash.semantics.condition import RowCondition, condition
+from sash.semantics.condition import RowCondition
 
 
 def min_(column: str, *, where: RowCondition | None = None) -> Monoid:
@@ -45,21 +44,10 @@ def min_(column: str, *, where: RowCondition | None = None) -> Monoid:
     >>> fold(min_("x"), [{"x": "pear"}, {"x": "fig"}])
     'fig'
     """
-    return Monoid(
-        name="min",
-        columns=(column_name("column", column),),
-        identity=_nothing_yet,
-        lift=_itself,
-        combine=_smaller_of_any,
-        lower=_itself,
-        commutative=True,
-        idempotent=True,
-        encode=encode,
-        decode=decode,
-        specialise=_typed_min,
-        result=same_as(0),
-        where=condition(where),
-    )
+    return of_values(
+        "min", column, _nothing_yet, _itself, _smaller_of_any, _itself, commutative=True, idempotent=True,
+        specialise=_typed_min, result=same_as(0), where=where,
+    )  # fmt: skip
 
 
 def max_(column: str, *, where: RowCondition | None = None) -> Monoid:
@@ -71,21 +59,10 @@ def max_(column: str, *, where: RowCondition | None = None) -> Monoid:
     >>> fold(max_("x"), [{"x": float("nan")}, {"x": 2.0}])
     nan
     """
-    return Monoid(
-        name="max",
-        columns=(column_name("column", column),),
-        identity=_nothing_yet,
-        lift=_itself,
-        combine=_larger_of_any,
-        lower=_itself,
-        commutative=True,
-        idempotent=True,
-        encode=encode,
-        decode=decode,
-        specialise=_typed_max,
-        result=same_as(0),
-        where=condition(where),
-    )
+    return of_values(
+        "max", column, _nothing_yet, _itself, _larger_of_any, _itself, commutative=True, idempotent=True,
+        specialise=_typed_max, result=same_as(0), where=where,
+    )  # fmt: skip
 
 
 def range_(column: str, *, where: RowCondition | None = None) -> Monoid:
@@ -97,21 +74,10 @@ def range_(column: str, *, where: RowCondition | None = None) -> Monoid:
     >>> fold(range_("x"), [{"x": 5}, {"x": None}, {"x": -2}])
     7
     """
-    return Monoid(
-        name="range",
-        columns=(column_name("column", column),),
-        identity=_no_bounds,
-        lift=_both,
-        combine=_widen_any,
-        lower=_difference_any,
-        commutative=True,
-        idempotent=True,
-        encode=encode,
-        decode=decode,
-        specialise=_typed_range,
-        result=range_type,
-        where=condition(where),
-    )
+    return of_values(
+        "range", column, _no_bounds, _both, _widen_any, _difference_any, commutative=True, idempotent=True,
+        specialise=_typed_range, result=range_type, where=where,
+    )  # fmt: skip
 
 
 def _typed_min(kinds: tuple[Kind, ...]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.aggregation.monoid import Kind, Monoid, ResultType
+from sash.aggregation.monoids.encoding import decode, encode
 from sash.aggregation.sql_form import SqlForm
 from sash.errors import ArgumentError, Unsupported
 from sash.semantics.condition import RowCondition, condition
@@ -77,6 +78,18 @@ def of_numbers(
         sql=sql,
         where=condition(where),
     )
+
+
+def of_values(
+    name: str, column: str, identity: Callable[[], Any], lift: Callable[..., Any],
+    combine: Callable[[Any, Any], Any], lower: Callable[[Any], Any], *, where: RowCondition | None,
+    **fields: Any,
+) -> Monoid:  # fmt: skip
+    """An aggregate of one column of any type, whose elements are written to stores as Python values."""
+    return Monoid(
+        name, (column_name("column", column),), identity, lift, combine, lower, encode=encode,
+        decode=decode, where=condition(where), **fields,
+    )  # fmt: skip
 
 
 def column_name(argument: str, given: Any, *, hint: str = "") -> str:

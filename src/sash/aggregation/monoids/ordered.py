@@ -13,19 +13,18 @@ from typing import Any, overload
 import pyarrow as pa
 
 from sash.aggregation.monoid import Kind, Monoid
-from sash.aggregation.monoids.encoding import decode, encode
 from sash.aggregation.monoids.inputs import (
     ZERO,
     always,
-    column_name,
     columnar,
     constant,
     list_of,
+    of_values,
     same_as,
     typed,
 )
 from sash.aggregation.monoids.several import several
-from sash.semantics.condition import RowCondition, condition
+from sash.semantics.condition import RowCondition
 
 Seen = tuple[bool, Any]
 """Whether there is a value yet, and the value."""
@@ -79,20 +78,10 @@ def last(
 def _one_of_two(
     name: str, column: str, combine: Callable[[Any, Any], Any], where: RowCondition | None
 ) -> Monoid:
-    return Monoid(
-        name=name,
-        columns=(column_name("column", column),),
-        identity=_unseen,
-        lift=_seen,
-        combine=combine,
-        lower=_value,
-        idempotent=True,
-        encode=encode,
-        decode=decode,
-        specialise=_typed_seen,
-        result=same_as(0),
-        where=condition(where),
-    )
+    return of_values(
+        name, column, _unseen, _seen, combine, _value, idempotent=True, specialise=_typed_seen,
+        result=same_as(0), where=where,
+    )  # fmt: skip
 
 
 def collect(column: str, *, where: RowCondition | None = None) -> Monoid:
@@ -104,18 +93,8 @@ def collect(column: str, *, where: RowCondition | None = None) -> Monoid:
     >>> fold(collect("x"), [{"x": 3}, {"x": None}, {"x": 1}])
     [3, 1]
     """
-    return Monoid(
-        name="collect",
-        columns=(column_name("column", column),),
-        identity=tuple,
-        lift=_single,
-        combine=_concatenate,
-        lower=list,
-        encode=encode,
-        decode=decode,
-        nothing=[],
-        result=list_of(0),
-        where=condition(where),
+    return of_values(
+        "collect", column, tuple, _single, _concatenate, list, nothing=[], result=list_of(0), where=where
     )
 
 
@@ -129,19 +108,10 @@ def longest_increasing_run(column: str, *, where: RowCondition | None = None) ->
     >>> fold(longest_increasing_run("x"), [{"x": x} for x in (5, 1, 2, 4, 4, 6)])
     3
     """
-    return Monoid(
-        name="longest_increasing_run",
-        columns=(column_name("column", column),),
-        identity=_no_run,
-        lift=_run_of_one,
-        combine=_join_runs,
-        lower=_longest,
-        encode=encode,
-        decode=decode,
-        specialise=_typed_run,
-        result=always(pa.int64()),
-        where=condition(where),
-    )
+    return of_values(
+        "longest_increasing_run", column, _no_run, _run_of_one, _join_runs, _longest, specialise=_typed_run,
+        result=always(pa.int64()), where=where,
+    )  # fmt: skip
 
 
 def _typed_seen(kinds: tuple[Kind, ...]) -> dict[str, Any]:

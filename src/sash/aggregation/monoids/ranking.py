@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
 from sash.aggregation.monoids.encoding import decode, encode
-from sash.aggregation.monoids.inputs import column_name, list_of, positive_integer
+from sash.aggregation.monoids.inputs import column_name, list_of, of_values, positive_integer
 from sash.errors import ArgumentError
 from sash.semantics.condition import RowCondition, condition
 
@@ -38,20 +38,10 @@ def top_k(column: str, k: int, *, where: RowCondition | None = None) -> Monoid:
     def merge(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(sorted(a + b, key=_in_spark_order, reverse=True)[:k])
 
-    return Monoid(
-        name="top_k",
-        columns=(column_name("column", column),),
-        identity=tuple,
-        lift=lambda x: (x,),
-        combine=merge,
-        lower=list,
-        commutative=True,
-        encode=encode,
-        decode=decode,
-        nothing=[],
-        result=list_of(0),
-        where=condition(where),
-    )
+    return of_values(
+        "top_k", column, tuple, lambda x: (x,), merge, list, commutative=True, nothing=[],
+        result=list_of(0), where=where,
+    )  # fmt: skip
 
 
 def skyline(

@@ -15,10 +15,10 @@ from functools import partial
 from typing import Any, Literal
 
 from sash.aggregation.monoid import Monoid
-from sash.aggregation.monoids.encoding import decode, encode, one_of_equals
-from sash.aggregation.monoids.inputs import column_name, list_of, positive_integer
+from sash.aggregation.monoids.encoding import encode, one_of_equals
+from sash.aggregation.monoids.inputs import list_of, of_values, positive_integer
 from sash.errors import ArgumentError
-from sash.semantics.condition import RowCondition, condition
+from sash.semantics.condition import RowCondition
 
 Values = tuple[Any, ...]
 
@@ -38,20 +38,10 @@ def several(
     if not isinstance(distinct, bool):
         raise ArgumentError("distinct", distinct, "True or False")
     positive_integer("n", n)
-    return Monoid(
-        name=name,
-        columns=(column_name("column", column),),
-        identity=tuple,
-        lift=_single,
-        combine=partial(_KEPT[name, distinct], n),
-        lower=list,
-        idempotent=distinct,
-        encode=encode,
-        decode=decode,
-        nothing=[],
-        result=list_of(0),
-        where=condition(where),
-    )
+    return of_values(
+        name, column, tuple, _single, partial(_KEPT[name, distinct], n), list, idempotent=distinct,
+        nothing=[], result=list_of(0), where=where,
+    )  # fmt: skip
 
 
 def _single(x: Any) -> Values:

@@ -30,11 +30,17 @@ from typing import Any
 import numpy as np
 
 from sash.aggregation.monoid import Kind, Monoid
-from sash.aggregation.monoids.encoding import decode, encode
-from sash.aggregation.monoids.inputs import column_name, columnar, constant, numeric_kinds, sum_type, typed
+from sash.aggregation.monoids.inputs import (
+    columnar,
+    constant,
+    numeric_kinds,
+    of_values,
+    sum_type,
+    typed,
+)
 from sash.aggregation.sql_form import SUM_OF_FLOATS, SUM_OF_INTEGERS
 from sash.errors import IntegerOverflow, Unsupported
-from sash.semantics.condition import RowCondition, condition
+from sash.semantics.condition import RowCondition
 
 Limbs = tuple[int, int]
 Pair = tuple[float, float]
@@ -61,20 +67,10 @@ def sum_(column: str, *, where: RowCondition | None = None, exact: bool = False)
         ...
     sash.errors.IntegerOverflow: an integer sum does not fit in 64 bits; cast it to decimal or double
     """
-    return Monoid(
-        name="sum",
-        columns=(column_name("column", column),),
-        identity=no_total,
-        lift=lift_any,
-        combine=add_any,
-        lower=lower_any,
-        commutative=True,
-        encode=encode,
-        decode=decode,
-        specialise=_typed_sum(column, exact),
-        result=sum_type,
-        where=condition(where),
-    )
+    return of_values(
+        "sum", column, no_total, lift_any, add_any, lower_any, commutative=True,
+        specialise=_typed_sum(column, exact), result=sum_type, where=where,
+    )  # fmt: skip
 
 
 @cache

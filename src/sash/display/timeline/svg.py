@@ -25,7 +25,6 @@ _STANDALONE = (
 
 
 def as_svg(picture: Picture, *, standalone: bool = False) -> str:
-    """The whole picture as one svg element."""
     return "\n".join(_Drawing(picture).elements(standalone=standalone))
 
 

@@ -131,7 +131,6 @@ class ObjectFolder:
         return Elements(self._folding.columns(lifted), valid)
 
     def objects(self, elements: Elements) -> list[Any]:
-        """The elements themselves."""
         return [self._folding.load(elements.columns, i) for i in range(len(elements))]
 
     def elements(self, objects: list[Any], known: Mask | None) -> Elements:

@@ -81,12 +81,10 @@ class Panes:
         return list(self.folded.schema)[len(self.bound.keys) + 1 :]
 
     def starts(self, times: Ints) -> Ints:
-        """Where the pane of each time begins."""
         starts: Ints = times - (times - self.origin) % self.length
         return starts
 
     def fold_events(self, rows: pa.Table, codes: Ints, *, groups: int) -> list[pa.Array]:
-        """The elements of each group of events."""
         folded = []
         for name, machine in self._machines.items():
             inputs, valid = inputs_of(self.bound.aggregates[name], rows)
@@ -95,7 +93,6 @@ class Panes:
         return folded
 
     def fold_panes(self, elements: pa.Table, codes: Ints, *, groups: int) -> list[pa.Array]:
-        """The elements of each group of panes."""
         folded, at = [], 0
         for machine in self._machines.values():
             read = [to_numpy(elements.column(at + k)) for k in range(len(machine.dtypes))]

@@ -48,7 +48,6 @@ def evaluated(bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges)
 
 
 def values_over(bound: BoundQuery, rows: pa.Table, ranges: Ranges) -> Values:
-    """The values of `ranges` over `rows`."""
     if isinstance(bound, BoundWhole):
         return values_of_whole(bound, rows, ranges)
     columns = {

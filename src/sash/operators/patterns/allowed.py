@@ -19,7 +19,6 @@ TILED = (RowsWindow, TimeWindow, CumulateWindow)
 
 
 def require_allowed(pattern: Pattern, bound: BoundQuery) -> None:
-    """Raises what `refusal` answers with."""
     reason = refusal(pattern, bound)
     if reason is not None:
         raise reason

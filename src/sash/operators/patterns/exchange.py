@@ -28,9 +28,7 @@ class TwoSteps(Protocol):
     """What workers do, and how folds of parts become folds for windows first ≤ i < last."""
 
     @property
-    def windows(self) -> int:
-        """How many there are."""
-        ...
+    def windows(self) -> int: ...
 
     def parts(self, workers: int) -> list[Job]:
         """The first step, which folds events."""

@@ -42,7 +42,6 @@ class Folding:
         return folding
 
     def values(self, rows: pa.Table, ranges: Ranges) -> Values:
-        """The values of `ranges` over `rows`, in one go."""
         # One aggregate after the other: the elements of the next take the memory of the last.
         groups, columns = groups_of(ranges.slot), {}
         for name, folder in self.folders.items():

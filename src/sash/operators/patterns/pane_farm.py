@@ -137,5 +137,4 @@ class _Farm:
         return joined(parts, *self._span(first, last))
 
     def _span(self, first: int, last: int) -> tuple[int, int]:
-        """The panes of these windows."""
         return int(self.panes.first[first]), int(self.panes.last[last - 1])

@@ -94,6 +94,5 @@ def serve(connection: Connection) -> None:
 
 
 def main(descriptor: int) -> None:
-    """Serve the connection with this file descriptor."""
     with suppress(EOFError, ConnectionResetError, BrokenPipeError, KeyboardInterrupt):
         serve(Connection(descriptor))

@@ -123,7 +123,6 @@ class ProcessWorkers:
     @classmethod
     @contextmanager
     def of(cls, computation: WholeWindow, schema: pa.Schema, *, workers: int) -> Iterator[ProcessWorkers]:
-        """A pool for the windows of one computation."""
         setup = WorkerSetup(_pickled(computation), schema, _path())
         with (
             tempfile.TemporaryDirectory(prefix=f"sash-{os.getpid()}-", dir=_fastest()) as directory,

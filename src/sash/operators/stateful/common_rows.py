@@ -47,14 +47,12 @@ class CommonRows:
         )
 
     def time(self, number: int) -> str:
-        """The column with the time of input `number`."""
         return self._name(number, self.inputs[number].time)
 
     def _name(self, number: int, column: str) -> str:
         return column if len(self.inputs) == 1 else f"{number}.{column}"
 
     def placed(self, number: int, tuples: pa.Table) -> pa.Table:
-        """Tuples of input `number` as rows."""
         if len(self.inputs) == 1:
             return tuples
         columns: list[pa.Array | pa.ChunkedArray] = []

@@ -30,5 +30,4 @@ class CostStep:
 
 
 def total(steps: Iterable[CostStep]) -> float:
-    """Seconds of all steps."""
     return sum(step.seconds for step in steps)

@@ -43,7 +43,6 @@ def printed(text: str) -> str:
 
 
 def as_text(explanation: Explanation) -> str:
-    """The explanation that `explain()` prints."""
     return sections(
         [
             ("semantics", _semantics(explanation)),

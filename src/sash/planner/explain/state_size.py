@@ -57,7 +57,6 @@ class State:
 
 
 def state_of(bound: BoundQuery, plan: Plan) -> State:
-    """What a plan holds for each key."""
     facts, width = plan.facts, _event_bytes(bound)
     if facts.where == "process":
         megabytes = facts.events.rows * width / 1e6

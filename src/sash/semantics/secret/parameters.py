@@ -109,7 +109,6 @@ class Profile:
 
     @property
     def conjunction(self) -> str:
-        """The conditions of Report, for people."""
         conditions = {Report.PERIODIC: f"{Report.PERIODIC} every {self.period}"}
         return " ∧ ".join(
             conditions.get(condition, condition) for condition in Report if condition in self.report

@@ -19,7 +19,6 @@ SHOWN = 2
 
 
 def as_text(why: Why) -> str:
-    """The whole answer."""
     lines = [known(why)]
     for event in why.events:
         lines += ["", *_event(why, event)]
@@ -45,7 +44,6 @@ def known(why: Why) -> str:
 
 
 def late(why: Why) -> str:
-    """How many events of the key are late."""
     whose = f" of key {why.key!r}" if why.keyed else ""
     counts = ", ".join(f"{count:,} {reason}" for reason, count in why.late.items())
     return f"late events{whose}: {counts}"

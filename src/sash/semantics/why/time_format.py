@@ -38,7 +38,6 @@ class TimeFormat:
         return cls(calendar, zone, days.pop() if len(days) == 1 else None)
 
     def time(self, time: int | None) -> str:
-        """An instant."""
         moment = self._moment(time) if self.calendar and time is not None else None
         if moment is None:
             return "none" if time is None else str(time)

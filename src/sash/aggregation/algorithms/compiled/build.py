@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from sash.aggregation.algorithms.compiled.fiba import CompiledFiBA
-from sash.aggregation.algorithms.compiled.fifo import compiled_fifo
 from sash.aggregation.algorithms.compiled.inlet import CompiledAlgorithm, Inlet
 from sash.aggregation.algorithms.compiled.recalculate import CompiledRecalculate
+from sash.aggregation.algorithms.compiled.rings import compiled_ring
 from sash.aggregation.algorithms.compiled.time_codecs import time_codec
 from sash.aggregation.kernels.compiler.compiled import Compiled
 from sash.aggregation.monoid import Kind
@@ -23,6 +23,6 @@ def window(
     if name == "SubtractOnEvict":
         machine.monoid.require_inverse(name)
     if name != "FiBA":
-        return compiled_fifo(name, inlet)
+        return compiled_ring(name, inlet)
     clock = time_codec(time)
     return None if clock is None else CompiledFiBA(inlet, clock)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sash.aggregation.algorithms.compiled.inlet import CompiledAlgorithm, ElementBatch, Inlet, read_only
-from sash.aggregation.algorithms.compiled.nulls import TrailingNulls
+from sash.aggregation.algorithms.compiled.inlet import CompiledAlgorithm, Inlet, read_only
 from sash.aggregation.algorithms.compiled.time_codecs import TimeCodec
-from sash.aggregation.algorithms.elements import ABSENT, Element
+from sash.aggregation.algorithms.elements import ABSENT, Element, ElementBatch
+from sash.aggregation.algorithms.nulls import TrailingNulls
 from sash.aggregation.algorithms.protocol import Time
 from sash.aggregation.kernels.aggregators.fiba import most_leaves, most_nodes
 from sash.aggregation.kernels.aggregators.fiba_tree import (

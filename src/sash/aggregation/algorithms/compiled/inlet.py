@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from sash.aggregation.algorithms.column_kinds import as_array, kind_of_column, numbers, require_kind
-from sash.aggregation.algorithms.elements import ABSENT, Element
+from sash.aggregation.algorithms.elements import ABSENT, Element, ElementBatch
 from sash.aggregation.algorithms.protocol import Algorithm, as_list, is_numeric
 from sash.aggregation.interpreted import shaped
 from sash.aggregation.kernels.compiler.casts import as_bool, as_float, as_int
@@ -18,23 +17,11 @@ from sash.aggregation.kernels.compiler.compiled import Compiled
 from sash.aggregation.kernels.compiler.shape import kind_of
 from sash.aggregation.kernels.compiler.vocabulary import Columns
 from sash.aggregation.monoid import Kind
-from sash.arrays import Array, Mask
+from sash.arrays import Array, Ints
 from sash.errors import ArgumentError
 
 _CASTS: dict[Kind, Callable[[Any], Any]] = {"bool": as_bool, "int": as_int, "float": as_float}
 _TYPES: dict[Kind, type] = {"bool": bool, "int": int, "float": float}
-
-
-@dataclass(frozen=True)
-class ElementBatch:
-    """Elements in columns; those that are not `known` are nulls, and the identity."""
-
-    columns: Columns
-    known: Mask | None
-    """None: all of them."""
-
-    def __len__(self) -> int:
-        return len(self.columns[0])
 
 
 class Inlet:
@@ -70,6 +57,12 @@ class Inlet:
             for column, cast, value in zip(self._slot, self._casts, element, strict=True):
                 column[0] = cast(value)
         return self._shown
+
+    def empty(self, n: int) -> Columns:
+        return self.machine.empty(n)
+
+    def header(self, n: int) -> Ints:
+        return np.zeros(n, np.int64)
 
     def identities(self, n: int) -> Columns:
         """New columns of n identities, to be written to; of none: as inputs are."""

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from sash.aggregation.algorithms.compiled.inlet import CompiledAlgorithm, ElementBatch, Inlet, read_only
-from sash.aggregation.algorithms.elements import ABSENT, Element
+from sash.aggregation.algorithms.compiled.inlet import CompiledAlgorithm, Inlet, read_only
+from sash.aggregation.algorithms.elements import ABSENT, Element, ElementBatch
 from sash.aggregation.algorithms.protocol import Time
-from sash.aggregation.algorithms.recalculate import Recalculate
+from sash.aggregation.algorithms.recalculate import RecalculatedWindow
 from sash.aggregation.kernels.compiler.vocabulary import Columns
 from sash.arrays import Array
 
 SMALLEST = 16
 
 
-class CompiledRecalculate(CompiledAlgorithm, Recalculate):
+class CompiledRecalculate(CompiledAlgorithm, RecalculatedWindow):
     """Any order; the window is [lo, hi) of columns with room behind it."""
 
     def __init__(self, inlet: Inlet) -> None:

@@ -137,7 +137,6 @@ class Compiled:
         return self._kernels[name]
 
     def empty(self, n: int) -> Columns:
-        """Columns for n elements, not initialised."""
         return self.shape.empty(n)
 
     def columns(self, columns: Sequence[Array]) -> Columns:

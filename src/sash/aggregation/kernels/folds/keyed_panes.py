@@ -155,5 +155,4 @@ def enter(index: Index, book: Ints, stride: int, used: int) -> None:
 
 @cache
 def entering() -> Kernel:
-    """`enter`, compiled."""
     return build(enter)

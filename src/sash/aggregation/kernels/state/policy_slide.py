@@ -128,7 +128,6 @@ def _level(at: int, end: int, level: int) -> int:
 
 
 def _block(inputs: Columns, nodes: Columns, start: int, wrap: int, level: int, at: int) -> Element:
-    """The fold of a block."""
     if level < 0:
         return lift(inputs, start + (at & wrap))
     return load(nodes, node(start, wrap, level, at >> (LEAF_BITS + level)))

@@ -257,7 +257,6 @@ def grown_nodes(base: Ints, mask: Ints, head: Ints, before: Ints, after: Ints) -
 
 
 def node_rows(base: Ints, mask: Ints, which: Ints, levels: Ints, numbers: Ints) -> Ints:
-    """The rows of nodes."""
     rows = np.empty(len(which), np.int64)
     for index in range(len(which)):
         rows[index] = node(base[which[index]], mask[which[index]], levels[index], numbers[index])

@@ -91,7 +91,6 @@ def answers_with(schemas: Schemas) -> Answers:
 
 
 def rows_of_output(emitted: DataFrame, schemas: Schemas, output: str) -> DataFrame:
-    """The rows that the step emitted for one output."""
     return emitted.filter(F.col(OUTPUT) == list(schemas).index(output))
 
 
@@ -210,7 +209,6 @@ class PlainAnswers:
 
 
 def unpacked(blocks: DataFrame, schema: pa.Schema) -> DataFrame:
-    """The rows of blocks."""
     return blocks.mapInArrow(Unpacker(schema), struct_of(schema))
 
 

@@ -206,12 +206,10 @@ def rows_of(bucket: int, payloads: Iterable[bytes | pa.Buffer], schema: pa.Schem
 
 
 def block_of(bucket: int, rows: pa.Table) -> bytes:
-    """Rows on their way to a bucket."""
     return block(_name(bucket), rows)
 
 
 def blocks_of(answer: pa.Table) -> Iterator[bytes]:
-    """An answer, cut into blocks."""
     return (block(ANSWER, rows) for rows in cut_answer(answer))
 
 

@@ -32,7 +32,6 @@ def places(columns: Sequence[str]) -> list[str]:
 
 
 def placed(columns: Sequence[str]) -> list[Column]:
-    """The columns under their positional names."""
     return [F.col(quoted(name)).alias(place) for name, place in zip(columns, places(columns), strict=True)]
 
 

@@ -66,7 +66,6 @@ class Router:
 
     @cached_property
     def columns(self) -> list[str]:
-        """The columns of what is sent."""
         return list(self.query.columns if self.panes is None else self.sends.schema.names)
 
     @cached_property

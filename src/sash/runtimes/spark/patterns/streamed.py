@@ -83,13 +83,11 @@ def owner_stage(stage: WindowStage) -> WindowStage:
 
 
 def window_stage(stage: WindowStage, plan: StreamPlan, *, partitions: int) -> WindowStage:
-    """The step that answers for windows."""
     buckets = worker_buckets(plan.route.workers, partitions=partitions)
     return replace(stage, buckets=buckets, route=plan.row_route(clock_windows(stage.bound)))
 
 
 def pane_stage(stage: WindowStage, plan: StreamPlan, *, partitions: int) -> WindowStage:
-    """The step that folds panes."""
     panes = Panes.of(stage.bound)
     assert panes is not None  # others are refused
     assert plan.parts is not None

@@ -23,7 +23,7 @@ from sash.operators.bound import BoundQuery, BoundWhole
 from sash.operators.joins.bound import BoundJoin
 from sash.operators.joins.bound_asof import BoundAsof
 from sash.operators.stateful.streaming import BoundOperator
-from sash.runtimes.spark.state.plain import kind_of, plain, same_value, skipped
+from sash.runtimes.spark.state.plain import kind_of, plain, skipped
 from sash.semantics.expression import Side
 
 FORMAT = 1
@@ -58,7 +58,6 @@ def _type(type_: pa.DataType) -> str:
 
 
 def describe_join(bound: BoundJoin | BoundAsof, *, buckets: int) -> dict[str, Any]:
-    """A join as JSON."""
     return {
         "format": FORMAT,
         "kind": "join",
@@ -95,7 +94,6 @@ def _asof(bound: BoundAsof) -> dict[str, Any]:
 
 
 def describe_operator(bound: BoundOperator) -> dict[str, Any]:
-    """An O+ as JSON."""
     operator = bound.operator
     functions = ("update", "output", "slide", "state")
     several = len(operator.inputs) > 1
@@ -155,7 +153,7 @@ def differences(kept: Any, now: Any, *, at: str = "") -> Iterator[str]:
     elif isinstance(kept, list) and isinstance(now, list) and len(kept) == len(now):
         for number, (old, new) in enumerate(zip(kept, now, strict=True)):
             yield from differences(old, new, at=f"{at}[{number}]")
-    elif kept != now and not same_value(kept, now):
+    elif kept != now:
         yield f"{at} was {_short(kept)} and is {_short(now)}"
 
 

@@ -27,13 +27,10 @@ import pyarrow as pa
 from sash.aggregation.monoid import Monoid
 
 _CODE = "code of Python"
-# A checkpoint of before these were instructions has an entry of another name, which is not compared.
 _CODE_HERE = f"{_CODE} {sys.version_info.major}.{sys.version_info.minor}, by instruction"
 _NAMES = ("function", "is")
 _CALLED = ("combine", "does")
 """What a description with a name has its instructions in, when not in itself."""
-_BY_TYPE = frozenset({"builtins.set"})
-"""What older checkpoints have for a value, having known its type only."""
 
 
 def plain(value: Any, *, within: tuple[int, ...] = ()) -> Any:
@@ -153,12 +150,9 @@ def _loaded(value: Any) -> str:
 
 def skipped(kept: dict[str, Any], now: dict[str, Any]) -> set[str]:
     """The entries that make no difference between these two: instructions that only one of them has, and
-    names where both have the same kind of them. Older versions had a function's class in its name."""
+    names where both have the same kind of them."""
     names = {name for name in kept.keys() ^ now.keys() if name.startswith(_CODE)}
-    if _codes(kept) & _codes(now):
-        return names | set(_NAMES)
-    function, same = str(kept.get("function")), now.get("function")
-    return names | {"function"} if function.rpartition(".")[2] == same and _codes(now) else names
+    return names | set(_NAMES) if _codes(kept) & _codes(now) else names
 
 
 def _codes(part: Any) -> set[str]:
@@ -166,16 +160,3 @@ def _codes(part: Any) -> set[str]:
         return set()
     own = {name for name in part if name.startswith(_CODE)}
     return own.union(*(_codes(part.get(name)) for name in _CALLED))
-
-
-def same_value(kept: Any, now: Any) -> bool:
-    """Whether two values are one that older versions described by its class and module only.
-
-    >>> same_value("shop.Above", {"is": "Above", "limit": 3}), same_value("shop.Above", "Above")
-    (True, False)
-    """
-    if not isinstance(kept, str) or isinstance(now, str):
-        return False
-    if isinstance(now, dict):
-        return "." in kept and kept.rpartition(".")[2] in (now.get(name) for name in _NAMES)
-    return kept in _BY_TYPE
