@@ -122,7 +122,7 @@ def test_a_plan_shows_its_candidates_with_the_chosen_one_marked() -> None:
 
 
 def test_the_plan_as_text_is_what_explain_prints(capsys: pytest.CaptureFixture[str]) -> None:
-    assert str(query().plan()) == query().explain()
+    assert str(query().plan()) == query().explain("plan")
     assert capsys.readouterr().out.strip() == str(query().plan())
 
 

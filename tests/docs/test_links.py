@@ -14,7 +14,11 @@ FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 def pages() -> list[str]:
     folders = ("docs", "examples", "tests")
-    found = [*ROOT.glob("*.md"), *(page for folder in folders for page in (ROOT / folder).rglob("*.md"))]
+    found = [
+        ROOT / "docs" / "llms.txt",
+        *ROOT.glob("*.md"),
+        *(page for folder in folders for page in (ROOT / folder).rglob("*.md")),
+    ]
     return sorted(page.relative_to(ROOT).as_posix() for page in found)
 
 

@@ -86,8 +86,8 @@ def test_differential_the_public_way_folds_early_and_a_forced_window_sequence_do
         .agg(n=sash.count(), s=sash.sum("x"), sd=sash.stddev("x"), lo=sash.min("x"))
     )
     assert Early(2).fold(query.bound, table, table["t"].to_numpy()) is not None
-    assert "as they stand" in query.explain()
-    assert "as they stand" not in query.parallel(sash.WinSeq()).explain()
+    assert "as they stand" in query.explain("plan")
+    assert "as they stand" not in query.parallel(sash.WinSeq()).explain("plan")
     plain = query.parallel(sash.WinSeq()).collect()
     for early in (query.collect(), query.parallel(sash.WinMapReduce(3, 2)).collect()):
         exact = ["a", "b", "window", "n", "lo"]

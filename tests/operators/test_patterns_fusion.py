@@ -90,10 +90,10 @@ def test_what_is_not_said_is_the_planners_choice() -> None:
 
 
 def test_explain_draws_all_levels_and_says_which_one_runs() -> None:
-    text = query(sash.sliding(60, every=20)).parallel(sash.PaneFarm(2, 3, optimize=1)).explain()
+    text = query(sash.sliding(60, every=20)).parallel(sash.PaneFarm(2, 3, optimize=1)).explain("plan")
     assert "level 0: emitter → 2 pane workers → collector → emitter → 3 window workers → collector" in text
     assert "level 1: emitter → 2 pane workers → collector + emitter → 3 window workers → collector" in text
     assert "level 2: emitter → 2 pane workers → 3 window workers → collector" in text
     assert "what runs is level 1, as requested" in text
-    chosen = query(sash.sliding(60, every=20)).parallel(sash.PaneFarm(2, 3)).explain()
+    chosen = query(sash.sliding(60, every=20)).parallel(sash.PaneFarm(2, 3)).explain("plan")
     assert "what runs is level 2" in chosen

@@ -230,11 +230,11 @@ def test_fusion_leaves_out_stages_that_only_pass_things_on(pattern, levels: list
 def test_explain_shows_the_stages_before_and_after_fusion_and_who_works() -> None:
     windowed = sash.stream(pa.table({"t": [1], "x": [1], "s": ["a"]}), time="t").window(sash.tumbling(5))
     farm = sash.WinFarm(sash.PaneFarm(plq=2, wlq=3), replicas=2)
-    text = windowed.parallel(farm).agg(n=sash.count(), held=sash.collect("x")).explain()
+    text = windowed.parallel(farm).agg(n=sash.count(), held=sash.collect("x")).explain("plan")
     assert "WinFarm(PaneFarm(plq=2, wlq=3), replicas=2): 10 workers" in text
     for line in levels_of(farm):
         assert line in text
     assert "10 threads over shared columns" in text
     assert "held: interpreted, so that threads take turns" in text
-    applied = windowed.apply(len, schema="n bigint").parallel(sash.WinFarm(2)).explain()
+    applied = windowed.apply(len, schema="n bigint").parallel(sash.WinFarm(2)).explain("plan")
     assert "2 worker processes, which map its events from shared memory" in applied

@@ -222,4 +222,4 @@ def test_a_toy_keeps_what_its_class_needs(window: Window, most: int) -> None:
 def test_a_toy_is_explained() -> None:
     table = table_of([], TYPES)
     query = sash.stream(table, time="t", key="k").window(PrimeWindow(3)).agg(n=sash.count())
-    assert "r the w-th prime" in query.explain()
+    assert "r the w-th prime" in query.explain("plan")

@@ -35,7 +35,7 @@ def test_explain_says_meaning_algorithm_pattern_stages_and_state(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     query = over().window(sash.sliding(100, every=30)).agg(n=sash.count(), f=sash.first("x"))
-    text = query.parallel(sash.Auto(cores=4)).explain()
+    text = query.parallel(sash.Auto(cores=4)).explain("plan")
     assert capsys.readouterr().out == text + "\n"
     for line in (
         "time(100, 30)  (context-free)",
@@ -50,7 +50,7 @@ def test_explain_says_meaning_algorithm_pattern_stages_and_state(
         "✗ WinMapReduce(map=4, reduce=4): ",
         "first is not declared commutative",
         "1. group by key and sort",
-        "nothing; while it runs, all 1,000 events of the input are in memory, about 0.048 MB",
+        "nothing; while it runs, all 1,000 events of the input are in memory, about 48 kB",
         "reported once, when the watermark (the newest time) has reached its end; the end of the input",
     ):
         assert line in text, line
@@ -58,6 +58,18 @@ def test_explain_says_meaning_algorithm_pattern_stages_and_state(
     costs = [line for line in text.splitlines() if "mostly" in line]
     assert len(costs) >= 6
     assert [line.strip()[:1] for line in costs].count("→") == 1
+
+
+def test_the_short_form_has_meaning_cost_and_state_in_ten_lines() -> None:
+    query = over().window(sash.sliding(100, every=30)).agg(n=sash.count(), f=sash.first("x"))
+    lines = query.explain().splitlines()
+    assert len(lines) <= 10
+    names = [line.split()[0] for line in lines]
+    assert names == ["window", "values", "events", "report", "cost", "runs", "keeps", "more"]
+    assert lines[0].endswith("an event lies in 3.33 of them")
+    assert lines[1] == "values   n = count(), f = first(x)"
+    many = over().rolling(5).agg(**{f"a{number}": sash.sum("x") for number in range(20)})
+    assert "a7 = sum(x), and 12 more" in many.explain()
 
 
 def test_the_same_is_there_for_machines_under_keys_that_stay(capsys: pytest.CaptureFixture[str]) -> None:
@@ -138,7 +150,7 @@ def test_a_form_that_does_not_exist_is_refused() -> None:
     query = over().window(sash.tumbling(5)).agg(n=sash.count())
     joined = over().join(over(), within=5)
     for each in (query, joined):
-        with pytest.raises(ArgumentError, match="'text' or 'json'"):
+        with pytest.raises(ArgumentError, match="'text', 'plan' or 'json'"):
             each.explain("xml")
 
 
@@ -199,7 +211,7 @@ def test_a_stream_says_what_it_keeps_of_each_key_and_how_that_grows(frames: dict
     assert panes["state"]["kept"] == "panes"
     assert "at most 71 panes of 1 minute" in panes["state"]["amount"]
     assert panes["state_bytes"] == panes["state"]["units"] * panes["state"]["unit_bytes"]
-    text = stream.window(hour).agg(f=sash.first("x")).explain()
+    text = stream.window(hour).agg(f=sash.first("x")).explain("plan")
     assert "the events of the last 1 hour (their times and the inputs of the aggregates)" in text
     assert "and those of 10 minutes more of" in text
     assert "grows with the number of events in a window" in text
@@ -209,7 +221,7 @@ def test_a_stream_says_what_it_keeps_of_each_key_and_how_that_grows(frames: dict
     bounded = (
         over(frames["stream"], forget_after="30 days").window(sash.rows(500, every=10)).agg(n=sash.count())
     )
-    assert "a key is forgotten 4 weeks 2 days after its newest event" in bounded.explain()
+    assert "a key is forgotten 4 weeks 2 days after its newest event" in bounded.explain("plan")
     session = explained(over(frames["stream"]).window(sash.session("1 hour")).agg(n=sash.count()))
     assert session["state"]["kept"] == "fold"
     assert "a key that no window needs any more is forgotten" in session["state"]["growth"]
@@ -221,7 +233,7 @@ def test_formulas_have_the_numbers_filled_in_and_nothing_else() -> None:
         (sash.cumulate(60, 10), "with b = ⌊w / 6⌋·(60)"),
         (sash.slide_by_time(3, 10), "E(w) = the last 3 events with τ < (w + 1)·(10)"),
     ):
-        assert says in over().window(window).agg(n=sash.count()).explain()
+        assert says in over().window(window).agg(n=sash.count()).explain("plan")
 
 
 @pytest.mark.parametrize(
@@ -240,7 +252,7 @@ def test_explain_says_when_windows_are_reported(options: dict[str, Any], words: 
 
 
 def test_a_pattern_without_stages_between_its_workers_has_one_graph() -> None:
-    text = over().window(sash.tumbling(5)).parallel(sash.KeyFarm(3)).agg(n=sash.count()).explain()
+    text = over().window(sash.tumbling(5)).parallel(sash.KeyFarm(3)).agg(n=sash.count()).explain("plan")
     assert "every level: emitter → 3 window workers → collector  (5 in all): there is nothing to" in text
 
 

@@ -68,10 +68,10 @@ def test_a_scan_with_one_row_per_pane_is_left_to_python(spark: SparkSession, tmp
         table = pa.table({"ts": pa.array(times, pa.timestamp("us", "UTC")), "k": keys})
         pq.write_table(table, tmp_path / f"{name}.parquet")
     sparse, dense = (spark.read.parquet(str(tmp_path / f"{name}.parquet")) for name in ("sparse", "dense"))
-    assert "would not be fewer rows" in asked(sparse).explain()
-    assert "only panes travel to Python" in asked(dense).explain()
+    assert "would not be fewer rows" in asked(sparse).explain("plan")
+    assert "only panes travel to Python" in asked(dense).explain("plan")
     # No scan: nothing is looked at, and many rows are assumed to share a pane.
     jobs = spark.sparkContext.statusTracker().getJobIdsForGroup(None)
     joined = sparse.join(dense.select("k").distinct(), "k")
-    assert "only panes travel to Python" in asked(joined).explain()
+    assert "only panes travel to Python" in asked(joined).explain("plan")
     assert spark.sparkContext.statusTracker().getJobIdsForGroup(None) == jobs

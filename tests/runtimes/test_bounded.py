@@ -185,7 +185,7 @@ def test_explain_says_what_the_windows_mean_and_how_they_are_computed(
     query = (
         sash.stream(pa.table({"t": [1]}), time="t").window(sash.sliding(10, every=5)).agg(n=sash.count())
     )
-    text = query.explain()
+    text = query.explain("plan")
     assert capsys.readouterr().out.strip() == text
     assert "E(w) = { τ : w·(5) ≤ τ < w·(5) + 10 }" in text
     assert "context-free" in text

@@ -236,7 +236,7 @@ def test_explain_and_repr_show_the_condition() -> None:
         .agg(n=sash.count(where=lambda row: (row.side == "buy") & (row.size > 15)))
     )
     shown = "count(where=(side == 'buy') & (size > 15))"
-    assert shown in query.explain()
+    assert shown in query.explain("plan")
     assert f"n = {shown}" in repr(query)
     assert json.loads(query.explain("json"))["aggregates"][0]["where"] == "(side == 'buy') & (size > 15)"
     assert "count(where=" in query.plan()._repr_html_()

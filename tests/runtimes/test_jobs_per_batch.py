@@ -44,7 +44,7 @@ def test_a_batch_to_a_folder_is_one_job_of_two_stages(
     ran = Counted(spark, query.start(tmp_path / "sink", checkpoint=tmp_path / "c", trigger="available now"))
     assert (ran.jobs, ran.stages) == (ran.batches, 2)
     assert "1 job of 2 stages a batch, both with Python; 1 more for a further output with rows" in (
-        query.explain()
+        query.explain("plan")
     )
 
 

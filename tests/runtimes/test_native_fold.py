@@ -183,7 +183,7 @@ def test_exact_sums_of_floats_are_compensated_in_python(spark: SparkSession, eve
     windowed = sash.stream(df, time="t").window(sash.sliding(10, every=every))
     query = windowed.agg(s=sash.sum("v", exact=True), m=sash.mean("v", exact=True))
     assert _folded_by(query) == "panes, then range fold"
-    assert "in Python, because s: sum(v) has no form in SQL" in query.explain()
+    assert "in Python, because s: sum(v) has no form in SQL" in query.explain("plan")
     assert {(row["s"], row["m"]) for row in query.collect().to_pylist()} == {(1.0, 1 / 3)}
     assert {row["s"] for row in windowed.agg(s=sash.sum("v")).collect().to_pylist()} == {0.0}
 
@@ -191,21 +191,21 @@ def test_exact_sums_of_floats_are_compensated_in_python(spark: SparkSession, eve
 def test_a_key_with_a_collation_is_left_to_python(spark: SparkSession) -> None:
     df = spark.sql("SELECT k COLLATE UTF8_LCASE AS k, 1 AS t FROM VALUES ('a'), ('A') AS v(k)")
     query = sash.stream(df, time="t", key="k").window(sash.tumbling(10)).agg(n=sash.count())
-    assert "k is compared by a collation in SQL" in query.explain()
+    assert "k is compared by a collation in SQL" in query.explain("plan")
     assert sorted(query.collect()["k"].to_pylist()) == ["A", "a"]
 
 
 def test_arithmetic_in_a_condition_is_left_to_python(events: DataFrame) -> None:
     windowed = sash.stream(events, time="ts").window(sash.tumbling("1 minute"))
     query = windowed.agg(n=sash.count(where="x % 2 == 1"))
-    assert "where=(x % 2) == 1 means something else in SQL" in query.explain()
+    assert "where=(x % 2) == 1 means something else in SQL" in query.explain("plan")
     assert sum(query.collect()["n"].to_pylist()) == 300
 
 
 def test_panes_that_are_no_fewer_than_rows_are_not_folded(events: DataFrame) -> None:
     windowed = sash.stream(events, time="ts", key="x").window(sash.sliding("1 minute", every="1 second"))
     query = windowed.agg(n=sash.count()).parallel(sash.Auto(sample=True, rows=600))
-    assert "would not be fewer rows" in query.explain()
+    assert "would not be fewer rows" in query.explain("plan")
 
 
 @sash.monoid(commutative=True, sql=("sum({0} * {1})", "sum({1})"))

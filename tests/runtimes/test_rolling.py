@@ -65,7 +65,7 @@ def test_a_lifetime_has_no_unit_of_time_and_fits_the_farthest_of_them() -> None:
     both = sash.stream(stamps, time="t").rolling("1 hour", sash.lifetime()).agg(n=sash.count())
     assert both.collect().column_names == ["t", "n_1_hour", "n_lifetime"]
     assert both.collect()["n_lifetime"].to_pylist() == [1, 2]
-    assert "E(w) = { τ : τ ≤ τ_r }" in both.explain()
+    assert "E(w) = { τ : τ ≤ τ_r }" in both.explain("plan")
     with pytest.raises(ArgumentError, match=r"durations such as '5 minutes', or sash.lifetime\(\)"):
         far.stream.rolling(sash.slide_by_tuple(5, 1))
 

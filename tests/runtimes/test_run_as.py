@@ -168,7 +168,7 @@ def test_explain_says_whether_reports_are_found_on_columns_or_event_by_event(
 ) -> None:
     question = Question(engine, 3, 2, kind, {})
     windowed = sash.stream(question.table, time="t", key="k").window(question.asked)
-    text = windowed.semantics(engine).agg(n=sash.count()).explain()
+    text = windowed.semantics(engine).agg(n=sash.count()).explain("plan")
     assert f"as {engine}" in text
     assert str(profile(engine)) in text
     assert ("event by event" in text) is by_event

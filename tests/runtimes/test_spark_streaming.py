@@ -335,7 +335,7 @@ def test_an_integer_time_after_windows_over_timestamps_is_refused(rate: DataFram
 
 
 def test_explain_names_the_stages_of_a_stream(rate: DataFrame, capsys: pytest.CaptureFixture[str]) -> None:
-    text = counts(rate, key="value", delay="10 seconds").explain()
+    text = counts(rate, key="value", delay="10 seconds").explain("plan")
     assert "watermark: a delay of 10 seconds" in text
     assert "2 buckets to 2 partitions" in text
     assert "RocksDB" in text

@@ -167,9 +167,9 @@ def test_an_elastic_query_under_a_pattern_is_refused(rate: DataFrame, tmp_path: 
 def test_explain_tells_the_steps_of_a_pattern_on_a_stream(rate: DataFrame) -> None:
     windowed = sash.stream(rate, time="timestamp", key="value").window(sash.tumbling("1 minute"))
     query = windowed.agg(n=sash.count())
-    two = query.parallel(sash.WinMapReduce(2, 3)).explain()
+    two = query.parallel(sash.WinMapReduce(2, 3)).explain("plan")
     assert "send rows round-robin to buckets: 1 shares of (value) × 2" in two
     assert "send panes to the buckets whose windows hold them: 1 shares of (value) × 3 of windows" in two
-    agnostic = query.parallel(sash.WinFarm(4, model="agnostic")).explain()
+    agnostic = query.parallel(sash.WinFarm(4, model="agnostic")).explain("plan")
     assert "compute windows in 4 tasks, round-robin whatever the key" in agnostic
-    assert "WinFarm(2)" in query.parallel(sash.WinFarm(2)).explain()
+    assert "WinFarm(2)" in query.parallel(sash.WinFarm(2)).explain("plan")

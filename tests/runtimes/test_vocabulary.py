@@ -96,7 +96,7 @@ def test_the_time_of_events_is_read_from_the_column_that_the_stream_names(type_:
     expected = sum(w * x for w, x in zip(weights, values, strict=True)) / sum(weights)
     assert math.isclose(row["smooth"], expected, rel_tol=1e-12)
     assert query.bound.aggregates["pace"].columns == ("x", "when")
-    assert "pace: rate(x, when)" in query.explain()
+    assert "pace: rate(x, when)" in query.explain("plan")
 
 
 def test_the_half_life_of_a_stream_of_ticks_is_in_ticks() -> None:

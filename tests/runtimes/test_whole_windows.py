@@ -112,4 +112,4 @@ def test_whole_windows_work_on_spark(spark: SparkSession) -> None:
         )
     )
     assert query.collect()["spread"].to_pylist() == [8.0] * 4
-    assert "whole windows" in query.explain()
+    assert "whole windows" in query.explain("plan")

@@ -79,14 +79,17 @@ class QueryHandle(ABC):
         require_unbounded(self._bounded)
         return self._started(sink, Launch(late, checkpoint, elastic, trigger, name))
 
-    def explain(self, form: Literal["text", "json"] = "text", /) -> str:
-        """What this query means, how it will be computed and why, what it holds, what would be cheaper.
+    def explain(self, form: Literal["text", "plan", "json"] = "text", /) -> str:
+        """What this query means, what it costs, what it keeps of a key, and what would be cheaper.
 
-        "text", for people, is printed and returned; "json", for machines, is only returned, with the keys
-        that `sash.planner.explanation` documents.
+        "plan" adds how it will be computed and why: stages, candidates, their estimated costs. These two,
+        for people, are printed and returned; "json", for machines, is only returned, with the keys that
+        `sash.planner.explain.explanation` documents.
         """
         require_form(form)
-        return self._as_json() if form == "json" else printed(self._as_text())
+        if form == "json":
+            return self._as_json()
+        return printed(self._as_plan() if form == "plan" else self._as_text())
 
     # What differs
 
@@ -109,6 +112,9 @@ class QueryHandle(ABC):
 
     @abstractmethod
     def _as_text(self) -> str: ...
+
+    def _as_plan(self) -> str:
+        return self._as_text()
 
 
 def require_bounded(bounded: bool) -> None:

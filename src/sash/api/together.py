@@ -12,7 +12,7 @@ from sash.api.handle import require_unbounded
 from sash.api.window_query import WindowQuery
 from sash.errors import ArgumentError, Unsupported
 from sash.planner.auto import Auto
-from sash.planner.explain.explanation_text import numbered, printed, require_form, sections
+from sash.planner.explain.explanation_text import as_text, numbered, printed, require_form, sections
 from sash.semantics.durations import DurationLike
 
 if TYPE_CHECKING:
@@ -87,11 +87,11 @@ class Together:
             if name not in self.queries:
                 raise ArgumentError(argument, name, f"the name of a query: {', '.join(self.queries)}")
 
-    def explain(self, form: Literal["text", "json"] = "text", /) -> str:
+    def explain(self, form: Literal["text", "plan", "json"] = "text", /) -> str:
         """What all queries share, then what each of them means and costs, as `explain()` of a query.
 
-        "text", for people, is printed and returned; "json", for machines, is only returned: `stages`, and
-        the explanation of each of the `queries`.
+        "text" and "plan", for people, are printed and returned; "json", for machines, is only returned:
+        `stages`, and the explanation of each of the `queries`.
         """
         require_form(form)
         plans = {name: query.plan() for name, query in self.queries.items()}
@@ -100,9 +100,12 @@ class Together:
             return json.dumps({"stages": self._stages(), "queries": data}, ensure_ascii=False)
         queries = [f"{name}: {query!r}" for name, query in self.queries.items()]
         shared = sections([("queries", queries), ("stages", numbered(self._stages()))])
+        alone = {
+            name: str(plan) if form == "plan" else as_text(plan.explanation) for name, plan in plans.items()
+        }
         return printed(
             "\n\n".join(
-                [shared, *(f"{name}, as it would be alone\n{plan}" for name, plan in plans.items())]
+                [shared, *(f"{name}, as it would be alone\n{text}" for name, text in alone.items())]
             )
         )
 

@@ -18,7 +18,7 @@ from sash.operators.patterns.allowed import require_allowed
 from sash.operators.patterns.declared import Pattern
 from sash.planner.auto import Auto, require_parallelism
 from sash.planner.explain.explanation import Explanation
-from sash.planner.explain.explanation_text import as_text
+from sash.planner.explain.explanation_text import as_plan, as_text
 from sash.planner.explain.notebook import Planned, parts_of
 from sash.runtimes.flat import flat_schema, flat_table
 from sash.semantics.run_as import as_engine
@@ -152,6 +152,9 @@ class WindowQuery(QueryHandle):
     def _as_text(self) -> str:
         return as_text(self._explained())
 
+    def _as_plan(self) -> str:
+        return as_plan(self._explained())
+
 
 @dataclass(frozen=True)
 class LateOutput(QueryHandle):
@@ -186,3 +189,6 @@ class LateOutput(QueryHandle):
 
     def _as_text(self) -> str:
         return self.query._as_text()
+
+    def _as_plan(self) -> str:
+        return self.query._as_plan()

@@ -99,12 +99,13 @@ def run(ctx: typer.Context, pipeline: Annotated[Path, typer.Argument(help="A TOM
 def explain(
     ctx: typer.Context,
     pipeline: Annotated[Path, typer.Argument(help="A TOML file.")],
+    plan: Annotated[bool, typer.Option("--plan", help="Print stages, candidates and their costs.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Explain what the query of a pipeline means, and how it will be computed."""
+    """Explain what the query of a pipeline means, what it costs and what it keeps."""
     from sash.cli.commands import pipelines
 
-    pipelines.explain(pipeline, as_json=as_json, debug=_debugging(ctx))
+    pipelines.explain(pipeline, plan=plan, as_json=as_json, debug=_debugging(ctx))
 
 
 @app.command()

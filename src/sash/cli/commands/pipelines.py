@@ -45,7 +45,7 @@ def run(file: Path, *, debug: bool) -> int:
     return INTERRUPTED if outcome.stopped and pipeline.run.trigger.bounded else 0
 
 
-def explain(file: Path, *, as_json: bool, debug: bool) -> None:
+def explain(file: Path, *, plan: bool = False, as_json: bool, debug: bool) -> None:
     """Print the plan of the pipeline: of its query, or of all that run together and of each."""
     with _bound(file, debug=debug) as (pipeline, queries, _):
         explained: dict[str, WindowQuery | Together] = {**queries}
@@ -58,7 +58,7 @@ def explain(file: Path, *, as_json: bool, debug: bool) -> None:
         for name, one in explained.items():
             if name:
                 print(f"{name}:")
-            one.explain()
+            one.explain("plan" if plan else "text")
 
 
 def check(file: Path, *, debug: bool) -> None:

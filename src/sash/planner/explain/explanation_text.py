@@ -1,4 +1,5 @@
-"""An explanation as text, for people. It shows only what an `Explanation` holds."""
+"""An explanation as text, for people: in a few lines, or with the whole plan. It shows only what an
+`Explanation` holds."""
 
 from __future__ import annotations
 
@@ -7,9 +8,12 @@ from typing import TypeAlias
 
 from sash.errors import ArgumentError
 from sash.planner.explain.explanation import Explanation, PatternExplanation
-from sash.planner.explain.state_size import State
+from sash.planner.explain.state_size import State, in_bytes
 
 Section: TypeAlias = tuple[str, Sequence[str]]
+
+SHOWN = 8
+"""Aggregates that are named in the short form."""
 
 _NAMES = {
     "process": "in this process",
@@ -33,8 +37,8 @@ def numbered(stages: Iterable[str]) -> list[str]:
 
 def require_form(form: str) -> None:
     """ArgumentError unless `explain` has such a form."""
-    if form not in ("text", "json"):
-        raise ArgumentError("form", form, "'text' or 'json'")
+    if form not in ("text", "plan", "json"):
+        raise ArgumentError("form", form, "'text', 'plan' or 'json'")
 
 
 def printed(text: str) -> str:
@@ -43,6 +47,32 @@ def printed(text: str) -> str:
 
 
 def as_text(explanation: Explanation) -> str:
+    """What the query means, what it costs and what it keeps."""
+    windows = [
+        f"{window.label}: {window.formula}"
+        + (f"; an event lies in {_number(window.overlap)} of them" if window.overlap != 1 else "")
+        for window in explanation.windows
+    ]
+    values = [f"{one.name} = {one.call}" for one in explanation.aggregates] or _computed(explanation)
+    shown = values[:SHOWN] + ([f"and {len(values) - SHOWN} more"] if len(values) > SHOWN else [])
+    keys = f"by {', '.join(explanation.keys)}" if explanation.keys else "without a key"
+    pattern = explanation.pattern
+    facts = [
+        *(("window", window) for window in windows),
+        ("values", ", ".join(shown)),
+        ("events", f"{keys}, in {explanation.order} order of {explanation.time}"),
+        ("report", explanation.reported.removeprefix("reported ")),
+        ("cost", explanation.algorithm.how),
+        ("runs", f"{_NAMES[explanation.runtime]}, {pattern.name}: {pattern.why}"),
+        ("keeps", "of a key: " + "; ".join(_state(explanation.state))),
+        *(("cheaper", advice) for advice in explanation.advice),
+        ("more", 'explain("plan"): stages, candidates, estimated costs; explain("json")'),
+    ]
+    return "\n".join(f"{name:<8} {fact}" for name, fact in facts)
+
+
+def as_plan(explanation: Explanation) -> str:
+    """Everything that is known about how it will be computed."""
     return sections(
         [
             ("semantics", _semantics(explanation)),
@@ -124,7 +154,9 @@ def _state(state: State) -> list[str]:
     if state.kept == "nothing":
         return [f"nothing; {state.amount}", f"that grows {state.growth}"]
     size = (
-        f", about {_size(state.bytes)}" if state.bytes is not None else f" of {state.unit_bytes} bytes each"
+        f", about {in_bytes(state.bytes)}"
+        if state.bytes is not None
+        else f" of {state.unit_bytes} bytes each"
     )
     return [f"{state.amount}{size}", f"grows {state.growth}"]
 
@@ -144,14 +176,3 @@ def _number(value: float) -> str:
     ('3.33', '60', '12,000')
     """
     return f"{value:.3g}" if value < 100 else f"{value:,.0f}"
-
-
-def _size(count: int) -> str:
-    """
-    >>> _size(900), _size(25_000), _size(3_000_000)
-    ('900 bytes', '25 kB', '3 MB')
-    """
-    for unit, step in (("MB", 10**6), ("kB", 10**3)):
-        if count >= step:
-            return f"{count / step:.3g} {unit}"
-    return f"{count} bytes"

@@ -8,17 +8,17 @@ from html import escape
 
 from sash.display import tables
 from sash.planner.explain.explanation import Explanation, WindowExplanation
-from sash.planner.explain.explanation_text import as_text, in_seconds
+from sash.planner.explain.explanation_text import as_plan, in_seconds
 
 
 @dataclass(frozen=True, repr=False)
 class Planned:
-    """What computes a query and why: `str()` is what `explain()` prints, notebooks show it as tables."""
+    """What computes a query and why: `str()` is what `explain("plan")` prints; notebooks show tables."""
 
     explanation: Explanation
 
     def __str__(self) -> str:
-        return as_text(self.explanation)
+        return as_plan(self.explanation)
 
     def __repr__(self) -> str:
         pattern, algorithm = self.explanation.pattern, self.explanation.algorithm

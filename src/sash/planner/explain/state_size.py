@@ -59,16 +59,13 @@ class State:
 def state_of(bound: BoundQuery, plan: Plan) -> State:
     facts, width = plan.facts, _event_bytes(bound)
     if facts.where == "process":
-        megabytes = facts.events.rows * width / 1e6
-        amount = (
-            f"while it runs, all {facts.events.rows:,} events of the input are in memory, about "
-            f"{megabytes:,.3g} MB"
-        )
+        total, rows = in_bytes(facts.events.rows * width), facts.events.rows
+        amount = f"while it runs, all {rows:,} events of the input are in memory, about {total}"
         return State("nothing", amount, 0, width, "with the input")
     if facts.where == "spark batch":
-        rows = "panes" if plan.pattern is None and facts.folded_by_spark else "rows"
-        amount = f"while it runs, a task has the {rows} of its buckets in memory"
-        return State("nothing", amount, 0, width, f"with the {rows} of the busiest task")
+        held = "panes" if plan.pattern is None and facts.folded_by_spark else "rows"
+        amount = f"while it runs, a task has the {held} of its buckets in memory"
+        return State("nothing", amount, 0, width, f"with the {held} of the busiest task")
     agnostic = isinstance(plan.pattern, WinFarm) and plan.pattern.model == "agnostic"
     return _copied(_kept(bound, StatePlan(bound, rows=agnostic)), 1 if agnostic else _holders(plan))
 
@@ -138,6 +135,17 @@ def _needed(window: Window) -> tuple[str, int | None]:
         case RowsWindow() | SlideByTimeWindow():
             return f"the last {declared.size:,} events", declared.size
     return f"the events of the open window of {window.label}, however many there are", None
+
+
+def in_bytes(count: int) -> str:
+    """
+    >>> in_bytes(900), in_bytes(25_000), in_bytes(3_000_000)
+    ('900 bytes', '25 kB', '3 MB')
+    """
+    for unit, step in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= step:
+            return f"{count / step:.3g} {unit}"
+    return f"{count} bytes"
 
 
 def _event_bytes(bound: BoundQuery) -> int:

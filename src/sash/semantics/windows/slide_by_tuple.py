@@ -62,7 +62,8 @@ class SlideByTupleWindow(ContextAwareWindow):
     @property
     def formula(self) -> str:
         beyond = "" if self.endless else f"τ_r − {format_length(self.size, self.unit)} < "
-        return f"E(w) = {{ τ : {beyond}τ ≤ τ_r }} with r = (w + 1)·{self.slide} − 1"
+        each = "for each event r" if self.slide == 1 else f"with r = (w + 1)·{self.slide} − 1"
+        return f"E(w) = {{ τ : {beyond}τ ≤ τ_r }} {each}"
 
     def extents(
         self, events: Sequence[Event], *, horizon: int | None = None, empty: bool = False
