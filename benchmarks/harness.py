@@ -63,12 +63,14 @@ def race(contenders: Mapping[str, Callable[[], Any]], *, rounds: int) -> dict[st
     return best
 
 
-def options(description: str) -> argparse.Namespace:
-    """The options that every kernel benchmark takes."""
+def options(description: str, *, parts: tuple[str, ...] = ()) -> argparse.Namespace:
+    """The options that every kernel benchmark takes; `parts` are those of one that can be run in parts."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="small sizes, and no ratio is judged")
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the tables there as well")
     parser.add_argument("--rounds", type=int, default=3, help="the best of how many rounds counts")
+    if parts:
+        parser.add_argument("--only", nargs="+", choices=parts, default=list(parts), metavar="PART")
     return parser.parse_args()
 
 

@@ -1,7 +1,5 @@
 """What further outputs of one pass cost: late rows, more queries, and small micro-batches.
 
-python -m benchmarks.one_pass.outputs [--quick]
-
 reports and late rows   against reports alone                     ≤ 1.1
 ten queries together    against one of them                       ≤ 2
 a batch of 100 rows     against Spark's own aggregation, p50      ≤ 1.2, p99 ≤ 1.2
@@ -9,7 +7,6 @@ a batch of 100 rows     against Spark's own aggregation, p50      ≤ 1.2, p99 �
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import sash
-from benchmarks.harness import Table, finish, options, race
+from benchmarks.harness import Table, race
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -109,32 +106,20 @@ def latencies(begin: Callable[[Files], Any], files: Files) -> tuple[float, float
     return float(np.percentile(took, 50)), float(np.percentile(took, 99))
 
 
-def main() -> int:
-    chosen = options(__doc__ or "")
-    spark = sash.spark_session(master="local[2]", app="one pass", spark_sql_shuffle_partitions="2")
-    spark.sparkContext.setLogLevel("ERROR")
-    each, files, small = (20_000, 2, 10) if chosen.quick else (1_000_000, 5, 100)
-    tables = []
-    with tempfile.TemporaryDirectory(prefix="sash-one-pass-") as home:
-        large = Files(spark, Path(home) / "large", files=files, each=each, seconds=600)
-        contenders = {"one query": alone, "with late rows": with_late_rows, "ten together": ten_together}
-        best = race({name: ended(one, large) for name, one in contenders.items()}, rounds=chosen.rounds)
-        table = Table("outputs of one pass", "one query")
-        table.start()
-        for name, limit in (("one query", None), ("with late rows", 1.1), ("ten together", 2.0)):
-            table.add(name, best[name], best[name] / best["one query"], limit=limit)
-        tables.append(table)
-        batches = Files(spark, Path(home) / "small", files=small, each=100, seconds=10)
-        yardstick, ours = latencies(of_spark, batches), latencies(alone, batches)
-        table = Table("a micro-batch of 100 rows", "Spark's own")
-        table.start()
-        for name, mine, theirs in zip(("p50", "p99"), ours, yardstick, strict=True):
-            table.add(f"Spark, {name}", theirs, 1.0)
-            table.add(f"Sash, {name}", mine, mine / theirs, limit=1.2)
-        tables.append(table)
-    spark.stop()
-    return finish(tables, chosen)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def tables(spark: SparkSession, folder: Path, *, quick: bool, rounds: int) -> list[Table]:
+    each, files, small = (20_000, 2, 10) if quick else (1_000_000, 5, 100)
+    large = Files(spark, folder / "large", files=files, each=each, seconds=600)
+    contenders = {"one query": alone, "with late rows": with_late_rows, "ten together": ten_together}
+    best = race({name: ended(one, large) for name, one in contenders.items()}, rounds=rounds)
+    outputs = Table("outputs of one pass", "one query")
+    outputs.start()
+    for name, limit in (("one query", None), ("with late rows", 1.1), ("ten together", 2.0)):
+        outputs.add(name, best[name], best[name] / best["one query"], limit=limit)
+    batches = Files(spark, folder / "small", files=small, each=100, seconds=10)
+    yardstick, ours = latencies(of_spark, batches), latencies(alone, batches)
+    latency = Table("a micro-batch of 100 rows", "Spark's own")
+    latency.start()
+    for name, mine, theirs in zip(("p50", "p99"), ours, yardstick, strict=True):
+        latency.add(f"Spark, {name}", theirs, 1.0)
+        latency.add(f"Sash, {name}", mine, mine / theirs, limit=1.2)
+    return [outputs, latency]

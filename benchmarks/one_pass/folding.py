@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 import sash
-from benchmarks.harness import Table, finish, options, race
+from benchmarks.harness import Table, race
 from benchmarks.spark.inputs import events, written
 from benchmarks.spark.runs import drain, stream
 from benchmarks.spark.runs import finish as run_to_end
@@ -26,23 +25,16 @@ TUMBLING = sash.tumbling("10 seconds")
 SLIDING = sash.sliding("60 seconds", every="1 second")
 
 
-def main() -> int:
-    chosen = options("Static and streaming windows with panes that Spark folds.")
-    spark: Any = sash.spark_session(app="sash benchmarks")
-    spark.sparkContext.setLogLevel("ERROR")
-    rows, rounds = (ROWS // 100, 1) if chosen.quick else (ROWS, chosen.rounds)
-    with tempfile.TemporaryDirectory(prefix="sash-bench-") as scratch:
-        folder = Path(scratch)
-        path = written(folder / "rows", events(rows, KEYS, SECONDS), files=8)
-        tables = [
-            # First: Spark keeps the metrics of a thousand stages.
-            shuffled(spark, folder, rows=rows),
-            static_tumbling(spark, path, rows=rows, rounds=rounds),
-            static_sliding(spark, path, folder, rows=rows, rounds=rounds),
-            streaming_tumbling(spark, path, rows=rows, rounds=rounds),
-        ]
-    spark.stop()
-    return finish(tables, chosen)
+def tables(spark: SparkSession, folder: Path, *, quick: bool, rounds: int) -> list[Table]:
+    rows, rounds = (ROWS // 100, 1) if quick else (ROWS, rounds)
+    path = written(folder / "rows", events(rows, KEYS, SECONDS), files=8)
+    return [
+        # First: Spark keeps the metrics of a thousand stages.
+        shuffled(spark, folder, rows=rows),
+        static_tumbling(spark, path, rows=rows, rounds=rounds),
+        static_sliding(spark, path, folder, rows=rows, rounds=rounds),
+        streaming_tumbling(spark, path, rows=rows, rounds=rounds),
+    ]
 
 
 def static_tumbling(spark: SparkSession, path: Path, *, rows: int, rounds: int) -> Table:
@@ -166,7 +158,3 @@ def _stages(spark: SparkSession) -> dict[int, int]:
             missing += 1
         stage += 1
     return found
-
-
-if __name__ == "__main__":
-    sys.exit(main())
