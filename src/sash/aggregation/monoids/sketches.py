@@ -16,13 +16,7 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
-from datasketches import (
-    HLL_8,
-    frequent_items_error_type,
-    frequent_strings_sketch,
-    hll_sketch,
-    hll_union,
-)
+from datasketches import HLL_8, frequent_items_error_type, frequent_strings_sketch, hll_sketch, hll_union
 
 from sash.aggregation.monoid import Monoid
 from sash.aggregation.monoids.encoding import decode, encode, one_of_equals, sketch_key
