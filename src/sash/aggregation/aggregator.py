@@ -12,14 +12,15 @@ from typing import Any, ClassVar
 
 from sash.aggregation.algorithms import INTERPRETED
 from sash.aggregation.algorithms.column_kinds import kinds_of, numbers
-from sash.aggregation.algorithms.elements import ABSENT, Element
 from sash.aggregation.algorithms.protocol import Algorithm, Time, as_list
 from sash.aggregation.algorithms.slide_policy import SlidePolicy
 from sash.aggregation.algorithms.stored_nodes import StoredNodes
 from sash.aggregation.algorithms.tracked import Tracked
 from sash.aggregation.choice import Mode, compiled_algorithm
+from sash.aggregation.elements import ABSENT, Element
+from sash.aggregation.interpreted import object_column
 from sash.aggregation.monoid import Kind, Monoid
-from sash.aggregation.sliding import as_objects, slide_compiled
+from sash.aggregation.sliding import slide_compiled
 from sash.aggregation.stores.protocol import Store
 from sash.arrays import Array
 from sash.errors import ArgumentError
@@ -165,7 +166,7 @@ class Aggregator:
             if len(self) > window:
                 self.evict()
             values.append(self.query())
-        return as_objects(values)
+        return object_column(values)
 
     # The choice.
 

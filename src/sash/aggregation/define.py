@@ -147,10 +147,7 @@ def _functions(body: type) -> dict[str, Callable[..., Any]]:
             close = get_close_matches(name, _ARITIES, n=1)
             hint = f"Did you mean {close[0]!r}?" if close else "Private functions start with an underscore."
             raise ArgumentError(
-                f"a function of {body.__name__}",
-                name,
-                f"one of {', '.join(_ARITIES)}",
-                hint=hint,
+                f"a function of {body.__name__}", name, f"one of {', '.join(_ARITIES)}", hint=hint
             )
         found[name] = function
     for name in ("identity", "combine"):

@@ -8,6 +8,7 @@ import numpy as np
 
 from sash.aggregation.algorithms.rings import STRUCTURES
 from sash.aggregation.choice import machine_of
+from sash.aggregation.interpreted import object_column
 from sash.aggregation.monoid import Kind, Monoid
 from sash.arrays import Array, Mask
 
@@ -54,12 +55,4 @@ def slide_compiled(
     rows = list(zip(*(field.tolist() for field in fields), strict=True))
     plain = rows if isinstance(values, tuple) else [value for (value,) in rows]
     pairs = zip(plain, valid.tolist(), strict=True)
-    return as_objects([value if there else None for value, there in pairs])
-
-
-def as_objects(values: list[Any]) -> Array:
-    """One by one: numpy would take a list of lists for a matrix."""
-    objects = np.empty(len(values), object)
-    for i, value in enumerate(values):
-        objects[i] = value
-    return objects
+    return object_column([value if there else None for value, there in pairs])

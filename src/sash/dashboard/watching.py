@@ -180,9 +180,7 @@ class Watching:
         frame["newest"] = known.newest
         if frame["watermark"] is not None and known.newest is not None:
             frame["open"] = open_windows(
-                known.windows,
-                watermark=frame["watermark"] * known.scale,
-                newest=known.newest * known.scale,
+                known.windows, watermark=frame["watermark"] * known.scale, newest=known.newest * known.scale
             )
         self._taker.take(frame)
         self._look(name)

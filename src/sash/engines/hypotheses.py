@@ -31,10 +31,7 @@ ORDER = {
 }
 """The known formulas for the origin; of those that fit equally well the first is chosen."""
 
-_TICKS = {
-    Axis.TIME: (Tick.TIME, Tick.TUPLE, Tick.BATCH),
-    Axis.COUNT: (Tick.TUPLE, Tick.TIME, Tick.BATCH),
-}
+_TICKS = {Axis.TIME: (Tick.TIME, Tick.TUPLE, Tick.BATCH), Axis.COUNT: (Tick.TUPLE, Tick.TIME, Tick.BATCH)}
 _PICKS = {Axis.TIME: (Pick.LATEST,), Axis.COUNT: tuple(Pick)}
 
 

@@ -7,7 +7,6 @@ any kind. `compiled/` has the same algorithms over columns of numbers, in machin
 from collections.abc import Callable
 from functools import partial
 
-from sash.aggregation.algorithms.elements import ABSENT
 from sash.aggregation.algorithms.fiba import FingerTree
 from sash.aggregation.algorithms.mta_amortized import AmortizedForest
 from sash.aggregation.algorithms.mta_log import LogForest
@@ -16,6 +15,7 @@ from sash.aggregation.algorithms.protocol import Algorithm
 from sash.aggregation.algorithms.recalculate import RecalculatedWindow
 from sash.aggregation.algorithms.rings import ObjectRing
 from sash.aggregation.algorithms.tracked import tracked
+from sash.aggregation.elements import ABSENT
 
 __all__ = [
     "ABSENT",

@@ -10,9 +10,9 @@ from abc import abstractmethod
 from collections.abc import Sequence
 
 from sash.aggregation.algorithms.aligned_blocks import Block, blocks, stop
-from sash.aggregation.algorithms.elements import ABSENT, Element
 from sash.aggregation.algorithms.fifo import Fifo
 from sash.aggregation.algorithms.slide_policy import PolicyQuestion, SlidePolicy
+from sash.aggregation.elements import ABSENT, Element
 
 
 class Descent(Fifo):

@@ -22,9 +22,9 @@ from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
-from sash.aggregation.algorithms.elements import Element
 from sash.aggregation.algorithms.finger_tree_nodes import Node, Place
 from sash.aggregation.algorithms.protocol import Algorithm, Time
+from sash.aggregation.elements import Element
 from sash.aggregation.monoid import Monoid
 from sash.errors import ArgumentError
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from sash.aggregation.algorithms.elements import Element
 from sash.aggregation.algorithms.pages import Pages
 from sash.aggregation.algorithms.protocol import Algorithm, Time, is_numeric
+from sash.aggregation.elements import Element
 from sash.aggregation.monoid import Monoid
 from sash.errors import OutOfOrder
 

@@ -21,8 +21,8 @@ from __future__ import annotations
 from enum import Enum
 from itertools import pairwise
 
-from sash.aggregation.algorithms.elements import ABSENT, Combine, Element, fold_all
 from sash.aggregation.algorithms.protocol import Time
+from sash.aggregation.elements import ABSENT, Combine, Element, fold_all
 
 
 class Place(Enum):

@@ -21,10 +21,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from sash.aggregation.algorithms.aligned_blocks import blocks, start
-from sash.aggregation.algorithms.elements import ABSENT, Element
 from sash.aggregation.algorithms.mta_forest import MonoidForest, Pairwise
 from sash.aggregation.algorithms.nodes import Nodes
 from sash.aggregation.algorithms.protocol import Time
+from sash.aggregation.elements import ABSENT, Element
 from sash.aggregation.monoid import Monoid
 
 

@@ -24,10 +24,10 @@ import numpy as np
 
 from sash.aggregation.algorithms.aligned_blocks import Block, blocks, start
 from sash.aggregation.algorithms.descent import Descent
-from sash.aggregation.algorithms.elements import ABSENT, Element, fold_all
 from sash.aggregation.algorithms.fifo import plain
 from sash.aggregation.algorithms.nodes import TIMES, MemoryNodes, Nodes
 from sash.aggregation.algorithms.protocol import Time, as_list, is_numeric
+from sash.aggregation.elements import ABSENT, Element, fold_all
 from sash.aggregation.monoid import Monoid
 
 Pairwise = Callable[[Any, Any], Any]

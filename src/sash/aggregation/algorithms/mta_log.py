@@ -8,8 +8,8 @@ when windows are changed far more often than they are looked at.
 
 from __future__ import annotations
 
-from sash.aggregation.algorithms.elements import Element
 from sash.aggregation.algorithms.mta_forest import MonoidForest
+from sash.aggregation.elements import Element
 
 
 class LogForest(MonoidForest):

@@ -11,9 +11,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 
-from sash.aggregation.algorithms.elements import ABSENT, Element, fold_all
 from sash.aggregation.algorithms.protocol import Algorithm, Time
 from sash.aggregation.algorithms.slide_policy import PolicyQuestion, SlidePolicy
+from sash.aggregation.elements import ABSENT, Element, fold_all
 from sash.aggregation.monoid import Monoid
 
 

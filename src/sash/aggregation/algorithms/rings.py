@@ -13,16 +13,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from inspect import isfunction
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any, Protocol
 
 import numpy as np
 
-from sash.aggregation.algorithms.elements import ABSENT, Element, ElementBatch
 from sash.aggregation.algorithms.fifo import Fifo
 from sash.aggregation.algorithms.nulls import Nulls
 from sash.aggregation.algorithms.protocol import Time, as_list
+from sash.aggregation.elements import ABSENT, Element, ElementBatch
+from sash.aggregation.interpreted import interpreted, object_words
 from sash.aggregation.kernels.aggregators import amta, daba, subtract_on_evict, two_stacks
 from sash.aggregation.kernels.compiler.vocabulary import Columns
 from sash.aggregation.monoid import Monoid
@@ -141,19 +141,14 @@ class ObjectRing(RingWindow):
     def __init__(self, name: str, monoid: Monoid) -> None:
         super().__init__(monoid)
         self._structure = STRUCTURES[name]
-        self._words = {
-            "identity": lambda: ABSENT,
-            "combine": self._join,
-            "load": lambda columns, i: columns[0][i],
-            "store": _store,
-        }
+        self._words = object_words(monoid.combine)
         if name == "SubtractOnEvict":
             subtract = monoid.require_inverse(name)
             self._words["inverse"] = lambda total, old: total if old is ABSENT else subtract(total, old)
         self._arrange(self._structure, _Objects())
 
     def _ready(self, name: str, *arguments: Any) -> Callable[..., Any]:
-        return _with_words(getattr(self._structure.module, name), self._words)
+        return interpreted(getattr(self._structure.module, name), self._words)
 
     def _lift_batch(self, columns: Sequence[Any], count: int) -> ElementBatch:
         return self._as_elements(super()._lift_batch(columns, count))
@@ -185,17 +180,3 @@ class _Objects:
 
     def element(self, fold: Any) -> Element:
         return fold
-
-
-def _store(columns: Columns, i: int, element: Element) -> None:
-    columns[0][i] = element
-
-
-def _with_words(template: Callable[..., Any], words: dict[str, Any]) -> Callable[..., Any]:
-    """The template, and the helpers that it calls, with these meanings of its words."""
-    assert isinstance(template, FunctionType)
-    scope = template.__globals__ | words
-    for name in template.__code__.co_names:
-        if name not in words and isfunction(scope.get(name)):
-            scope[name] = _with_words(scope[name], words)
-    return FunctionType(template.__code__, scope, template.__name__, template.__defaults__)

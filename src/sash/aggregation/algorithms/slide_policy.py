@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from sash.aggregation.algorithms.elements import ABSENT, Element
+from sash.aggregation.elements import ABSENT, Element
 from sash.aggregation.monoid import Monoid
 from sash.errors import PredicateError
 

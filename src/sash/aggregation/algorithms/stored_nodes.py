@@ -20,9 +20,9 @@ import numpy as np
 
 from sash.aggregation.algorithms.aligned_blocks import Block
 from sash.aggregation.algorithms.column_kinds import as_array, kind_of_column
-from sash.aggregation.algorithms.elements import ABSENT
 from sash.aggregation.algorithms.nodes import TIMES
 from sash.aggregation.algorithms.protocol import as_list
+from sash.aggregation.elements import ABSENT
 from sash.aggregation.interpreted import is_scalar, shaped
 from sash.aggregation.monoid import Monoid
 from sash.aggregation.stores.protocol import Store

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from sash.aggregation.algorithms.elements import ABSENT, joining
+from sash.aggregation.elements import ABSENT, joining
 from sash.aggregation.monoid import Monoid
 from sash.errors import ArgumentError
 

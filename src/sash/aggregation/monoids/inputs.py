@@ -85,11 +85,10 @@ def of_values(
     combine: Callable[[Any, Any], Any], lower: Callable[[Any], Any], *, where: RowCondition | None,
     **fields: Any,
 ) -> Monoid:  # fmt: skip
-    """An aggregate of one column of any type, whose elements are written to stores as Python values."""
-    return Monoid(
-        name, (column_name("column", column),), identity, lift, combine, lower, encode=encode,
-        decode=decode, where=condition(where), **fields,
-    )  # fmt: skip
+    """An aggregate of one column of any type; its elements are written to stores as Python values, unless
+    they have a codec of their own among the other fields of a monoid."""
+    fields = {"encode": encode, "decode": decode, "where": condition(where)} | fields
+    return Monoid(name, (column_name("column", column),), identity, lift, combine, lower, **fields)
 
 
 def column_name(argument: str, given: Any, *, hint: str = "") -> str:

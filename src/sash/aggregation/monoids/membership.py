@@ -23,9 +23,9 @@ import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
 from sash.aggregation.monoids.encoding import encode, sketch_key
-from sash.aggregation.monoids.inputs import always, column_name, positive_integer
+from sash.aggregation.monoids.inputs import always, of_values, positive_integer
 from sash.errors import ArgumentError, CorruptValue
-from sash.semantics.condition import RowCondition, condition
+from sash.semantics.condition import RowCondition
 
 _HEADER = struct.Struct("<4sIQ")  # magic and version, number of hashes, number of bits
 _MAGIC = b"SBF\x01"
@@ -47,20 +47,11 @@ def bloom(
     bits = max(8, math.ceil(-capacity * math.log(error) / math.log(2) ** 2))
     hashes = max(1, round(bits / capacity * math.log(2)))
 
-    return Monoid(
-        name="bloom",
-        columns=(column_name("column", column),),
-        identity=int,
-        lift=partial(_positions, hashes, bits),
-        combine=_union,
-        lower=partial(_to_bytes, hashes, bits),
-        commutative=True,
-        idempotent=True,
-        encode=partial(_to_bytes, hashes, bits),
-        decode=partial(_from_bytes, hashes, bits),
-        result=always(pa.binary()),
-        where=condition(where),
-    )
+    return of_values(
+        "bloom", column, int, partial(_positions, hashes, bits), _union, partial(_to_bytes, hashes, bits),
+        commutative=True, idempotent=True, encode=partial(_to_bytes, hashes, bits),
+        decode=partial(_from_bytes, hashes, bits), result=always(pa.binary()), where=where,
+    )  # fmt: skip
 
 
 def might_contain(filter: bytes, value: Any) -> bool:

@@ -21,9 +21,9 @@ import pyarrow as pa
 from datasketches import kll_doubles_sketch, tdigest_double
 
 from sash.aggregation.monoid import Kind, Monoid
-from sash.aggregation.monoids.inputs import column_name, number_to, numeric_kinds, require_number
+from sash.aggregation.monoids.inputs import number_to, numeric_kinds, of_values, require_number
 from sash.errors import ArgumentError, CorruptValue
-from sash.semantics.condition import RowCondition, condition
+from sash.semantics.condition import RowCondition
 
 Digest = tuple[Any, int, int, int]
 _TAILS = struct.Struct("<qqq")
@@ -50,21 +50,12 @@ def quantile(
         raise ArgumentError("sketch", sketch, "'kll' or 'tdigest'")
     if isinstance(k, bool) or not isinstance(k, int) or not 10 <= k <= 65535:
         raise ArgumentError("k", k, "an integer from 10 to 65535")
-    return Monoid(
-        name="quantile",
-        columns=(column_name("column", column),),
-        identity=partial(_empty, sketch, k),
-        lift=partial(_lift, sketch, k),
-        combine=partial(_merge, sketch, k),
-        lower=partial(_at_rank, sketch, q),
-        commutative=True,
-        encode=_encode,
-        decode=partial(_decode, sketch),
-        specialise=_numbers_only,
-        result=number_to("quantile", pa.float64()),
-        approximate=True,
-        where=condition(where),
-    )
+    return of_values(
+        "quantile", column, partial(_empty, sketch, k), partial(_lift, sketch, k),
+        partial(_merge, sketch, k), partial(_at_rank, sketch, q), commutative=True, encode=_encode,
+        decode=partial(_decode, sketch), specialise=_numbers_only,
+        result=number_to("quantile", pa.float64()), approximate=True, where=where,
+    )  # fmt: skip
 
 
 def _numbers_only(kinds: tuple[Kind, ...]) -> dict[str, Any]:

@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
 from sash.aggregation.monoids.encoding import decode, encode, one_of_equals
-from sash.aggregation.monoids.inputs import column_name
+from sash.aggregation.monoids.inputs import of_values
 from sash.errors import Unsupported
-from sash.semantics.condition import RowCondition, condition
+from sash.semantics.condition import RowCondition
 
 
 def count_distinct(column: str, *, where: RowCondition | None = None) -> Monoid:
@@ -28,21 +28,10 @@ def count_distinct(column: str, *, where: RowCondition | None = None) -> Monoid:
     >>> fold(count_distinct("x"), [{"x": "a"}, {"x": "b"}, {"x": None}, {"x": "a"}])
     2
     """
-    return Monoid(
-        name="count_distinct",
-        columns=(column_name("column", column),),
-        identity=frozenset,
-        lift=_alone,
-        combine=_union,
-        lower=len,
-        commutative=True,
-        idempotent=True,
-        encode=_encode,
-        decode=_decode,
-        nothing=0,
-        result=_result,
-        where=condition(where),
-    )
+    return of_values(
+        "count_distinct", column, frozenset, _alone, _union, len, commutative=True, idempotent=True,
+        encode=_encode, decode=_decode, nothing=0, result=_result, where=where,
+    )  # fmt: skip
 
 
 def _alone(x: Any) -> frozenset[Any]:

@@ -24,11 +24,7 @@ Values = tuple[Any, ...]
 
 
 def several(
-    name: Literal["first", "last"],
-    column: str,
-    n: int | None,
-    distinct: bool,
-    where: RowCondition | None,
+    name: Literal["first", "last"], column: str, n: int | None, distinct: bool, where: RowCondition | None
 ) -> Monoid:
     """The first or last n; the empty list when there is none."""
     if n is None:

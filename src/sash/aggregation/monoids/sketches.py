@@ -16,19 +16,13 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
-from datasketches import (
-    HLL_8,
-    frequent_items_error_type,
-    frequent_strings_sketch,
-    hll_sketch,
-    hll_union,
-)
+from datasketches import HLL_8, frequent_items_error_type, frequent_strings_sketch, hll_sketch, hll_union
 
 from sash.aggregation.monoid import Monoid
 from sash.aggregation.monoids.encoding import decode, encode, one_of_equals, sketch_key
-from sash.aggregation.monoids.inputs import always, column_name, positive_integer
+from sash.aggregation.monoids.inputs import always, of_values, positive_integer
 from sash.errors import ArgumentError
-from sash.semantics.condition import RowCondition, condition
+from sash.semantics.condition import RowCondition
 
 
 def distinct(column: str, *, lg_k: int = 12, where: RowCondition | None = None) -> Monoid:
@@ -43,21 +37,11 @@ def distinct(column: str, *, lg_k: int = 12, where: RowCondition | None = None) 
     if lg_k not in range(7, 22):
         raise ArgumentError("lg_k", lg_k, "an integer from 7 to 21")
 
-    return Monoid(
-        name="distinct",
-        columns=(column_name("column", column),),
-        identity=partial(_no_registers, lg_k),
-        lift=partial(_registers, lg_k),
-        combine=partial(_union, lg_k),
-        lower=partial(_estimate, lg_k),
-        commutative=True,
-        idempotent=True,
-        encode=_encode_registers,
-        decode=_decode_registers,
-        nothing=0,
-        result=always(pa.int64()),
-        where=condition(where),
-    )
+    return of_values(
+        "distinct", column, partial(_no_registers, lg_k), partial(_registers, lg_k), partial(_union, lg_k),
+        partial(_estimate, lg_k), commutative=True, idempotent=True, encode=_encode_registers,
+        decode=_decode_registers, nothing=0, result=always(pa.int64()), where=where,
+    )  # fmt: skip
 
 
 def frequent_items(
@@ -78,21 +62,13 @@ def frequent_items(
     if lg_size not in range(3, 27):
         raise ArgumentError("lg_size", lg_size, "an integer from 3 to 26")
 
-    return Monoid(
-        name="frequent_items",
-        columns=(column_name("column", column),),
-        identity=partial(_no_items, lg_size),
-        lift=partial(_item, lg_size),
-        combine=partial(_merge, lg_size),
-        lower=partial(_most_frequent, k),
-        commutative=True,
-        encode=_encode_items,
-        decode=_decode_items,
-        nothing=[],
+    return of_values(
+        "frequent_items", column, partial(_no_items, lg_size), partial(_item, lg_size),
+        partial(_merge, lg_size), partial(_most_frequent, k), commutative=True, encode=_encode_items,
+        decode=_decode_items, nothing=[],
         result=lambda types: pa.list_(pa.struct([("item", types[0]), ("count", pa.int64())])),
-        approximate=True,
-        where=condition(where),
-    )
+        approximate=True, where=where,
+    )  # fmt: skip
 
 
 # Module-level functions with their constants bound by `partial` travel to other processes by name; closures

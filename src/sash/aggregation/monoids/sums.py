@@ -30,14 +30,7 @@ from typing import Any
 import numpy as np
 
 from sash.aggregation.monoid import Kind, Monoid
-from sash.aggregation.monoids.inputs import (
-    columnar,
-    constant,
-    numeric_kinds,
-    of_values,
-    sum_type,
-    typed,
-)
+from sash.aggregation.monoids.inputs import columnar, constant, numeric_kinds, of_values, sum_type, typed
 from sash.aggregation.sql_form import SUM_OF_FLOATS, SUM_OF_INTEGERS
 from sash.errors import IntegerOverflow, Unsupported
 from sash.semantics.condition import RowCondition

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sash.aggregation.interpreted import Columns
+from sash.aggregation.kernels.compiler.vocabulary import Columns
 from sash.arrays import Array, Mask
 
 
@@ -53,7 +53,4 @@ class Elements:
         masks = [np.ones(len(part), np.bool_) if part.known is None else part.known for part in parts]
         everywhere = all(part.known is None for part in parts)
         fields = zip(*(part.columns for part in parts), strict=True)
-        return cls(
-            tuple(merge(list(field)) for field in fields),
-            None if everywhere else merge(masks),
-        )
+        return cls(tuple(merge(list(field)) for field in fields), None if everywhere else merge(masks))

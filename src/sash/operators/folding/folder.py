@@ -10,16 +10,23 @@ steps are apart because a parallel plan puts other workers, or a shuffle, betwee
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregation.interpreted import Interpreted, is_scalar, lifting, shaped
+from sash.aggregation.elements import ABSENT
+from sash.aggregation.interpreted import (
+    interpreted,
+    is_scalar,
+    lifting,
+    object_column,
+    object_words,
+    require_one_length,
+    shaped,
+)
 from sash.aggregation.kernels.compiler.compiled import Compiled, compiled
-from sash.aggregation.kernels.folds.range_fold import present, range_fold
+from sash.aggregation.kernels.folds.range_fold import present, range_fold, range_folds
 from sash.aggregation.monoid import Kind, Monoid
 from sash.aggregation.monoids import encoding
 from sash.arrays import Array, Ints, Mask
@@ -110,11 +117,6 @@ class ObjectFolder:
 
     monoid: Monoid
 
-    @cached_property
-    def _folding(self) -> Interpreted:
-        fields = 1 if is_scalar(self.monoid) else len(self.monoid.identity())
-        return Interpreted(self.monoid, [np.dtype(object)] * fields)
-
     def known(self, rows: pa.Table) -> Mask | None:
         return known_rows(self.monoid, rows)
 
@@ -128,13 +130,15 @@ class ObjectFolder:
                 self.monoid.lift(*event) if there else self.monoid.identity()
                 for event, there in zip(events, counts, strict=True)
             ]
-        return Elements(self._folding.columns(lifted), valid)
+        return self.elements(lifted, valid)
 
     def objects(self, elements: Elements) -> list[Any]:
-        return [self._folding.load(elements.columns, i) for i in range(len(elements))]
+        return list(elements.columns[0].tolist())
 
     def elements(self, objects: list[Any], known: Mask | None) -> Elements:
-        return Elements(self._folding.columns(objects), known)
+        if not is_scalar(self.monoid):
+            require_one_length(objects, len(self.monoid.identity()))
+        return Elements((object_column(objects),), known)
 
     def encode(self, element: Any) -> bytes:
         """An element as bytes; one without `encode` is made of plain values."""
@@ -147,18 +151,26 @@ class ObjectFolder:
         return element if is_scalar(self.monoid) else shaped(self.monoid)(element)
 
     def fold(self, elements: Elements, lo: Ints, hi: Ints, *, groups: Ints) -> Elements:
-        folded = [
-            self._folding.fold_ranges(elements.columns, lo[a:b], hi[a:b]) for a, b in pairwise(groups)
-        ]
-        nothing = self._folding.columns([])
-        columns = tuple(np.concatenate(field) for field in zip(nothing, *folded, strict=True))
-        return Elements(columns, present(elements.known, lo, hi))
+        folds = [ABSENT] * len(lo)
+        fold = interpreted(range_folds, object_words(self.monoid.combine))
+        bad = fold(
+            (self.objects(elements),),
+            groups.tolist(),
+            lo.tolist(),
+            hi.tolist(),
+            0,
+            len(groups) - 1,
+            (folds,),
+        )
+        assert bad < 0, f"range {bad} of {len(lo)} is out of order"
+        whole = [self.monoid.identity() if folded is ABSENT else folded for folded in folds]
+        return self.elements(whole, present(elements.known, lo, hi))
 
     def lower(self, elements: Elements, result: pa.DataType) -> pa.Array:
         known = np.ones(len(elements), np.bool_) if elements.known is None else elements.known
         values = [
-            self.monoid.lower(self._folding.load(elements.columns, i)) if there else self.monoid.nothing
-            for i, there in enumerate(known.tolist())
+            self.monoid.lower(element) if there else self.monoid.nothing
+            for element, there in zip(self.objects(elements), known.tolist(), strict=True)
         ]
         return pa.array(values, result)
 

@@ -12,15 +12,7 @@ from sash.operators.folding.folder import compiles
 from sash.operators.folding.values import Evaluator, Values, evaluated, in_order
 from sash.operators.patterns import thread_pool
 from sash.operators.patterns.agnostic import handed_out
-from sash.operators.patterns.declared import (
-    Inner,
-    KeyFarm,
-    PaneFarm,
-    Pattern,
-    WinFarm,
-    WinSeq,
-    level_of,
-)
+from sash.operators.patterns.declared import Inner, KeyFarm, PaneFarm, Pattern, WinFarm, WinSeq, level_of
 from sash.operators.patterns.folding import Folding
 from sash.operators.patterns.key_farm import by_keys
 from sash.operators.patterns.pane_farm import pane_farm

@@ -27,15 +27,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from sash.operators.patterns.declared import (
-    Farm,
-    Inner,
-    PaneFarm,
-    Pattern,
-    WinFarm,
-    WinMapReduce,
-    WinSeq,
-)
+from sash.operators.patterns.declared import Farm, Inner, PaneFarm, Pattern, WinFarm, WinMapReduce, WinSeq
 
 Role = Literal["emitter", "worker", "collector", "exchange"]
 

@@ -13,15 +13,7 @@ from typing import TypeAlias
 from sash.errors import SashError
 from sash.operators.bound import BoundQuery
 from sash.operators.patterns.allowed import refusal
-from sash.operators.patterns.declared import (
-    Farm,
-    KeyFarm,
-    PaneFarm,
-    Pattern,
-    WinFarm,
-    WinMapReduce,
-    WinSeq,
-)
+from sash.operators.patterns.declared import Farm, KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce, WinSeq
 from sash.planner.facts import Where
 
 Choice: TypeAlias = Pattern | None

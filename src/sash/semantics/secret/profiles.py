@@ -56,9 +56,7 @@ _ALIGNED = Profile(
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
         "azure": Profile(
-            scope=Scope(time=UNKNOWN),
-            report={Report.WINDOW_CLOSE, Report.NON_EMPTY},
-            tick=Tick.TIME,
+            scope=Scope(time=UNKNOWN), report={Report.WINDOW_CLOSE, Report.NON_EMPTY}, tick=Tick.TIME
         ),
         "beam": _ALIGNED,
         "bytewax": replace(_ALIGNED, tick=Tick.TUPLE),
@@ -85,9 +83,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
         ),
         "pyflink": replace(_ALIGNED, scope=Scope(time=ALIGNED_START, count=ZERO), count_tick=Tick.TUPLE),
         "spark_dstream": Profile(
-            scope=Scope(time=BEFORE_EPOCH),
-            report={Report.WINDOW_CLOSE},
-            tick=Tick.TIME,
+            scope=Scope(time=BEFORE_EPOCH), report={Report.WINDOW_CLOSE}, tick=Tick.TIME
         ),
         "spark_structured": replace(_ALIGNED, watermark=True, sessions=True),
         "storm": replace(_FLINK, scope=Scope(time=EPOCH, count=EPOCH)),

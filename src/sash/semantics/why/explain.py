@@ -62,11 +62,7 @@ def explain(
             ended=query.flush,
         ),
         events=tuple(
-            _event(
-                entry,
-                [(history, Reasons(history, reading, keyed)) for history in histories],
-                engines,
-            )
+            _event(entry, [(history, Reasons(history, reading, keyed)) for history in histories], engines)
             for entry in chosen
         ),
         late=dict(Counter(_late_reason(entry) for entry in own if not entry.accepted)),
@@ -74,9 +70,7 @@ def explain(
 
 
 def _event(
-    entry: JudgedArrival,
-    histories: Sequence[tuple[KeyHistory, Reasons]],
-    engines: Mapping[str, Profile],
+    entry: JudgedArrival, histories: Sequence[tuple[KeyHistory, Reasons]], engines: Mapping[str, Profile]
 ) -> EventStory:
     time, (first, reasons) = entry.arrival.time, histories[0]
     if time is None or not entry.accepted:

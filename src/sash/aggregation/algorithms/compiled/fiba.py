@@ -8,9 +8,9 @@ import numpy as np
 
 from sash.aggregation.algorithms.compiled.inlet import CompiledAlgorithm, Inlet, read_only
 from sash.aggregation.algorithms.compiled.time_codecs import TimeCodec
-from sash.aggregation.algorithms.elements import ABSENT, Element, ElementBatch
 from sash.aggregation.algorithms.nulls import TrailingNulls
 from sash.aggregation.algorithms.protocol import Time
+from sash.aggregation.elements import ABSENT, Element, ElementBatch
 from sash.aggregation.kernels.aggregators.fiba import most_leaves, most_nodes
 from sash.aggregation.kernels.aggregators.fiba_tree import (
     EDGES_SIZE,

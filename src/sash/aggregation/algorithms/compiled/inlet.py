@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from sash.aggregation.algorithms.column_kinds import as_array, kind_of_column, numbers, require_kind
-from sash.aggregation.algorithms.elements import ABSENT, Element, ElementBatch
 from sash.aggregation.algorithms.protocol import Algorithm, as_list, is_numeric
+from sash.aggregation.elements import ABSENT, Element, ElementBatch
 from sash.aggregation.interpreted import shaped
 from sash.aggregation.kernels.compiler.casts import as_bool, as_float, as_int
 from sash.aggregation.kernels.compiler.compiled import Compiled

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from sash.aggregation.algorithms.aligned_blocks import Block, start, stop
 from sash.aggregation.algorithms.compiled.inlet import CompiledAlgorithm, Inlet
 from sash.aggregation.algorithms.descent import Descent
-from sash.aggregation.algorithms.elements import ABSENT, Element
 from sash.aggregation.algorithms.rings import STRUCTURES, RingWindow, Structure
+from sash.aggregation.elements import ABSENT, Element
 
 
 class CompiledRing(CompiledAlgorithm, RingWindow):

@@ -87,13 +87,7 @@ def range_folds(
 
 
 def range_fold(
-    compiled: Compiled,
-    columns: Columns,
-    lo: Ints,
-    hi: Ints,
-    *,
-    groups: Ints,
-    threads: int = 1,
+    compiled: Compiled, columns: Columns, lo: Ints, hi: Ints, *, groups: Ints, threads: int = 1
 ) -> Columns:
     """The folds of all ranges [lo, hi) (absolute positions in `columns`), as columns of elements.
 

@@ -63,10 +63,7 @@ def _of_operator(spark: SparkSession, checkpoint: Checkpoint, operator: int) -> 
 
 def _stage(rows: DataFrame, checkpoint: Checkpoint, where: str) -> StageSeen:
     kept = rows.select(
-        F.col("key.bucket").alias("bucket"),
-        "partition_id",
-        "user_map_key.number",
-        "user_map_value.bytes",
+        F.col("key.bucket").alias("bucket"), "partition_id", "user_map_key.number", "user_map_value.bytes"
     )
     described = {
         row.bucket: bytes(unseal(sealed_as(row.bucket), row.bytes))

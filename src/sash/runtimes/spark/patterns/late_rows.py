@@ -20,14 +20,7 @@ from pyspark.sql import functions as F
 
 from sash.runtimes.spark.compat import struct_of
 from sash.runtimes.spark.packing.answers import PackedAnswers
-from sash.runtimes.spark.packing.blocks import (
-    OUTPUT,
-    PACKED,
-    PAYLOAD,
-    RELAY,
-    Unpacker,
-    blocks_of,
-)
+from sash.runtimes.spark.packing.blocks import OUTPUT, PACKED, PAYLOAD, RELAY, Unpacker, blocks_of
 from sash.runtimes.spark.packing.hashed_packer import HashedPacker
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.runtimes.spark.patterns.agnostic import BATCH, ROWS, WINDOW, WORKER, BatchWorker, placed
