@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sash
+from sash.errors import Unsupported
 from sash.operators.bound import BoundLatest
 from sash.runtimes.spark.sinks.jdbc import JdbcSink
 from sash.semantics.features import LatestEvaluation
@@ -190,6 +191,13 @@ def test_a_key_decays_by_the_clock_when_nothing_comes(spark: SparkSession, tmp_p
     assert [row["n_8_seconds"] for row in told] == [1, 0]
     assert all(row["updated_at"].second % 2 == 0 for row in told)
     assert dt.timedelta(seconds=8) <= told[1]["updated_at"] - now < dt.timedelta(seconds=80)
+
+
+@pytest.mark.spark
+def test_integer_times_do_not_decay_by_the_clock(spark: SparkSession) -> None:
+    ticks = spark.readStream.format("rate").load().selectExpr("value AS t")
+    with pytest.raises(Unsupported, match="decay must be 'watermark' for integer times"):
+        sash.stream(ticks, time="t").latest(5, decay="clock")
 
 
 @pytest.fixture(scope="module")

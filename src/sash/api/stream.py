@@ -135,6 +135,8 @@ class Stream:
             raise ArgumentError("decay", decay, "'watermark' or 'clock'")
         if decay == "clock" and self.source.bounded:
             raise Unsupported("decay", decay, "'watermark' for bounded data, whose time has an end")
+        if decay == "clock" and any(window.time_unit is Unit.TICKS for window in asked):
+            raise Unsupported("decay", decay, "'watermark' for integer times, which no clock counts")
         source = self.source if decay == "watermark" else cast(Unbounded, self.source).by_clock()
         emit = Emit(When.CHANGE)
         if every is not None:
