@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -172,25 +172,31 @@ def test_a_static_dataframe_has_the_rows_of_the_process(spark: SparkSession) -> 
 def test_a_key_decays_by_the_clock_when_nothing_comes(spark: SparkSession, tmp_path: Path) -> None:
     folder, told = tmp_path / "input", list[dict[str, Any]]()
     folder.mkdir()
-    now = dt.datetime.now(dt.UTC)
-    events = pa.table({"ts": pa.array([now], pa.timestamp("us", "UTC")), "k": ["a"]})
-    write_batches(folder, [events])
+    schema = pa.schema([("ts", pa.timestamp("us", "UTC")), ("k", pa.string())])
     stream = sash.stream(
-        read_batches(spark, folder, events.schema), time="ts", key="k", allowed_lateness="1 minute"
+        read_batches(spark, folder, schema), time="ts", key="k", allowed_lateness="1 minute"
     )
-    query = stream.latest("8 seconds", every="2 seconds", decay="clock").agg(n=sash.count())
+    query = stream.latest("20 seconds", every="2 seconds", decay="clock").agg(n=sash.count())
     running = query.start(
         lambda rows, batch: told.extend(rows.toArrow().to_pylist()), checkpoint=tmp_path / "checkpoint"
     )
-    try:
-        deadline = time.monotonic() + 90
-        while time.monotonic() < deadline and [row["n_8_seconds"] for row in told][-1:] != [0]:
+
+    def wait_for(what: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 120
+        while not what():
+            assert time.monotonic() < deadline
             time.sleep(0.2)
+
+    try:
+        wait_for(lambda: len(running.recentProgress) > 2)  # the clock beats
+        now = dt.datetime.now(dt.UTC)
+        write_batches(folder, [pa.table({"ts": [now], "k": ["a"]}, schema=schema)])
+        wait_for(lambda: bool(told) and told[-1]["n_20_seconds"] == 0)
     finally:
         running.stop()
-    assert [row["n_8_seconds"] for row in told] == [1, 0]
+    assert [row["n_20_seconds"] for row in told] == [1, 0]
     assert all(row["updated_at"].second % 2 == 0 for row in told)
-    assert dt.timedelta(seconds=8) <= told[1]["updated_at"] - now < dt.timedelta(seconds=80)
+    assert told[1]["updated_at"] - now >= dt.timedelta(seconds=20)
 
 
 @pytest.mark.spark
