@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sash.runtimes.spark.sinks.protocol import BatchSink
 
-__all__ = ["folder", "jdbc", "kafka", "table"]
+__all__ = ["folder", "jdbc", "kafka", "redis", "table"]
 
 
 def folder(path: str | PathLike[str], *, format: str = "parquet", **options: str) -> BatchSink:
@@ -46,3 +46,11 @@ def jdbc(url: str, table: str, *, keys: Sequence[str] = (), **options: str) -> B
     from sash.runtimes.spark.sinks.jdbc import JdbcSink
 
     return JdbcSink(url, table, tuple(keys), options)
+
+
+def redis(url: str, prefix: str, *, key: str | Sequence[str] = ()) -> BatchSink:
+    """Keys of a Redis server: each row in JSON under `prefix` and its columns `key` (several as JSON),
+    where it takes the place of the one before it. For the rows of `.latest`."""
+    from sash.runtimes.spark.sinks.redis import RedisSink
+
+    return RedisSink(url, prefix, (key,) if isinstance(key, str) else tuple(key))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from sash.aggregation import monoids
 from sash.operators.bound import BoundRolling
+from sash.operators.engine import LatestOperator
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.features import FeatureEvaluation, FeatureRow
 from sash.semantics.query import Query
@@ -58,14 +59,17 @@ class FeatureRuntime(Runtime):
         """As a runtime does that knows the watermark of a batch, or as an elastic query does."""
         if not self.elastic:
             return super().execute(batch)
-        first = self.operator.advance(self.now)
+        latest = isinstance(self.operator, LatestOperator)
+        if latest:
+            self.operator.judge_by(self.now)
+        parts = [] if latest else [self.operator.advance(self.now)]
         rows = table_of(list(batch.arrivals), self.types).select(self.bound.columns)
         late = self.operator.insert(rows, np.arange(rows.num_rows))
-        said = self.operator.advance(self.now)
+        parts += [] if latest else [self.operator.advance(self.now)]
         self.watermark.observe(a.time for a in batch.arrivals if a.time is not None)
         if batch.watermark is not None:
             self.watermark.advance_to(batch.watermark)
-        answers = [first, said, self.operator.advance(self.now)]
+        answers = [*parts, self.operator.advance(self.now)]
         reports = pa.concat_tables([answer.reports for answer in answers])
         return self.shown(reports), unplaced(pa.concat_tables([late, *(one.late for one in answers)]))
 

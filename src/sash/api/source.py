@@ -40,6 +40,7 @@ class Unbounded(Source, Protocol):
     """An input that has no end."""
 
     def idle_after(self, idle: Duration) -> Source: ...
+    def by_clock(self) -> Source: ...
 
 
 def source_of(data: Any) -> Source:

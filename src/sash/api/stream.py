@@ -15,7 +15,7 @@ from sash.api.join_query import JoinQuery, answered_streams, joined_streams
 from sash.api.source import Source, Unbounded, source_of
 from sash.api.window_query import WindowQuery
 from sash.errors import ArgumentError, Unsupported
-from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
+from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling, BoundWhole
 from sash.operators.folding.whole_windows import Apply, Fold, WholeWindow
 from sash.operators.joins.lookup import Missing
 from sash.operators.patterns.declared import Pattern
@@ -108,7 +108,44 @@ class Stream:
             windows=asked, order=self.order, delay=self.delay, emit=Emit(When(emit)),
             forget_after=self.forget_after, flush=self.source.bounded,
         )  # fmt: skip
-        return Windowed(self, query, rolling=True)
+        return Windowed(self, query, BoundRolling)
+
+    def latest(
+        self,
+        *lookbacks: DurationLike | SlideByTupleWindow,
+        every: DurationLike | None = None,
+        decay: Literal["watermark", "clock"] = "watermark",
+    ) -> Windowed:
+        """One row for each key, of the last `lookbacks` up to now, emitted whenever it has changed: because
+        an event came, or because time passed and an event is too old.
+
+        The answer has the key, for each aggregate and look-back the value over the events with
+        now − lookback < time ≤ now, named as in `n_5_minutes`, and `updated_at`, which is that now: the
+        watermark. A reader who replaces the row of a key by the next one has a table that is always
+        current. A key of which nothing is left gets a last row, the one of no events, and is forgotten. A
+        bounded input has the rows of its newest event's time.
+
+        every: now is rounded down to a multiple of it, so that rows change at most so often.
+        decay: "watermark", which events move; or "clock", by which time goes on also when none come
+            (`idle` in `sash.stream` seconds behind it, or not at all). Then events that come later than
+            `delay` and `allowed_lateness` after their own time are late.
+        """
+        asked = _lookbacks(lookbacks)
+        if decay not in ("watermark", "clock"):
+            raise ArgumentError("decay", decay, "'watermark' or 'clock'")
+        if decay == "clock" and self.source.bounded:
+            raise Unsupported("decay", decay, "'watermark' for bounded data, whose time has an end")
+        if decay == "clock" and any(window.time_unit is Unit.TICKS for window in asked):
+            raise Unsupported("decay", decay, "'watermark' for integer times, which no clock counts")
+        source = self.source if decay == "watermark" else cast(Unbounded, self.source).by_clock()
+        emit = Emit(When.CHANGE)
+        if every is not None:
+            emit = Emit(When.EVERY, durations.positive(every, "every"))
+        query = Query(
+            windows=asked, order=self.order, delay=self.delay, allowed_lateness=self.allowed_lateness,
+            emit=emit, forget_after=self.forget_after, flush=self.source.bounded,
+        )  # fmt: skip
+        return Windowed(replace(self, source=source), query, BoundLatest)
 
     @overload
     def join(
@@ -193,7 +230,7 @@ class Windowed:
 
     stream: Stream
     query: Query
-    rolling: bool = False
+    bind: type[BoundQuery] = BoundQuery
     pattern: Parallelism = AUTO
 
     def __repr__(self) -> str:
@@ -219,8 +256,7 @@ class Windowed:
             if not isinstance(monoid, Monoid):
                 raise ArgumentError(name, monoid, "an aggregate such as sash.sum('price')")
         query = replace(self.query, aggregates=aggregates)
-        bind = BoundRolling if self.rolling else BoundQuery
-        return self._answered(bind(query, *self._input))
+        return self._answered(self.bind(query, *self._input))
 
     def apply(self, fn: Callable[[pa.Table], Any], *, schema: str | pa.Schema) -> WindowQuery:
         """Hand every window as a whole to `fn(pyarrow.Table)`, which returns a dict (one row), a list of
@@ -238,9 +274,10 @@ class Windowed:
         return self._whole(Fold(init, step, ddl.parse(schema)))
 
     def _whole(self, computation: WholeWindow) -> WindowQuery:
-        if self.rolling:
+        if self.bind is not BoundQuery:
+            called = "latest" if self.bind is BoundLatest else "rolling"
             raise Unsupported(
-                "rolling", "apply or fold", "used with agg", message="rolling() supports only .agg()",
+                called, "apply or fold", "used with agg", message=f"{called}() supports only .agg()",
                 hint="For whole windows of every event use .window(sash.slide_by_tuple(lookback, 1)).",
             )  # fmt: skip
         return self._answered(BoundWhole(self.query, *self._input, computation))

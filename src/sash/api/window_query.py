@@ -13,7 +13,7 @@ from sash.api.source import Bounded, Source
 from sash.api.why import NO_KEY, explain_window
 from sash.display import tables
 from sash.errors import ArgumentError, Unsupported
-from sash.operators.bound import BoundQuery, BoundRolling
+from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling
 from sash.operators.patterns.allowed import require_allowed
 from sash.operators.patterns.declared import Pattern
 from sash.planner.auto import Auto, require_parallelism
@@ -103,6 +103,10 @@ class WindowQuery(QueryHandle):
             streaming DataFrame needs them.
         engines: the SECRET profiles to compare with; all when not given.
         """
+        if isinstance(self.bound, BoundLatest):
+            raise Unsupported(
+                "explain_window", "latest", "of windows", hint="A key has one row, and none waits."
+            )
         return explain_window(
             self.source, self.bound, at=at, key=key, as_of=as_of, events=events, engines=engines
         )

@@ -23,7 +23,7 @@ from sash.semantics.query import Query
 from sash.semantics.window import Window
 from sash.semantics.windows import DeltaWindow, PolicyWindow, PunctuatedWindow, ThresholdWindow
 
-WINDOW, REVISION = "window", "revision"
+WINDOW, REVISION, UPDATED_AT = "window", "revision", "updated_at"
 LATE_WINDOW, LATE_REASON = "late_window", "late_reason"
 
 
@@ -94,6 +94,10 @@ class BoundQuery:
     @property
     def columns(self) -> list[str]:
         """The input columns that the query reads. A predicate may look at any of them."""
+        return self._read
+
+    @property
+    def _read(self) -> list[str]:
         if any(isinstance(window, ThresholdWindow | PunctuatedWindow) for window in self.query.windows):
             return list(self.schema.names)
         wanted = {self.time, *self.keys}
@@ -104,6 +108,11 @@ class BoundQuery:
     @property
     def reckons(self) -> bool:
         """Whether a report is compared, by the content of its window, with the one before it."""
+        return self.query.corrects
+
+    @property
+    def takes_back(self) -> bool:
+        """Whether windows are computed over events that are not final, and computed again later."""
         return self.query.corrects
 
     @property
@@ -225,6 +234,30 @@ class BoundRolling(BoundQuery):
     def ordered(self, reports: pa.Table) -> pa.Table:
         """Rows by key, then by time; events of one time in the order in which they came."""
         return _sorted_by([reports[name] for name in (*self.keys, self.time)], reports)
+
+
+@dataclass(frozen=True)
+class BoundLatest(BoundRolling):
+    """One row for every key whose row has changed: every aggregate over every look-back, and the instant
+    that it holds for."""
+
+    @property
+    def columns(self) -> list[str]:
+        return self._read
+
+    @property
+    def takes_back(self) -> bool:
+        return self.query.allowed_lateness.length > 0
+
+    @cached_property
+    def output(self) -> pa.Schema:
+        keys = [self.schema.field(key) for key in self.keys]
+        fields = [*keys, *self.features, pa.field(UPDATED_AT, self.bound_type)]
+        return pa.schema([field.remove_metadata() for field in fields])
+
+    def ordered(self, reports: pa.Table) -> pa.Table:
+        """Rows by key."""
+        return _sorted_by([reports[name] for name in self.keys], reports) if self.keys else reports
 
 
 def at_time(monoid: Monoid, schema: pa.Schema, time: str) -> Monoid:

@@ -13,10 +13,11 @@ import pyarrow.compute as pc
 
 from sash.arrays import Ints
 from sash.operators.answer import Answer, features, late_rows, reports
-from sash.operators.bound import BoundQuery, BoundRolling
+from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling
 from sash.operators.columns.heap import keep_freed_memory
 from sash.operators.columns.layout import Layout, arrange
 from sash.operators.columns.times import to_integers
+from sash.operators.engine.latest_rows import latest_of
 from sash.operators.folding.early_panes import Early
 from sash.operators.folding.values import Evaluator, evaluated
 from sash.operators.step_counter import counted
@@ -57,6 +58,8 @@ def answer(
     if folded is not None:
         return Answer(answer(*folded, horizon=horizon, evaluate=evaluate).reports, late[0])
     layout = arrange(table, list(bound.keys), times, ordinals, bound.query.order)
+    if isinstance(bound, BoundLatest):
+        return Answer(latest_of(bound, layout, horizon), late[0])
     if isinstance(bound, BoundRolling):
         lookbacks = [
             evaluate(bound, window, layout, look_back_ranges(window, layout)).columns

@@ -1,7 +1,8 @@
 """The window operator: state on streams that is flat in the window, in the keys and in time."""
 
-from sash.operators.bound import BoundQuery, BoundRolling
+from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling
 from sash.operators.engine.arrival import ArrivalOperator
+from sash.operators.engine.latest import LatestOperator
 from sash.operators.engine.operator import WindowOperator
 from sash.operators.engine.pane_level import PaneLevelOperator
 from sash.operators.engine.plan import StatePlan, displaces, hands_panes_on, keeps_panes
@@ -9,12 +10,15 @@ from sash.operators.engine.plan import StatePlan, displaces, hands_panes_on, kee
 
 def operator_of(bound: BoundQuery) -> type[WindowOperator]:
     """Which operator keeps the windows of this query."""
+    if isinstance(bound, BoundLatest):
+        return LatestOperator
     if isinstance(bound, BoundRolling) and bound.query.corrects:
         return ArrivalOperator
     return WindowOperator
 
 
 __all__ = [
-    "PaneLevelOperator", "StatePlan", "WindowOperator", "displaces", "hands_panes_on", "keeps_panes",
+    "LatestOperator", "PaneLevelOperator", "StatePlan", "WindowOperator", "displaces", "hands_panes_on",
+    "keeps_panes",
     "operator_of",
 ]  # fmt: skip

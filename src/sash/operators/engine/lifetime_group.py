@@ -6,8 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from sash.arrays import Ints
-from sash.operators.engine.run_group import RunGroup
+from sash.operators.engine.run_group import FoldedWindows, RunGroup
 from sash.operators.engine.turn import Turn
+from sash.operators.windows.ranges import Ranges
 
 
 class LifetimeGroup(RunGroup):
@@ -17,10 +18,14 @@ class LifetimeGroup(RunGroup):
         """The values at these of the turn's events; then the fold grows by those that are final."""
         windows, ranges = self._listed(turn.slots, turn.events)
         found = {self.track.number: windows.values(ranges.take(wanted)).columns} if len(wanted) else {}
+        self.grow(turn, windows, ranges)
+        return found
+
+    def grow(self, turn: Turn, windows: FoldedWindows, ranges: Ranges) -> None:
+        """By the events that are final; the windows and ranges are those of all of the turn's events."""
         if len(turn.open):
             windows, ranges = self._listed(turn.slots, turn.final)
         last = ranges.take(np.flatnonzero(np.diff(ranges.slot, append=-1)))
         folds = {name: windows.fold(each, last) for name, each in self.lane.form.aggregates.items()}
         first, newest = windows.runs.first[last.lo], windows.runs.last[last.hi - 1]
         self.lane.open(turn.slots[last.slot], first, newest, folds)
-        return found

@@ -15,10 +15,11 @@ import pyarrow as pa
 
 from sash.aggregation.kernels.state.rings import LANE
 from sash.operators.arena import Arena, TableSpec
-from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
+from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling, BoundWhole
 from sash.operators.engine import waiting
 from sash.operators.engine.content import EMITTED, MARK, hidden, with_content
 from sash.operators.engine.form import Form
+from sash.operators.engine.latest_groups import LatestGroup, LatestLifetimeGroup
 from sash.operators.engine.lifetime_group import LifetimeGroup
 from sash.operators.engine.policy import PolicySlides, tracked
 from sash.operators.engine.range_group import RangeGroup
@@ -36,6 +37,7 @@ from sash.operators.kinds import kind_of
 from sash.operators.kinds.delta import DeltaKind
 from sash.operators.kinds.delta_by_definition import ExactDeltaKind
 from sash.operators.kinds.kind import GrowingKind
+from sash.operators.kinds.latest import LatestKind, LatestLifetimeKind
 from sash.operators.kinds.lifetime import LifetimeKind
 from sash.operators.kinds.policy import PolicyKind
 from sash.operators.kinds.slide_by_tuple import LookBackKind
@@ -97,6 +99,8 @@ class StatePlan:
 
     @cached_property
     def kinds(self) -> list[Kind[Any]]:
+        if isinstance(self.bound, BoundLatest):
+            return [latest(window, self.bound.schema) for window in self.bound.query.windows]
         if isinstance(self.bound, BoundRolling):
             return [look_back(window, self.bound.schema) for window in self.bound.query.windows]
         return [kind_of(window, self.bound.schema) for window in self.bound.query.windows]
@@ -106,7 +110,8 @@ class StatePlan:
         """What is needed of a row that is on time: all of it, where rows leave as they came."""
         if self.panes is not None:
             return frozenset(part.name for part in self.panes.parts)
-        if self.whole or isinstance(self.bound, BoundRolling) or any(kind.places for kind in self.kinds):
+        rolling = isinstance(self.bound, BoundRolling) and not isinstance(self.bound, BoundLatest)
+        if self.whole or rolling or any(kind.places for kind in self.kinds):
             names = set(self.bound.columns)
         else:
             names = {column for monoid in self.bound.aggregates.values() for column in monoid.reads}
@@ -186,28 +191,41 @@ class StatePlan:
         for plan in self.lanes:
             own, word = [tracks[number] for number in plan.windows], lanes[plan.name]
             if plan.running:
-                group = LifetimeGroup if isinstance(own[0].kind, LifetimeKind) else RunGroup
                 found.append(
-                    group(self.bound, RunningLane(arena, slots, plan.name, plan.form, word=word), own[0])
+                    _running_group(own[0].kind)(
+                        self.bound, RunningLane(arena, slots, plan.name, plan.form, word=word), own[0]
+                    )
                 )
                 continue
             panes = self.panes if plan.name == "elements" else None
             lane = RingLane(
                 arena, slots, plan.name, plan.form, word=word, order=self.bound.query.order,
-                growing_tail=panes is not None, windows=0 if self.bound.query.corrects else len(own),
+                growing_tail=panes is not None, windows=0 if self.bound.takes_back else len(own),
             )  # fmt: skip
             if isinstance(own[0].kind, GrowingKind):
                 found.append(RowRunGroup(self.bound, lane, own[0]))
                 continue
             kind = own[0].kind
             policy = PolicySlides(lane, kind.window) if isinstance(kind, PolicyKind) else None
-            found.append(RangeGroup(self.bound, lane, own, panes=panes, policy=policy))
+            group = LatestGroup if isinstance(kind, LatestKind) else RangeGroup
+            found.append(group(self.bound, lane, own, panes=panes, policy=policy))
         return slots, found
+
+
+def _running_group(kind: Kind[Any]) -> type[RunGroup]:
+    if isinstance(kind, LatestLifetimeKind):
+        return LatestLifetimeGroup
+    return LifetimeGroup if isinstance(kind, LifetimeKind) else RunGroup
 
 
 def look_back(window: Any, schema: pa.Schema) -> Kind[Any]:
     """What computes a look-back of `.rolling`."""
     return LifetimeKind(window, schema) if window.endless else LookBackKind(window, schema)
+
+
+def latest(window: Any, schema: pa.Schema) -> Kind[Any]:
+    """What computes a look-back of `.latest`."""
+    return LatestLifetimeKind(window, schema) if window.endless else LatestKind(window, schema)
 
 
 def hands_panes_on(bound: BoundQuery) -> bool:

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sash.aggregation.kernels.state import key_index, timers
 from sash.arrays import Bytes, Ints
 from sash.operators.arena import Arena, TableSpec
 from sash.operators.columns.layout import key_codes
-from sash.operators.engine.words import Words
+from sash.operators.engine.words import Words, grouped
 from sash.operators.windows.ranges import MISSING, NEVER
 
 HASH, STATE, CLOSES, EXPIRES, NEWEST = range(5)
@@ -88,13 +87,7 @@ class Slots:
         return self.codec.decode(np.ascontiguousarray(words), self.arena.bytes_of(KEYS))
 
     def _words(self, keys: pa.Table) -> tuple[Ints, Bytes]:
-        for at, field in enumerate(keys.schema):
-            if pa.types.is_floating(field.type):  # one zero and one NaN, as Spark groups them
-                column = keys.column(at)
-                column = pc.if_else(pc.equal(column, 0.0), pa.scalar(0.0, field.type), column)
-                nan = pa.scalar(float("nan"), field.type)
-                keys = keys.set_column(at, field, pc.if_else(pc.is_nan(column), nan, column))
-        return self.codec.encode(keys)
+        return self.codec.encode(grouped(keys))
 
     def _found(self, hashes: Ints, words: Ints, data: Bytes) -> Ints:
         found = np.full(len(hashes), -1, np.int64)

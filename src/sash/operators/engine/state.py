@@ -23,7 +23,7 @@ from sash.arrays import Ints, Mask
 from sash.operators.answer import Answer
 from sash.operators.arena import Arena, ArenaHome
 from sash.operators.arena.locked import WAIT
-from sash.operators.bound import BoundQuery, BoundRolling
+from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling
 from sash.operators.columns.table_bytes import bytes_of, table_of
 from sash.operators.engine import waiting
 from sash.operators.engine.compaction import compact
@@ -90,7 +90,8 @@ class OperatorState(ABC):
     def _is_final(self, times: Ints, settled: int) -> Mask:
         """Whether no event before these times can come any more; the row of a look-back is emitted when
         there can be none of its own time either."""
-        final: Mask = times < settled + (not isinstance(self.bound, BoundRolling))
+        own_time = isinstance(self.bound, BoundRolling) and not isinstance(self.bound, BoundLatest)
+        final: Mask = times < settled + (not own_time)
         return final
 
     # Keys and their timers
@@ -113,9 +114,13 @@ class OperatorState(ABC):
             return
         slots = self._forget(slots)
         if self.bound.query.order is Order.EVENT_TIME:
-            closes = np.minimum.reduce([group.next_close(slots, self._now) for group in self.groups])
-            self.slots.set_timers("closes", slots, closes)
+            self.slots.set_timers("closes", slots, self._next_close(slots))
             self.slots.set_timers("expires", slots, self._expires(self.slots.rows[slots, NEWEST]))
+
+    def _next_close(self, slots: Ints) -> Ints:
+        """When time alone gives keys something to do."""
+        closes: Ints = np.minimum.reduce([group.next_close(slots, self._now) for group in self.groups])
+        return closes
 
     def _expires(self, newest: Ints) -> Ints:
         """When keys may have to be forgotten whose newest events have such times. What windows need goes
@@ -143,7 +148,7 @@ class OperatorState(ABC):
         nothing has come of it for `forget_after`."""
         after = self.bound.query.forget_after.length
         if after and self.clock.value is not None:
-            gone = self.slots.rows[slots, NEWEST] + after <= self.clock.value
+            gone = self.slots.rows[slots, NEWEST] + after <= self._now
             for group in self.groups:
                 group.forget(slots[gone])
             self.ledgers = [ledger.without_slots(slots[gone]) for ledger in self.ledgers]

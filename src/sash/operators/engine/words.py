@@ -113,6 +113,17 @@ class Words:
         )
 
 
+def grouped(rows: pa.Table) -> pa.Table:
+    """With one zero and one NaN, as Spark groups rows."""
+    for at, field in enumerate(rows.schema):
+        if pa.types.is_floating(field.type):
+            column = rows.column(at)
+            column = pc.if_else(pc.equal(column, 0.0), pa.scalar(0.0, field.type), column)
+            nan = pa.scalar(float("nan"), field.type)
+            rows = rows.set_column(at, field, pc.if_else(pc.is_nan(column), nan, column))
+    return rows
+
+
 def gathered(heap: Bytes, begins: Ints, lengths: Ints) -> tuple[Bytes, Ints]:
     """Runs of bytes one after the other, and where each begins and ends."""
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)

@@ -1,6 +1,7 @@
 """Which pattern may compute which query. What the algebra or the window's class forbids is refused by name.
 
-KeyFarm, WinSeq          any query
+WinSeq                   any query; the latest row of each key with no other
+KeyFarm                  any query that has windows
 WinFarm, active          windows whose ends are known in time to send events ahead: CF and FCF
 WinFarm, agnostic        any query
 PaneFarm                 aggregates; windows that panes of one length tile: count, time, cumulate
@@ -10,7 +11,7 @@ WinMapReduce             aggregates that commute; any window
 from __future__ import annotations
 
 from sash.errors import SashError, Unsupported
-from sash.operators.bound import BoundQuery, BoundWhole
+from sash.operators.bound import BoundLatest, BoundQuery, BoundWhole
 from sash.operators.patterns.declared import Farm, PaneFarm, Pattern, WinFarm, WinMapReduce, WinSeq
 from sash.semantics.window import Context, Window
 from sash.semantics.windows import CumulateWindow, RowsWindow, TimeWindow
@@ -26,6 +27,11 @@ def require_allowed(pattern: Pattern, bound: BoundQuery) -> None:
 
 def refusal(pattern: Pattern, bound: BoundQuery) -> SashError | None:
     """Why this pattern cannot compute this query; None when it can."""
+    if isinstance(bound, BoundLatest) and not isinstance(pattern, WinSeq):
+        return Unsupported(
+            "parallel", str(pattern), "left out for latest(…)",
+            hint="A key has one row, which is one fold for each look-back.",
+        )  # fmt: skip
     if isinstance(pattern, WinFarm) and pattern.model == "active":
         for window in bound.query.windows:
             if window.context is Context.FCA:

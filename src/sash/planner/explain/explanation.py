@@ -10,16 +10,18 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from sash.operators.bound import BoundQuery
+from sash.operators.bound import BoundLatest, BoundQuery
 from sash.operators.patterns.declared import level_of
 from sash.operators.patterns.stages import levels_of
 from sash.planner.explain.advice import advice
 from sash.planner.explain.algorithm import FoldAlgorithm, algorithm_of
-from sash.planner.explain.report_rule import reported
+from sash.planner.explain.report_rule import emitted_latest, reported
 from sash.planner.explain.state_size import State, state_of
 from sash.planner.facts import Facts
 from sash.planner.plans.candidates import Forbidden
 from sash.planner.plans.plan import Plan
+from sash.semantics.window import Window
+from sash.semantics.windows import SlideByTupleWindow
 
 VERSION = 1
 
@@ -135,7 +137,7 @@ class Explanation:
             time=bound.time,
             keys=bound.keys,
             windows=_windows(bound, facts),
-            reported=reported(query),
+            reported=emitted_latest(query) if isinstance(bound, BoundLatest) else reported(query),
             whole=facts.whole,
             aggregates=_aggregates(bound, facts),
             events=EventsExplanation(
@@ -160,12 +162,19 @@ def _windows(bound: BoundQuery, facts: Facts) -> tuple[WindowExplanation, ...]:
             window.label,
             type(window).__name__.removesuffix("Window").lower(),
             window.context.value,
-            window.formula,
+            _formula(bound, window),
             cut.overlap,
             cut.on_columns,
         )
         for window, cut in zip(bound.query.windows, facts.cuts, strict=True)
     )
+
+
+def _formula(bound: BoundQuery, window: Window) -> str:
+    """Of `.latest`, the same look-back from another instant."""
+    if isinstance(bound, BoundLatest) and isinstance(window, SlideByTupleWindow):
+        return f"E(key) = {window.looking_back('now')}"
+    return window.formula
 
 
 def _aggregates(bound: BoundQuery, facts: Facts) -> tuple[AggregateExplanation, ...]:

@@ -24,6 +24,23 @@ def reported(query: Query) -> str:
     return "; ".join(parts)
 
 
+def emitted_latest(query: Query) -> str:
+    """When the row of a key is emitted.
+
+    >>> from sash.semantics.query import Emit
+    >>> from sash.semantics.windows import slide_by_tuple
+    >>> emitted_latest(Query((slide_by_tuple(5, 1),), emit=Emit.parse("every 10"), flush=False))
+    'a row per key, emitted when it has changed; now is the watermark (the newest time), a multiple of 10'
+    """
+    if query.flush:
+        return "a row per key; now is the newest time"
+    delay = f" − {query.delay}" if query.delay.length else ""
+    every = f", a multiple of {query.emit.period}" if query.emit.period.length else ""
+    return (
+        f"a row per key, emitted when it has changed; now is the watermark (the newest time{delay}){every}"
+    )
+
+
 def _often(query: Query) -> str:
     match query.emit.when:
         case When.CLOSE:

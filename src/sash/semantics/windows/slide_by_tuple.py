@@ -61,9 +61,17 @@ class SlideByTupleWindow(ContextAwareWindow):
 
     @property
     def formula(self) -> str:
-        beyond = "" if self.endless else f"τ_r − {format_length(self.size, self.unit)} < "
         each = "for each event r" if self.slide == 1 else f"with r = (w + 1)·{self.slide} − 1"
-        return f"E(w) = {{ τ : {beyond}τ ≤ τ_r }} {each}"
+        return f"E(w) = {self.looking_back('τ_r')} {each}"
+
+    def looking_back(self, instant: str) -> str:
+        """The events that are held when the window looks back from `instant`.
+
+        >>> slide_by_tuple(3, 1).looking_back("now")
+        '{ τ : now − 3 < τ ≤ now }'
+        """
+        beyond = "" if self.endless else f"{instant} − {format_length(self.size, self.unit)} < "
+        return f"{{ τ : {beyond}τ ≤ {instant} }}"
 
     def extents(
         self, events: Sequence[Event], *, horizon: int | None = None, empty: bool = False

@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from sash.operators.answer import Answer
-from sash.operators.bound import WINDOW, BoundQuery
+from sash.operators.bound import WINDOW, BoundLatest, BoundQuery
 from sash.operators.folding.panes import Panes
 from sash.planner.auto import AUTO, Auto, Parallelism
 from sash.planner.costs.constants import costs
@@ -192,5 +192,7 @@ def _reports(answer: Answer) -> pa.Table:
 
 def _needs_horizon(bound: BoundQuery) -> bool:
     """Whether windows exist because the stream went on elsewhere, without an event of their key."""
+    if isinstance(bound, BoundLatest):
+        return True
     by_clock = any(isinstance(window, SlideByTimeWindow) for window in bound.query.windows)
     return bound.query.empty or by_clock or not bound.query.flush

@@ -137,9 +137,9 @@ class EpochStep:
         loaded = held.load()
         call = BucketCall(stage, loaded)
         if payloads:
-            call.advance(self.before)
+            call.reach(self.before)
             call.insert(rows_of(bucket, payloads, stage.block))
-            call.advance(self.before)
+            call.reach(self.before)
         call.advance(self.after)
         held.save(loaded)
         for row in call.outgoing(PackedAnswers(stage.schemas)):

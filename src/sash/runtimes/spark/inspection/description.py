@@ -33,8 +33,8 @@ def in_words(description: Description) -> list[str]:
 
 
 def _windows(description: Description) -> Iterator[tuple[str, str]]:
-    rolling = description.get("kind") == "BoundRolling"
-    yield "rolling" if rolling else "windows", ", ".join(description["windows"])
+    kinds = {"BoundRolling": "rolling", "BoundLatest": "latest"}
+    yield kinds.get(description.get("kind", ""), "windows"), ", ".join(description["windows"])
     yield "by key", ", ".join(description["key"]) or "none"
     lateness = description.get("allowed_lateness", "0")
     late = "" if lateness.startswith("0") else f", corrected for {lateness} more"

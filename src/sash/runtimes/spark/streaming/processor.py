@@ -28,6 +28,7 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
+from sash.operators.engine import LatestOperator
 from sash.runtimes.spark.packing.answers import Answers, Counts, PackedAnswers
 from sash.runtimes.spark.packing.blocks import ANSWER, COUNTS, PAYLOAD, RELAY, opened, rows_of
 from sash.runtimes.spark.packing.columns import ORDINAL
@@ -45,6 +46,14 @@ class BucketCall:
         self._stage, self._bucket = stage, bucket
         self._parts: dict[str, list[pa.Table]] = {output: [] for output in stage.schemas}
         self._counts = dict.fromkeys(COUNTS, 0)
+
+    def reach(self, watermark: int) -> None:
+        """Time passes while the batch goes on. Where it has one answer for each key, that is computed at
+        its end."""
+        if isinstance(self._bucket.operator, LatestOperator):
+            self._bucket.operator.judge_by(watermark)
+        else:
+            self.advance(watermark)
 
     def advance(self, watermark: int) -> None:
         answer = self._bucket.operator.advance(watermark)
@@ -120,7 +129,7 @@ class WindowProcessor(StatefulProcessor):
         now = timerValues.getCurrentWatermarkInMs()
         watermark, call = self.stage.clock.watermark(now), self._call(bucket)
         if not self.stage.derived:
-            call.advance(watermark)
+            call.reach(watermark)
         call.insert(arrived)
         call.advance(watermark)
         self._set_timer(bucket, now)

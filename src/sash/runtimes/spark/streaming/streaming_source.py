@@ -42,7 +42,7 @@ from sash.runtimes.spark.streaming.processor import WindowProcessor
 from sash.runtimes.spark.streaming.stateful_step import Emitted, answers_of
 from sash.runtimes.spark.streaming.upstream import NEWEST, NEWEST_TICK, Upstream
 from sash.runtimes.spark.streaming.window_stage import WindowStage
-from sash.semantics.durations import Duration
+from sash.semantics.durations import Duration, Unit
 
 
 class PackedStage(Protocol):
@@ -114,6 +114,10 @@ class StreamingSource:
     def idle_after(self, idle: Duration) -> StreamingSource:
         """The same, with windows that close although no more events come."""
         return replace(self, idle=idle)
+
+    def by_clock(self) -> StreamingSource:
+        """The same, whose time goes on by the clock; as far behind it as `idle_after` has it, if at all."""
+        return self if self.idle is not None else self.idle_after(Duration(0, Unit.MICROSECONDS))
 
     def stages(self, bound: BoundQuery, plan: Plan) -> list[str]:
         upstream, partitions = Upstream.of(self.df), shuffle_partitions(self.df.sparkSession)

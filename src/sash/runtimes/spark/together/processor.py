@@ -70,7 +70,7 @@ class TogetherProcessor:
         def work(turn: _Turn) -> None:
             watermark = turn.stage.clock.watermark(now)
             if not turn.stage.derived:
-                turn.call.advance(watermark)
+                turn.call.reach(watermark)
             turn.call.insert(arrived.select([*turn.stage.columns, ORDINAL]))
             turn.call.advance(watermark)
 

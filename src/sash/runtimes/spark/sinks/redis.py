@@ -1,0 +1,67 @@
+"""Keys of a Redis server as a sink: each row takes the place of the one before it.
+
+    <prefix><key>  →  the row, as JSON
+
+A batch that is executed again writes the same values, so that nothing has to be known of it. For rows that
+have one owner: those of `.latest`, or windows of which the newest is wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from sash.errors import MissingDependency, UnknownColumn
+from sash.runtimes.spark.sinks.shapes import messages
+
+GROUP = 1_000
+"""Rows in one command: large enough to hide the round trip, small enough to bound memory."""
+
+
+@dataclass(frozen=True)
+class RedisSink:
+    """Tasks write, each over a connection of its own."""
+
+    url: str
+    prefix: str
+    keys: tuple[str, ...] = ()
+
+    whole = False
+    """It reads all rows, but past the listeners that count them."""
+    adds = ()
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        return "redis", self.url, self.prefix
+
+    def has(self, spark: SparkSession, batch: int) -> bool:
+        return False
+
+    def write(self, rows: DataFrame, batch: int) -> None:
+        for key in self.keys:
+            if key not in rows.columns:
+                raise UnknownColumn("key", key, rows.columns)
+        messages(rows, self.keys).foreachPartition(self._put)
+
+    def _put(self, rows: Iterable[Any]) -> None:
+        try:
+            import redis
+        except ImportError as error:
+            raise MissingDependency(
+                "a Redis sink needs the package redis: pip install 'sash[redis]'", name="redis"
+            ) from error
+        pairs = ((f"{self.prefix}{_name(row)}", row["value"]) for row in rows)
+        with redis.Redis.from_url(self.url) as client:
+            while group := dict(islice(pairs, GROUP)):
+                client.mset(group)
+
+
+def _name(row: Any) -> str:
+    """Empty for a stream without a key; a key that is null is written as JSON has it."""
+    if "key" not in row:
+        return ""
+    return "null" if row["key"] is None else str(row["key"])
