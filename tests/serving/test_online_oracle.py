@@ -1,0 +1,129 @@
+"""What is read at an instant is what the reference has for it, whatever came in which batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import sash
+from sash.errors import ArgumentError
+from sash.operators.bound import BoundRolling
+from sash.semantics.event import Event
+from sash.semantics.features import FeatureEvaluation
+from sash.semantics.query import Emit, Query, When
+from sash.serving import key_tree
+from sash.serving.publisher import Publisher
+from sash.serving.records import RecordForm
+from tests.operators.features import any_look_backs, look_backs, ticks
+from tests.serving.memory_place import MemoryPlace
+
+SCHEMA = pa.schema([("e", pa.int64()), ("t", pa.int64()), ("k", pa.string()), ("x", pa.int64())])
+AGGREGATES = {
+    "n": sash.count(),
+    "s": sash.sum("x", where="x > 2"),
+    "held": sash.collect("e"),
+    "last": sash.last("x"),
+    "kinds": sash.count_distinct("x"),
+}
+
+event = st.tuples(
+    st.integers(0, 60), st.sampled_from(["a", "b", None]), st.one_of(st.none(), st.integers(0, 9))
+)
+batches = st.lists(st.lists(event, max_size=12), min_size=1, max_size=6)
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    lengths=any_look_backs,
+    delay=st.integers(0, 20),
+    fan=st.integers(2, 5),
+    stream=batches,
+    instants=st.lists(st.integers(-5, 100), min_size=1, max_size=6),
+)
+def test_oracle_every_instant_has_the_row_of_the_reference(
+    memory: MemoryPlace, monkeypatch: Any,
+    lengths: list[int], delay: int, fan: int, stream: list, instants: list[int],
+) -> None:  # fmt: skip
+    memory.values.clear()
+    monkeypatch.setattr(key_tree, "FAN", fan)
+    query = Query(look_backs(*lengths), AGGREGATES, delay=ticks(delay), emit=Emit(When.ARRIVAL))
+    bound = BoundRolling(query, SCHEMA, "t", ("k",))
+    publisher, oracle = Publisher.of(bound, "memory"), FeatureEvaluation(query)
+    events: dict[str | None, list[Event]] = {}
+    number, newest = 0, 0
+    for batch, arrivals in enumerate(stream):
+        rows = []
+        for time, key, x in arrivals:
+            if number and time < newest - delay:
+                continue  # late for the query: it emits no row
+            rows.append({"e": number, "t": time, "k": key, "x": x, "revision": 0})
+            events.setdefault(key, []).append(Event(time, number, key, rows[-1]))
+            number += 1
+        newest = max([newest, *(row["t"] for row in rows)])
+        # What was corrected by this batch comes again, too.
+        rows += [row | {"revision": 1} for row in rows[:2]]
+        table = pa.Table.from_pylist(rows, schema=SCHEMA.append(pa.field("revision", pa.int64())))
+        publish(publisher, table, batch)
+    online = sash.online("memory")
+    for at in instants:
+        for key in ("a", "b", None, "never seen"):
+            mine = events.get(key, [])
+            try:
+                (row,) = online.get([key], at=at).to_pylist()
+            except ArgumentError:
+                kept = max(*lengths, delay)
+                assert at < max(one.time for one in mine) - kept
+                continue
+            expected = {f"{name}_{label}": value for (name, label), value in oracle.row(mine, at).items()}
+            assert row == {"k": key, "t": at} | expected
+    assert memory.lost_and_leaked(RecordForm(publisher.bound)) == (set(), set())
+
+
+def publish(publisher: Publisher, rows: pa.Table, batch: int) -> None:
+    """As a sink does, and once more, as after a failure."""
+    assert publisher.begin(batch) is False
+    for _ in range(2):
+        if rows.num_rows:
+            publisher.writing(batch)
+            publisher.publish(rows, batch)
+    if rows.num_rows:
+        publisher.done(batch)
+        assert publisher.begin(batch) is True
+
+
+def numbered(times: list[int], *, first: int = 0) -> pa.Table:
+    rows = [{"e": first + i, "t": t, "k": "a", "x": 1} for i, t in enumerate(times)]
+    return pa.Table.from_pylist(rows, schema=SCHEMA).append_column(
+        "revision", pa.array([0] * len(times), pa.int64())
+    )
+
+
+def test_a_row_is_of_one_batch_also_when_the_next_is_published_while_it_is_read(
+    memory: MemoryPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """batch 0:  t = 0 … 39, in pages of 4.   batch 1:  t = 5, and all pages after it are made anew."""
+    monkeypatch.setattr(key_tree, "FAN", 4)
+    query = Query(look_backs(10, 38), {"held": sash.collect("e")}, emit=Emit(When.ARRIVAL))
+    publisher = Publisher.of(BoundRolling(query, SCHEMA, "t", ("k",)), "memory")
+    publish(publisher, numbered(list(range(40))), 0)
+    online = sash.online("memory")
+    memory.between = lambda: publish(publisher, numbered([5], first=40), 1)
+    (row,) = online.get(["a"], at=39).to_pylist()
+    assert memory.between is None
+    assert row["held_38"] == [2, 3, 4, 5, 40, *range(6, 40)]
+    assert row["held_10"] == list(range(30, 40))
+
+
+def test_reads_grow_with_the_logarithm_of_the_events(memory: MemoryPlace) -> None:
+    query = Query(look_backs(300, 86_400), {"n": sash.count()}, emit=Emit(When.ARRIVAL))
+    publisher = Publisher.of(BoundRolling(query, SCHEMA, "t", ("k",)), "memory")
+    publish(publisher, numbered(list(range(90_000))), 0)
+    online = sash.online("memory")
+    row = online.get(["a"], at=89_999).to_pylist()
+    assert row == [{"k": "a", "t": 89_999, "n_300": 300, "n_86400": 86_400}]
+    # The head; a page for 300; two pages, one below the other, for 86,400.
+    assert online.reads == 4
