@@ -15,5 +15,5 @@ def memory(monkeypatch: pytest.MonkeyPatch) -> MemoryPlace:
     """What every store of the test is."""
     place = MemoryPlace()
     for module in ("publisher", "online"):
-        monkeypatch.setattr(f"sash.serving.{module}.place_of", lambda store: place)
+        monkeypatch.setattr(f"sash.serving.{module}.place_of", lambda store, **_: place)
     return place

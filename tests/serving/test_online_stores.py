@@ -224,6 +224,7 @@ def test_what_cannot_be_served_is_refused(tmp_path: Path) -> None:
         Publisher.of(forgetful.bound, tmp_path)
     with pytest.raises(StoreError, match="there are no features at"):
         sash.online(tmp_path / "empty")
+    assert not (tmp_path / "empty").exists()
     with pytest.raises(StoreUnavailable, match=r"127\.0\.0\.1:1/0 does not answer"):
         sash.online("redis://user:secret@127.0.0.1:1/0")
     with pytest.raises(ArgumentError, match="'redis://host:port/db' or the path"):

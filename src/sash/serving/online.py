@@ -50,7 +50,7 @@ class OnlineFeatures:
     """The features of one store. Made by `sash.online`; safe to share between threads."""
 
     def __init__(self, store: str | os.PathLike[str], bound: BoundRolling | None) -> None:
-        self._place = place_of(store)
+        self._place = place_of(store, create=False)
         with self._place.reading() as read:
             (kept,) = read([DESCRIPTION])
             kept = None if kept is None else bytes(kept)
@@ -85,6 +85,11 @@ class OnlineFeatures:
     def keys(self) -> tuple[str, ...]:
         """The columns that make a key."""
         return self._bound.keys
+
+    @property
+    def key_types(self) -> dict[str, pa.DataType]:
+        """The same, with their Arrow types."""
+        return {name: self._bound.schema.field(name).type for name in self._bound.keys}
 
     def get(self, keys: Iterable[Any] | None = None, *, at: Any = None) -> pa.Table:
         """One row for each key, in the order in which they are given: the key, the instant, the features.

@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import urldefrag
 
@@ -44,8 +45,8 @@ class Place(Protocol):
     def close(self) -> None: ...
 
 
-def place_of(store: str | os.PathLike[str]) -> Place:
-    """The store of a URL or a path."""
+def place_of(store: str | os.PathLike[str], *, create: bool = True) -> Place:
+    """The store of a URL or a path. A folder is made if it is not there, unless it is to be read only."""
     if not isinstance(store, str | os.PathLike):
         raise ArgumentError("store", store, "'redis://host:port/db' or the path of a folder")
     text = os.fspath(store)
@@ -54,6 +55,8 @@ def place_of(store: str | os.PathLike[str]) -> Place:
         return RedisPlace(url, name or "features")
     if "://" in text or not text:
         raise ArgumentError("store", text, "'redis://host:port/db' or the path of a folder")
+    if not create and not (Path(text) / "data.mdb").is_file():
+        raise StoreError(f"there are no features at {text}: they are published by q.start(…, online=…)")
     return LmdbPlace(text)
 
 
