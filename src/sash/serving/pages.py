@@ -19,7 +19,6 @@ import struct
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -63,9 +62,10 @@ def packed(run: Run, form: RecordForm, *, batch: int, newest_page: int) -> bytes
     return b"".join([head, *(np.ascontiguousarray(array).tobytes() for array in arrays), *heap])
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Page:
-    """A page, read where it lies: nothing is decoded until it is needed."""
+    """A page, read where it lies: nothing is decoded until it is needed. Not frozen, because a request may
+    make hundreds of them."""
 
     data: memoryview
     size: int
@@ -112,18 +112,16 @@ class Page:
         step = 8 * self.width
         return self.data[self.first + lo * step : self.first + hi * step]
 
-    @cached_property
+    @property
     def heap(self) -> memoryview:
         return self.data[self.first + 8 * self.width * self.size :]
 
     def objects(self, form: RecordForm, lo: int, hi: int) -> list[list[bytes]]:
         """The elements that are no numbers, of each such aggregate."""
         words = np.frombuffer(self.records(lo, hi), np.int64).reshape(-1, self.width)
+        heap = self.heap
         return [
-            [
-                bytes(self.heap[at : at + length])
-                for at, length in words[:, part.first : part.first + 2].tolist()
-            ]
+            [bytes(heap[at : at + length]) for at, length in words[:, part.first : part.first + 2].tolist()]
             for part in form.object_parts
         ]
 
