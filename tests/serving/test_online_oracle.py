@@ -10,15 +10,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sash
-from sash.errors import ArgumentError
+from sash.errors import ArgumentError, StoreError
 from sash.operators.bound import BoundRolling
 from sash.semantics.event import Event
 from sash.semantics.features import FeatureEvaluation
 from sash.semantics.query import Emit, Query, When
 from sash.serving import key_tree
+from sash.serving import publisher as publisher_module
 from sash.serving.publisher import Publisher
 from sash.serving.records import RecordForm
 from tests.operators.features import any_look_backs, look_backs, ticks
+from tests.runtimes.micro_batches import DryStream
+from tests.runtimes.tables import table_of
+from tests.runtimes.test_spark_streaming_dry import TYPES, cut
 from tests.serving.memory_place import MemoryPlace
 
 SCHEMA = pa.schema([("e", pa.int64()), ("t", pa.int64()), ("k", pa.string()), ("x", pa.int64())])
@@ -81,6 +85,68 @@ def test_oracle_every_instant_has_the_row_of_the_reference(
             expected = {f"{name}_{label}": value for (name, label), value in oracle.row(mine, at).items()}
             assert row == {"k": key, "t": at} | expected
     assert memory.lost_and_leaked(RecordForm(publisher.bound)) == (set(), set())
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    lengths=any_look_backs, delay=st.integers(0, 20), fan=st.integers(2, 5), stream=cut(),
+    when=st.sampled_from([When.CLOSE, When.ARRIVAL]),
+)  # fmt: skip
+def test_differential_the_last_row_of_a_stream_is_what_is_served(
+    memory: MemoryPlace, monkeypatch: Any,
+    lengths: list[int], delay: int, fan: int, stream: list, when: When,
+) -> None:  # fmt: skip
+    """Rows of the operator itself, some of which are corrections and all in the order that it emits. An
+    aggregate that collects shows the order of events of one time."""
+    memory.values.clear()
+    monkeypatch.setattr(key_tree, "FAN", fan)
+    asked = {"n": sash.count(), "held": sash.collect("e"), "s": sash.sum("x")}
+    query = Query(look_backs(*lengths), asked, delay=ticks(delay), emit=Emit(when), flush=False)
+    bound = BoundRolling(query, table_of([], TYPES).schema, "t", ("k",))
+    publisher, dry = Publisher.of(bound, "memory"), DryStream(bound)
+    last: dict[Any, dict[str, Any]] = {}
+    for batch, arrivals in enumerate([*stream, None]):
+        rows = dry.batch(None if arrivals is None else table_of(arrivals, TYPES))
+        last |= {row["e"]: row for row in rows}
+        publish(publisher, pa.Table.from_pylist(rows, schema=bound.output), batch)
+    if not last:
+        return
+    online, kept = sash.online("memory"), max(*lengths, delay)
+    newest = {
+        row["k"]: max(other["t"] for other in last.values() if other["k"] == row["k"])
+        for row in last.values()
+    }
+    held = [row for row in last.values() if row["t"] >= newest[row["k"]] - kept]
+    served = online.get([row["k"] for row in held], at=[row["t"] for row in held]).to_pylist()
+    assert served == [{name: row[name] for name in online.columns} for row in held]
+
+
+def test_a_batch_that_fails_half_way_is_published_once(
+    memory: MemoryPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publisher_module, "GROUP", 1)
+    query = Query(look_backs(10), {"held": sash.collect("e")}, emit=Emit(When.ARRIVAL))
+    publisher = Publisher.of(BoundRolling(query, SCHEMA, "t", ("k",)), "memory")
+    rows = [{"e": e, "t": e, "k": "abc"[e % 3], "x": 1, "revision": 0} for e in range(9)]
+    table = pa.Table.from_pylist(rows)
+    publisher.begin(0)
+    publisher.writing(0)
+    written = memory.write
+
+    def fail(values: Any, removed: Any) -> None:
+        monkeypatch.setattr(memory, "write", refuse)
+        written(values, removed)
+
+    def refuse(values: Any, removed: Any) -> None:
+        raise StoreError("the store is full")
+
+    monkeypatch.setattr(memory, "write", fail)
+    with pytest.raises(StoreError, match="full"):
+        publisher.publish(table, 0)
+    monkeypatch.setattr(memory, "write", written)
+    publish(publisher, table, 0)
+    with sash.online("memory") as online:
+        assert online.get(["a", "b", "c"], at=8)["held_10"].to_pylist() == [[0, 3, 6], [1, 4, 7], [2, 5, 8]]
 
 
 def publish(publisher: Publisher, rows: pa.Table, batch: int) -> None:
