@@ -204,6 +204,8 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
     from sash.semantics.windows import (
         tumbling as tumbling,
     )
+    from sash.serving.online import OnlineFeatures as OnlineFeatures
+    from sash.serving.online import online as online
 
 _MODULES = ("aggregators", "dashboard", "errors", "operators", "secret", "sinks", "stores", "testing")
 _AGGREGATES = (
@@ -222,6 +224,7 @@ _HOMES = {
     "Elastic": "sash.operators.elastic.declaration",
     "JoinQuery": "sash.api.join_query",
     "Monoid": "sash.aggregation.monoid",
+    "OnlineFeatures": "sash.serving.online",
     "OperatorQuery": "sash.api.operator_query",
     "ScaleGate": "sash.operators.order.scalegate",
     "Stream": "sash.api.stream",
@@ -229,6 +232,7 @@ _HOMES = {
     "WindowQuery": "sash.api.window_query",
     "might_contain": "sash.aggregation.monoids.membership",
     "monoid": "sash.aggregation.define",
+    "online": "sash.serving.online",
     "operate": "sash.api.operator_query",
     "progress": "sash.runtimes.spark.monitoring.job_progress",
     "published": "sash.runtimes.spark.sinks.folder",

@@ -79,6 +79,10 @@ class Monoid:
     """Which events count, of those without a null in `columns`; None: all."""
     timed: Callable[[str, int | None], Monoid] | None = field(default=None, repr=False, compare=False)
     """(time column, its units in a second, None for ticks) → the aggregate, if it reads the time."""
+    made_by: tuple[str, tuple[Any, ...], dict[str, Any]] | None = field(
+        default=None, repr=False, compare=False
+    )
+    """The name of the built-in function that made it, and what it was given besides `where`."""
 
     unbound: Monoid | None = field(default=None, repr=False, compare=False)
     """What this was before `bind`."""
@@ -118,7 +122,9 @@ class Monoid:
     def at(self, time: str, per_second: int | None) -> Monoid:
         """The same aggregate with its time from this column, which counts so many units in a second (None:
         ticks of an unknown length). One that does not read the time is as it was."""
-        return self if self.timed is None else self.timed(time, per_second).conditional(self.where)
+        if self.timed is None:
+            return self
+        return replace(self.timed(time, per_second), where=self.where, made_by=self.made_by)
 
     def conditional(self, where: Condition | None) -> Monoid:
         """The same aggregate over the events for which `where` is true."""

@@ -29,6 +29,7 @@ class Launch:
     elastic: Elastic | None
     trigger: DurationLike | None
     name: str | None
+    online: str | PathLike[str] | None = None
 
     def late_of_one_input(self) -> Sink | None:
         """For a query whose late rows have one form."""
@@ -61,6 +62,7 @@ class QueryHandle(ABC):
         elastic: Elastic | None = None,
         trigger: DurationLike | None = None,
         name: str | None = None,
+        online: str | PathLike[str] | None = None,
     ) -> Any:
         """Run over streaming DataFrames until it is stopped; returns the handle of the running query.
 
@@ -75,9 +77,13 @@ class QueryHandle(ABC):
             available_now or availableNow): all that is there, then stop. As soon as there is data, when not
             given.
         name:    of the query, for Spark and the live page.
+        online:  where the features of `.rolling(…).agg(…)` are published by key, for `sash.online`:
+            "redis://host:port/db" (with "#name" for several queries on one server), or a folder for LMDB.
         """
         require_unbounded(self._bounded)
-        return self._started(sink, Launch(late, checkpoint, elastic, trigger, name))
+        if online is not None and not self._publishes:
+            raise Unsupported("online", online, "used with .rolling(…).agg(…)")
+        return self._started(sink, Launch(late, checkpoint, elastic, trigger, name, online))
 
     def explain(self, form: Literal["text", "plan", "json"] = "text", /) -> str:
         """What this query means, what it costs, what it keeps of a key, and what would be cheaper.
@@ -92,6 +98,11 @@ class QueryHandle(ABC):
         return printed(self._as_plan() if form == "plan" else self._as_text())
 
     # What differs
+
+    @property
+    def _publishes(self) -> bool:
+        """Whether its answers can be read at request time."""
+        return False
 
     @property
     @abstractmethod

@@ -129,6 +129,10 @@ class WindowQuery(QueryHandle):
         return ", ".join(f"{name} = {one}" for name, one in aggregates.items())
 
     @property
+    def _publishes(self) -> bool:
+        return isinstance(self.bound, BoundRolling)
+
+    @property
     def _bounded(self) -> bool:
         return self.source.bounded
 
@@ -147,7 +151,7 @@ class WindowQuery(QueryHandle):
         return start(
             self.source, self.bound, sink, late=launch.late_of_one_input(),
             checkpoint=launch.checkpoint, elastic=launch.elastic, trigger=launch.trigger, name=launch.name,
-            flat=self.plain,
+            flat=self.plain, online=launch.online,
         )  # fmt: skip
 
     def _as_json(self) -> str:

@@ -205,6 +205,23 @@ def ui(
 
 
 @app.command()
+def serve(
+    store: Annotated[
+        str,
+        typer.Argument(help="What q.start(…, online=…) publishes to: redis://host:port/db, or a folder."),
+    ],
+    host: Annotated[
+        str, typer.Option("--host", help="The address to serve at; beyond loopback a token is needed.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", help="0 takes any that is free.")] = 7275,
+) -> None:
+    """Serve published features as JSON: GET /features?key=…&at=…, or POST many keys."""
+    from sash.cli.commands.serve import run
+
+    run(store, host=host, port=port)
+
+
+@app.command()
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     clean: Annotated[

@@ -2,7 +2,8 @@
 
     loopback     anybody on this machine, under a name of this machine: a page elsewhere that points its
                  own name here (DNS rebinding) is refused
-    elsewhere    requests with the token: once in the address, from then on in a cookie
+    elsewhere    requests with the token: once in the address, from then on in a cookie; programs send it
+                 as `Authorization: Bearer …`
 
 Every answer carries a policy that lets the browser load and run only what this server has sent as a file.
 """
@@ -54,8 +55,8 @@ def token_for(host: str) -> str | None:
 class Guard:
     """The application, for those who may see it."""
 
-    def __init__(self, app: ASGIApp, *, token: str | None) -> None:
-        self._app, self._token = app, token
+    def __init__(self, app: ASGIApp, *, token: str | None, refusal: str = REFUSAL) -> None:
+        self._app, self._token, self._refusal = app, token, refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -73,7 +74,7 @@ class Guard:
                     headers.append("Set-Cookie", cookie)
             await send(message)
 
-        refused = PlainTextResponse(REFUSAL, status_code=403)
+        refused = PlainTextResponse(self._refusal, status_code=403)
         await (self._app if welcome else refused)(scope, receive, with_headers)
 
     def _named_here(self, scope: Scope) -> bool:
@@ -81,11 +82,15 @@ class Guard:
         return is_loopback(host.rpartition(":")[0] if ":" in host.rpartition("]")[2] else host)
 
     def _given(self, scope: Scope) -> str | None:
-        """The token of the address or, without one there, of the cookie."""
+        """The token of the address or, without one there, of a header or the cookie."""
         tokens: list[str] | None = parse_qs(scope["query_string"].decode("latin-1")).get("token")
         if tokens:
             return tokens[0]
-        cookies = SimpleCookie(Headers(scope=scope).get("cookie", ""))
+        headers = Headers(scope=scope)
+        scheme, _, bearer = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer":
+            return bearer.strip()
+        cookies = SimpleCookie(headers.get("cookie", ""))
         return str(cookies[COOKIE].value) if COOKIE in cookies else None
 
     def _knows(self, given: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""`serve(feed)`: the page in a thread of this process.
+"""`serve(feed)`: the page in a thread of this process; `serve_app`, the same for any application.
 
 Whether the port is free is found out by taking it, before anything is started; the socket that took it is
 the one that serves.
@@ -7,6 +7,7 @@ the one that serves.
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 from errno import EACCES, EADDRINUSE
 from importlib.util import find_spec
 from threading import Event, Thread
@@ -17,6 +18,7 @@ from sash.errors import ArgumentError, MissingDependency
 
 if TYPE_CHECKING:
     import uvicorn
+    from starlette.types import ASGIApp
 
 PORT = 7274
 """The keys of 's' 'a' 's' 'h' on a telephone."""
@@ -56,18 +58,31 @@ def serve(feed: Feed | None = None, *, host: str = "127.0.0.1", port: int = PORT
         `url` has a token that the page needs.
     port: 0 for any that is free.
     """
+
+    def page(token: str | None, closing: Event) -> ASGIApp:
+        from sash.dashboard.web_app import application
+
+        return application(Feed() if feed is None else feed, token=token, closing=closing)
+
+    return serve_app(page, host=host, port=port, what="the page", extra="dashboard")
+
+
+def serve_app(
+    app_of: Callable[[str | None, Event], ASGIApp], *, host: str, port: int, what: str, extra: str
+) -> Server:
+    """Serve an application, which is made from its token, if it needs one, and from the event that is set
+    when it ends. `what` it is and the `extra` that installs what it needs are for errors."""
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
         raise MissingDependency(
-            "the page needs starlette and uvicorn; install them with: pip install 'sash[dashboard]'"
+            f"{what} needs starlette and uvicorn; install them with: pip install 'sash[{extra}]'"
         )
     import uvicorn
 
     from sash.dashboard.access import token_for
-    from sash.dashboard.web_app import application
 
     listening = _listening(host, port)
     token, closing = token_for(host), Event()
-    app = application(Feed() if feed is None else feed, token=token, closing=closing)
+    app = app_of(token, closing)
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=GRACE,
         server_header=False,

@@ -21,6 +21,7 @@ from sash.aggregation.monoids.moments import kurtosis, skewness, stddev, varianc
 from sash.aggregation.monoids.ordered import collect, first, last, longest_increasing_run
 from sash.aggregation.monoids.quantiles import quantile
 from sash.aggregation.monoids.ranking import skyline, top_k
+from sash.aggregation.monoids.recorded import recorded
 from sash.aggregation.monoids.relations import correlation, covariance, linear_regression
 from sash.aggregation.monoids.sets import count_distinct
 from sash.aggregation.monoids.sketches import distinct, frequent_items
@@ -61,3 +62,6 @@ __all__ = [
     "top_k",
     "variance",
 ]
+
+# Under the same names, so that type checkers and documentation see the functions themselves.
+globals().update({name: recorded(name, globals()[name]) for name in __all__})

@@ -148,6 +148,8 @@ def _positions(name: str, array: Ints) -> Ints:
 
 def _shares(groups: Ints, threads: int) -> list[tuple[int, int]]:
     count = len(groups) - 1
+    if threads == 1:
+        return [(0, count)]
     targets = np.linspace(0, groups[-1], min(threads, max(count, 1)) + 1)[1:-1]
     cuts = [0, *np.searchsorted(groups, targets).tolist(), count]
     return [(a, b) for a, b in pairwise(cuts) if a < b] or [(0, count)]

@@ -131,7 +131,8 @@ class ElasticRun:
             if metrics["degree"] != degree:
                 raise StoreError(f"{metrics['degree']} tasks have served the buckets of {degree}")
             for output, sink in self.sinks.items():
-                if metrics[output] and not sink.has(stepped.sparkSession, epoch):
+                # Asked for every batch, because a sink may have to know of those without rows, too.
+                if not sink.has(stepped.sparkSession, epoch) and metrics[output]:
                     sink.write(PackedAnswers(self.stage.schemas).opened(stepped, output), epoch)
         finally:
             stepped.unpersist()

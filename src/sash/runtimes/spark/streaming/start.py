@@ -29,6 +29,7 @@ from sash.runtimes.spark.packing.columns import flat as flat_columns
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.runtimes.spark.sinks.choice import require_free_columns, sinks_for
 from sash.runtimes.spark.sinks.folder import FolderSink
+from sash.runtimes.spark.sinks.online import OnlineSink, require_publishable
 from sash.runtimes.spark.sinks.protocol import BatchSink, Sink
 from sash.runtimes.spark.sinks.shapes import ShapedSink
 from sash.runtimes.spark.state.arenas import remove_when_ended
@@ -41,6 +42,7 @@ from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.runtimes.trigger import Trigger
 from sash.semantics.durations import Duration, DurationLike
 from sash.semantics.expression import Side
+from sash.serving.publisher import Publisher
 
 
 def start(
@@ -54,11 +56,16 @@ def start(
     trigger: DurationLike | None,
     name: str | None,
     flat: bool = False,
+    online: str | PathLike[str] | None = None,
 ) -> StreamingQuery | ElasticQuery:
     """Begin; the handle tells how it goes and stops it."""
     place, sinks = fspath(checkpoint), sinks_for({REPORTS: ("sink", sink), LATE: ("late", late)})
     if flat:
         sinks[REPORTS] = flattening(sinks[REPORTS])
+    if online is not None:
+        pattern = source.plan(bound).pattern if elastic is None else None
+        require_publishable(source.df.sparkSession, fspath(online), pattern=pattern)
+        sinks[REPORTS] = OnlineSink(sinks[REPORTS], Publisher.of(bound, online))
     if elastic is None:
         emitted = source.emitted(bound, tuple(sinks))
         return start_writing(emitted, sinks, checkpoint=place, trigger=trigger, name=name)

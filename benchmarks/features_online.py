@@ -1,0 +1,165 @@
+"""Features at request time: how long `sash.online(store).get` takes, and how much it reads of the store.
+
+    python -m benchmarks.features_online [--quick] [--keys 120] [--rounds 3]
+
+30 hours of payments, one every 10 seconds for each key, 3 look-backs × 5 aggregates, in a Redis server of
+this machine and in LMDB. Requests are for random keys at random instants of the last minute. Then what two
+queries read, one of a look-back of 5 minutes and one of 24 hours, for keys with an event per second, which
+is counted and not timed. Wanted, with Redis: one key p50 ≤ 1 ms and p99 ≤ 5 ms, 100 keys p50 ≤ 10 ms, reads
+≤ 2 ×. The best of several rounds counts, and beside the clock stands how long this process computed, since
+the machine may be doing other work. With `--quick` nothing is judged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import numpy as np
+import pyarrow as pa
+
+import sash
+from sash.errors import StoreUnavailable
+from sash.serving.publisher import Publisher
+
+HOURS, SECOND = 30 * 3600, 10**6
+LOOK_BACKS = ("5 minutes", "1 hour", "24 hours")
+
+
+def payments(keys: int, every: float) -> pa.Table:
+    """All of them, in the order of time."""
+    random, each = np.random.default_rng(1), int(HOURS / every)
+    times = np.sort(random.integers(0, HOURS * SECOND, keys * each))
+    return pa.table(
+        {
+            "ts": pa.array(times).cast(pa.timestamp("us", "UTC")),
+            "card": random.permutation(np.repeat(np.arange(keys), each)),
+            "amount": random.gamma(2.0, 30.0, keys * each),
+        }
+    )
+
+
+def published(store: str, table: pa.Table, *look_backs: str) -> sash.OnlineFeatures:
+    query = (
+        sash.stream(table, time="ts", key="card")
+        .rolling(*look_backs)
+        .agg(
+            n=sash.count(), total=sash.sum("amount"), mean=sash.mean("amount"),
+            top=sash.max("amount"), spread=sash.stddev("amount"),
+        )
+    )  # fmt: skip
+    publisher = Publisher.of(query.bound, store)
+    publisher.begin(0)
+    publisher.publish(table, 0)
+    publisher.done(0)
+    return sash.online(store)
+
+
+def requests(online: sash.OnlineFeatures, keys: int, *, at_once: int, count: int) -> list[float]:
+    """The median and the 99th percentile of a request, and what it computes on average; in milliseconds."""
+    random, took = np.random.default_rng(2), []
+    computing = time.process_time()
+    for _ in range(count):
+        asked = random.integers(0, keys, at_once).tolist()
+        at = HOURS * SECOND - int(random.integers(0, 60 * SECOND))
+        begin = time.perf_counter()
+        online.get(asked, at=at)
+        took.append(1e3 * (time.perf_counter() - begin))
+    computed = 1e3 * (time.process_time() - computing) / count
+    return [*np.percentile(took, [50, 99]).tolist(), computed]
+
+
+def reads(table: pa.Table, keys: int, look_back: str) -> float:
+    """Values read from the store per key."""
+    with tempfile.TemporaryDirectory() as folder, published(folder, table, look_back) as online:
+        random, count = np.random.default_rng(3), 200
+        for _ in range(count):
+            at = HOURS * SECOND - int(random.integers(0, 60 * SECOND))
+            online.get([int(random.integers(0, keys))], at=at)
+        return online.reads / count
+
+
+@contextmanager
+def redis_server() -> Iterator[str | None]:
+    """The address of a server of our own; None where there is none on PATH."""
+    program = shutil.which("redis-server")
+    if program is None:
+        yield None
+        return
+    with socket.socket() as probe, tempfile.TemporaryDirectory() as folder:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+        probe.close()
+        command = [program, "--bind", "127.0.0.1", "--port", str(port), "--dir", folder, "--save", ""]
+        running = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        try:
+            yield f"redis://127.0.0.1:{port}/0"
+        finally:
+            running.kill()
+            running.wait()
+
+
+def connected(url: str, table: pa.Table) -> sash.OnlineFeatures:
+    """Once the server answers."""
+    deadline = time.monotonic() + 10
+    while True:
+        try:
+            return published(url, table, *LOOK_BACKS)
+        except StoreUnavailable:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+
+
+def shown(what: str, value: float, unit: str, limit: float | None) -> bool:
+    reached = limit is None or value <= limit
+    promised = "" if limit is None else f"≤ {limit:g} {unit}"
+    print(
+        f"{what:<52}{value:>9.2f} {unit:<3}{promised:>12}{'' if reached else '  not reached'}", flush=True
+    )
+    return reached
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Features at request time.")
+    parser.add_argument("--keys", type=int, default=120)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--quick", action="store_true", help="small sizes, and nothing is judged")
+    options = parser.parse_args()
+    every, count = (600.0, 20) if options.quick else (10.0, 1000)
+    table, kept = payments(options.keys, every), []
+    with ExitStack() as stack:
+        url = stack.enter_context(redis_server())
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        stores = {"LMDB": stack.enter_context(published(folder, table, *LOOK_BACKS))}
+        if url is not None:
+            stores = {"Redis": stack.enter_context(connected(url, table))} | stores
+        for name, online in stores.items():
+            judged = name == "Redis"
+            for at_once, limits in ((1, (1.0, 5.0, None)), (100, (10.0, None, None))):
+                requests(online, options.keys, at_once=at_once, count=3)  # compiles what folds
+                rounds = [
+                    requests(online, options.keys, at_once=at_once, count=max(count // at_once, 20))
+                    for _ in range(options.rounds)
+                ]
+                best = [min(found) for found in zip(*rounds, strict=True)]
+                for percentile, value, limit in zip(("p50", "p99", "computing"), best, limits, strict=True):
+                    what = f"{name}, {at_once} key{'s' * (at_once > 1)} at once, {percentile}"
+                    kept.append(shown(what, value, "ms", limit if judged else None))
+    dense = payments(4, 60.0 if options.quick else 1.0)
+    short, long = (reads(dense, 4, look_back) for look_back in ("5 minutes", "24 hours"))
+    shown("reads per key, 5 minutes", short, "", None)
+    shown("reads per key, 24 hours", long, "", None)
+    kept.append(shown("reads, 24 hours against 5 minutes", long / short, "×", 2.0))
+    return 0 if all(kept) or options.quick else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""A sink whose rows are also published by key, to be read at request time.
+
+The driver notes each batch before its rows and after them; the tasks that hold the rows publish them, each
+key in one of them. A batch that is executed again adds nothing twice (see `serving.publisher`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from sash.errors import SettingError, Unsupported
+from sash.runtimes.spark.compat import is_connect
+from sash.runtimes.spark.packing.columns import quoted
+from sash.runtimes.spark.sinks.protocol import BatchSink
+from sash.runtimes.spark.state.arenas import QUERY_ID
+from sash.serving.publisher import Publisher
+
+
+@dataclass(frozen=True)
+class OnlineSink:
+    """A sink, and the features of what it is given."""
+
+    sink: BatchSink
+    publisher: Publisher
+
+    whole = False
+    """Its rows are read twice."""
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        return self.sink.identity
+
+    @property
+    def adds(self) -> tuple[str, ...]:
+        return self.sink.adds
+
+    def has(self, spark: SparkSession, batch: int) -> bool:
+        published = self.publisher.begin(batch, owner=str(spark.sparkContext.getLocalProperty(QUERY_ID)))
+        return published and self.sink.has(spark, batch)
+
+    def write(self, rows: DataFrame, batch: int) -> None:
+        if not self.sink.has(rows.sparkSession, batch):
+            self.sink.write(rows, batch)
+        self.publisher.writing(batch)
+        part = PublishPart(self.publisher, batch)
+        columns = [quoted(name) for name in self.publisher.columns]
+        rows.select(*columns).mapInArrow(part, "keys long").agg(F.sum("keys")).collect()
+        self.publisher.done(batch)
+
+
+@dataclass(frozen=True)
+class PublishPart:
+    """What a task does with its rows of a batch."""
+
+    publisher: Publisher
+    batch: int
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        held = list(batches)
+        keys = self.publisher.publish(pa.Table.from_batches(held), self.batch) if held else 0
+        yield pa.RecordBatch.from_pydict({"keys": pa.array([keys], pa.int64())})
+
+
+def require_publishable(spark: SparkSession, store: str, *, pattern: object | None) -> None:
+    """Refuse where the tasks could not write, or where several would write one key."""
+    if is_connect(spark):
+        raise Unsupported(
+            "online", store, "left out on Spark Connect", hint="Its driver is not this process."
+        )
+    if pattern is not None:
+        raise Unsupported(
+            "online", store, f"left out under {pattern}",
+            hint="Under a pattern several tasks emit rows of one key.",
+        )  # fmt: skip
+    if spark.sparkContext.getConf().get("spark.speculation") == "true":
+        raise SettingError(
+            "spark.speculation", "true", "'false' for a query with online=…",
+            hint="Two tasks would write the tree of one key at the same time.",
+        )  # fmt: skip
+    if "://" not in store and not str(spark.sparkContext.master).startswith("local"):
+        raise Unsupported(
+            "online", store, "a Redis server where Spark runs on several hosts",
+            hint="A folder of LMDB is one host's: online='redis://host:port/0'.",
+        )  # fmt: skip

@@ -1,0 +1,147 @@
+"""Where published features lie: names → bytes, in a Redis server or an LMDB folder.
+
+    redis://host:port/db#name     keys `sash-online:{name}:…`; a write is one MULTI … EXEC
+    /a/folder                     an LMDB environment; a write is one transaction
+
+A write is seen as a whole or not at all. Reads inside one `reading()` of LMDB see one committed state;
+those of Redis see each write that happens between two of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+from urllib.parse import urldefrag
+
+from sash.aggregation.stores import environment
+from sash.aggregation.stores.environment import Environment
+from sash.errors import ArgumentError, MissingDependency, StoreError, StoreUnavailable
+
+Read: TypeAlias = Callable[[Sequence[bytes]], list[Any]]
+"""Names → what lies under them, None where nothing does."""
+
+MAP_SIZE = 64 << 20
+TIMEOUT = 5.0
+
+
+class Place(Protocol):
+    """A store of published features."""
+
+    @property
+    def one_state(self) -> bool:
+        """Whether all reads of one `reading()` see the same state."""
+        ...
+
+    def reading(self) -> Any:
+        """A context that gives a `Read`."""
+        ...
+
+    def write(self, values: Mapping[bytes, bytes], removed: Sequence[bytes]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def place_of(store: str | os.PathLike[str], *, create: bool = True) -> Place:
+    """The store of a URL or a path. A folder is made if it is not there, unless it is to be read only."""
+    if not isinstance(store, str | os.PathLike):
+        raise ArgumentError("store", store, "'redis://host:port/db' or the path of a folder")
+    text = os.fspath(store)
+    if text.startswith(("redis://", "rediss://", "unix://")):
+        url, name = urldefrag(text)
+        return RedisPlace(url, name or "features")
+    if "://" in text or not text:
+        raise ArgumentError("store", text, "'redis://host:port/db' or the path of a folder")
+    if not create and not (Path(text) / "data.mdb").is_file():
+        raise StoreError(f"there are no features at {text}: they are published by q.start(…, online=…)")
+    return LmdbPlace(text)
+
+
+@dataclass
+class RedisPlace:
+    """A server, which many hosts can reach."""
+
+    url: str
+    name: str
+    one_state = False
+    _client: Any = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        try:
+            import redis
+        except ImportError as error:
+            raise MissingDependency(
+                "a Redis store needs the package redis: pip install 'sash[redis]'", name="redis"
+            ) from error
+        self._unreachable = (redis.ConnectionError, redis.TimeoutError, redis.BusyLoadingError)
+        self._refused = redis.RedisError
+        self._client = redis.Redis.from_url(
+            self.url, socket_timeout=TIMEOUT, socket_connect_timeout=TIMEOUT
+        )
+        self._root = b"sash-online:{" + self.name.encode() + b"}:"
+
+    @contextmanager
+    def reading(self) -> Iterator[Read]:
+        yield self._read
+
+    def _read(self, names: Sequence[bytes]) -> list[Any]:
+        root = self._root
+        return list(self._asked(lambda: self._client.mget([root + name for name in names])))
+
+    def write(self, values: Mapping[bytes, bytes], removed: Sequence[bytes]) -> None:
+        def send() -> None:
+            pipeline = self._client.pipeline(transaction=True)
+            if values:
+                pipeline.mset({self._root + name: value for name, value in values.items()})
+            if removed:
+                pipeline.unlink(*(self._root + name for name in removed))
+            pipeline.execute()
+
+        self._asked(send)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _asked(self, question: Callable[[], Any]) -> Any:
+        address = self.url.partition("://")[2].rpartition("@")[2]
+        try:
+            return question()
+        except self._unreachable as error:
+            raise StoreUnavailable(
+                f"the Redis server at {address} does not answer ({error}); is it running?"
+            ) from error
+        except self._refused as error:
+            raise StoreError(f"the Redis server at {address} refused: {error}") from error
+
+
+@dataclass
+class LmdbPlace:
+    """A folder, which all processes of one host share."""
+
+    path: str
+    one_state = True
+    _environment: Environment = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._environment = environment.acquire(self.path, map_size=MAP_SIZE, durable=True)
+
+    @contextmanager
+    def reading(self) -> Iterator[Read]:
+        with self._environment.reading() as transaction:
+            database = self._environment.live
+            yield lambda names: [transaction.get(name, db=database) for name in names]
+
+    def write(self, values: Mapping[bytes, bytes], removed: Sequence[bytes]) -> None:
+        def work(transaction: Any) -> None:
+            for name, value in values.items():
+                transaction.put(name, value, db=self._environment.live)
+            for name in removed:
+                transaction.delete(name, db=self._environment.live)
+
+        self._environment.write(work)
+
+    def close(self) -> None:
+        environment.release(self._environment)

@@ -1,0 +1,213 @@
+"""Records: an event, or the fold of a run of events, as a row of 64-bit words.
+
+    newest · which aggregates have an element · the fields of each aggregate's element
+
+An element that is no number (a sketch, a text) is bytes, as the monoid itself encodes it; its two words are
+where these begin in the page that holds the record, and how many they are. Nothing is pickled.
+
+A record of an event and one of a thousand events have the same form, because elements are what monoids
+combine: a reader folds whatever mixture of the two covers its range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from sash.arrays import Array, Ints
+from sash.operators.bound import BoundRolling
+from sash.operators.folding.elements import Elements
+from sash.operators.folding.folder import ColumnFolder, Folder, ObjectFolder, folder_of
+
+BITS = 62
+"""How many aggregates share a word."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """Records one after the other, in the order of time."""
+
+    newest: Ints
+    oldest: Ints
+    """Of the events that a record stands for: its newest and its oldest time."""
+    child: Ints
+    """What `pages` knows the events of a record by; 0 for an event."""
+    words: Ints
+    objects: tuple[tuple[bytes, ...], ...]
+    """Of each aggregate whose elements are no numbers: an element for each record."""
+
+    def __len__(self) -> int:
+        return len(self.newest)
+
+    def span(self, lo: int, hi: int) -> Run:
+        return Run(
+            self.newest[lo:hi],
+            self.oldest[lo:hi],
+            self.child[lo:hi],
+            self.words[lo:hi],
+            tuple(column[lo:hi] for column in self.objects),
+        )
+
+    def followed_by(self, other: Run) -> Run:
+        if not len(self) or not len(other):
+            return self if len(self) else other
+        return Run(
+            np.concatenate((self.newest, other.newest)),
+            np.concatenate((self.oldest, other.oldest)),
+            np.concatenate((self.child, other.child)),
+            np.concatenate((self.words, other.words)),
+            tuple(one + two for one, two in zip(self.objects, other.objects, strict=True)),
+        )
+
+    def sorted(self) -> Run:
+        """By time; records of one time as they stand."""
+        if (np.diff(self.newest) >= 0).all():
+            return self
+        order = np.argsort(self.newest, kind="stable")
+        return Run(
+            self.newest[order],
+            self.oldest[order],
+            self.child[order],
+            self.words[order],
+            tuple(tuple(column[i] for i in order.tolist()) for column in self.objects),
+        )
+
+
+@dataclass(frozen=True)
+class RecordPart:
+    """The words of one aggregate."""
+
+    name: str
+    folder: Folder
+    number: int
+    first: int
+    """Its first word."""
+    result: pa.DataType
+
+    @cached_property
+    def dtypes(self) -> tuple[np.dtype[np.generic], ...] | None:
+        """Of the fields of an element; None where elements are bytes."""
+        folder = self.folder
+        if not isinstance(folder, ColumnFolder) or any(dtype.hasobject for dtype in folder.machine.dtypes):
+            return None
+        return folder.machine.dtypes
+
+    @property
+    def size(self) -> int:
+        return 2 if self.dtypes is None else len(self.dtypes)
+
+    @property
+    def how(self) -> Folder:
+        """What lifts, folds and lowers its elements."""
+        return self.objects if self.dtypes is None else self.folder
+
+    @cached_property
+    def objects(self) -> ObjectFolder:
+        """How elements that are no numbers are read and written."""
+        if isinstance(self.folder, ColumnFolder):  # a monoid that could not be compiled, over big integers
+            return ObjectFolder(self.folder.machine.monoid)
+        assert isinstance(self.folder, ObjectFolder)
+        return self.folder
+
+
+@dataclass(frozen=True)
+class RecordForm:
+    """How the aggregates of a query lie in records."""
+
+    bound: BoundRolling
+
+    @cached_property
+    def parts(self) -> tuple[RecordPart, ...]:
+        parts: list[RecordPart] = []
+        at = 1 + -(-len(self.bound.aggregates) // BITS)
+        for number, (name, monoid) in enumerate(self.bound.aggregates.items()):
+            folder = folder_of(monoid, self.bound.schema)
+            part = RecordPart(name, folder, number, at, self.bound.output_type(name))
+            parts.append(part)
+            at += part.size
+        return tuple(parts)
+
+    @cached_property
+    def width(self) -> int:
+        return self.parts[-1].first + self.parts[-1].size
+
+    @cached_property
+    def object_parts(self) -> tuple[RecordPart, ...]:
+        return tuple(part for part in self.parts if part.dtypes is None)
+
+    def empty(self) -> Run:
+        none = np.empty(0, np.int64)
+        return Run(none, none, none, np.empty((0, self.width), np.int64), ((),) * len(self.object_parts))
+
+    def nothing(self) -> Run:
+        """A record of no events."""
+        empty, zero = self.empty(), np.zeros(1, np.int64)
+        groups = np.array([0, 1])
+        folds = [self._folds(part, empty.words, empty.objects, zero, zero, groups) for part in self.parts]
+        return self._run(zero, zero, folds)
+
+    def lifted(self, rows: pa.Table, times: Ints) -> Run:
+        """A record for each event."""
+        return self._run(times, times, [part.how.lift(rows) for part in self.parts])
+
+    def folded(self, run: Run, lo: Ints, hi: Ints) -> Run:
+        """A record for each range [lo, hi) of records; none is empty, and lo and hi never decrease."""
+        groups = np.array([0, len(lo)])
+        elements = [self._folds(part, run.words, run.objects, lo, hi, groups) for part in self.parts]
+        return self._run(run.newest[hi - 1], run.oldest[lo], elements)
+
+    def values(
+        self, words: Ints, objects: Sequence[Sequence[bytes]], lo: Ints, hi: Ints, groups: Ints
+    ) -> dict[str, pa.Array]:
+        """The value of each aggregate over each range of records. `groups` as in `Folder.fold`."""
+        found = {}
+        for part in self.parts:
+            folds = self._folds(part, words, objects, lo, hi, groups)
+            found[part.name] = part.how.lower(folds, part.result)
+        return found
+
+    def _folds(
+        self, part: RecordPart, words: Ints, objects: Sequence[Sequence[bytes]],
+        lo: Ints, hi: Ints, groups: Ints,
+    ) -> Elements:  # fmt: skip
+        bits = words[:, 1 + part.number // BITS] >> part.number % BITS & 1
+        known = None if bits.all() else bits.astype(np.bool_)
+        if part.dtypes is not None:
+            columns = tuple(
+                _field(words[:, part.first + at], dtype) for at, dtype in enumerate(part.dtypes)
+            )
+            return part.folder.fold(Elements(columns, known), lo, hi, groups=groups)
+        encoded = objects[self.object_parts.index(part)]
+        decoded = [part.objects.decode(data) for data in encoded]
+        return part.objects.fold(part.objects.elements(decoded, known), lo, hi, groups=groups)
+
+    def _run(self, newest: Ints, oldest: Ints, elements: Sequence[Elements]) -> Run:
+        words = np.zeros((len(newest), self.width), np.int64)
+        words[:, 0] = newest
+        objects = []
+        for part, own in zip(self.parts, elements, strict=True):
+            known = np.ones(len(newest), np.bool_) if own.known is None else own.known
+            words[:, 1 + part.number // BITS] |= known.astype(np.int64) << part.number % BITS
+            if part.dtypes is None:
+                objects.append(tuple(map(part.objects.encode, part.objects.objects(own))))
+                continue
+            for at, column in enumerate(own.columns):
+                words[:, part.first + at] = _words(column)
+        return Run(newest, oldest, np.zeros(len(newest), np.int64), words, tuple(objects))
+
+
+def _words(column: Array) -> Ints:
+    if column.dtype.kind == "f":
+        return column.astype(np.float64).view(np.int64)
+    return column.view(np.int64) if column.dtype == np.uint64 else column.astype(np.int64)
+
+
+def _field(words: Ints, dtype: np.dtype[np.generic]) -> Array:
+    words = np.ascontiguousarray(words)
+    if dtype.kind == "f":
+        return words.view(np.float64).astype(dtype, copy=False)
+    return words.astype(dtype, copy=False)

@@ -1,0 +1,54 @@
+"""A store of published features in memory, with a hook between two reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from sash.serving.pages import LEVELS, Page, page_name
+from sash.serving.places import Read
+from sash.serving.records import RecordForm
+
+
+@dataclass
+class MemoryPlace:
+    values: dict[bytes, bytes] = field(default_factory=dict)
+    between: Callable[[], None] | None = None
+    """Called once, before pages are read."""
+    one_state = False
+
+    @contextmanager
+    def reading(self) -> Iterator[Read]:
+        yield self._read
+
+    def _read(self, names: Sequence[bytes]) -> list[bytes | None]:
+        hook = self.between
+        if hook is not None and all(name.startswith(b"p") for name in names):
+            self.between = None
+            hook()
+        return [self.values.get(name) for name in names]
+
+    def write(self, values: Mapping[bytes, bytes], removed: Sequence[bytes]) -> None:
+        self.values |= values
+        for name in removed:
+            del self.values[name]
+
+    def close(self) -> None: ...
+
+    def lost_and_leaked(self, form: RecordForm) -> tuple[set[bytes], set[bytes]]:
+        """Pages that something names and that are not there, and pages that nothing names."""
+        wanted = [
+            (name[1:], Page.of(value, form)) for name, value in self.values.items() if name[:1] == b"k"
+        ]
+        named: set[bytes] = set()
+        while wanted:
+            key, page = wanted.pop()
+            for child in page.child.tolist():
+                if child > 0:
+                    name = page_name(key, child // LEVELS)
+                    named.add(name)
+                    if name in self.values:
+                        wanted.append((key, Page.of(self.values[name], form)))
+        there = {name for name in self.values if name[:2] == b"p("}
+        return named - there, there - named

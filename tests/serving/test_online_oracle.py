@@ -1,0 +1,195 @@
+"""What is read at an instant is what the reference has for it, whatever came in which batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import sash
+from sash.errors import ArgumentError, StoreError
+from sash.operators.bound import BoundRolling
+from sash.semantics.event import Event
+from sash.semantics.features import FeatureEvaluation
+from sash.semantics.query import Emit, Query, When
+from sash.serving import key_tree
+from sash.serving import publisher as publisher_module
+from sash.serving.publisher import Publisher
+from sash.serving.records import RecordForm
+from tests.operators.features import any_look_backs, look_backs, ticks
+from tests.runtimes.micro_batches import DryStream
+from tests.runtimes.tables import table_of
+from tests.runtimes.test_spark_streaming_dry import TYPES, cut
+from tests.serving.memory_place import MemoryPlace
+
+SCHEMA = pa.schema([("e", pa.int64()), ("t", pa.int64()), ("k", pa.string()), ("x", pa.int64())])
+AGGREGATES = {
+    "n": sash.count(),
+    "s": sash.sum("x", where="x > 2"),
+    "held": sash.collect("e"),
+    "last": sash.last("x"),
+    "kinds": sash.count_distinct("x"),
+}
+
+event = st.tuples(
+    st.integers(0, 60), st.sampled_from(["a", "b", None]), st.one_of(st.none(), st.integers(0, 9))
+)
+batches = st.lists(st.lists(event, max_size=12), min_size=1, max_size=6)
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    lengths=any_look_backs,
+    delay=st.integers(0, 20),
+    fan=st.integers(2, 5),
+    stream=batches,
+    instants=st.lists(st.integers(-5, 100), min_size=1, max_size=6),
+)
+def test_oracle_every_instant_has_the_row_of_the_reference(
+    memory: MemoryPlace, monkeypatch: Any,
+    lengths: list[int], delay: int, fan: int, stream: list, instants: list[int],
+) -> None:  # fmt: skip
+    memory.values.clear()
+    monkeypatch.setattr(key_tree, "FAN", fan)
+    query = Query(look_backs(*lengths), AGGREGATES, delay=ticks(delay), emit=Emit(When.ARRIVAL))
+    bound = BoundRolling(query, SCHEMA, "t", ("k",))
+    publisher, oracle = Publisher.of(bound, "memory"), FeatureEvaluation(query)
+    events: dict[str | None, list[Event]] = {}
+    number, newest = 0, 0
+    for batch, arrivals in enumerate(stream):
+        rows = []
+        for time, key, x in arrivals:
+            if number and time < newest - delay:
+                continue  # late for the query: it emits no row
+            rows.append({"e": number, "t": time, "k": key, "x": x, "revision": 0})
+            events.setdefault(key, []).append(Event(time, number, key, rows[-1]))
+            number += 1
+        newest = max([newest, *(row["t"] for row in rows)])
+        # What was corrected by this batch comes again, too.
+        rows += [row | {"revision": 1} for row in rows[:2]]
+        table = pa.Table.from_pylist(rows, schema=SCHEMA.append(pa.field("revision", pa.int64())))
+        publish(publisher, table, batch)
+    online = sash.online("memory")
+    for at in instants:
+        for key in ("a", "b", None, "never seen"):
+            mine = events.get(key, [])
+            try:
+                (row,) = online.get([key], at=at).to_pylist()
+            except ArgumentError:
+                kept = max(*lengths, delay)
+                assert at < max(one.time for one in mine) - kept
+                continue
+            expected = {f"{name}_{label}": value for (name, label), value in oracle.row(mine, at).items()}
+            assert row == {"k": key, "t": at} | expected
+    assert memory.lost_and_leaked(RecordForm(publisher.bound)) == (set(), set())
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    lengths=any_look_backs, delay=st.integers(0, 20), fan=st.integers(2, 5), stream=cut(),
+    when=st.sampled_from([When.CLOSE, When.ARRIVAL]),
+)  # fmt: skip
+def test_differential_the_last_row_of_a_stream_is_what_is_served(
+    memory: MemoryPlace, monkeypatch: Any,
+    lengths: list[int], delay: int, fan: int, stream: list, when: When,
+) -> None:  # fmt: skip
+    """Rows of the operator itself, some of which are corrections and all in the order that it emits. An
+    aggregate that collects shows the order of events of one time."""
+    memory.values.clear()
+    monkeypatch.setattr(key_tree, "FAN", fan)
+    asked = {"n": sash.count(), "held": sash.collect("e"), "s": sash.sum("x")}
+    query = Query(look_backs(*lengths), asked, delay=ticks(delay), emit=Emit(when), flush=False)
+    bound = BoundRolling(query, table_of([], TYPES).schema, "t", ("k",))
+    publisher, dry = Publisher.of(bound, "memory"), DryStream(bound)
+    last: dict[Any, dict[str, Any]] = {}
+    for batch, arrivals in enumerate([*stream, None]):
+        rows = dry.batch(None if arrivals is None else table_of(arrivals, TYPES))
+        last |= {row["e"]: row for row in rows}
+        publish(publisher, pa.Table.from_pylist(rows, schema=bound.output), batch)
+    if not last:
+        return
+    online, kept = sash.online("memory"), max(*lengths, delay)
+    newest = {
+        row["k"]: max(other["t"] for other in last.values() if other["k"] == row["k"])
+        for row in last.values()
+    }
+    held = [row for row in last.values() if row["t"] >= newest[row["k"]] - kept]
+    served = online.get([row["k"] for row in held], at=[row["t"] for row in held]).to_pylist()
+    assert served == [{name: row[name] for name in online.columns} for row in held]
+
+
+def test_a_batch_that_fails_half_way_is_published_once(
+    memory: MemoryPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publisher_module, "GROUP", 1)
+    query = Query(look_backs(10), {"held": sash.collect("e")}, emit=Emit(When.ARRIVAL))
+    publisher = Publisher.of(BoundRolling(query, SCHEMA, "t", ("k",)), "memory")
+    rows = [{"e": e, "t": e, "k": "abc"[e % 3], "x": 1, "revision": 0} for e in range(9)]
+    table = pa.Table.from_pylist(rows)
+    publisher.begin(0)
+    publisher.writing(0)
+    written = memory.write
+
+    def fail(values: Any, removed: Any) -> None:
+        monkeypatch.setattr(memory, "write", refuse)
+        written(values, removed)
+
+    def refuse(values: Any, removed: Any) -> None:
+        raise StoreError("the store is full")
+
+    monkeypatch.setattr(memory, "write", fail)
+    with pytest.raises(StoreError, match="full"):
+        publisher.publish(table, 0)
+    monkeypatch.setattr(memory, "write", written)
+    publish(publisher, table, 0)
+    with sash.online("memory") as online:
+        assert online.get(["a", "b", "c"], at=8)["held_10"].to_pylist() == [[0, 3, 6], [1, 4, 7], [2, 5, 8]]
+
+
+def publish(publisher: Publisher, rows: pa.Table, batch: int) -> None:
+    """As a sink does, and once more, as after a failure."""
+    assert publisher.begin(batch) is False
+    for _ in range(2):
+        if rows.num_rows:
+            publisher.writing(batch)
+            publisher.publish(rows, batch)
+    if rows.num_rows:
+        publisher.done(batch)
+        assert publisher.begin(batch) is True
+
+
+def numbered(times: list[int], *, first: int = 0) -> pa.Table:
+    rows = [{"e": first + i, "t": t, "k": "a", "x": 1} for i, t in enumerate(times)]
+    return pa.Table.from_pylist(rows, schema=SCHEMA).append_column(
+        "revision", pa.array([0] * len(times), pa.int64())
+    )
+
+
+def test_a_row_is_of_one_batch_also_when_the_next_is_published_while_it_is_read(
+    memory: MemoryPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """batch 0:  t = 0 … 39, in pages of 4.   batch 1:  t = 5, and all pages after it are made anew."""
+    monkeypatch.setattr(key_tree, "FAN", 4)
+    query = Query(look_backs(10, 38), {"held": sash.collect("e")}, emit=Emit(When.ARRIVAL))
+    publisher = Publisher.of(BoundRolling(query, SCHEMA, "t", ("k",)), "memory")
+    publish(publisher, numbered(list(range(40))), 0)
+    online = sash.online("memory")
+    memory.between = lambda: publish(publisher, numbered([5], first=40), 1)
+    (row,) = online.get(["a"], at=39).to_pylist()
+    assert memory.between is None
+    assert row["held_38"] == [2, 3, 4, 5, 40, *range(6, 40)]
+    assert row["held_10"] == list(range(30, 40))
+
+
+def test_reads_grow_with_the_logarithm_of_the_events(memory: MemoryPlace) -> None:
+    query = Query(look_backs(300, 86_400), {"n": sash.count()}, emit=Emit(When.ARRIVAL))
+    publisher = Publisher.of(BoundRolling(query, SCHEMA, "t", ("k",)), "memory")
+    publish(publisher, numbered(list(range(90_000))), 0)
+    online = sash.online("memory")
+    row = online.get(["a"], at=89_999).to_pylist()
+    assert row == [{"k": "a", "t": 89_999, "n_300": 300, "n_86400": 86_400}]
+    # The head; a page for 300; two pages, one below the other, for 86,400.
+    assert online.reads == 4

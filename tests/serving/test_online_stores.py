@@ -1,0 +1,242 @@
+"""Training rows, stream rows and served rows are equal, with real stores."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import sash
+from sash.errors import ArgumentError, DifferentQuery, StoreError, StoreUnavailable, Unsupported
+from sash.serving.publisher import Publisher
+from tests.runtimes.micro_batches import read_batches, write_batches
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+KEYS, EVENTS, INSTANTS = 40, 30_000, 10_000
+MICROSECONDS = 86_400 * 10**6
+
+
+def features(data: Any, **options: Any) -> Any:
+    stream = sash.stream(data, time="ts", key=["card", "country"], delay="1 hour")
+    return stream.rolling("5 minutes", "1 hour", "24 hours", sash.lifetime(), **options).agg(
+        n=sash.count("amount"),
+        total=sash.sum("amount"),
+        mean=sash.mean("price"),
+        top=sash.max("price", where=lambda row: row.amount > 10),
+        spread=sash.stddev("amount"),
+    )
+
+
+def payments(events: int, *, seed: int) -> pa.Table:
+    random = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "ts": pa.array(np.sort(random.integers(0, MICROSECONDS, events))).cast(
+                pa.timestamp("us", "UTC")
+            ),
+            "card": pa.array(random.integers(0, KEYS // 4, events), pa.int32()),
+            "country": pa.array(np.array(["se", "de", "fr", None])[random.integers(0, 4, events)]),
+            "amount": pa.array(random.integers(-100, 100, events), mask=random.random(events) < 0.1),
+            "price": pa.array(random.normal(size=events), mask=random.random(events) < 0.1),
+        }
+    )
+
+
+def same(one: Any, other: Any) -> bool:
+    """Floats up to rounding: folds of the same events in other groups."""
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
+    return bool(one == other)
+
+
+@pytest.fixture(params=["lmdb", pytest.param("redis", marks=pytest.mark.redis)])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "lmdb":
+        return str(tmp_path / "features")
+    server = request.getfixturevalue("redis_server")
+    server.client().flushall()
+    return f"{server.url}#payments"
+
+
+def published(store: str, table: pa.Table, *, batches: int) -> None:
+    publisher, size = Publisher.of(features(table).bound, store), -(-table.num_rows // batches)
+    for batch in range(batches):
+        publisher.begin(batch)
+        publisher.writing(batch)
+        publisher.publish(table.slice(batch * size, size), batch)
+        publisher.done(batch)
+
+
+def test_differential_training_and_serving_agree_at_random_instants(store: str) -> None:
+    """A probe is an event without values: it has a row in training, and adds to no aggregate."""
+    history, random = payments(EVENTS, seed=1), np.random.default_rng(2)
+    published(store, history, batches=12)
+    probes = pa.table(
+        {
+            "ts": pa.array(random.integers(-MICROSECONDS // 10, MICROSECONDS * 2, INSTANTS)).cast(
+                pa.timestamp("us", "UTC")
+            ),
+            "card": pa.array(random.integers(0, KEYS // 4 + 1, INSTANTS), pa.int32()),  # one has no events
+            "country": pa.array(np.array(["se", "de", "fr", None])[random.integers(0, 4, INSTANTS)]),
+            "amount": pa.nulls(INSTANTS, pa.int64()),
+            "price": pa.nulls(INSTANTS, pa.float64()),
+        }
+    )
+    marked = [
+        table.append_column("probe", pa.array(numbers, pa.int64()))
+        for table, numbers in ((history, [-1] * EVENTS), (probes, range(INSTANTS)))
+    ]
+    training = features(pa.concat_tables(marked)).collect()
+    training = training.filter(pa.compute.field("probe") >= 0).sort_by("probe")
+    served = []
+    with sash.online(store) as online:
+        for first in range(0, INSTANTS, 500):
+            some = probes.slice(first, 500)
+            keys = some.select(["card", "country"]).to_pylist()
+            served += online.get(keys, at=some["ts"].to_pylist()).to_pylist()
+    names = online.columns
+    assert len(served) == INSTANTS
+    for expected, row in zip(training.select(names).to_pylist(), served, strict=True):
+        assert all(same(expected[name], row[name]) for name in names), (expected, row)
+
+
+def test_a_reader_needs_neither_spark_nor_the_query(tmp_path: Path) -> None:
+    store = str(tmp_path / "features")
+    published(store, payments(500, seed=3), batches=2)
+    program = (
+        "import sys, sash\n"
+        f"rows = sash.online({store!r}).get([(3, 'se'), {{'card': 99, 'country': None}}], "
+        "at='1970-01-01T12:00:00')\n"
+        "print(rows.num_rows, rows['n_5_minutes'][1], 'pyspark' in sys.modules)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["2", "0", "False"]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("emit", ["close", "arrival"])
+@pytest.mark.parametrize("elastic", [None, sash.Elastic(max=2, buckets=4)], ids=["fixed", "elastic"])
+def test_stream_rows_and_served_rows_agree_also_after_a_restart(
+    spark: SparkSession, tmp_path: Path, emit: str, elastic: sash.Elastic | None
+) -> None:
+    folder, store, table = tmp_path / "input", tmp_path / "features", payments(3000, seed=4)
+    folder.mkdir()
+    # Within a batch events are not in order; one that is empty lies between two that are not.
+    mixed = table.take(
+        pa.array(np.argsort(np.arange(3000) + np.random.default_rng(5).integers(0, 60, 3000)))
+    )
+    parts = [mixed.slice(0, 1000), mixed.slice(1000, 700), mixed.slice(0, 0), mixed.slice(1700, 1300)]
+    rows: dict[Any, dict[str, Any]] = {}
+    for first, some in ((0, parts[:2]), (2, parts[2:])):  # the query is stopped and goes on
+        write_batches(folder, some, first=first)
+        query = features(read_batches(spark, folder, table.schema), emit=emit)
+
+        def keep(df: Any, number: int) -> None:
+            for row in df.toArrow().sort_by("revision" if emit == "arrival" else "ts").to_pylist():
+                rows[row["ts"], row["card"], row["country"]] = row
+
+        started = query.start(
+            keep, checkpoint=tmp_path / "checkpoint", trigger="available now", online=store, elastic=elastic
+        )
+        started.awaitTermination()
+    assert len(rows) > 2000
+    with sash.online(store) as online:
+        keys = [(row["card"], row["country"]) for row in rows.values()]
+        served = online.get(keys, at=[row["ts"] for row in rows.values()])
+    for row, found in zip(rows.values(), served.to_pylist(), strict=True):
+        assert all(same(row[name], found[name]) for name in online.columns), (row, found)
+
+
+def test_a_batch_that_is_missing_is_noticed(tmp_path: Path) -> None:
+    store, table = str(tmp_path / "features"), payments(10, seed=6)
+    publisher = Publisher.of(features(table).bound, store)
+    with pytest.raises(StoreError, match="batches up to -1, and this is batch 3"):
+        publisher.begin(3)
+    publisher.begin(0)
+    publisher.begin(1)  # batch 0 had no rows
+    publisher.writing(1)
+    with pytest.raises(StoreError, match="batch 2: those between were not published"):
+        publisher.begin(2)
+    assert publisher.begin(1) is False  # it is executed again
+    publisher.publish(table, 1)
+    publisher.done(1)
+    assert publisher.begin(2) is False
+    with pytest.raises(StoreError, match="of another checkpoint"):
+        publisher.begin(0, owner="another")
+
+
+def test_a_store_belongs_to_one_query(tmp_path: Path) -> None:
+    store, table = str(tmp_path / "features"), payments(10, seed=7)
+    published(store, table, batches=1)
+    stream = sash.stream(table, time="ts", key=["card", "country"])
+    other = stream.rolling("5 minutes").agg(n=sash.count())
+    with pytest.raises(DifferentQuery, match="other look-backs and aggregates"):
+        Publisher.of(other.bound, store).begin(1)
+    with pytest.raises(DifferentQuery):
+        sash.online(store, query=other)
+
+
+@sash.monoid(commutative=True)
+class Product:
+    """An aggregate of a user's own."""
+
+    def identity():
+        return 1.0
+
+    def lift(x):  # noqa: N805
+        return x
+
+    def combine(a, b):  # noqa: N805
+        return a * b
+
+
+def test_aggregates_of_ones_own_need_the_query(tmp_path: Path) -> None:
+    store, table = str(tmp_path / "features"), pa.table({"t": [1, 2, 3], "x": [2.0, 3.0, 4.0]})
+    query = sash.stream(table, time="t").rolling(2).agg(p=Product("x"))
+    publisher = Publisher.of(query.bound, store)
+    publisher.begin(0)
+    publisher.publish(table, 0)
+    with pytest.raises(Unsupported, match=r"the code of p: give the query, sash\.online\(store, query=q\)"):
+        sash.online(store)
+    with sash.online(store, query=query) as online:
+        assert online.get(at=3).to_pylist() == [{"t": 3, "p_2": 12.0}]
+        with pytest.raises(ArgumentError, match="left out for a query without keys"):
+            online.get(["a"], at=3)
+        with pytest.raises(ArgumentError, match="at must be an integer"):
+            online.get()
+
+
+def test_what_cannot_be_served_is_refused(tmp_path: Path) -> None:
+    table = payments(10, seed=8)
+    windows = sash.stream(table, time="ts").window(sash.tumbling("1 hour")).agg(n=sash.count())
+    with pytest.raises(Unsupported, match=r"online must be used with \.rolling"):
+        Publisher.of(windows.bound, tmp_path)
+    forgetful = sash.stream(table, time="ts", forget_after="1 minute").rolling("1 hour").agg(n=sash.count())
+    with pytest.raises(Unsupported, match="forget_after=1 minute"):
+        Publisher.of(forgetful.bound, tmp_path)
+    with pytest.raises(StoreError, match="there are no features at"):
+        sash.online(tmp_path / "empty")
+    assert not (tmp_path / "empty").exists()
+    with pytest.raises(StoreUnavailable, match=r"127\.0\.0\.1:1/0 does not answer"):
+        sash.online("redis://user:secret@127.0.0.1:1/0")
+    with pytest.raises(ArgumentError, match="'redis://host:port/db' or the path"):
+        sash.online("http://somewhere")
+    published(str(tmp_path / "features"), table, batches=1)
+    with sash.online(tmp_path / "features") as online:
+        for wrong in ("a", None, [3], [("x", "y", "z")], [("a", "se")], [{"card": 3}]):
+            with pytest.raises(ArgumentError, match="keys must be"):
+                online.get(wrong)
+        with pytest.raises(ArgumentError, match="one, or one for each of 1 keys"):
+            online.get([(3, "se")], at=[1, 2])
+        with pytest.raises(ArgumentError, match="a time such as"):
+            online.get([(3, "se")], at="soon")
+        assert online.get([]).num_rows == 0
+        assert online.get([(3, "se")])["n_5_minutes"].to_pylist() == [0]  # now
