@@ -102,7 +102,15 @@ class DryElastic:
             newest = journal.newest_with(blocks)
             before, after = (self.run_._watermark(time) for time in (journal.newest, newest))
             step = EpochStep(
-                self.stage, self.home, epoch, tasks, before, after, self.run_.name, journal.token
+                self.stage,
+                self.home,
+                epoch,
+                tasks,
+                before,
+                after,
+                self.run_.name,
+                journal.token,
+                journal.change,
             )
             for task in range(tasks if only is None else min(only, tasks)):
                 mine = pc.equal(_modulo(blocks[PACKED_BUCKET], tasks), task)

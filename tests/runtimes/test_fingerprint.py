@@ -15,7 +15,8 @@ import pytest
 from sash.aggregation import monoids
 from sash.errors import DifferentQuery
 from sash.operators.bound import BoundQuery
-from sash.runtimes.spark.state.fingerprint import canonical, describe, require_same
+from sash.runtimes.spark.state.changes import change_of
+from sash.runtimes.spark.state.fingerprint import canonical, describe
 from sash.semantics import windows
 from sash.semantics.query import Query
 
@@ -100,7 +101,7 @@ def test_docstrings_and_names_of_modules_and_classes_make_no_difference(
     renamed = documented.replace("Rules", "Laws").replace("Above", "Over").replace("Total", "Sum")
     renamed = f"{renamed}\nTotal = Sum\n"
     now = described(tmp_path, renamed, module="market", seed=7)
-    require_same(kept, json.loads(now))
+    change_of(kept, json.loads(now))
 
 
 @pytest.mark.parametrize(
@@ -122,7 +123,7 @@ def test_what_a_function_does_makes_a_difference(
     kept = described(tmp_path, module_with(predicate))
     now = described(tmp_path, module_with(predicate).replace(before, after), module="market")
     with pytest.raises(DifferentQuery):
-        require_same(kept, json.loads(now))
+        change_of(kept, json.loads(now))
 
 
 @pytest.mark.parametrize(
@@ -138,7 +139,7 @@ def test_a_name_that_only_ends_alike_is_another_one(
     kept: dict[str, object], now: dict[str, object]
 ) -> None:
     with pytest.raises(DifferentQuery):
-        require_same(canonical(kept), now)
+        change_of(canonical(kept), now)
 
 
 def test_the_zone_of_a_session_is_no_part_of_a_query() -> None:

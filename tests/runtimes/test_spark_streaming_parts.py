@@ -20,7 +20,8 @@ from sash.operators.engine import WindowOperator
 from sash.runtimes.spark.packing import blocks as packing
 from sash.runtimes.spark.packing.bucket_ids import bucket_ids, partition_of
 from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL
-from sash.runtimes.spark.state.fingerprint import canonical, describe, fingerprint, require_same
+from sash.runtimes.spark.state.changes import change_of
+from sash.runtimes.spark.state.fingerprint import canonical, describe, fingerprint
 from sash.runtimes.spark.state.operators_in_state import OperatorCache
 from sash.runtimes.spark.streaming.clock import TICKS_SHIFT, UNKNOWN, Clock
 from sash.runtimes.spark.streaming.upstream import Upstream
@@ -202,7 +203,7 @@ def above(limit: int) -> Window:
 
 def test_a_description_of_the_same_query_is_the_same() -> None:
     assert fingerprint(description(above(3))) == fingerprint(description(above(3)))
-    require_same(canonical(description(above(3))), description(above(3)))
+    change_of(canonical(description(above(3))), description(above(3)))
 
 
 @pytest.mark.parametrize(
@@ -221,19 +222,19 @@ def test_a_description_of_the_same_query_is_the_same() -> None:
 )
 def test_a_different_window_is_told_apart(one: Window, other: Window, says: str) -> None:
     with pytest.raises(DifferentQuery, match=says):
-        require_same(canonical(description(one)), description(other))
+        change_of(canonical(description(one)), description(other))
 
 
 def test_parameters_of_aggregates_are_told_apart() -> None:
     median = description(windows.rows(3), q=monoids.quantile("x", 0.5))
     upper = description(windows.rows(3), q=monoids.quantile("x", 0.9))
     with pytest.raises(DifferentQuery, match=r"aggregates\.q"):
-        require_same(canonical(median), upper)
+        change_of(canonical(median), upper)
 
 
 def test_byte_code_of_another_python_is_not_compared() -> None:
     kept = canonical(description(above(3))).replace(b"code of Python 3.", b"code of Python 2.")
-    require_same(kept, description(above(3)))
+    change_of(kept, description(above(3)))
 
 
 def test_a_function_that_closes_over_itself_can_be_described() -> None:

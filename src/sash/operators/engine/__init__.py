@@ -6,6 +6,8 @@ from sash.operators.engine.latest import LatestOperator
 from sash.operators.engine.operator import WindowOperator
 from sash.operators.engine.pane_level import PaneLevelOperator
 from sash.operators.engine.plan import StatePlan, displaces, hands_panes_on, keeps_panes
+from sash.operators.engine.renaming import Change
+from sash.operators.engine.upgrade import upgrade
 
 
 def operator_of(bound: BoundQuery) -> type[WindowOperator]:
@@ -18,7 +20,6 @@ def operator_of(bound: BoundQuery) -> type[WindowOperator]:
 
 
 __all__ = [
-    "LatestOperator", "PaneLevelOperator", "StatePlan", "WindowOperator", "displaces", "hands_panes_on",
-    "keeps_panes",
-    "operator_of",
+    "Change", "LatestOperator", "PaneLevelOperator", "StatePlan", "WindowOperator", "displaces",
+    "hands_panes_on", "keeps_panes", "operator_of", "upgrade",
 ]  # fmt: skip

@@ -114,6 +114,11 @@ class Form:
     def _others_at(self) -> int:
         return KNOWN + self.known_words + len(self.numbers)
 
+    @property
+    def other_places(self) -> list[int]:
+        """The first word of each column that is no number."""
+        return [self._others_at + place for place in self.others.places]
+
     @cached_property
     def width(self) -> int:
         return self._others_at + (self.others.width if len(self.others.schema) else 0)

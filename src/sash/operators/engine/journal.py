@@ -80,6 +80,8 @@ class JournalHead:
     journal_bytes: int = 0
     watermark: int | None = None
     keys: int = 0
+    since: Mapping[str, int] = field(default_factory=dict)
+    """Aggregates that were added, with the greatest time that was seen by then: see `upgrade`."""
     layout: int = LAYOUT
 
     @classmethod
@@ -177,7 +179,7 @@ class Journal:
             snapshot_first=head.next, parts=len(written), next=head.next + len(written),
             snapshot_version=facts["version"], snapshot_facts=operator.facts(), snapshot_bytes=len(data),
             # That of a small one, which is mostly schemas, says nothing about a large one.
-            snapshot_ratio=min(len(data) / max(operator.size, 1), 1.0), **facts,
+            snapshot_ratio=min(len(data) / max(operator.size, 1), 1.0), since=head.since, **facts,
         )  # fmt: skip
         if operator.is_sparse:
             known = operator.facts()
@@ -202,6 +204,12 @@ class Journal:
             entries = self._entries(head.spans)
         for entry in entries if operator.replays_each else _together(entries):
             operator.replay(entry)
+
+    def contents(self) -> tuple[bytes | None, Iterator[Entry]]:
+        """The snapshot, if there is one, and the entries after it."""
+        head = self.head
+        kept = self._payloads.at(head.snapshot_first)[0] if head.parts else None
+        return kept, self._entries(head.spans)
 
     def _entries(self, spans: list[tuple[int, int]]) -> Iterator[Entry]:
         for begin, end in spans:

@@ -30,6 +30,7 @@ from sash.operators.engine.run_group import marks_column
 from sash.operators.engine.state import OperatorState
 from sash.operators.engine.tracks import Track
 from sash.operators.engine.turn import Turn, Windows
+from sash.operators.engine.upgrade import without_unknown
 from sash.operators.folding.panes import Panes, group_by
 from sash.operators.kinds.kind import RangeKind
 from sash.operators.predicates.row_predicates import truths
@@ -145,7 +146,10 @@ class WindowOperator(OperatorState):
             self.ledgers = [ledger.without(self.settled) for ledger in self.ledgers]
             if not flush:
                 self.set_timers(turn.slots)
-        return Answer(pa.concat_tables(self._reports), pa.concat_tables(self._late), self._forgotten)
+        reports, since = pa.concat_tables(self._reports), self.journal.head.since
+        if since:
+            reports = without_unknown(self.bound, reports, since)
+        return Answer(reports, pa.concat_tables(self._late), self._forgotten)
 
     def _turn(self, *, flush: bool) -> Turn:
         """Which events are final now, and which keys have work to do."""

@@ -120,6 +120,11 @@ class StatePlan:
             names | {MARK, EMITTED} | {marks_column(number) for number in range(len(self.kinds))}
         )
 
+    @property
+    def folds_early(self) -> bool:
+        """Whether some of what is held is folds, of which no other aggregate can be computed."""
+        return self.panes is not None or any(lane.running for lane in self.lanes)
+
     @cached_property
     def keys(self) -> pa.Schema:
         return pa.schema([self.bound.schema.field(key).remove_metadata() for key in self.bound.keys])

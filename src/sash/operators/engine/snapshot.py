@@ -53,8 +53,8 @@ def taken(operator: OperatorState) -> bytes:
         else:
             parts.append(packed(rows, lane.pointers, lane.heap.data))
     pending = operator.pending
-    tables = [_words(rows), _bytes(keys)]
-    tables += [_words(part) if part.ndim == 2 else _bytes(part) for part in parts]
+    tables = [words_table(rows), heap_table(keys)]
+    tables += [words_table(part) if part.ndim == 2 else heap_table(part) for part in parts]
     streams = [bytes_of(table, compressed=True) for table in tables]
     streams += [bytes_of(_ledger(ledger, number), compressed=True) for ledger in operator.ledgers]
     if pending is not None:
@@ -71,7 +71,7 @@ def restored(operator: OperatorState, data: Any) -> None:
     require_same(json.loads(bytes(names)), operator.plan)
     streams = iter(parts)
     slots = operator.slots
-    rows, keys = _array(next(streams)), _heap(next(streams))
+    rows, keys = words_in(next(streams)), heap_in(next(streams))
     count = len(rows)
     rows[:, CLOSES] = rows[:, EXPIRES] = NEVER
     heads = {}
@@ -86,24 +86,24 @@ def restored(operator: OperatorState, data: Any) -> None:
     for group in operator.groups:
         lane = group.lane
         if isinstance(lane, RingLane):
-            words, heap = _array(next(streams)), _heap(next(streams))
+            words, heap = words_in(next(streams)), heap_in(next(streams))
             head, until = heads[lane.name]
             lane.restore(everyone, until - head, words, heap)
         else:
             assert isinstance(lane, RunningLane)
-            lane.restore(_heap(next(streams)))
+            lane.restore(heap_in(next(streams)))
     operator.ledgers = [Ledger.of_table(table_of(next(streams))) for _ in operator.ledgers]
     pending = next(streams, None)
     operator.pending = None if pending is None else Events.of_table(table_of(pending))
     operator.set_timers(everyone)
 
 
-def _words(words: Ints) -> pa.Table:
+def words_table(words: Ints) -> pa.Table:
     columns = [pa.array(np.ascontiguousarray(column)) for column in words.T]
     return pa.table(columns, names=[str(at) for at in range(words.shape[1])])
 
 
-def _array(stream: memoryview) -> Ints:
+def words_in(stream: memoryview) -> Ints:
     table = table_of(stream)
     words = np.empty((table.num_rows, table.num_columns), np.int64)
     for at, column in enumerate(table.columns):
@@ -111,11 +111,11 @@ def _array(stream: memoryview) -> Ints:
     return words
 
 
-def _bytes(data: Bytes) -> pa.Table:
+def heap_table(data: Bytes) -> pa.Table:
     return pa.table({"bytes": pa.array(data)})
 
 
-def _heap(stream: memoryview) -> Bytes:
+def heap_in(stream: memoryview) -> Bytes:
     heap: Bytes = table_of(stream)["bytes"].to_numpy()
     return heap
 

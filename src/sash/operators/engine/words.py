@@ -37,12 +37,17 @@ class Words:
 
     @cached_property
     def _places(self) -> list[int]:
-        """The first word of each column."""
+        """The first word of each column, and the number of all words."""
         places, at = [], -(-len(self.schema) // BITS)
         for field in self.schema:
             places.append(at)
             at += 1 if kind_of(field.type) != "object" else 2
         return [*places, at]
+
+    @property
+    def places(self) -> list[int]:
+        """The first word of each column."""
+        return self._places[:-1]
 
     @property
     def width(self) -> int:

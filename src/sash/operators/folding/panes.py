@@ -63,7 +63,7 @@ class Panes:
         fields.append(pa.field(bound.time, bound.bound_type))
         aggregates = {}
         for number, (name, machine) in enumerate(self._machines.items()):
-            parts = [f"__pane {number} {k}" for k in range(len(machine.dtypes))]
+            parts = [part_name(number, k) for k in range(len(machine.dtypes))]
             pairs = zip(parts, machine.dtypes, strict=True)
             fields += [pa.field(part, pa.from_numpy_dtype(dtype)) for part, dtype in pairs]
             aggregates[name] = _over_elements(machine, parts, bound.output.field(name).type)
@@ -114,6 +114,11 @@ class Panes:
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("bound", "length", "origin")}
+
+
+def part_name(aggregate: int, part: int) -> str:
+    """The column of a pane that has a part of the element of an aggregate, both by number."""
+    return f"__pane {aggregate} {part}"
 
 
 def clock_windows(bound: BoundQuery) -> tuple[ClockWindow, ...]:

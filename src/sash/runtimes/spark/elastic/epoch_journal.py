@@ -25,7 +25,8 @@ from sash.aggregation.stores.epochs import EpochStore
 from sash.errors import EpochError
 from sash.runtimes.spark.files.open_files import located
 from sash.runtimes.spark.packing.blocks import INPUT, NEWEST_AT
-from sash.runtimes.spark.state.fingerprint import canonical, require_same
+from sash.runtimes.spark.state.changes import change_of
+from sash.runtimes.spark.state.fingerprint import canonical
 
 QUERY, NEWEST, CHECKPOINT = b"query", b"newest", b"checkpoint"
 
@@ -51,8 +52,8 @@ class EpochJournal:
                 f"not belong together ({error}); give the query a checkpoint location of its own"
             ) from error
         kept, *newest = store.get_many([QUERY, *self._keys])
-        if kept is not None:
-            require_same(kept, description)
+        self.change = None if kept is None else change_of(kept, description)
+        """What has become of the aggregates since the batch before, if anything."""
         self.newest: list[int] = [0 if time is None else json.loads(time) for time in newest]
         """Of each input; 0 where nothing has come yet."""
 
@@ -68,6 +69,13 @@ class EpochJournal:
         times = {key: json.dumps(time).encode() for key, time in zip(self._keys, newest, strict=True)}
         self._store.put_many({QUERY: canonical(self._description), CHECKPOINT: self._checkpoint, **times})
         self._store.commit(self._epoch)
+
+
+def require_same_query(store: EpochStore, description: Mapping[str, Any]) -> None:
+    """DifferentQuery where a query cannot go on from what the journal in this store describes."""
+    (kept,) = store.get_many([QUERY])
+    if kept is not None:
+        change_of(kept, description)
 
 
 def where(checkpoint: str) -> bytes:

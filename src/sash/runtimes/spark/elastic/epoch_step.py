@@ -28,6 +28,7 @@ from pyspark import TaskContext
 from pyspark.sql.types import DoubleType, IntegerType, StructField, StructType
 
 from sash.aggregation.stores.epochs import EpochStore
+from sash.operators.engine import Change
 from sash.runtimes.spark.elastic.held import HeldBucket
 from sash.runtimes.spark.elastic.state_location import StateLocation
 from sash.runtimes.spark.packing.answers import PackedAnswers
@@ -87,6 +88,8 @@ class EpochStep:
     """Names the run of the query: its stage is the same in all epochs, but comes anew with each."""
     token: int
     """Of this execution of the epoch: greater than those of all executions before it."""
+    change: Change | None = None
+    """Of the aggregates since the epoch before: every bucket is then saved in the new form."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         freeze_gc()
@@ -132,9 +135,10 @@ class EpochStep:
         self, stage: WindowStage, bucket: int, payloads: list[pa.Buffer], store: EpochStore
     ) -> Iterator[pa.RecordBatch]:
         held = HeldBucket(stage, bucket, store)
-        if not payloads and held.sleeps(self.after):
+        changes = self.change is not None and not held.is_new
+        if not payloads and not changes and held.sleeps(self.after):
             return
-        loaded = held.load()
+        loaded = held.load(self.change)
         call = BucketCall(stage, loaded)
         if payloads:
             call.reach(self.before)

@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 from sash.aggregation.stores.epochs import EpochStore
+from sash.operators.engine import Change
 from sash.runtimes.spark.state.arenas import arena_name
-from sash.runtimes.spark.state.operators_in_state import OPERATORS, Bucket, StoredChunks
+from sash.runtimes.spark.state.operators_in_state import OPERATORS, Bucket, StoredChunks, upgraded
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 
 TOKEN, CHUNK = b"token", b"chunk "
@@ -51,17 +52,26 @@ class HeldBucket:
             self._name, self._writing, self._wakes_at = _TOKEN.unpack_from(token)
             self._header = bytes(token[_TOKEN.size :])
 
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing was saved yet."""
+        return not self._name
+
     def sleeps(self, watermark: int) -> bool:
         """Whether time alone, up to this watermark, changes nothing here."""
         return self._wakes_at == _NEVER or self._wakes_at > watermark
 
-    def load(self) -> Bucket:
-        """The operator as it was saved, or a new one."""
+    def load(self, change: Change | None = None) -> Bucket:
+        """The operator as it was saved, or a new one; with a change, as it was saved before that."""
         stage, chunks = self._stage, ChunksInStore(self._store)
-        if not self._name:
+        if self.is_new:
             name = uuid4().bytes
             fresh = stage.operator.load(stage.of_bucket(self._number), None, chunks, name=arena_name(name))
             return Bucket(self._number, name, fresh, None, chunks, is_new=True)
+        if change is not None:
+            bound = stage.of_bucket(self._number)
+            name, changed = upgraded(stage.operator, bound, self._header, chunks, change)
+            return Bucket(self._number, name, changed, None, chunks, restored=True)
         operator = OPERATORS.take(self._name, self._writing)
         if operator is not None:
             operator.resume(self._header, chunks)

@@ -15,6 +15,7 @@ this one or not.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,7 +30,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sash.errors import StoreError
 from sash.operators.elastic.declaration import Elastic
 from sash.operators.elastic.metrics import Sample
-from sash.runtimes.spark.elastic.epoch_journal import EpochJournal, where
+from sash.runtimes.spark.compat import HadoopFolder
+from sash.runtimes.spark.elastic.epoch_journal import EpochJournal, require_same_query, where
 from sash.runtimes.spark.elastic.epoch_step import STEPPED, EpochStep
 from sash.runtimes.spark.elastic.metering import BatchMeter, BatchMetrics, behind, metrics_of
 from sash.runtimes.spark.elastic.state_location import StateLocation
@@ -38,6 +40,7 @@ from sash.runtimes.spark.packing.answers import PackedAnswers
 from sash.runtimes.spark.packing.blocks import PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.sinks.protocol import BatchSink
 from sash.runtimes.spark.state.arenas import QUERY_ID
+from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, BUCKETS
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.semantics.durations import Duration
 
@@ -74,7 +77,7 @@ class ElasticRun:
                 blocks = arrived.blocks
                 if not arrived.stamps.num_rows:
                     blocks = self._no_blocks(arriving.sparkSession)
-                metrics = self._answered(blocks, epoch, before, after, journal.token) | arrived.counts
+                metrics = self._answered(blocks, epoch, before, after, journal) | arrived.counts
             journal.commit(newest)
         took = time.time() - began
         batch = BatchMetrics(batch=epoch, watermark=after, began=began, seconds=took, **metrics)
@@ -92,10 +95,22 @@ class ElasticRun:
         finally:
             blocks.unpersist()
 
+    def require_same_query(self, spark: SparkSession) -> None:
+        """DifferentQuery where this one cannot go on from the state of its checkpoint."""
+        metadata = HadoopFolder(spark, self.checkpoint).read("metadata")
+        if metadata is None:
+            return
+        query = json.loads(metadata)["id"]
+        home = StateLocation.of(self.elastic.store, checkpoint=self.checkpoint, query=query)
+        with home.journal() as store:
+            require_same_query(store, self.description)
+
     @property
     def description(self) -> dict[str, Any]:
         """What the state must have been made by."""
-        described = {name: part for name, part in self.stage.description.items() if "shuffle" not in name}
+        described = dict(self.stage.description)
+        for fixed in (BUCKETS, BUCKET_NUMBERS):
+            described.pop(fixed, None)
         return described | {"elastic buckets": len(self.stage.buckets)}
 
     def _home(self, packed: DataFrame) -> StateLocation:
@@ -113,11 +128,14 @@ class ElasticRun:
         return buckets.select(F.col("id").alias(PACKED_BUCKET), F.lit(b"").alias(PAYLOAD))
 
     def _answered(
-        self, blocks: DataFrame, epoch: int, before: int, after: int, token: int
+        self, blocks: DataFrame, epoch: int, before: int, after: int, journal: EpochJournal
     ) -> dict[str, Any]:
         """Step and sink; what the step measured of itself."""
         degree = self.elastic.degree(list(self.meter.samples))
-        step = EpochStep(self.stage, self._home(blocks), epoch, degree, before, after, self.name, token)
+        step = EpochStep(
+            self.stage, self._home(blocks), epoch, degree, before, after, self.name, journal.token,
+            journal.change,
+        )  # fmt: skip
         stepped = (
             blocks.select(PACKED_BUCKET, PAYLOAD)
             .repartitionById(degree, F.col(PACKED_BUCKET).cast("int"))

@@ -24,6 +24,7 @@ from sash.runtimes.spark.packing.blocks import OUTPUT, PACKED, PAYLOAD, RELAY, U
 from sash.runtimes.spark.packing.hashed_packer import HashedPacker
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.runtimes.spark.patterns.agnostic import BATCH, ROWS, WINDOW, WORKER, BatchWorker, placed
+from sash.runtimes.spark.state.register import ALONE
 from sash.runtimes.spark.streaming.stateful_step import Emitted, counted
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 
@@ -68,7 +69,7 @@ def computed_beside_late_rows(blocks: DataFrame, stage: WindowStage, *, workers:
         WorkerBesideLateRows(BatchWorker(stage.bound)), struct_of(COMPUTED)
     )
     rows = counted(rows, {REPORTS: F.sum(REPORTS)})
-    return Emitted(rows, tuple(answers.schemas), answers.opened)
+    return Emitted(rows, tuple(answers.schemas), answers.opened, {ALONE: stage.description})
 
 
 @dataclass(frozen=True)

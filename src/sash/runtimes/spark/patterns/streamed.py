@@ -47,14 +47,20 @@ def is_chained(pattern: Pattern | None) -> bool:
     return pattern is not None and not is_agnostic(pattern) and stream_plan_of(pattern).parts is not None
 
 
-def farmed(stage: WindowStage, pattern: Pattern, *, partitions: int, packed: Packed) -> Emitted:
-    """The outputs of `stage`'s query, computed by the workers of a pattern."""
+def farmed(
+    stage: WindowStage, pattern: Pattern, *, partitions: int, packed: Packed,
+    kept: tuple[int, ...] | None = None,
+) -> Emitted:  # fmt: skip
+    """The outputs of `stage`'s query, computed by the workers of a pattern; in the buckets that are `kept`,
+    if they are as many."""
     stage = replace(stage, pattern=str(pattern))
     if is_agnostic(pattern):
         return _handed_out(stage, pattern.workers, packed)
     plan = stream_plan_of(pattern)
     if plan.parts is None:
         stage = window_stage(stage, plan, partitions=partitions)
+        if kept is not None and len(kept) == len(stage.buckets):
+            stage = replace(stage, buckets=kept)
         return answers_of(packed(stage), window_processor(stage, plan))
     return _in_two_steps(stage, plan, partitions, packed)
 
@@ -65,7 +71,7 @@ def _handed_out(stage: WindowStage, workers: int, packed: Packed) -> Emitted:
     if LATE in stage.outputs:
         return computed_beside_late_rows(blocks, stage, workers=workers)
     reports = computed(PackedAnswers({REPORTS: BATCH}).opened(blocks), stage.bound, workers=workers)
-    return Emitted.of_reports(counted(reports, {REPORTS: F.count(F.lit(1))}))
+    return Emitted.of_reports(counted(reports, {REPORTS: F.count(F.lit(1))}), stage.description)
 
 
 def _in_two_steps(stage: WindowStage, plan: StreamPlan, partitions: int, packed: Packed) -> Emitted:

@@ -3,10 +3,10 @@
     description  =  windows, aggregates, columns and rules as plain JSON
     fingerprint  =  SHA-256 of the description, written canonically
 
-Every bucket keeps both. The fingerprint is compared whenever a bucket is loaded, and where it differs the
-descriptions show in what. Functions are compared by what they close over, and by their byte code as long as
-both come from the same version of Python, otherwise by name (see `plain`); what they read from their module
-is not seen.
+Every bucket keeps both. The fingerprint is compared whenever a bucket is loaded, and where it differs
+`changes` compares the descriptions. Functions are compared by what they close over, and by their byte code
+as long as both come from the same version of Python, otherwise by name (see `plain`); what they read from
+their module is not seen.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from sash.errors import DifferentQuery
 from sash.operators.bound import BoundQuery, BoundWhole
+from sash.operators.engine import keeps_panes
 from sash.operators.joins.bound import BoundJoin
 from sash.operators.joins.bound_asof import BoundAsof
 from sash.operators.stateful.streaming import BoundOperator
 from sash.runtimes.spark.state.plain import kind_of, plain, skipped
 from sash.semantics.expression import Side
 
+ORDER, ELEMENTS = "aggregates in order", "elements"
+BUCKETS, BUCKET_NUMBERS = "buckets", "bucket numbers"
+"""Entries of a description."""
 FORMAT = 1
 """Of what Sash keeps in a state store; a checkpoint of another format cannot be resumed."""
 
@@ -36,12 +39,14 @@ def describe(bound: BoundQuery, *, buckets: int) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "kind": type(bound).__name__,
-        "buckets (4 for each of spark.sql.shuffle.partitions)": buckets,
+        BUCKETS: buckets,
         "time": bound.time,
         "key": list(bound.keys),
         "columns": {name: _type(bound.schema.field(name).type) for name in bound.columns},
         "windows": {window.label: plain(window) for window in query.windows},
         "aggregates": {name: plain(monoid) for name, monoid in query.aggregates.items()},
+        ORDER: list(query.aggregates),
+        ELEMENTS: "panes" if keeps_panes(bound) else "events",
         "computation": plain(bound.computation) if isinstance(bound, BoundWhole) else None,
         "order": query.order.value,
         "delay": str(query.delay),
@@ -61,7 +66,7 @@ def describe_join(bound: BoundJoin | BoundAsof, *, buckets: int) -> dict[str, An
     return {
         "format": FORMAT,
         "kind": "join",
-        "buckets (by spark.sql.shuffle.partitions)": buckets,
+        BUCKETS: buckets,
         **(_asof(bound) if isinstance(bound, BoundAsof) else _window_join(bound)),
         "candidates": bound.strategy.how,
         "delay": {side.value: str(bound.join.delay(side)) for side in Side},
@@ -127,16 +132,6 @@ def canonical(description: Mapping[str, Any]) -> bytes:
 
 def fingerprint(description: Mapping[str, Any]) -> bytes:
     return hashlib.sha256(canonical(description)).digest()
-
-
-def require_same(kept: bytes, description: Mapping[str, Any]) -> None:
-    """DifferentQuery, with every difference, unless the kept description is this one."""
-    found = list(differences(json.loads(kept), dict(description)))
-    if found:
-        raise DifferentQuery(
-            "this checkpoint was made by a different query: " + "; ".join(found) + ". "
-            "Go on with the query that made it, or give the new one a checkpoint location of its own"
-        )
 
 
 def differences(kept: Any, now: Any, *, at: str = "") -> Iterator[str]:

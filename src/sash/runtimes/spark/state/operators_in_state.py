@@ -25,9 +25,11 @@ from pyspark.sql.streaming.stateful_processor import MapState
 from sash.aggregation.stores.values import seal, unseal
 from sash.operators.arena.home import OFTEN
 from sash.operators.bound import BoundQuery
+from sash.operators.engine import Change, WindowOperator, upgrade
 from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark.state.arenas import arena_name
-from sash.runtimes.spark.state.fingerprint import canonical, fingerprint, require_same
+from sash.runtimes.spark.state.changes import change_of
+from sash.runtimes.spark.state.fingerprint import canonical, fingerprint
 
 _TOKEN = struct.Struct("<32s16s16sq")
 _NO_TIMER = -1
@@ -71,6 +73,7 @@ class Bucket:
     timer: int | None
     chunks: StoredChunks
     is_new: bool = False
+    """Whether no query is written down for it yet, or another one."""
     restored: bool = False
     """Whether chunks of the operator were read from the store."""
     written: int = 0
@@ -137,14 +140,16 @@ class StateOfBuckets:
         payload = unseal(sealed_as(number), token[0])
         query, name, writing, timer = _TOKEN.unpack_from(payload)
         header = bytes(payload[_TOKEN.size :])
-        if query != self._fingerprint:
-            self._require_same_query(number)
+        timer = None if timer == _NO_TIMER else timer
+        change = None if query == self._fingerprint else self._change(number)
+        if change is not None:
+            name, changed = upgraded(self._operator, self._bound, header, chunks, change)
+            return Bucket(number, name, changed, timer, chunks, is_new=True, restored=True)
         operator = OPERATORS.take(name, writing)
         if operator is not None:
             operator.resume(header, chunks)
         else:
             operator = self._operator.load(self._bound, header, chunks, name=arena_name(name))
-        timer = None if timer == _NO_TIMER else timer
         return Bucket(number, name, operator, timer, chunks, restored=chunks.read > 0)
 
     def save(self, bucket: Bucket) -> None:
@@ -166,10 +171,22 @@ class StateOfBuckets:
     def _put(self, number: int, data: bytes) -> None:
         self._state.updateValue((number,), (data,))
 
-    def _require_same_query(self, number: int) -> None:
+    def _change(self, number: int) -> Change | None:
         kept = self._state.getValue((QUERY,))
         description = b"{}" if kept is None else bytes(unseal(sealed_as(number), kept[0]))
-        require_same(description, self._description)
+        return change_of(description, self._description)
+
+
+def upgraded(
+    kind: type[StreamOperator], bound: BoundQuery, header: bytes, chunks: StoredChunks, change: Change
+) -> tuple[bytes, StreamOperator]:
+    """An operator with other aggregates than it was saved with; under another name, since what machines
+    have under the old one is of another form."""
+    name = uuid4().bytes
+    operator = kind.load(bound, None, chunks, name=arena_name(name))
+    assert isinstance(operator, WindowOperator)  # `change_of` refuses others
+    upgrade(operator, header, chunks, change)
+    return name, operator
 
 
 def header_in(number: int, token: bytes) -> bytes:

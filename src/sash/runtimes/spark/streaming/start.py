@@ -6,7 +6,7 @@ elastic one chooses the number of its tasks for every micro-batch (see `elastic`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from os import PathLike, fspath
 from typing import Any, cast
 
@@ -33,6 +33,7 @@ from sash.runtimes.spark.sinks.online import OnlineSink, require_publishable
 from sash.runtimes.spark.sinks.protocol import BatchSink, Sink
 from sash.runtimes.spark.sinks.shapes import ShapedSink
 from sash.runtimes.spark.state.arenas import remove_when_ended
+from sash.runtimes.spark.state.register import Register
 from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.delivery import BatchFunction, Delivery
 from sash.runtimes.spark.streaming.stateful_step import Emitted
@@ -67,8 +68,11 @@ def start(
         require_publishable(source.df.sparkSession, fspath(online), pattern=pattern)
         sinks[REPORTS] = OnlineSink(sinks[REPORTS], Publisher.of(bound, online))
     if elastic is None:
-        emitted = source.emitted(bound, tuple(sinks))
-        return start_writing(emitted, sinks, checkpoint=place, trigger=trigger, name=name)
+        register = _register(source.df.sparkSession, place)
+        emitted = source.emitted(bound, tuple(sinks), None if register is None else register.buckets())
+        return start_writing(
+            emitted, sinks, checkpoint=place, trigger=trigger, name=name, register=register
+        )
     if not isinstance(elastic, Elastic):
         raise ArgumentError("elastic", elastic, "sash.Elastic(min=…, max=…), or left out")
     if source.idle is not None:
@@ -107,17 +111,20 @@ def start_writing(
     checkpoint: str | PathLike[str],
     trigger: DurationLike | None,
     name: str | None,
-    around: Callable[[BatchFunction], BatchFunction] = lambda deliver: deliver,
+    register: Register | None,
 ) -> StreamingQuery:
-    """A query whose parallelism is Spark's, from what its step emits on. `around` makes the function of
-    `foreachBatch` from the one that delivers a batch."""
+    """A query whose parallelism is Spark's, from what its step emits on. Without a register, where the
+    driver is not this process, workers compare it with its checkpoint."""
     spark = emitted.rows.sparkSession
     if is_connect(spark):
         _require_no_folder(sinks)
     require_free_columns(sinks, lambda output: emitted.output(output).columns)
-    delivery = Delivery(emitted.outputs, emitted.opened, sinks)
+    delivery: BatchFunction = Delivery(emitted.outputs, emitted.opened, sinks)
+    if register is not None:
+        register.require_same(emitted.queries)
+        delivery = register.around(delivery)
     writer = _writer(emitted.rows, fspath(checkpoint), trigger, name).outputMode("append")
-    query = cast(StreamingQuery, writer.foreachBatch(around(delivery)).start())
+    query = cast(StreamingQuery, writer.foreachBatch(delivery).start())
     remove_when_ended(query, spark)
     return query
 
@@ -135,8 +142,13 @@ def start_join(
     """A join of two streams."""
     given = {late_of(side): (f"late[{side.value!r}]", late.get(side)) for side in Side}
     sinks = sinks_for({REPORTS: ("sink", sink), **given})
-    emitted = inputs.emitted(bound, tuple(sinks))
-    return start_writing(emitted, sinks, checkpoint=checkpoint, trigger=trigger, name=name)
+    emitted, place = inputs.emitted(bound, tuple(sinks)), fspath(checkpoint)
+    register = _register(inputs.left.sparkSession, place)
+    return start_writing(emitted, sinks, checkpoint=place, trigger=trigger, name=name, register=register)
+
+
+def _register(spark: SparkSession, checkpoint: str) -> Register | None:
+    return None if is_connect(spark) else Register(spark, checkpoint)
 
 
 def start_elastic(
@@ -158,6 +170,7 @@ def start_elastic(
     _require_no_watermark(arriving)
     require_free_columns(sinks, lambda output: stage.schemas[output].names)
     run = ElasticRun(stage, delay, elastic, checkpoint, sinks, inputs, fold=fold)
+    run.require_same_query(arriving.sparkSession)
     query = _writer(arriving, checkpoint, trigger, name).foreachBatch(run).start()
     remove_when_ended(query, arriving.sparkSession)
     return ElasticQuery(query, run)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -12,6 +13,7 @@ from sash.runtimes.observed import metric_of
 from sash.runtimes.spark.packing.answers import answers_with
 from sash.runtimes.spark.packing.blocks import COUNTS, OUTPUT, PACKED_BUCKET
 from sash.runtimes.spark.packing.outputs import REPORTS, Outputs
+from sash.runtimes.spark.state.register import ALONE
 from sash.runtimes.spark.streaming.light_processor import LightProcessor
 from sash.runtimes.spark.streaming.processor import WindowProcessor
 
@@ -25,11 +27,14 @@ class Emitted:
     outputs: Outputs
     opened: Callable[[DataFrame, str], DataFrame]
     """Such rows → the rows of one output."""
+    queries: Mapping[str, Mapping[str, Any]]
+    """What a checkpoint must have been made by: the descriptions of the queries, by name."""
 
     @classmethod
-    def of_reports(cls, reports: DataFrame) -> Emitted:
+    def of_reports(cls, reports: DataFrame, description: Mapping[str, Any]) -> Emitted:
         """Of a stage that has nothing but reports."""
-        return cls(reports.withColumn(OUTPUT, F.lit(0)), (REPORTS,), lambda rows, name: rows.drop(OUTPUT))
+        opened = reports.withColumn(OUTPUT, F.lit(0))
+        return cls(opened, (REPORTS,), lambda rows, name: rows.drop(OUTPUT), {ALONE: description})
 
     def output(self, name: str = REPORTS) -> DataFrame:
         """The rows of one output, as a DataFrame of its own: two of them are two passes."""
@@ -43,7 +48,8 @@ def answers_of(
     comes from one of them: `counts`."""
     answers = answers_with(processor.stage.schemas)
     rows = emitted_by(packed, processor.answering(answers), counts=counts)
-    return Emitted(rows, tuple(answers.schemas), answers.opened)
+    queries = {ALONE: processor.stage.description}
+    return Emitted(rows, tuple(answers.schemas), answers.opened, queries)
 
 
 def emitted_by(

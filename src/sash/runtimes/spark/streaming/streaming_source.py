@@ -151,22 +151,24 @@ class StreamingSource:
             hint="It has no end: write .dataframe() to a sink with writeStream.",
         )  # fmt: skip
 
-    def emitted(self, bound: BoundQuery, outputs: Outputs) -> Emitted:
-        """Reports and late rows, in one pass."""
+    def emitted(
+        self, bound: BoundQuery, outputs: Outputs, buckets: tuple[int, ...] | None = None
+    ) -> Emitted:
+        """Reports and late rows, in one pass; in the buckets that a checkpoint has, where that is known."""
         upstream, pattern = Upstream.of(self.df), self.plan(bound).pattern
         require_streaming(self.df.sparkSession, chained=upstream.derived or is_chained(pattern))
         delay, partitions = bound.query.delay.length, shuffle_partitions(self.df.sparkSession)
         stage = WindowStage.of(
             bound,
             outputs,
-            buckets=_buckets(bound, partitions),
+            buckets=buckets or _buckets(bound, partitions),
             clock=Clock.of(ticks=_ticks(bound), delay=delay if upstream.columns else 0),
             derived=upstream.derived,
             operator=self.operator,
         )
 
         if pattern is not None:
-            return farmed(stage, pattern, partitions=partitions, packed=self.watermarked)
+            return farmed(stage, pattern, partitions=partitions, packed=self.watermarked, kept=buckets)
         return answers_of(self.watermarked(stage), WindowProcessor(stage))
 
     def watermarked(self, stage: PackedStage) -> DataFrame:

@@ -15,7 +15,7 @@ from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.blocks import Packer, RowRoute, block_schema
 from sash.runtimes.spark.packing.columns import BUCKET, Share
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs, Schemas
-from sash.runtimes.spark.state.fingerprint import describe
+from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, describe
 from sash.runtimes.spark.streaming.clock import Clock
 
 
@@ -91,7 +91,7 @@ class WindowStage:
     def description(self) -> dict[str, Any]:
         """What a checkpoint must have been made by."""
         described = describe(self.bound, buckets=len(self.buckets))
-        described |= {"state": self.operator.__name__}
+        described |= {"state": self.operator.__name__, BUCKET_NUMBERS: list(self.buckets)}
         return described if self.pattern is None else described | {"pattern": self.pattern}
 
     @property

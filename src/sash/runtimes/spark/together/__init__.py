@@ -8,6 +8,5 @@
 stage.py        what executors know: the queries, their buckets, the columns of a block
 processor.py    the stateful step
 named_state.py  the state of each query in one state store
-register.py     which queries a checkpoint has, so that one can be added or removed
 starting.py     from queries to a running stream
 """

@@ -19,13 +19,13 @@ from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions
 from sash.runtimes.spark.sinks.choice import sinks_for
 from sash.runtimes.spark.sinks.protocol import Sink
+from sash.runtimes.spark.state.register import Register
 from sash.runtimes.spark.streaming.light_processor import LightProcessor
 from sash.runtimes.spark.streaming.start import flattening, start_writing
 from sash.runtimes.spark.streaming.stateful_step import Emitted
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 from sash.runtimes.spark.streaming.upstream import Upstream
 from sash.runtimes.spark.together.processor import TogetherProcessor
-from sash.runtimes.spark.together.register import Register
 from sash.runtimes.spark.together.stage import QueryOfStream, TogetherStage, output_of
 from sash.semantics.durations import DurationLike
 
@@ -59,7 +59,7 @@ def start_together(
         chosen[output_of(query, REPORTS)] = flattening(chosen[output_of(query, REPORTS)])
     return start_writing(
         emitted(source, stage), chosen,
-        checkpoint=place, trigger=trigger, name=name, around=register.around,
+        checkpoint=place, trigger=trigger, name=name, register=register,
     )  # fmt: skip
 
 
@@ -91,7 +91,8 @@ def emitted(source: StreamingSource, stage: TogetherStage) -> Emitted:
     )
     for query in stage.queries:
         rows = _counted(rows, processor, query.name)
-    return Emitted(rows, tuple(stage.schemas), processor.answers.opened)
+    queries = {name: own.description for name, own in stage.stages.items()}
+    return Emitted(rows, tuple(stage.schemas), processor.answers.opened, queries)
 
 
 def _counted(rows: DataFrame, processor: TogetherProcessor, query: str) -> DataFrame:

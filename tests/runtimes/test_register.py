@@ -9,7 +9,7 @@ import pytest
 
 import sash
 from sash.errors import ArgumentError, CorruptValue
-from sash.runtimes.spark.together.register import Register
+from sash.runtimes.spark.state.register import Register
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

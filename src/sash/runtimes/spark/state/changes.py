@@ -1,0 +1,131 @@
+"""Whether a query can go on from a checkpoint that was made by another one, and what differs if it cannot.
+
+the same           whatever the names of functions and the order in which things were written down
+other aggregates   those that are new begin now, those that are gone are dropped
+anything else      DifferentQuery: what is held was made for other windows, keys or rules
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sash.errors import DifferentQuery
+from sash.operators.engine import Change
+from sash.runtimes.spark.requirements import PARTITIONS
+from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, BUCKETS, ELEMENTS, ORDER, differences
+
+_KINDS = ("BoundQuery", "BoundRolling", "BoundToAllColumns")
+_OPERATOR = "WindowOperator"
+_LATER = (ORDER, ELEMENTS, BUCKET_NUMBERS)
+"""Entries that a description of an older version does not have."""
+
+
+def change_of(kept: bytes, description: Mapping[str, Any]) -> Change | None:
+    """How the aggregates have changed since the kept description, if they have; DifferentQuery where a
+    query cannot go on."""
+    then, now = _renamed(json.loads(kept)), dict(description)
+    found = list(_found(then, now))
+    aggregates = list(_of_aggregates(then, now))
+    if aggregates and not found:
+        found = list(_obstacles(then, now))
+    if found:
+        raise DifferentQuery(
+            f"this checkpoint was made by a different query: {'; '.join([*aggregates, *found])}. Go on "
+            "with the query that made it, or give the new one a checkpoint location of its own: it then "
+            "begins without the windows that are open here, and reads its source from where that begins"
+        )
+    if not aggregates and then.get(ORDER, now.get(ORDER)) == now.get(ORDER):
+        return None
+    return _change(then, now)
+
+
+def _found(then: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
+    """What differs besides the aggregates, one sentence each."""
+    for name in sorted(then.keys() | now.keys()):
+        old, new = then.get(name), now.get(name)
+        if name in (ORDER, "aggregates") or (name in _LATER and name not in then):
+            continue
+        if name == "columns" and "windows" in now:
+            yield from _of_columns(then, now)
+        elif (
+            name == "windows"
+            and isinstance(old, dict)
+            and isinstance(new, dict)
+            and old.keys() != new.keys()
+        ):
+            yield f"windows were {', '.join(old)} and are {', '.join(new)}"
+        elif name == BUCKETS and old != new:
+            yield (
+                f"buckets were {old} and are {new}, by {PARTITIONS}: spark.conf.set({PARTITIONS!r}, …) to "
+                "what it was"
+            )
+        elif name == BUCKET_NUMBERS:
+            if old != new and then.get(BUCKETS) == now.get(BUCKETS):
+                yield f"buckets have other numbers, by {PARTITIONS}: set it to what it was"
+        elif name == ELEMENTS and old != new:
+            yield f"it holds {old} of the stream, and these aggregates would need {new}"
+        else:
+            yield from differences(old, new, at=name)
+
+
+def _renamed(description: dict[str, Any]) -> dict[str, Any]:
+    """As this version has it: older ones wrote a formula after the word."""
+    return {BUCKETS if name.startswith("buckets (") else name: part for name, part in description.items()}
+
+
+def _of_columns(then: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
+    """A column that only one of the two reads is a difference of the aggregates, if they differ."""
+    old, new = then.get("columns", {}), now["columns"]
+    if list(_of_aggregates(then, now)):
+        both = old.keys() & new.keys()
+        old, new = ({name: columns[name] for name in both} for columns in (old, new))
+    yield from differences(old, new, at="columns")
+
+
+def _of_aggregates(then: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
+    old, new = then.get("aggregates"), now.get("aggregates")
+    if not isinstance(old, dict) or not isinstance(new, dict) or "windows" not in now:
+        yield from differences(old, new, at="aggregates")
+        return
+    yield from (f"aggregate {name} is gone" for name in old if name not in new)
+    yield from (f"aggregate {name} is new" for name in new if name not in old)
+    for name in sorted(old.keys() & new.keys()):
+        yield from differences(old[name], new[name], at=f"aggregates.{name}")
+
+
+def _obstacles(then: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
+    """Why other aggregates cannot go on with what is held."""
+    if now.get("kind") not in _KINDS or now.get("state") != _OPERATOR:
+        yield "only windows with aggregates can take others on"
+    elif "pattern" in now:
+        yield f"aggregates are fixed under {now['pattern']}"
+    elif ORDER not in then:
+        yield "it does not tell the order of its aggregates, being older than this version"
+    elif then["kind"] == "BoundRolling" and "lifetime" in now["windows"] and _added(then, now):
+        yield "a look-back without end would never know what it has missed"
+
+
+def _added(then: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    return [name for name in now["aggregates"] if name not in _same(then, now)]
+
+
+def _same(then: dict[str, Any], now: dict[str, Any]) -> frozenset[str]:
+    old, new = then["aggregates"], now["aggregates"]
+    return frozenset(n for n in old.keys() & new.keys() if not list(differences(old[n], new[n])))
+
+
+def _change(then: dict[str, Any], now: dict[str, Any]) -> Change:
+    old, new = then["aggregates"], now["aggregates"]
+    twins: dict[str, str | None] = {}
+    for name in _added(then, now):
+        found = next((one for one in then[ORDER] if _counts(old[one]) == _counts(new[name])), None)
+        if found is not None or _counts(new[name]) == ([], None):
+            twins[name] = found
+    return Change(tuple(then[ORDER]), _same(then, now), twins)
+
+
+def _counts(aggregate: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Which events count for an aggregate: those without a null in its columns, if its condition holds."""
+    return aggregate["columns"], aggregate.get("where")

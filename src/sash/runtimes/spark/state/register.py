@@ -1,0 +1,122 @@
+"""Which queries a checkpoint has, what their state is called, and what they are: on the driver, so that a
+query is compared with its checkpoint before anything runs.
+
+    <checkpoint>/sash/queries.3     {"bars": {"state": "bars 5d2…", "query": {"windows": …}}, "alerts": …}
+
+A query that was started alone has no name. One that is added begins without state, also one that was there
+before and was removed in between: what it held then lacks the events since. So the name of its state is
+another one each time that it is added.
+
+    before the first batch    those that were there and those that are: nothing is forgotten if it fails
+    after the first batch     those that are, as they are: the others have missed its events
+
+So a start that fails changes nothing. Each change is a new file, after which the older ones go. One that a
+crash has cut short is none: what it was written for did not happen.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from pyspark.sql import DataFrame, SparkSession
+
+from sash.aggregation.stores.values import seal, unseal
+from sash.errors import CorruptValue
+from sash.runtimes.spark.compat import HadoopFolder
+from sash.runtimes.spark.state.changes import change_of
+from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, canonical
+from sash.runtimes.spark.streaming.delivery import BatchFunction
+
+FOLDER, FILE = "sash", "queries."
+_SEALED_AS = b"queries of a stream"
+ALONE = ""
+"""The name of a query that was started alone."""
+
+
+class Registered(NamedTuple):
+    """A query of a checkpoint."""
+
+    state: str
+    query: Mapping[str, Any] | None = None
+    """Its description; None where an older version has not kept it."""
+
+
+class Register:
+    """That of one checkpoint, as it was when the queries were started."""
+
+    def __init__(self, spark: SparkSession, checkpoint: str, queries: Iterable[str] = (ALONE,)) -> None:
+        self._folder = HadoopFolder(spark, f"{checkpoint}/{FOLDER}")
+        self._commits = HadoopFolder(spark, f"{checkpoint}/commits")
+        self._written = self._newest()
+        self._before = self._written
+        self._now = {
+            name: self._before.get(name) or Registered(name and f"{name} {uuid4().hex[:8]}")
+            for name in queries
+        }
+
+    @property
+    def states(self) -> dict[str, str]:
+        """The name of each query's state."""
+        return {name: own.state for name, own in self._now.items()}
+
+    def buckets(self, name: str = ALONE) -> tuple[int, ...] | None:
+        """The numbers of a query's buckets, which are fixed for the life of a checkpoint."""
+        kept = self._before.get(name)
+        numbers = None if kept is None or kept.query is None else kept.query.get(BUCKET_NUMBERS)
+        return None if numbers is None or not self._commits.sizes() else tuple(numbers)
+
+    def require_same(self, descriptions: Mapping[str, Mapping[str, Any]]) -> None:
+        """DifferentQuery where one of the queries cannot go on from what the checkpoint has of it. What was
+        registered before any batch was done has left no state."""
+        begun = bool(self._commits.sizes())
+        for name, description in descriptions.items():
+            kept = self._now[name].query
+            if begun and kept is not None:
+                change_of(canonical(kept), description)
+            self._now[name] = Registered(self._now[name].state, description)
+
+    def around(self, deliver: BatchFunction) -> BatchFunction:
+        """The same function of `foreachBatch`, which keeps the register."""
+
+        def registering(emitted: DataFrame, batch: int) -> None:
+            if self._written.keys() != self._now.keys():
+                self._write({**self._now, **self._before})
+            deliver(emitted, batch)
+            self._write(self._now)
+
+        return registering
+
+    def _numbers(self) -> list[int]:
+        names = (name.removeprefix(FILE) for name in self._folder.sizes() if name.startswith(FILE))
+        return sorted(int(number) for number in names if number.isdecimal())
+
+    def _newest(self) -> dict[str, Registered]:
+        damaged: CorruptValue | None = None
+        for number in reversed(self._numbers()):
+            try:
+                data = self._folder.read(f"{FILE}{number}") or b""
+                found = json.loads(bytes(unseal(_SEALED_AS, data)))
+                return {
+                    name: Registered(own) if isinstance(own, str) else Registered(**own)
+                    for name, own in found.items()
+                }
+            except CorruptValue as error:
+                damaged = error
+        # Cut short before any batch was done, there is no state that it could name.
+        if damaged is not None and self._commits.sizes():
+            raise damaged
+        return {}
+
+    def _write(self, queries: dict[str, Registered]) -> None:
+        if queries == self._written:
+            return
+        older = self._numbers()
+        number = older[-1] + 1 if older else 0
+        data = json.dumps({name: own._asdict() for name, own in queries.items()}, sort_keys=True).encode()
+        self._folder.write(f"{FILE}{number}", seal(_SEALED_AS, data))
+        self._written = dict(queries)
+        for one in older:
+            self._folder.remove(f"{FILE}{one}")
