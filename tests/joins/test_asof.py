@@ -331,6 +331,20 @@ def test_what_cannot_be_meant_is_refused() -> None:
         stream.join_asof(pa.table({"t": [1]}))  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_tolerances_and_times_at_the_ends_of_the_integers(direction: Direction) -> None:
+    ends = [-(2**61), 2**61]
+    for tolerance in (2**62, 2**80):
+        runtime = Runtime(bound(direction, tolerance=tolerance, keys=False), restart=True)
+        rows = [[row(side, t, "a", number) for number, t in enumerate(ends)] for side in Side]
+        assert runtime.step(JoinBatch(*rows)) == [(0, 0)]
+        assert numbers_in(runtime.operator.advance(2**61 + 1)) == [(1, 1)]
+        alone = Runtime(bound(direction, tolerance=tolerance, keys=False), restart=True)
+        alone.step(JoinBatch(rows[0], [row(Side.RIGHT, 2**61, "a", 7)]))
+        answered = numbers_in(alone.operator.advance(2**61 + 1, flush=True))
+        assert [right for _, right in answered][-1] == 7
+
+
 def test_a_checkpoint_shows_what_it_was_made_by() -> None:
     from sash.runtimes.spark.inspection.description import in_words
     from sash.runtimes.spark.state.fingerprint import describe_join

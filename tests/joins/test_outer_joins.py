@@ -48,7 +48,9 @@ def test_an_empty_side_leaves_all_rows_of_the_other_alone() -> None:
 def test_a_how_that_there_is_not_is_refused() -> None:
     stream = sash.stream(pa.table({"t": [1]}), time="t")
     with pytest.raises(ArgumentError, match="how must be 'inner', 'left', 'right' or 'full'"):
-        stream.join(stream, within=1, how="outer")  # type: ignore[arg-type]
+        stream.join(stream, within=1, how="outer")  # type: ignore[call-overload]
+    with pytest.raises(ArgumentError, match=r"within must be at most 2\*\*61 for an outer join"):
+        stream.join(stream, within=2**62, how="left")
 
 
 def joined(left: Any, right: Any, how: How, *, key: bool, where: Any = None) -> Any:

@@ -19,16 +19,16 @@ from sash.semantics.asof import Direction
 def answers(bound: BoundAsof, left: Rows, right: Rows, *, workers: int = 1) -> Ints:
     """The position of the right row that answers each left row, or −1. Both are in the order of time."""
     left_codes, right_codes, keys = common_codes(bound.keys, left.table, right.table, workers=workers)
-    asof, tolerance = bound.join, bound.join.tolerance
 
     def merged(direction: Direction) -> Ints:
         return matches(
             direction, left_codes, left.time, right_codes, right.time,
-            keys=keys, reach=None if tolerance is None else tolerance.length,
+            keys=keys, reach=bound.reach,
         )  # fmt: skip
 
-    if asof.direction != "nearest":
-        return merged(asof.direction)
+    if bound.join.direction != "nearest":
+        return merged(bound.join.direction)
+
     before, after = in_threads([partial(merged, "backward"), partial(merged, "forward")], workers=workers)
     return nearer(left.time, right.time, before, after)
 

@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.arrays import Ints, Mask
+from sash.operators.columns.times import FARTHEST
 from sash.operators.joins import bits
 from sash.operators.joins.archive import Rows
 from sash.operators.joins.asof import answer_table, answers, newest_of_each_key
@@ -76,25 +77,25 @@ class AsofOperator(TwoSidedOperator):
         """The last instant at which a better answer to each left row could come."""
         if self.bound.join.direction == "backward":
             return left.time
-        tolerance = self.bound.join.tolerance
-        settles_at = np.full(len(left), NEVER) if tolerance is None else left.time + tolerance.length
+        reach = self.bound.reach
+        settles_at = np.full(len(left), NEVER) if reach is None else left.time + reach
         known = found >= 0
         settles_at[known] = left.time[known] + np.abs(left.time[known] - right.time[found[known]])
         return settles_at
 
     def _hold(self, right: Rows, of_open: Ints) -> None:
         """Hold the right rows that left rows to come may need, and those that answer open ones."""
-        direction, tolerance = self.bound.join.direction, self.bound.join.tolerance
+        direction, reach = self.bound.join.direction, self.bound.reach
         needed: Mask = np.zeros(len(right), np.bool_)
         if direction != "forward" and len(right):
             needed = newest_of_each_key(self.bound, right)
         needed[of_open[of_open >= 0]] = True
         held = right.where(needed)
-        if tolerance is None:
+        if reach is None:
             until = np.full(len(held), NEVER)
         else:
             # An open row that it answers is at most a tolerance later, and settled as much later again.
-            until = held.time + tolerance.length * (2 if direction == "nearest" else 1)
+            until = held.time + min(reach * (2 if direction == "nearest" else 1), 2 * FARTHEST)
         self._past[Side.RIGHT].put(held, until)
 
     def held(self, side: Side) -> int:

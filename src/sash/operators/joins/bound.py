@@ -20,6 +20,7 @@ import pyarrow as pa
 from sash.aggregation.kernels.compiler.function_source import carry_source
 from sash.errors import ArgumentError, PredicateError, UnitError, UnknownColumn, Unsupported
 from sash.operators.bound import LATE_REASON
+from sash.operators.columns.times import FARTHEST
 from sash.operators.joins.strategy import Equality, Strategy, choose, equality
 from sash.operators.predicates.predicate_kinds import kind_of
 from sash.semantics.durations import Unit
@@ -138,6 +139,8 @@ class BoundJoin(BoundSides):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.join.kept and self.join.within.length > FARTHEST:
+            raise ArgumentError("within", str(self.join.within), "at most 2**61 for an outer join")
         carry_source(self.join.where)
         self._check_answer()
         names = self.output.names

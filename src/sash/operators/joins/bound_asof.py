@@ -13,6 +13,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from sash.errors import ArgumentError
+from sash.operators.columns.times import FARTHEST
 from sash.operators.joins.bound import LEFT_PLACE, BoundSides
 from sash.operators.joins.strategy import Strategy, choose
 from sash.semantics.asof import Asof
@@ -35,6 +36,12 @@ class BoundAsof(BoundSides):
         for name in names:
             if names.count(name) > 1:
                 raise ArgumentError("suffix", self.suffix, f"such that {name!r} names one column only")
+
+    @property
+    def reach(self) -> int | None:
+        """How far apart in time a row and its answer may be: at most as far as any two times are."""
+        tolerance = self.join.tolerance
+        return None if tolerance is None else min(tolerance.length, 2 * FARTHEST)
 
     @cached_property
     def strategy(self) -> Strategy:
