@@ -40,8 +40,8 @@ from sash.serving.places import Place, Read, place_of
 from sash.serving.records import RecordForm
 
 DESCRIPTION, PROGRESS = b"query", b"progress"
-GROUP = 256
-"""Keys that are read and written together."""
+GROUP = 1024
+"""Keys that are read and written together: few enough for a server to be busy for milliseconds only."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +130,7 @@ class Publisher:
         events = self._form.lifted(layout.rows, layout.times)
         firsts = layout.rows.select(list(self.bound.keys)).take(pa.array(layout.firsts))
         keys = key_bytes(firsts, layout.slots)
+        span, endless = self._span, self._endless
         with self._opened() as (place, read):
             for first in range(0, len(keys), GROUP):
                 written: dict[bytes, bytes] = {}
@@ -141,7 +142,7 @@ class Publisher:
                         continue
                     tree = KeyTree.of(self._form, key, head, lambda names: self._all_pages(read, names))
                     own = events.span(int(layout.offsets[slot]), int(layout.offsets[slot + 1]))
-                    tree.insert(own, batch=batch, span=self._span, endless=self._endless)
+                    tree.insert(own, batch=batch, span=span, endless=endless)
                     values, gone = tree.changes()
                     written |= values
                     removed += gone
