@@ -158,12 +158,12 @@ def test_stream_rows_and_served_rows_agree_also_after_a_restart(
 def test_a_batch_that_is_missing_is_noticed(tmp_path: Path) -> None:
     store, table = str(tmp_path / "features"), payments(10, seed=6)
     publisher = Publisher.of(features(table).bound, store)
-    with pytest.raises(StoreError, match="batches up to -1, and this is batch 3"):
+    with pytest.raises(StoreError, match="go on with batch 0, and this is batch 3"):
         publisher.begin(3)
     publisher.begin(0)
     publisher.begin(1)  # batch 0 had no rows
     publisher.writing(1)
-    with pytest.raises(StoreError, match="batch 2: those between were not published"):
+    with pytest.raises(StoreError, match="go on with batch 1, and this is batch 2"):
         publisher.begin(2)
     assert publisher.begin(1) is False  # it is executed again
     publisher.publish(table, 1)
@@ -171,6 +171,27 @@ def test_a_batch_that_is_missing_is_noticed(tmp_path: Path) -> None:
     assert publisher.begin(2) is False
     with pytest.raises(StoreError, match="of another checkpoint"):
         publisher.begin(0, owner="another")
+
+
+def test_a_bounded_input_comes_before_a_stream(tmp_path: Path) -> None:
+    store, table = str(tmp_path / "features"), payments(400, seed=9)
+    features(table.slice(0, 300)).publish(store)
+    with pytest.raises(StoreError, match="published already; a bounded input needs an empty store"):
+        features(table.slice(300)).publish(store)
+    publisher = Publisher.of(features(table).bound, store)
+    with pytest.raises(StoreError, match="go on with batch 0"):
+        publisher.begin(1, owner="a stream")
+    assert publisher.begin(0, owner="a stream") is False
+    publisher.writing(0)
+    publisher.publish(table.slice(300), 0)
+    publisher.done(0)
+    with pytest.raises(StoreError):
+        features(table).publish(store)
+    with sash.online(store) as online:
+        rows = features(table).collect().sort_by("ts")
+        served = online.get(rows.select(["card", "country"]).to_pylist(), at=rows["ts"].to_pylist())
+        pairs = zip(rows.select(online.columns).to_pylist(), served.to_pylist(), strict=True)
+        assert all(same(one[name], other[name]) for one, other in pairs for name in online.columns)
 
 
 def test_a_store_belongs_to_one_query(tmp_path: Path) -> None:

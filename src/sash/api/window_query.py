@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pyarrow as pa
@@ -75,6 +76,19 @@ class WindowQuery(QueryHandle):
         written by `start(sink, late=…)`, in the same pass as the reports."""
         require_bounded(self.source.bounded)
         return LateOutput(self)
+
+    def publish(self, online: str | PathLike[str]) -> None:
+        """Publish the look-backs of a bounded input, for `sash.online` to read. A stream that is started
+        with a new checkpoint and the same `online` goes on from there: let it begin where this input ends.
+        """
+        from sash.serving.publisher import Publisher
+
+        if not self.source.bounded:
+            raise Unsupported(
+                "data", "a streaming DataFrame", "bounded for publish()",
+                hint="A stream is published while it runs: start(sink, online=…).",
+            )  # fmt: skip
+        Publisher.of(self.bound, online).publish_history(self.collect())
 
     def plan(self) -> Planned:
         """What `explain` prints as an object, which notebooks show as tables."""

@@ -37,7 +37,7 @@ class KeyTree:
     form: RecordForm
     key: bytes
     read: ReadPages
-    batch: int = -1
+    batch: int = 0
     newest_page: int = 0
     dropped: Run = field(init=False)
     levels: list[Run] = field(init=False)

@@ -40,18 +40,20 @@ from sash.serving.places import Place, Read, place_of
 from sash.serving.records import RecordForm
 
 DESCRIPTION, PROGRESS = b"query", b"progress"
-GROUP = 256
-"""Keys that are read and written together."""
+NEVER, HISTORY = -2, -1
+"""Numbers before those of a stream's batches: of no batch, and of a bounded input that came before."""
+GROUP = 1024
+"""Keys that are read and written together: few enough for a server to be busy for milliseconds only."""
 
 
 @dataclass(frozen=True)
 class Progress:
     """Which batches a store has."""
 
-    begun: int = -1
-    written: int = -1
+    begun: int = NEVER
+    written: int = NEVER
     """The newest batch that had rows."""
-    done: int = -1
+    done: int = NEVER
     owner: str = ""
     """The stream whose batches they are."""
 
@@ -104,17 +106,18 @@ class Publisher:
             if kept is not None:
                 require_same(kept, self.bound)
             progress = Progress.of(known)
-            if known is not None and progress.owner != owner:
+            if progress.begun > HISTORY and progress.owner != owner:
                 raise StoreError(
                     f"the features at {_shown(self.store)} are of another checkpoint, whose batches have "
                     "the same numbers; give this one an empty store"
                 )
-            hole = batch > progress.begun + 1 or (batch > progress.begun and not progress.whole)
-            if hole:
+            expected = max(progress.begun, HISTORY) + 1 if progress.whole else progress.written
+            if batch > expected:
                 raise StoreError(
-                    f"the features at {_shown(self.store)} have batches up to {progress.done}, and this is "
-                    f"batch {batch}: those between were not published, so that look-backs would lack "
-                    "events. Start the query with a new checkpoint and an empty store"
+                    f"the features at {_shown(self.store)} go on with batch {expected}, and this is batch "
+                    f"{batch}: those between were not published, so that look-backs would lack events. "
+                    "Start the query with a new checkpoint and an empty store, or with one that "
+                    "q.publish(store) has filled from a bounded input"
                 )
             if batch > progress.begun or kept is None:
                 self._note(place, replace(progress, begun=batch, owner=owner), description)
@@ -130,6 +133,7 @@ class Publisher:
         events = self._form.lifted(layout.rows, layout.times)
         firsts = layout.rows.select(list(self.bound.keys)).take(pa.array(layout.firsts))
         keys = key_bytes(firsts, layout.slots)
+        span, endless = self._span, self._endless
         with self._opened() as (place, read):
             for first in range(0, len(keys), GROUP):
                 written: dict[bytes, bytes] = {}
@@ -141,12 +145,27 @@ class Publisher:
                         continue
                     tree = KeyTree.of(self._form, key, head, lambda names: self._all_pages(read, names))
                     own = events.span(int(layout.offsets[slot]), int(layout.offsets[slot + 1]))
-                    tree.insert(own, batch=batch, span=self._span, endless=self._endless)
+                    tree.insert(own, batch=batch, span=span, endless=endless)
                     values, gone = tree.changes()
                     written |= values
                     removed += gone
                 place.write(written, removed)
         return len(keys)
+
+    def publish_history(self, rows: pa.Table) -> None:
+        """Add the events of a bounded input, before those of any stream."""
+        if self.begin(HISTORY) or self.progress().begun > HISTORY:
+            raise StoreError(
+                f"the features at {_shown(self.store)} are published already; a bounded input needs an "
+                "empty store"
+            )
+        self.writing(HISTORY)
+        self.publish(rows, HISTORY)
+        self.done(HISTORY)
+
+    def progress(self) -> Progress:
+        with self._opened() as (_, read):
+            return Progress.of(*read([PROGRESS]))
 
     def writing(self, batch: int) -> None:
         """Called before the rows of a batch are published."""
