@@ -173,11 +173,11 @@ class JoinQuery(QueryHandle):
         return self
 
     def _as_json(self) -> str:
-        return json.dumps(self._said(), indent=2, ensure_ascii=False)
+        return json.dumps(self._explained(), indent=2, ensure_ascii=False)
 
     def _as_text(self) -> str:
-        said = self._said()
-        semantics, found, stages = said["semantics"], said["candidates"], said["stages"]
+        facts = self._explained()
+        semantics, found, stages = facts["semantics"], facts["candidates"], facts["stages"]
         return sections(
             [
                 ("semantics", [semantics["pairs"], semantics["order"]]),
@@ -186,7 +186,7 @@ class JoinQuery(QueryHandle):
             ]
         )
 
-    def _said(self) -> dict[str, Any]:
+    def _explained(self) -> dict[str, Any]:
         """What there is to explain; its keys are those of the JSON, and stay."""
         return {
             "version": VERSION,
@@ -200,9 +200,9 @@ class JoinQuery(QueryHandle):
 
     def _repr_html_(self) -> str:
         """For notebooks: which pairs, and how they are found."""
-        said = self._said()
-        semantics, found = said["semantics"], said["candidates"]
-        stages = "".join(f"<li>{escape(stage)}</li>" for stage in said["stages"])
+        facts = self._explained()
+        semantics, found = facts["semantics"], facts["candidates"]
+        stages = "".join(f"<li>{escape(stage)}</li>" for stage in facts["stages"])
         parts = [
             f"<p><code>{escape(semantics['pairs'])}</code><br/>{escape(semantics['order'])}</p>",
             f"<p><b>{escape(found['how'])}</b>: {escape(found['why'])}</p>",

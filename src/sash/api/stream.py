@@ -1,4 +1,4 @@
-"""`sash.stream(…).window(…).agg(…)`: a query, said step by step. Every step is frozen and can be reused."""
+"""`sash.stream(…).window(…).agg(…)`: a query, step by step. Every step is frozen and can be reused."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Stream:
 
         emit:  "close" (once, when it is complete), "every <duration>" or "change" (also before that).
         empty: report windows without events too.
-        flush: whether the end of a bounded input closes what is still open (yes, when not said). A stream
+        flush: whether the end of a bounded input closes what is still open (yes, when not given). A stream
             has no end.
         """
         if flush and not self.source.bounded:

@@ -100,13 +100,13 @@ def _arrivals(bound: BoundQuery, rows: pa.Table, key: Hashable) -> Iterable[Arri
     known = rows[bound.time].is_valid()
     times = iter(to_integers(rows[bound.time].filter(known)).tolist())
     columns = [rows[name].to_pylist() for name in bound.keys]
-    keys = [_said(values) for values in zip(*columns, strict=True)] if columns else [None] * rows.num_rows
+    keys = [_key_of(values) for values in zip(*columns, strict=True)] if columns else [None] * rows.num_rows
     own = iter(rows.filter(pa.array([one == key for one in keys], pa.bool_())).to_pylist())
     for has_time, whose in zip(known.to_pylist(), keys, strict=True):
         yield Arrival(next(times) if has_time else None, whose, next(own) if whose == key else {})
 
 
-def _said(values: tuple[Any, ...]) -> Hashable:
+def _key_of(values: tuple[Any, ...]) -> Hashable:
     """A key as a user says it: a value, or a tuple when several columns make it."""
     return values[0] if len(values) == 1 else values
 
@@ -122,7 +122,7 @@ def _key(bound: BoundQuery, given: Any) -> Hashable:
     if isinstance(given, Mapping):
         if set(given) != set(bound.keys):
             raise ArgumentError("key", dict(given), f"one value for each of {names}")
-        return _said(tuple(given[name] for name in bound.keys))
+        return _key_of(tuple(given[name] for name in bound.keys))
     if len(bound.keys) == 1:
         key: Hashable = given
         return key

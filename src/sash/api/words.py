@@ -33,7 +33,7 @@ _NEED_FUNCTIONS = ("policy", "threshold", "punctuated")
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How a kind is said: what builds it from the words of each clause, and which clauses it has."""
+    """How a kind is written: what builds it from the words of each clause, and which clauses it has."""
 
     shown: str
     build: Callable[..., Window]

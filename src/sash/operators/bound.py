@@ -106,7 +106,7 @@ class BoundQuery:
         return [name for name in self.schema.names if name in wanted]
 
     @property
-    def reckons(self) -> bool:
+    def keeps_ledger(self) -> bool:
         """Whether a report is compared, by the content of its window, with the one before it."""
         return self.query.corrects
 
@@ -207,7 +207,7 @@ class BoundRolling(BoundQuery):
         return list(self.schema.names)
 
     @property
-    def reckons(self) -> bool:
+    def keeps_ledger(self) -> bool:
         """A row is known by its event, and not by the number of a window."""
         return False
 

@@ -106,7 +106,7 @@ def evaluate(asof: Asof, batches: Sequence[JoinBatch], *, flush: bool = True) ->
     """The answers, in order, and the late output of `asof` over `batches`."""
     outcome, answered = AsofOutcome(), set[int]()
     for events, watermark in judged(asof, batches, outcome.late, flush=flush):
-        # An event that the watermark has not passed is not to be reckoned with: a better one may come.
+        # An event that the watermark has not passed does not count yet: a better one may come.
         passed = [right for right in events[Side.RIGHT] if right.time < watermark]
         due = [
             answer

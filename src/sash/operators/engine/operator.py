@@ -110,7 +110,7 @@ class WindowOperator(OperatorState):
             if isinstance(window, ThresholdWindow | PunctuatedWindow):
                 marked = truths(window, rows, times)
                 rows = rows.append_column(marks_column(number), pa.array(marked))
-        if self.bound.reckons:
+        if self.bound.keeps_ledger:
             rows = rows.append_column(MARK, pa.array(marks(sequence)))
         return rows
 
@@ -165,12 +165,12 @@ class WindowOperator(OperatorState):
         self.pending = rest
         return Turn(
             slots, final, self._open(final, rest, slots, now), now, self.settled, settled,
-            self.clock.horizon or 0, query.empty, flush, self.bound.reckons,
+            self.clock.horizon or 0, query.empty, flush, self.bound.keeps_ledger,
         )  # fmt: skip
 
     def _open(self, final: Events, rest: Events, slots: Ints, now: int) -> Events:
         """Events that are not final and count all the same, ordered."""
-        if not self.bound.reckons:
+        if not self.bound.keeps_ledger:
             return final.nothing()
         return rest.where(np.isin(rest.slot, slots)).ordered(self.bound.query.order)
 
@@ -184,7 +184,7 @@ class WindowOperator(OperatorState):
         if flush or query.empty or self._tick or (query.corrects and horizon):
             return self.slots.live()
         due = [timers]
-        if self.bound.reckons:
+        if self.bound.keeps_ledger:
             due += [rest.slot, *(ledger.slot for ledger in self.ledgers)]
         slots = final.slots()
         return np.unique(np.concatenate([slots, *due])) if any(map(len, due)) else slots

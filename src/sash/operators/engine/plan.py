@@ -87,7 +87,7 @@ class StatePlan:
     @cached_property
     def inner(self) -> BoundQuery:
         """The query with what must be known of windows that can be corrected."""
-        return with_content(self.bound) if self.bound.reckons else self.bound
+        return with_content(self.bound) if self.bound.keeps_ledger else self.bound
 
     @cached_property
     def panes(self) -> Panes | None:
@@ -146,7 +146,7 @@ class StatePlan:
             return Form(self.panes.folded.schema, self.panes.folded.aggregates)
         monoids = dict(self.inner.aggregates)
         if self.whole:
-            monoids = dict(hidden()) if self.bound.reckons else {}
+            monoids = dict(hidden()) if self.bound.keeps_ledger else {}
         if self._steps is not None and isinstance(kind, GrowingKind):
             return Form(self.inner.schema, {ACCUMULATOR: accumulator(), **monoids}, steps=self._steps)
         extra: tuple[str, ...] = ()
