@@ -28,7 +28,10 @@ from sash.semantics.expression import Side
 
 ORDER, ELEMENTS = "aggregates in order", "elements"
 BUCKETS, BUCKET_NUMBERS = "buckets", "bucket numbers"
+INPUT = "input"
 """Entries of a description."""
+FOLDED_EARLY = "panes folded before the shuffle"
+"""What a step gets instead of rows, where that is so."""
 FORMAT = 1
 """Of what Sash keeps in a state store; a checkpoint of another format cannot be resumed."""
 

@@ -34,6 +34,7 @@ from sash.runtimes.spark.sinks.protocol import BatchSink, Sink
 from sash.runtimes.spark.sinks.shapes import ShapedSink
 from sash.runtimes.spark.state.arenas import remove_when_ended
 from sash.runtimes.spark.state.register import Register
+from sash.runtimes.spark.streaming.batch_watermark import with_watermark
 from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.delivery import BatchFunction, Delivery
 from sash.runtimes.spark.streaming.stateful_step import Emitted
@@ -68,11 +69,14 @@ def start(
         require_publishable(source.df.sparkSession, fspath(online), pattern=pattern)
         sinks[REPORTS] = OnlineSink(sinks[REPORTS], Publisher.of(bound, online))
     if elastic is None:
-        register = _register(source.df.sparkSession, place)
-        emitted = source.emitted(bound, tuple(sinks), None if register is None else register.buckets())
+        spark, outputs = source.df.sparkSession, tuple(sinks)
+        register = _register(spark, place)
+        early = register is not None and online is None and source.folds_early(bound, outputs)
+        buckets = None if register is None else register.buckets()
         return start_writing(
-            emitted, sinks, checkpoint=place, trigger=trigger, name=name, register=register
-        )
+            source.emitted(bound, outputs, buckets, early=early), sinks,
+            checkpoint=place, trigger=trigger, name=name, register=register, early=early,
+        )  # fmt: skip
     if not isinstance(elastic, Elastic):
         raise ArgumentError("elastic", elastic, "sash.Elastic(min=…, max=…), or left out")
     if source.idle is not None:
@@ -112,14 +116,18 @@ def start_writing(
     trigger: DurationLike | None,
     name: str | None,
     register: Register | None,
+    early: bool = False,
 ) -> StreamingQuery:
     """A query whose parallelism is Spark's, from what its step emits on. Without a register, where the
-    driver is not this process, workers compare it with its checkpoint."""
+    driver is not this process, workers compare it with its checkpoint. `early`: tasks must know the
+    watermark of their batch."""
     spark = emitted.rows.sparkSession
     if is_connect(spark):
         _require_no_folder(sinks)
     require_free_columns(sinks, lambda output: emitted.output(output).columns)
     delivery: BatchFunction = Delivery(emitted.outputs, emitted.opened, sinks)
+    if early:
+        delivery = with_watermark(delivery, spark, fspath(checkpoint))
     if register is not None:
         register.require_same(emitted.queries)
         delivery = register.around(delivery)

@@ -37,6 +37,7 @@ from sash.runtimes.spark.patterns.stream_plan import impossible_on_streams, stre
 from sash.runtimes.spark.patterns.streamed import farmed, is_chained
 from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions, task_slots
 from sash.runtimes.spark.streaming.clock import Clock
+from sash.runtimes.spark.streaming.early_panes import FoldingStage, PaneProcessor, folds_early
 from sash.runtimes.spark.streaming.heartbeat import heartbeats
 from sash.runtimes.spark.streaming.processor import WindowProcessor
 from sash.runtimes.spark.streaming.stateful_step import Emitted, answers_of
@@ -133,7 +134,9 @@ class StreamingSource:
         opens = answers_with({REPORTS: bound.output}).stages
         if plan.pattern is not None:
             return [pack, watermark, *stream_stages_of(plan.pattern, keys, opens)]
+        early = self.folds_early(bound, (REPORTS,))
         return [
+            *(["fold panes in all tasks, when it runs with start() and without late="] if early else []),
             f"{pack} of ({keys})",
             watermark,
             f"shuffle {len(_buckets(bound, partitions))} buckets to {partitions} partitions",
@@ -151,14 +154,27 @@ class StreamingSource:
             hint="It has no end: write .dataframe() to a sink with writeStream.",
         )  # fmt: skip
 
+    def folds_early(self, bound: BoundQuery, outputs: Outputs) -> bool:
+        """Whether panes are folded before the shuffle: for that tasks must know the watermark of a batch,
+        and there must be one that is ours alone."""
+        own = not Upstream.of(self.df).columns and self.idle is None and self.operator is None
+        return own and self.plan(bound).pattern is None and folds_early(bound, outputs)
+
     def emitted(
-        self, bound: BoundQuery, outputs: Outputs, buckets: tuple[int, ...] | None = None
+        self,
+        bound: BoundQuery,
+        outputs: Outputs,
+        buckets: tuple[int, ...] | None = None,
+        *,
+        early: bool = False,
     ) -> Emitted:
-        """Reports and late rows, in one pass; in the buckets that a checkpoint has, where that is known."""
+        """Reports and late rows, in one pass; in the buckets that a checkpoint has, where that is known.
+        `early`: with panes that are folded before the shuffle."""
         upstream, pattern = Upstream.of(self.df), self.plan(bound).pattern
         require_streaming(self.df.sparkSession, chained=upstream.derived or is_chained(pattern))
         delay, partitions = bound.query.delay.length, shuffle_partitions(self.df.sparkSession)
-        stage = WindowStage.of(
+        made = FoldingStage if early else WindowStage
+        stage = made.of(
             bound,
             outputs,
             buckets=buckets or _buckets(bound, partitions),
@@ -167,6 +183,8 @@ class StreamingSource:
             operator=self.operator,
         )
 
+        if isinstance(stage, FoldingStage):
+            return answers_of(self.watermarked(stage), PaneProcessor(stage.step))
         if pattern is not None:
             return farmed(stage, pattern, partitions=partitions, packed=self.watermarked, kept=buckets)
         return answers_of(self.watermarked(stage), WindowProcessor(stage))
