@@ -16,11 +16,14 @@ SPARK_TESTS ?= tests/conformance tests/runtimes tests/joins/test_join_spark.py t
 KAFKA  := build/kafka
 MAVEN  := mvn --quiet --batch-mode -gs tools/kafka/settings.xml -f tools/kafka/pom.xml \
 	dependency:copy-dependencies -DincludeScope=runtime
+# No Delta or Iceberg is there for the newest Spark yet; both are for this one.
+LAKES  := build/lakes
+LAKE_JARS := delta-spark_4.1_2.13,delta-storage,delta-kernel-api,delta-kernel-defaults,iceberg-spark-runtime-4.1_2.13
 # The rest of what it needs is in Spark.
 CONNECTOR := spark-sql-kafka-0-10_2.13,spark-token-provider-kafka-0-10_2.13,kafka-clients,commons-pool2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-spark test-spark-quick check format soak bench figures java redis kafka clean peers secret chromium pictures dist dist-check docs
+.PHONY: help demo test test-spark test-spark-quick check format soak bench figures java redis kafka lakes test-lakes clean peers secret chromium pictures dist dist-check docs
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -49,6 +52,16 @@ $(KAFKA)/.ready: tools/kafka/pom.xml tools/kafka/settings.xml
 	$(MAVEN) -P connector -DoutputDirectory=$(CURDIR)/$(KAFKA)/connector -DincludeArtifactIds=$(CONNECTOR)
 	@touch $@
 
+lakes: $(LAKES)/.ready  ## fetch Delta and Iceberg from Maven Central, in build/lakes
+
+$(LAKES)/.ready: tools/lakes/pom.xml tools/kafka/settings.xml
+	@tools/ensure mvn maven
+	$(subst kafka/pom,lakes/pom,$(MAVEN)) -DoutputDirectory=$(CURDIR)/$(LAKES) -DincludeArtifactIds=$(LAKE_JARS)
+	@touch $@
+
+test-lakes: $(OTHER)/.ready java lakes  ## run the tests of Delta and Iceberg, with a Spark that they are for
+	$(OTHER)/bin/python -m pytest tests/lakes
+
 demo: $(READY) java  ## stream a made-up market through windows on Spark, half a minute
 	$(BIN)/sash demo
 
@@ -69,6 +82,7 @@ test-spark-quick: $(OTHER)/.ready java  ## the same with a few of them and the o
 
 soak: $(READY) java redis kafka  ## run the long tests
 	$(BIN)/python -m pytest -m soak
+	$(MAKE) test-lakes SPARK=$(OLDEST_SPARK)
 
 check: $(READY)  ## ruff, mypy (strict) and import-linter
 	$(BIN)/ruff check .

@@ -25,12 +25,15 @@ def folder(path: str | PathLike[str], *, format: str = "parquet", **options: str
     return FolderSink(fspath(path), format, options)
 
 
-def table(name: str, *, writer: str, format: str = "delta", **options: str) -> BatchSink:
+def table(
+    name: str, *, writer: str, format: str = "delta", keys: Sequence[str] = (), **options: str
+) -> BatchSink:
     """A Delta or Iceberg table of a catalog. `writer` tells apart the queries that write to it, and must
-    stay the same after a restart."""
+    stay the same after a restart. With `keys` (key columns and `window.id`, for instance) a row takes the
+    place of the one with the same keys, so that the table has the newest revision of each window."""
     from sash.runtimes.spark.sinks.tables import TableSink
 
-    return TableSink(writer, name, format=format, options=options)
+    return TableSink(writer, name, format=format, options=options, keys=tuple(keys))
 
 
 def kafka(topic: str, *, servers: str, key: str | Sequence[str] = (), **options: str) -> BatchSink:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from sash.cli.doctor import report, software, surroundings
+from sash.cli.doctor.cluster import cluster
 from sash.cli.doctor.health_check import HealthCheck
 from sash.cli.doctor.version_bounds import Requirement
 from sash.cli.main import app
@@ -253,3 +254,24 @@ def test_state_whose_checkpoint_was_deleted_is_shown_and_deleted_only_if_asked(
     again = CliRunner().invoke(app, ["doctor", "--clean", url, "--delete", "--json"])
     told = {query["query"]: query["state"] for query in json.loads(again.output)["queries"]}
     assert told == {"query-elsewhere": "unknown", "query-kept": "in use"}
+
+
+@pytest.mark.spark
+def test_a_cluster_is_looked_at_with_its_workers_and_settings() -> None:
+    """A plain session, in a process of its own: this one has a session already."""
+    command = [sys.executable, "-m", "sash", "doctor", "--json", "--master", "local[1]"]
+    run = subprocess.run(
+        command, capture_output=True, text=True, check=False,
+        env=os.environ | {"PYSPARK_PYTHON": sys.executable},
+    )  # fmt: skip
+    findings = json.loads(run.stdout[run.stdout.index("{") :])["findings"]
+    found = {each["name"]: each for each in findings}
+    assert found["cluster"]["state"] == found["workers"]["state"] == "ok"
+    fixes = [each["fix"] for each in findings if each["name"] == "setting"]
+    assert "spark.conf.set('spark.sql.shuffle.partitions', '1')" in fixes
+
+
+def test_a_master_that_does_not_answer_is_one_line() -> None:
+    (only,) = cluster("spark://127.0.0.1:1")
+    assert only.state == "wrong"
+    assert only.found.startswith("nothing answers at spark://127.0.0.1:1")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -65,6 +66,24 @@ def test_settings_that_cost_time_are_named_once_for_a_session_that_lacks_them(sp
     finally:
         for name, value in before.items():
             spark.conf.set(name, str(value))
+
+
+@pytest.mark.spark
+def test_a_start_names_what_makes_micro_batches_slow_once_and_how_to_fix_it(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sash.runtimes.spark.session._WARNED", set())
+    rate = spark.readStream.format("rate").load()
+    query = sash.stream(rate, time="timestamp").window(sash.tumbling("1 minute")).agg(n=sash.count())
+    spark.conf.set(CHANGELOG, "false")
+    try:
+        with pytest.warns(SashWarning) as warned:
+            query.start(tmp_path / "a", checkpoint=tmp_path / "checkpoint").stop()
+        query.start(tmp_path / "a", checkpoint=tmp_path / "checkpoint").stop()
+    finally:
+        spark.conf.set(CHANGELOG, "true")
+    assert f"{CHANGELOG} is false, fixed by spark.conf.set('{CHANGELOG}', 'true')" in str(warned[0].message)
+    assert len(warned) == 1
 
 
 @pytest.mark.spark

@@ -231,6 +231,10 @@ def doctor(
         ),
     ] = None,
     delete: Annotated[bool, typer.Option(help="With --clean: delete what has none.")] = False,
+    master: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Look at a Spark cluster too, such as spark://host:7077."),
+    ] = None,
 ) -> None:
     """Check what Sash needs, what is there, and list the command that fixes what is not.
 
@@ -242,7 +246,7 @@ def doctor(
     if clean is not None:
         cleaned(clean, delete=delete, as_json=as_json)
         return
-    if not run(as_json=as_json):
+    if not run(as_json=as_json, master=master):
         raise typer.Exit(1)
 
 

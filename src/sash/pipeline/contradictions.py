@@ -95,11 +95,17 @@ def _of_run(pipeline: Pipeline) -> Contradictions:
 def _of_stream(pipeline: Pipeline, place: Place, sink: SinkTable) -> Contradictions:
     if sink.overwrite:
         yield (*place, "overwrite"), "overwrite must be left out for a stream, which only adds"
+    if sink.keys and not SINKS[sink.format].catalogued:
+        yield (*place, "keys"), "keys must be left out: they are for delta and iceberg"
+    if sink.keys and sink.format == "iceberg" and sink.path:
+        yield (*place, "path"), "path must be left out for keys: MERGE knows Iceberg tables by name"
     if sink.format not in PASSING and not pipeline.run.checkpoint:
         what = f"the folder in which a stream to {sink.format} notes how far it has come"
         yield ("run", "checkpoint"), f"[run] lacks checkpoint, {what}"
 
 
 def _of_batch(pipeline: Pipeline, place: Place, sink: SinkTable) -> Contradictions:
+    if sink.keys:
+        yield (*place, "keys"), "keys must be left out when mode is 'batch', which writes rows once"
     if sink.format == "memory":
         yield (*place, "format"), "format must not be memory when mode is 'batch': its rows would be lost"

@@ -95,6 +95,8 @@ class SinkTable:
     table: str = field(metadata=by(readers.text), default="")
     overwrite: bool = field(metadata=by(readers.flag), default=False)
     """Whether a batch run takes the place of what is there."""
+    keys: tuple[str, ...] = field(metadata=by(readers.texts), default=())
+    """Columns or fields (window.id) by which a stream merges rows into a delta or iceberg table."""
     options: Mapping[str, str] = field(metadata=by(readers.options), default_factory=dict)
 
 

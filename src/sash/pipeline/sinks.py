@@ -52,7 +52,7 @@ def batch_sink(
             return KafkaSink.with_options(sink.options, keys=keys)
         case "delta" | "iceberg":
             path = pipeline.located(sink.path) if sink.path else ""
-            return TableSink(name, sink.table, path, sink.format, sink.options)
+            return TableSink(name, sink.table, path, sink.format, sink.options, sink.keys)
     folder = FolderSink(pipeline.located(sink.path), sink.format, sink.options)
     return ShapedSink(folder, flat) if sink.format == "csv" else folder
 

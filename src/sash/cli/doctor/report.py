@@ -10,15 +10,16 @@ from rich.console import Console
 from rich.text import Text
 
 from sash.cli.doctor import software, surroundings
+from sash.cli.doctor.cluster import cluster
 from sash.cli.doctor.health_check import HealthCheck
 
 _MARKS = {"ok": ("ok", "green"), "missing": ("missing", "red"), "wrong": ("wrong", "red")}
 _OPTIONAL = "yellow"
 
 
-def run(*, as_json: bool) -> bool:
-    """Check, print, and return whether everything that is needed is there."""
-    checks = checkup()
+def run(*, as_json: bool, master: str | None = None) -> bool:
+    """Check, print, and return whether everything that is needed is there, also on a cluster."""
+    checks = checkup() + ([] if master is None else cluster(master))
     ready = not any(check.harms for check in checks)
     if as_json:
         print(json.dumps({"ready": ready, "findings": [asdict(each) for each in checks]}, indent=2))

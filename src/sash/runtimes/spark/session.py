@@ -42,6 +42,11 @@ LOCAL_SETTINGS = {
 FASTER = tuple(name for name in SETTINGS if "stateStore" in name or "socket" in name)
 """Those of the settings that make micro-batches faster, whatever the number of cores."""
 
+AT_START = ("spark.python.unix.domain.socket.enabled",)
+"""Those that a session has from its beginning or not at all."""
+_WARNED = set[str]()
+"""Applications that were told."""
+
 MANY_PARTITIONS = 4
 """Shuffle partitions per task slot, above which a micro-batch mostly waits for tasks to start."""
 
@@ -60,17 +65,23 @@ def require_java() -> None:
 def spark_session(*, master: str = "local[*]", app: str = "sash", **settings: str) -> SparkSession:
     """The Spark session of this process as it is, or a new one with the settings that matter.
 
-    Further settings are given with underscores for dots: spark_sql_shuffle_partitions="8". They are for a
-    new session. One that exists is never changed: a warning names the settings that differ and cost time.
+    Further settings are given with underscores for dots, spark_sql_shuffle_partitions="8", or as they are,
+    **{"spark.sql.catalog.spark_catalog": …}. They are for a new session. One that exists is never changed:
+    a warning names the settings that differ and cost time.
     """
     require_java()
-    given = {name.replace("_", "."): value for name, value in settings.items()}
+    given = {name if "." in name else name.replace("_", "."): each for name, each in settings.items()}
     found = existing_session()
     if found is not None:
         _warn_of_other_settings(found, given)
         return found
     chosen = dict(SETTINGS)
-    if master.startswith("local"):
+    if not master.startswith("local"):
+        # The cores of the driver tell nothing about a cluster, whose own are not known before it runs.
+        chosen.pop(PARTITIONS)
+        slots = _slots_given(given)
+        chosen |= {} if slots is None else {PARTITIONS: str(slots)}
+    else:
         chosen |= LOCAL_SETTINGS
         # Workers start as `python3` otherwise, which need not be the environment that has Sash.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -81,6 +92,18 @@ def spark_session(*, master: str = "local[*]", app: str = "sash", **settings: st
     for name, value in given.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+def _slots_given(settings: Mapping[str, str]) -> int | None:
+    """How many tasks a cluster runs at a time, where settings tell.
+
+    >>> _slots_given({"spark.executor.instances": "3", "spark.executor.cores": "4"})
+    12
+    """
+    if "spark.cores.max" in settings:
+        return int(settings["spark.cores.max"])
+    executors, cores = (settings.get(f"spark.executor.{each}") for each in ("instances", "cores"))
+    return None if executors is None else int(executors) * int(cores or 1)
 
 
 def _warn_of_other_settings(spark: SparkSession, given: Mapping[str, str]) -> None:
@@ -94,6 +117,36 @@ def _warn_of_other_settings(spark: SparkSession, given: Mapping[str, str]) -> No
             "them.",
             SashWarning,
             stacklevel=3,
+        )
+
+
+def costly_settings(spark: SparkSession, *, elastic: bool = False) -> list[tuple[str, str]]:
+    """The settings of a session that make a micro-batch take more than a tenth longer, each in words and
+    with the line that fixes it."""
+    found = []
+    for name, value in _costly(spark).items():
+        given = spark.conf.get(name, None)
+        # An elastic query has its state elsewhere.
+        if given == value or (elastic and "stateStore" in name):
+            continue
+        line = f"--conf {name}={value}" if name in AT_START else f"spark.conf.set({name!r}, {value!r})"
+        found.append((f"{name} is {given}", line))
+    return found
+
+
+def warn_of_costly_settings(spark: SparkSession, *, elastic: bool = False) -> None:
+    """Once for an application: what makes its streams slow."""
+    application = "" if is_connect(spark) else spark.sparkContext.applicationId
+    if not application or application in _WARNED:
+        return
+    costly = costly_settings(spark, elastic=elastic)
+    if costly:
+        _WARNED.add(application)
+        warnings.warn(
+            "these settings make each micro-batch more than a tenth slower: "
+            + "; ".join(f"{words}, fixed by {line}" for words, line in costly),
+            SashWarning,
+            stacklevel=4,
         )
 
 

@@ -10,17 +10,17 @@ belongs to one batch of one query, and is dropped with the transaction.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sash.errors import UnknownColumn
-from sash.operators.bound import REVISION
 from sash.runtimes.spark.compat import Database
-from sash.runtimes.spark.packing.columns import flat, quoted
+from sash.runtimes.spark.packing.columns import flat
 from sash.runtimes.spark.sinks.protocol import BATCH, WRITER
+from sash.runtimes.spark.sinks.shapes import newest_revisions
 from sash.runtimes.spark.sinks.writer import writer_of
 
 
@@ -54,8 +54,8 @@ class JdbcSink:
         for key in self.keys:
             if key not in shaped.columns:
                 raise UnknownColumn("keys", key, shaped.columns)
-        if self.keys and REVISION in shaped.columns:
-            shaped = _newest(shaped, self.keys)
+        if self.keys:
+            shaped = newest_revisions(shaped, self.keys)
         writer = writer_of(spark)
         added = {BATCH: F.lit(batch).cast("long"), WRITER: F.lit(int(writer, 16)).cast("long")}
         shaped = shaped.withColumns({name: added[name] for name in self.adds})
@@ -77,10 +77,3 @@ class JdbcSink:
             database.run(f"INSERT INTO {self.table} ({columns}) SELECT {columns} FROM {staging}")
             # Last: some databases commit before they drop a table.
             database.run(f"DROP TABLE {staging}")
-
-
-def _newest(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """The last revision of each key: a window may be reported more than once in a batch."""
-    place = "sash_place"
-    newest_first = Window.partitionBy(*map(quoted, keys)).orderBy(F.col(REVISION).desc())
-    return rows.withColumn(place, F.row_number().over(newest_first)).filter(f"{place} = 1").drop(place)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
+from sash.operators.bound import REVISION
 from sash.runtimes.spark.packing.columns import quoted
 from sash.runtimes.spark.sinks.protocol import BatchSink
 
@@ -36,6 +37,16 @@ class ShapedSink:
 
     def write(self, rows: DataFrame, batch: int) -> None:
         self.sink.write(self.shape(rows), batch)
+
+
+def newest_revisions(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """The last revision for each of the keys, which may be fields of structs: a window may be reported more
+    than once in a batch."""
+    if REVISION not in rows.columns:
+        return rows
+    place, columns = "sash_place", (".".join(map(quoted, key.split("."))) for key in keys)
+    newest_first = Window.partitionBy(*columns).orderBy(F.col(REVISION).desc())
+    return rows.withColumn(place, F.row_number().over(newest_first)).filter(f"{place} = 1").drop(place)
 
 
 def messages(rows: DataFrame, keys: Sequence[str]) -> DataFrame:

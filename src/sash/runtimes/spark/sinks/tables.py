@@ -1,20 +1,28 @@
 """A Delta or an Iceberg table as a sink: both can tell which batches they have.
 
-delta      the transaction (name of the writer, number of the batch) is in its log: Delta itself leaves
-           out one that it has
-iceberg    a snapshot has the writer and the batch among its properties, which are looked at before
+    delta      the transaction (name of the writer, number of the batch) is in its log: Delta itself leaves
+               out one that it has
+    iceberg    a snapshot has the writer and the batch among its properties, which are looked at before
+
+Rows are appended, or merged by keys: then a row takes the place of the one with the same keys, so that a
+table has the newest revision of every window. Either is one commit: the table has all of a batch or nothing
+of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from uuid import uuid4
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from sash.errors import ArgumentError
+from sash.errors import ArgumentError, UnknownColumn
 from sash.runtimes.places import resolved
+from sash.runtimes.spark.sinks.shapes import newest_revisions
 
 PROPERTY = "sash-batch-of-"
 
@@ -29,6 +37,8 @@ class TableSink:
     path: str = ""
     format: str = "delta"
     options: Mapping[str, str] = field(default_factory=dict)
+    keys: tuple[str, ...] = ()
+    """Columns, or fields of a struct (window.id), by which rows are merged; none: they are appended."""
 
     whole = False
     """Delta does not read the rows of a batch that it has."""
@@ -43,19 +53,31 @@ class TableSink:
             raise ArgumentError("format", self.format, "'delta' or 'iceberg'")
         if bool(self.table) == bool(self.path):
             raise ArgumentError("table", self.table, "given, or path instead of it")
+        if self.keys and self.path and self.format == "iceberg":
+            raise ArgumentError("table", self.table, "given for keys: MERGE knows Iceberg tables by name")
 
     def has(self, spark: SparkSession, batch: int) -> bool:
         if self.format == "delta" or not self._exists(spark):
             return False
         number = F.col("summary")[PROPERTY + self.writer].cast("long")
-        snapshots = spark.read.format("iceberg").load(f"{self.table or self.path}.snapshots")
-        newest = snapshots.agg(F.max(number)).collect()[0][0]
+        place = f"{self.table}.snapshots" if self.table else f"{self.path}#snapshots"
+        newest = spark.read.format("iceberg").load(place).agg(F.max(number)).collect()[0][0]
         return newest is not None and newest >= batch
 
     def _exists(self, spark: SparkSession) -> bool:
-        return not self.table or spark.catalog.tableExists(self.table)
+        if self.table:
+            return spark.catalog.tableExists(self.table)
+        try:
+            return bool(spark.read.format(self.format).load(self.path).columns)
+        except AnalysisException:
+            return False
 
     def write(self, rows: DataFrame, batch: int) -> None:
+        if self.keys:
+            _require_keys(rows, self.keys)
+            rows = newest_revisions(rows, self.keys)
+            if self._exists(rows.sparkSession):
+                return self._merge(rows, batch)
         once = (
             {"txnAppId": self.writer, "txnVersion": str(batch)}
             if self.format == "delta"
@@ -66,3 +88,46 @@ class TableSink:
             writer.saveAsTable(self.table)
         else:
             writer.save(self.path)
+        return None
+
+    def _merge(self, rows: DataFrame, batch: int) -> None:
+        """SQL has no options: what names the batch is in the session, which is the stream's own."""
+        spark, source = rows.sparkSession, f"sash_{uuid4().hex}"
+        once = (
+            {f"spark.databricks.delta.write.{name}": value
+             for name, value in (("txnAppId", self.writer), ("txnVersion", str(batch)))}
+            if self.format == "delta"
+            else {f"spark.sql.iceberg.snapshot-property.{PROPERTY}{self.writer}": str(batch)}
+        )  # fmt: skip
+        same = " AND ".join(f"t.{_named(key)} <=> s.{_named(key)}" for key in self.keys)
+        rows.createOrReplaceTempView(source)
+        with _settings(spark, once):
+            spark.sql(
+                f"MERGE INTO {self.table or f'delta.`{self.path}`'} t USING {source} s ON {same} "
+                "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+            )
+        spark.catalog.dropTempView(source)
+
+
+def _require_keys(rows: DataFrame, keys: tuple[str, ...]) -> None:
+    for key in keys:
+        try:
+            rows.select(_named(key))
+        except AnalysisException:
+            raise UnknownColumn("keys", key, rows.columns) from None
+
+
+def _named(key: str) -> str:
+    """A column, or a field of a struct, in SQL."""
+    return ".".join(f"`{part}`" for part in key.split("."))
+
+
+@contextmanager
+def _settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name in settings:
+            spark.conf.unset(name)

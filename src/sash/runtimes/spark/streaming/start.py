@@ -27,6 +27,7 @@ from sash.runtimes.spark.joins.streaming_join import StreamingJoin, late_of
 from sash.runtimes.spark.native.epoch_fold import EpochFold
 from sash.runtimes.spark.packing.columns import flat as flat_columns
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
+from sash.runtimes.spark.session import warn_of_costly_settings
 from sash.runtimes.spark.sinks.choice import require_free_columns, sinks_for
 from sash.runtimes.spark.sinks.folder import FolderSink
 from sash.runtimes.spark.sinks.online import OnlineSink, require_publishable
@@ -125,6 +126,7 @@ def start_writing(
     if is_connect(spark):
         _require_no_folder(sinks)
     require_free_columns(sinks, lambda output: emitted.output(output).columns)
+    warn_of_costly_settings(spark)
     delivery: BatchFunction = Delivery(emitted.outputs, emitted.opened, sinks)
     if early:
         delivery = with_watermark(delivery, spark, fspath(checkpoint))
@@ -177,6 +179,7 @@ def start_elastic(
     _require_reachable(arriving.sparkSession, elastic.store, checkpoint)
     _require_no_watermark(arriving)
     require_free_columns(sinks, lambda output: stage.schemas[output].names)
+    warn_of_costly_settings(arriving.sparkSession, elastic=True)
     run = ElasticRun(stage, delay, elastic, checkpoint, sinks, inputs, fold=fold)
     run.require_same_query(arriving.sparkSession)
     query = _writer(arriving, checkpoint, trigger, name).foreachBatch(run).start()

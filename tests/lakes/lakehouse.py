@@ -1,0 +1,73 @@
+"""Sessions with Delta and Iceberg, and a stream whose windows are corrected, for tables of both."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import sash
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+JARS = sorted(map(str, (Path(__file__).parents[2] / "build" / "lakes").glob("*.jar")))
+SPARK = "4.1"
+"""The Spark that the jars are for."""
+CATALOG = {"delta": "", "iceberg": "lake.db."}
+"""Where tables of a format are: Spark's own catalog knows Delta."""
+OPENING = dt.datetime(2026, 1, 5, 9, 30, tzinfo=dt.UTC)
+EVENTS = [
+    # seconds, key; the third lot corrects windows that the second has closed
+    [(1, "a"), (4, "b"), (8, "a"), (12, "a")],
+    [(13, "b"), (27, "a"), (41, "b")],
+    [(9, "a"), (14, "a"), (3, "b"), (44, "a")],
+    [(70, "a"), (71, "b")],
+]
+WINDOW = 10
+
+
+def lake_settings(warehouse: Path) -> dict[str, str]:
+    return {
+        "spark_jars": ",".join(JARS),
+        "spark_sql_warehouse_dir": str(warehouse),
+        "spark_sql_extensions": "io.delta.sql.DeltaSparkSessionExtension,"
+        "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        # Delta reads its log in 50 tasks otherwise.
+        "spark_databricks_delta_snapshotPartitions": "1",
+        "spark_sql_catalog_lake": "org.apache.iceberg.spark.SparkCatalog",
+        "spark_sql_catalog_lake_type": "hadoop",
+        # A session remembers tables for half a minute, also those that another one has changed since.
+        "spark.sql.catalog.lake.cache-enabled": "false",
+        "spark_sql_catalog_lake_warehouse": str(warehouse / "iceberg"),
+    }
+
+
+def append(spark: SparkSession, table: str, format_: str, lot: list[tuple[int, str]]) -> None:
+    """A lot of events, as one commit of their table."""
+    rows = [(OPENING + dt.timedelta(seconds=second), key, second) for second, key in lot]
+    events = spark.createDataFrame(rows, "ts timestamp, k string, x long").coalesce(1)
+    events.write.format(format_).mode("append").saveAsTable(table)
+
+
+def query_over(events: DataFrame) -> Any:
+    """Counts that may be corrected for a minute."""
+    stream = sash.stream(events, time="ts", key="k", allowed_lateness="1 minute")
+    return stream.window(sash.tumbling(f"{WINDOW} seconds")).agg(n=sash.count(), x=sash.sum("x"))
+
+
+def expected() -> dict[tuple[str, int], tuple[int, int]]:
+    """What is known of every window in the end; those of the last lot are open."""
+    found: dict[tuple[str, int], tuple[int, int]] = {}
+    for second, key in (event for lot in EVENTS[:-1] for event in lot):
+        n, x = found.get((key, second // WINDOW), (0, 0))
+        found[key, second // WINDOW] = n + 1, x + second
+    return found
+
+
+def newest(rows: list[Any]) -> dict[tuple[str, int], tuple[int, int]]:
+    """The last revision of each window in a table."""
+    first = int(OPENING.timestamp()) // WINDOW
+    ordered = sorted(rows, key=lambda row: row.revision)
+    return {(row.k, row.window.id - first): (row.n, row.x) for row in ordered}
