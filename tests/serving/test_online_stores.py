@@ -240,6 +240,11 @@ def test_what_cannot_be_served_is_refused(tmp_path: Path) -> None:
     windows = sash.stream(table, time="ts").window(sash.tumbling("1 hour")).agg(n=sash.count())
     with pytest.raises(Unsupported, match=r"online must be used with \.rolling"):
         Publisher.of(windows.bound, tmp_path)
+    latest = sash.stream(table, time="ts", key="card").latest("1 hour").agg(n=sash.count())
+    with pytest.raises(Unsupported, match=r"\.rolling over the same look-backs has its values"):
+        latest.publish(tmp_path)
+    with pytest.raises(ArgumentError, match=r"query must be the \.rolling"):
+        sash.online(tmp_path, query=latest)
     forgetful = sash.stream(table, time="ts", forget_after="1 minute").rolling("1 hour").agg(n=sash.count())
     with pytest.raises(Unsupported, match="forget_after=1 minute"):
         Publisher.of(forgetful.bound, tmp_path)

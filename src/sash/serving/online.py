@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from sash.arrays import Ints
 from sash.errors import ArgumentError, StoreError
-from sash.operators.bound import BoundRolling
+from sash.operators.bound import BoundLatest, BoundRolling
 from sash.operators.columns.times import FARTHEST
 from sash.semantics.windows import SlideByTupleWindow
 from sash.serving.description import narrowed, restored
@@ -297,6 +297,6 @@ def online(store: str | os.PathLike[str], *, query: Any = None) -> OnlineFeature
         the same columns.
     """
     bound = getattr(query, "bound", None)
-    if query is not None and not isinstance(bound, BoundRolling):
+    if query is not None and (not isinstance(bound, BoundRolling) or isinstance(bound, BoundLatest)):
         raise ArgumentError("query", query, "the .rolling(…).agg(…) that was published")
     return OnlineFeatures(store, None if bound is None else narrowed(cast(BoundRolling, bound)))

@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 
 from sash.aggregation.monoids.encoding import decode, encode
 from sash.errors import CorruptValue, StoreError, Unsupported
-from sash.operators.bound import REVISION, BoundQuery, BoundRolling
+from sash.operators.bound import REVISION, BoundLatest, BoundQuery, BoundRolling
 from sash.operators.columns.layout import arrange
 from sash.operators.columns.times import to_integers
 from sash.semantics.event import Order
@@ -80,6 +80,12 @@ class Publisher:
             raise Unsupported(
                 "online", os.fspath(store), "used with .rolling(…).agg(…)",
                 hint="Look-backs have a value at every instant; windows do not.",
+            )  # fmt: skip
+        if isinstance(bound, BoundLatest):
+            raise Unsupported(
+                "online", os.fspath(store), "used with .rolling(…).agg(…)",
+                hint="Rows of .latest are no events; .rolling over the same look-backs has its values at "
+                "every instant.",
             )  # fmt: skip
         query = bound.query
         longest = max((window.size for window in _look_backs(bound)), default=0)
