@@ -52,8 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown:
         parser.error(f"no benchmark is named {unknown[0]!r}; there are {', '.join(known)}")
     if options.list:
+        width = max(map(len, known)) + 2
         for name, headline in known.items():
-            print(f"{name:<14}{headline}")
+            print(f"{name:<{width}}{headline}")
         return 0
     failed = [name for name in options.names or known if not _succeeds(name, quick=options.quick)]
     if failed:

@@ -214,7 +214,8 @@ def test_explain_prints_the_plan(tmp_path: Path) -> None:
     put(tmp_path, "0.parquet", FIRST)
     semantics = ("windows = [", 'semantics = "spark_structured"\nwindows = [')
     file = written(tmp_path, semantics, ('    "rows 3 as three",\n', ""))
-    assert "read the files of each batch with pyarrow" in told("explain", file).output
+    assert "read the files of each batch with pyarrow" in told("explain", file, "--plan").output
+    assert "values   n = count(), total = sum(x)" in told("explain", file).output
     assert '"stages"' in told("explain", file, "--json").stdout
 
 

@@ -177,6 +177,41 @@ def test_other_windows_cannot_go_on_and_the_loss_is_named(other: Window, says: s
         resumed(dry, bound_query(chosen(replace(TUMBLING, windows=(other,)), ["n", "hi"]))).batch(events(2))
 
 
+def test_windows_in_another_order_are_another_query() -> None:
+    """What is kept of a window stands at its place, whatever its name is."""
+    both = windows.rows(2).named("short"), windows.rows(5).named("long")
+    dry = DryStream(bound_query(chosen(replace(TUMBLING, windows=both), ["n"])))
+    dry.batch(events(1, 2, 3))
+    swapped = bound_query(chosen(replace(TUMBLING, windows=both[::-1]), ["n"]))
+    with pytest.raises(DifferentQuery, match="another order: long, short, which were short, long"):
+        resumed(dry, swapped).batch(events(4))
+
+
+def test_another_forget_after_is_another_query() -> None:
+    """A journal that is replayed would forget other keys than were forgotten."""
+    dry = DryStream(bound_query(chosen(TUMBLING, ["n"])))
+    dry.batch(events(1))
+    other = replace(chosen(TUMBLING, ["n"]), forget_after=Duration(100, Unit.TICKS))
+    with pytest.raises(DifferentQuery, match="forget_after"):
+        resumed(dry, bound_query(other)).batch(events(2))
+
+
+@pytest.mark.parametrize("name", ["known", "hi 2"])
+def test_names_that_look_like_words_of_the_state_are_names(name: str) -> None:
+    session = replace(TUMBLING, windows=(windows.session(5),))
+    before = replace(session, aggregates={name: monoids.count(), "hi": monoids.sum("x")})
+    after = replace(
+        session, aggregates={name: monoids.count(), "hi": monoids.max("x"), "m": monoids.sum("e")}
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(journal, "LEAST", 1)
+        dry = DryStream(bound_query(before))
+        for time in (1, 2, 3):
+            dry.batch(events(time))
+        rows = resumed(dry, bound_query(after)).run([events(4, 5, 6), events(40)])
+    assert [row[name] for row in rows] == [6]
+
+
 @settings(max_examples=25, deadline=None)
 @given(query=queries(), batches=cut(), then=names, now=names, at=st.integers(1, 3))
 def test_oracle_elastic_queries_take_other_aggregates_on_too(

@@ -10,8 +10,9 @@ import pytest
 
 import sash
 from sash.aggregation import monoids
-from sash.errors import StoreError
-from sash.serving.description import described, narrowed, restored
+from sash.errors import DifferentQuery, StoreError
+from sash.operators.bound import BoundRolling
+from sash.serving.description import described, narrowed, require_same, restored
 from tests.aggregation.every_monoid import VARIANTS, build
 
 EVERY = [(name, options) for name in monoids.__all__ for options in VARIANTS.get(name, [{}])]
@@ -36,6 +37,18 @@ def test_conditions_come_back_with_their_constants() -> None:
     bound = sash.stream(table, time="t").rolling(5).agg(n=sash.count(where=where)).bound
     again = restored(described(bound), query=None)
     assert again.aggregates["n"].where == bound.aggregates["n"].where
+
+
+def test_columns_of_other_types_are_another_query() -> None:
+    """What is kept of events are the bits of their columns."""
+
+    def bound(values: list[float]) -> BoundRolling:
+        table = pa.table({"t": [1], "k": ["a"], "x": values})
+        return narrowed(sash.stream(table, time="t", key="k").rolling(5).agg(s=sash.sum("x")).bound)
+
+    require_same(described(bound([1])), bound([2]))
+    with pytest.raises(DifferentQuery, match="other types of x"):
+        require_same(described(bound([1])), bound([1.5]))
 
 
 def test_a_description_of_another_version_is_refused() -> None:

@@ -88,6 +88,11 @@ def test_one_key_by_its_address_and_many_as_json(server: Server) -> None:
         ("features", {"keys": 3}, "keys must be a list of keys"),
         ("features", [1], "request must be an object"),
         ("features", {"key": [1]}, "request must be an object"),
+        ("features", 5, "request must be an object"),
+        ("features", [1, "a"], "request must be an object"),
+        ("features", {"keys": [10**30]}, "keys must be values of card: int64"),
+        ("features", {"keys": [1] * 10_001}, "keys must be at most 10,000 in a request"),
+        ("features?key=1&at=--3", None, ""),
     ],
 )
 def test_what_cannot_be_answered_is_one_sentence(server: Server, path: str, body: Any, words: str) -> None:

@@ -69,7 +69,7 @@ class Guard:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers.update(HEADERS)
-                if welcome and given is not None:
+                if welcome and given is not None and self._token is not None:
                     cookie = f"{COOKIE}={given}; HttpOnly; SameSite=Strict; Path=/"
                     headers.append("Set-Cookie", cookie)
             await send(message)

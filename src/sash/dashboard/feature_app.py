@@ -32,6 +32,8 @@ from sash.serving.online import OnlineFeatures
 
 LARGEST = 4 << 20
 """Bytes of a request."""
+MOST = 10_000
+"""Keys of a request: more would keep others waiting for seconds."""
 REFUSAL = "This needs the token that `sash serve` printed: Authorization: Bearer …\n"
 
 
@@ -70,8 +72,12 @@ class _Pages:
         def asked() -> tuple[Any, Any]:
             given = json.loads(body)
             if not isinstance(given, dict) or not given.keys() <= {"keys", "at"}:
-                raise ArgumentError("request", sorted(given), 'an object {"keys": [...], "at": …}')
-            return given.get("keys"), given.get("at")
+                shown = sorted(given) if isinstance(given, dict) else type(given).__name__
+                raise ArgumentError("request", shown, 'an object {"keys": [...], "at": …}')
+            keys = given.get("keys")
+            if isinstance(keys, list) and len(keys) > MOST:
+                raise ArgumentError("keys", f"{len(keys):,} of them", f"at most {MOST:,} in a request")
+            return keys, given.get("at")
 
         answer = await self._answer(asked)
         return answer if isinstance(answer, Response) else JSONResponse({"rows": answer})
@@ -79,18 +85,23 @@ class _Pages:
     async def _answer(self, asked: Any) -> list[Any] | Response:
         try:
             keys, at = asked()
-            rows = await run_in_threadpool(self._features.get, keys, at=at)
-            return [_plain(row) for row in rows.to_pylist()]
+            return await run_in_threadpool(self._rows, keys, at)
         except StoreUnavailable as error:
             return _refused(str(error), 503)
-        except (SashError, RecursionError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        # Among these: text that is no UTF-8, JSON that is none, integers of thousands of digits.
+        except (SashError, RecursionError, ValueError, OverflowError) as error:
             return _refused(str(error), 422)
+
+    def _rows(self, keys: Any, at: Any) -> list[Any]:
+        return [_plain(row) for row in self._features.get(keys, at=at).to_pylist()]
 
     def _key(self, given: QueryParams) -> list[dict[str, Any]] | None:
         """The key of an address, whose text is read as the types of its columns."""
         columns = self._features.key_types
         if not columns:
             return None
+        if len(columns) > 1 and {"at", "token"} & columns.keys():
+            raise ArgumentError("key", list(columns), "sent by POST: a column has the name of a parameter")
         key = {}
         for name, type_ in columns.items():
             text = given.get("key" if len(columns) == 1 else name)

@@ -86,11 +86,25 @@ def require_same(data: bytes, query: BoundRolling) -> None:
     kept, given = decode(data), decode(described(query))
     # Its columns may be named in another zone or come in another order; its delay is the stream's.
     differ = [part for part in ("time", "keys", "look-backs", "aggregates") if kept[part] != given[part]]
+    # What is kept of events are the bits of their columns.
+    before, now = (_types(part["schema"]) for part in (kept, given))
+    differ += [f"types of {name}" for name in before if name in now and before[name] != now[name]]
     if differ:
         raise DifferentQuery(
             f"this store was published by a query with other {' and '.join(differ)}; "
             "give each query a store of its own (another folder, or redis://…#name)"
         )
+
+
+def _types(schema: bytes) -> dict[str, str]:
+    """Of the columns; a zone or the width of offsets makes no other type."""
+    fields = pa.ipc.read_schema(pa.py_buffer(schema))
+    return {
+        field.name: f"timestamp {field.type.unit}"
+        if pa.types.is_timestamp(field.type)
+        else str(field.type).removeprefix("large_")
+        for field in fields
+    }
 
 
 def _call(monoid: Monoid) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sash.arrays import Ints
+from sash.errors import StoreError
 from sash.serving.pages import DROPPED, LEVELS, Page, head_name, packed, page_name
 from sash.serving.records import RecordForm, Run
 
@@ -94,6 +95,11 @@ class KeyTree:
         """The events that are not older than what is held no more. Others matter to look-backs without
         end only."""
         count = int(np.searchsorted(events.newest, self.dropped.newest[0]))
+        if endless and count and not self.form.commutes:
+            raise StoreError(
+                "an event is older than what is kept of its key, and an aggregate over its whole lifetime "
+                "depends on the order of events: give the stream a delay as long as events may be late"
+            )
         if endless:
             self._fold_dropped(events.span(0, count), endless)
         return events.span(count, len(events))

@@ -144,7 +144,7 @@ class OnlineFeatures:
         fields = [self._bound.schema.field(name) for name in names]
         try:
             arrays = [pa.array(column, field.type) for column, field in zip(columns, fields, strict=True)]
-        except (pa.ArrowException, TypeError) as error:
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             types = ", ".join(f"{field.name}: {field.type}" for field in fields)
             raise ArgumentError("keys", rows[:3], f"values of {types}", hint=f"{error}.") from None
         return pa.table(arrays, names=list(names))

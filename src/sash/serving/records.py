@@ -131,6 +131,11 @@ class RecordForm:
             at += part.size
         return tuple(parts)
 
+    @property
+    def commutes(self) -> bool:
+        """Whether no aggregate depends on the order of events."""
+        return all(monoid.commutative for monoid in self.bound.aggregates.values())
+
     @cached_property
     def width(self) -> int:
         return self.parts[-1].first + self.parts[-1].size

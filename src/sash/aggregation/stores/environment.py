@@ -82,6 +82,8 @@ class Environment:
     def write(self, work: Callable[[Any], Result]) -> Result:
         """`work` in one transaction, all of it or nothing; again in a larger map when it did not fit."""
         with self._quiet:
+            # A reader that was killed holds its version: without this, no page would be used again.
+            self._lmdb.reader_check()
             while True:
                 transaction = self._begin(write=True)
                 try:

@@ -131,15 +131,20 @@ class Renaming:
                 rows[:, at] = old[:, kept.index(name)]
         for lane in (lane for lane in self.plan.lanes if lane.running):
             word = f"{lane.name}.known "
-            then, now = ([at for at, name in enumerate(n) if name.startswith(word)] for n in (kept, mine))
+            # An aggregate may be called so, too; the words of its fold also have a type.
+            then, now = (
+                [at for at, name in enumerate(names) if name.startswith(word) and ":" not in name]
+                for names in (kept, mine)
+            )
             rows[:, now] = self._known(lane.form, old[:, then])
         return rows
 
     def _is_new_fold(self, name: str) -> bool:
         """Whether a word is of the fold of an aggregate that has the name of another one of before."""
         renewed = [n for n in self.plan.bound.aggregates if n not in self.change.same]
+        fold = name.rpartition(": ")[0].rpartition(" ")[0]
         return any(
-            name.startswith(f"{lane.name}.{aggregate} ")
+            fold == f"{lane.name}.{aggregate}"
             for lane in self.plan.lanes if lane.running
             for aggregate in renewed
         )  # fmt: skip

@@ -56,12 +56,14 @@ class Manifests:
         self._spark, self._path = spark, path
         self._files = HadoopFolder(spark, f"{path}/{FOLDER}")
 
-    def read(self, batch: int) -> Manifest | None:
-        """None for a batch that is not done."""
+    def read(self, batch: int, *, strict: bool = False) -> Manifest | None:
+        """None for a batch that is not done. `strict`: one that cannot be read is an error."""
         try:
             data = self._files.read(str(batch))
             return None if data is None else Manifest(**json.loads(bytes(unseal(_name(batch), data))))
         except CorruptValue:
+            if strict:
+                raise
             return None
 
     def publish(self, manifest: Manifest) -> bool:
@@ -76,8 +78,10 @@ class Manifests:
         return True
 
     def published(self) -> list[Manifest]:
-        """All that are done, in order."""
-        return [found for number in self._numbers() if (found := self.read(number)) is not None]
+        """All that are done, in order. Only the newest can have been cut short by a crash."""
+        numbers = self._numbers()
+        every = (self.read(number, strict=number != numbers[-1]) for number in numbers)
+        return [found for found in every if found is not None]
 
     def newest(self) -> Manifest | None:
         """The last that is done."""

@@ -23,6 +23,7 @@ from pyspark.sql import functions as F
 from sash.errors import ArgumentError, UnknownColumn
 from sash.runtimes.places import resolved
 from sash.runtimes.spark.sinks.shapes import newest_revisions
+from sash.runtimes.spark.sinks.writer import writer_of
 
 PROPERTY = "sash-batch-of-"
 
@@ -32,7 +33,8 @@ class TableSink:
     """A table by its name in a catalog, or by its path."""
 
     writer: str
-    """What tells apart the queries that write to one table. It must stay the same after a restart."""
+    """What tells apart the queries that write to one table. It must stay the same after a restart. With a
+    new checkpoint batches count from 0 again, so that the checkpoint is a part of what marks them."""
     table: str = ""
     path: str = ""
     format: str = "delta"
@@ -59,10 +61,13 @@ class TableSink:
     def has(self, spark: SparkSession, batch: int) -> bool:
         if self.format == "delta" or not self._exists(spark):
             return False
-        number = F.col("summary")[PROPERTY + self.writer].cast("long")
+        number = F.col("summary")[PROPERTY + self._marked(spark)].cast("long")
         place = f"{self.table}.snapshots" if self.table else f"{self.path}#snapshots"
         newest = spark.read.format("iceberg").load(place).agg(F.max(number)).collect()[0][0]
         return newest is not None and newest >= batch
+
+    def _marked(self, spark: SparkSession) -> str:
+        return f"{self.writer}-{writer_of(spark)}"
 
     def _exists(self, spark: SparkSession) -> bool:
         if self.table:
@@ -78,10 +83,11 @@ class TableSink:
             rows = newest_revisions(rows, self.keys)
             if self._exists(rows.sparkSession):
                 return self._merge(rows, batch)
+        marked = self._marked(rows.sparkSession)
         once = (
-            {"txnAppId": self.writer, "txnVersion": str(batch)}
+            {"txnAppId": marked, "txnVersion": str(batch)}
             if self.format == "delta"
-            else {f"snapshot-property.{PROPERTY}{self.writer}": str(batch)}
+            else {f"snapshot-property.{PROPERTY}{marked}": str(batch)}
         )
         writer = rows.write.format(self.format).options(**{**self.options, **once}).mode("append")
         if self.table:
@@ -95,9 +101,9 @@ class TableSink:
         spark, source = rows.sparkSession, f"sash_{uuid4().hex}"
         once = (
             {f"spark.databricks.delta.write.{name}": value
-             for name, value in (("txnAppId", self.writer), ("txnVersion", str(batch)))}
+             for name, value in (("txnAppId", self._marked(spark)), ("txnVersion", str(batch)))}
             if self.format == "delta"
-            else {f"spark.sql.iceberg.snapshot-property.{PROPERTY}{self.writer}": str(batch)}
+            else {f"spark.sql.iceberg.snapshot-property.{PROPERTY}{self._marked(spark)}": str(batch)}
         )  # fmt: skip
         same = " AND ".join(f"t.{_named(key)} <=> s.{_named(key)}" for key in self.keys)
         rows.createOrReplaceTempView(source)

@@ -21,12 +21,13 @@ from sash.runtimes.spark.state.fingerprint import (
     FOLDED_EARLY,
     INPUT,
     ORDER,
+    WINDOWS_IN_ORDER,
     differences,
 )
 
 _KINDS = ("BoundQuery", "BoundRolling", "BoundToAllColumns")
 _OPERATOR = "WindowOperator"
-_LATER = (ORDER, ELEMENTS, BUCKET_NUMBERS)
+_LATER = (ORDER, WINDOWS_IN_ORDER, ELEMENTS, BUCKET_NUMBERS)
 """Entries that a description of an older version does not have."""
 
 
@@ -36,17 +37,17 @@ def change_of(kept: bytes, description: Mapping[str, Any]) -> Change | None:
     then, now = _renamed(json.loads(kept)), dict(description)
     found = list(_found(then, now))
     aggregates = list(_of_aggregates(then, now))
-    if aggregates and not found:
+    reordered = then.get(ORDER, now.get(ORDER)) != now.get(ORDER)
+    if (aggregates or reordered) and not found:
         found = list(_obstacles(then, now))
+        aggregates = aggregates or ["aggregates are in another order"] * bool(found)
     if found:
         raise DifferentQuery(
             f"this checkpoint was made by a different query: {'; '.join([*aggregates, *found])}. Go on "
             "with the query that made it, or give the new one a checkpoint location of its own: it then "
             "begins without the windows that are open here, and reads its source from where that begins"
         )
-    if not aggregates and then.get(ORDER, now.get(ORDER)) == now.get(ORDER):
-        return None
-    return _change(then, now)
+    return _change(then, now) if aggregates or reordered else None
 
 
 def _found(then: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
@@ -55,7 +56,12 @@ def _found(then: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
         old, new = then.get(name), now.get(name)
         if name in (ORDER, "aggregates") or (name in _LATER and name not in then):
             continue
-        if name == "columns" and "windows" in now:
+        if name == WINDOWS_IN_ORDER:
+            # What is kept of a window stands at its place.
+            before, after = old or [], new or []
+            if before != after and sorted(before) == sorted(after):
+                yield f"windows are in another order: {', '.join(after)}, which were {', '.join(before)}"
+        elif name == "columns" and "windows" in now:
             yield from _of_columns(then, now)
         elif (
             name == "windows"

@@ -28,7 +28,7 @@ from sash.semantics.expression import Side
 
 ORDER, ELEMENTS = "aggregates in order", "elements"
 BUCKETS, BUCKET_NUMBERS = "buckets", "bucket numbers"
-INPUT = "input"
+INPUT, WINDOWS_IN_ORDER = "input", "windows in order"
 """Entries of a description."""
 FOLDED_EARLY = "panes folded before the shuffle"
 """What a step gets instead of rows, where that is so."""
@@ -49,6 +49,7 @@ def describe(bound: BoundQuery, *, buckets: int) -> dict[str, Any]:
         "windows": {window.label: plain(window) for window in query.windows},
         "aggregates": {name: plain(monoid) for name, monoid in query.aggregates.items()},
         ORDER: list(query.aggregates),
+        WINDOWS_IN_ORDER: [window.label for window in query.windows],
         ELEMENTS: "panes" if keeps_panes(bound) else "events",
         "computation": plain(bound.computation) if isinstance(bound, BoundWhole) else None,
         "order": query.order.value,
@@ -56,6 +57,7 @@ def describe(bound: BoundQuery, *, buckets: int) -> dict[str, Any]:
         "allowed_lateness": str(query.allowed_lateness),
         "emit": str(query.emit),
         "empty": query.empty,
+        **({"forget_after": str(query.forget_after)} if query.forget_after.length else {}),
     }
 
 
