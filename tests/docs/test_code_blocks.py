@@ -71,9 +71,13 @@ def test_the_python_of_a_page_runs_and_prints_what_the_page_shows(
     assert not different, "\n".join(different)
 
 
-def test_only_another_session_keeps_a_block_from_being_run() -> None:
-    reasons = {block.not_run for page in PAGES for block in page.blocks}
-    assert reasons <= {None, "a new session"}
+def test_only_another_session_or_another_spark_keeps_a_block_from_being_run() -> None:
+    """No release of Delta fits the newest Spark; `make test-lakes` has one that it fits."""
+    reasons = {(page.path.name, block.not_run) for page in PAGES for block in page.blocks if block.not_run}
+    assert reasons <= {
+        ("kafka.md", "a new session"),
+        ("lakes.md", "this page's Spark has no Delta; tests/lakes runs the same"),
+    }
 
 
 def test_output_that_differs_from_what_a_page_shows_is_told() -> None:
