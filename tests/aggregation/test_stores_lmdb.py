@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -278,3 +280,23 @@ def test_handles_that_disagree_about_durability_are_refused(tmp_path: Path) -> N
 def test_a_key_that_lmdb_cannot_hold_is_refused_with_the_limit(tmp_path: Path) -> None:
     with filled(tmp_path) as store, pytest.raises(ArgumentError, match="key must be at most 503 bytes"):
         store.put_many({b"k" * 504: b""})
+
+
+def test_a_reader_that_was_killed_holds_no_pages(tmp_path: Path) -> None:
+    """Its version would be kept, and no page used again, for as long as others have the store open."""
+
+    def grown(folder: Path, *, killed: bool) -> int:
+        with filled(folder) as store:
+            if killed:
+                program = (
+                    "import lmdb, os, signal, sys\n"
+                    f"reader = lmdb.open({str(folder)!r}, max_dbs=8, max_readers=1024).begin()\n"
+                    "os.kill(os.getpid(), signal.SIGKILL)\n"
+                )
+                subprocess.run([sys.executable, "-c", program], check=False)
+            for epoch in range(1, 60):
+                store.put_many({b"a": os.urandom(20_000)})
+                store.commit(epoch)
+            return sum(file.stat().st_blocks for file in folder.rglob("*"))
+
+    assert grown(tmp_path / "b", killed=True) <= 2 * grown(tmp_path / "a", killed=False)

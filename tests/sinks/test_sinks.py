@@ -73,6 +73,20 @@ def test_a_manifest_that_was_cut_short_is_none(
     assert numbers(sash.published(tmp_path, spark=spark)) == [0, 1, 2]
 
 
+def test_a_manifest_that_is_damaged_and_not_the_newest_is_an_error(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A crash cuts short only the newest; without the others rows would be missing silently."""
+    sink = FolderSink(str(tmp_path))
+    for batch in range(2):
+        deliver(sink, spark.range(3), batch)
+    manifest = tmp_path / "_sash" / "0"
+    manifest.write_bytes(manifest.read_bytes()[:-3])
+    (tmp_path / "_sash" / ".0.crc").unlink(missing_ok=True)
+    with pytest.raises(CorruptValue):
+        sash.published(tmp_path, spark=spark)
+
+
 def test_an_old_driver_that_goes_on_changes_nothing_of_what_is_published(
     spark: SparkSession, tmp_path: Path
 ) -> None:
