@@ -90,7 +90,7 @@ check: $(READY)  ## ruff, mypy (strict) and import-linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: $(READY)  ## let ruff mend what it can
+format: $(READY)  ## let ruff fix what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

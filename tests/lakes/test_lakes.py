@@ -75,6 +75,20 @@ def test_windows_with_revisions_from_a_table_to_a_table_and_batches_that_are_rep
     assert (len(rows) == len(expected())) == bool(keys)
 
 
+@pytest.mark.parametrize("format_", ["delta", "iceberg"])
+def test_batches_of_a_new_checkpoint_are_not_taken_for_those_of_the_old(
+    lake: SparkSession, tmp_path: Path, format_: str
+) -> None:
+    """Its batches count from 0 again, and the writer has the same name."""
+    flow = Flow(lake, tmp_path, format_, "again")
+    for lot in EVENTS:
+        flow.run(lot)
+    before = len(flow.rows())
+    flow.checkpoint = tmp_path / "another"
+    flow.start().awaitTermination()
+    assert len(flow.rows()) > before
+
+
 def test_an_elastic_query_merges_too(lake: SparkSession, tmp_path: Path) -> None:
     flow = Flow(lake, tmp_path, "delta", "elastic", keys=KEYS)
     flow.options = {"elastic": sash.Elastic(max=2)}

@@ -27,6 +27,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from sash.dashboard.access import Guard
+from sash.dashboard.json_body import json_body, refused
 from sash.errors import ArgumentError, SashError, StoreUnavailable
 from sash.serving.online import OnlineFeatures
 
@@ -60,14 +61,9 @@ class _Pages:
         return answer if isinstance(answer, Response) else JSONResponse(answer[0])
 
     async def many(self, request: Request) -> Response:
-        # What a form elsewhere could send without permission is refused; JSON it could not.
-        if request.headers.get("content-type", "").partition(";")[0] != "application/json":
-            return _refused("send application/json", 415)
-        body = b""
-        async for part in request.stream():
-            body += part
-            if len(body) > LARGEST:
-                return _refused("a request has at most 4 MB", 413)
+        body = await json_body(request, largest=LARGEST, refusal="a request has at most 4 MB")
+        if isinstance(body, Response):
+            return body
 
         def asked() -> tuple[Any, Any]:
             given = json.loads(body)
@@ -87,10 +83,10 @@ class _Pages:
             keys, at = asked()
             return await run_in_threadpool(self._rows, keys, at)
         except StoreUnavailable as error:
-            return _refused(str(error), 503)
+            return refused(str(error), 503)
         # Among these: text that is no UTF-8, JSON that is none, integers of thousands of digits.
         except (SashError, RecursionError, ValueError, OverflowError) as error:
-            return _refused(str(error), 422)
+            return refused(str(error), 422)
 
     def _rows(self, keys: Any, at: Any) -> list[Any]:
         return [_plain(row) for row in self._features.get(keys, at=at).to_pylist()]
@@ -118,10 +114,6 @@ class _Pages:
 def _at(given: QueryParams) -> str | int | None:
     text = given.get("at")
     return int(text) if text is not None and text.lstrip("-").isdecimal() else text
-
-
-def _refused(why: str, status: int) -> Response:
-    return JSONResponse({"error": why}, status_code=status)
 
 
 def _plain(value: Any) -> Any:

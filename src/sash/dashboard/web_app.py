@@ -28,6 +28,7 @@ from starlette.types import ASGIApp
 
 from sash.dashboard.access import Guard
 from sash.dashboard.feed import Feed
+from sash.dashboard.json_body import json_body, refused
 from sash.dashboard.lab import answer, choices
 from sash.errors import SashError
 
@@ -89,22 +90,13 @@ class _Page:
         return JSONResponse(choices())
 
     async def lab(self, request: Request) -> Response:
-        # What a form elsewhere could send without permission is refused; JSON it could not.
-        if request.headers.get("content-type", "").partition(";")[0] != "application/json":
-            return _refused("send application/json", 415)
-        body = b""
-        async for part in request.stream():
-            body += part
-            if len(body) > LARGEST:
-                return _refused("an experiment has at most 64 kB", 413)
+        body = await json_body(request, largest=LARGEST, refusal="an experiment has at most 64 kB")
+        if isinstance(body, Response):
+            return body
         try:
             return JSONResponse(await run_in_threadpool(answer, json.loads(body)))
         except (SashError, RecursionError, UnicodeDecodeError, json.JSONDecodeError) as error:
-            return _refused(str(error), 422)
-
-
-def _refused(why: str, status: int) -> Response:
-    return JSONResponse({"error": why}, status_code=status)
+            return refused(str(error), 422)
 
 
 def _event(kind: str, data: object, number: str) -> str:

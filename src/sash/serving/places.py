@@ -19,7 +19,8 @@ from urllib.parse import urldefrag
 
 from sash.aggregation.stores import environment
 from sash.aggregation.stores.environment import Environment
-from sash.errors import ArgumentError, MissingDependency, StoreError, StoreUnavailable
+from sash.aggregation.stores.redis_package import address_of, redis_package, unreachable
+from sash.errors import ArgumentError, StoreError, StoreUnavailable
 
 Read: TypeAlias = Callable[[Sequence[bytes]], list[Any]]
 """Names → what lies under them, None where nothing does."""
@@ -70,13 +71,8 @@ class RedisPlace:
     _client: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        try:
-            import redis
-        except ImportError as error:
-            raise MissingDependency(
-                "a Redis store needs the package redis: pip install 'sash[redis]'", name="redis"
-            ) from error
-        self._unreachable = (redis.ConnectionError, redis.TimeoutError, redis.BusyLoadingError)
+        redis = redis_package("a Redis store")
+        self._unreachable = unreachable(redis)
         self._refused = redis.RedisError
         self._client = redis.Redis.from_url(
             self.url, socket_timeout=TIMEOUT, socket_connect_timeout=TIMEOUT
@@ -106,7 +102,7 @@ class RedisPlace:
         self._client.close()
 
     def _asked(self, question: Callable[[], Any]) -> Any:
-        address = self.url.partition("://")[2].rpartition("@")[2]
+        address = address_of(self.url)
         try:
             return question()
         except self._unreachable as error:

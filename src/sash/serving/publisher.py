@@ -78,12 +78,12 @@ class Publisher:
         """Refuses what could not be read at request time."""
         if not isinstance(bound, BoundRolling):
             raise Unsupported(
-                "online", os.fspath(store), "used with .rolling(…).agg(…)",
+                "online", _shown(os.fspath(store)), "used with .rolling(…).agg(…)",
                 hint="Look-backs have a value at every instant; windows do not.",
             )  # fmt: skip
         if isinstance(bound, BoundLatest):
             raise Unsupported(
-                "online", os.fspath(store), "used with .rolling(…).agg(…)",
+                "online", _shown(os.fspath(store)), "used with .rolling(…).agg(…)",
                 hint="Rows of .latest are no events; .rolling over the same look-backs has its values at "
                 "every instant.",
             )  # fmt: skip
@@ -91,7 +91,7 @@ class Publisher:
         longest = max((window.size for window in _look_backs(bound)), default=0)
         if 0 < query.forget_after.length < longest:
             raise Unsupported(
-                "online", os.fspath(store), f"left out with forget_after={query.forget_after}",
+                "online", _shown(os.fspath(store)), f"left out with forget_after={query.forget_after}",
                 hint="A key that is forgotten begins anew within a look-back; give a forget_after that is "
                 "not shorter than the longest look-back.",
             )  # fmt: skip

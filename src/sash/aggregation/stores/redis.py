@@ -25,8 +25,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sash.aggregation.stores.epochs import FRESH, TOKENS, Committed, Delta, EpochStore, followed_by
 from sash.aggregation.stores.protocol import check_namespace
+from sash.aggregation.stores.redis_package import address_of, redis_package, unreachable
 from sash.aggregation.stores.values import seal, unseal
-from sash.errors import ArgumentError, CorruptValue, MissingDependency, StoreError, StoreUnavailable
+from sash.errors import ArgumentError, CorruptValue, StoreError, StoreUnavailable
 
 if TYPE_CHECKING:
     import redis
@@ -154,26 +155,23 @@ class Redis(EpochStore):
     @property
     def address(self) -> str:
         """Host and port, without the password that the URL may hold."""
-        return self.url.partition("://")[2].rpartition("@")[2]
+        return address_of(self.url)
 
     def _connect(self) -> redis.Redis:
-        try:
-            import redis
-            from redis.backoff import NoBackoff
-            from redis.retry import Retry
-        except ImportError as error:
-            raise MissingDependency(
-                "a Redis store needs the package redis: pip install 'sash[redis]'", name="redis"
-            ) from error
-        self._unreachable = (redis.ConnectionError, redis.TimeoutError, redis.BusyLoadingError)
-        self._refused: type[Exception] = redis.RedisError
-        return redis.Redis.from_url(
+        package = redis_package("a Redis store")
+        from redis.backoff import NoBackoff
+        from redis.retry import Retry
+
+        self._unreachable = unreachable(package)
+        self._refused: type[Exception] = package.RedisError
+        client: redis.Redis = package.Redis.from_url(
             self.url,
             socket_timeout=self._timeout,
             socket_connect_timeout=self._timeout,
             # `_ask` retries; a second layer underneath would multiply its bound.
             retry=Retry(NoBackoff(), 0),
         )
+        return client
 
     def _ask(self, question: Callable[[], Result]) -> Result:
         for attempt in itertools.count(1):

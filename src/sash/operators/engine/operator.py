@@ -171,7 +171,7 @@ class WindowOperator(OperatorState):
     def _open(self, final: Events, rest: Events, slots: Ints, now: int) -> Events:
         """Events that are not final and count all the same, ordered."""
         if not self.bound.keeps_ledger:
-            return final.nothing()
+            return Events.none(final.rows.schema)
         return rest.where(np.isin(rest.slot, slots)).ordered(self.bound.query.order)
 
     def _at_work(self, final: Events, rest: Events, now: int, settled: int, *, flush: bool) -> Ints:

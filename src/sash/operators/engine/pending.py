@@ -47,10 +47,6 @@ class Events:
         joined = {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in COLUMNS}
         return Events(pa.concat_tables([self.rows, other.rows]), **joined)
 
-    def nothing(self) -> Events:
-        """None of them."""
-        return Events(self.rows.slice(0, 0), *(getattr(self, name)[:0] for name in COLUMNS))
-
     def take(self, indexes: Ints) -> Events:
         chosen = {name: getattr(self, name)[indexes] for name in COLUMNS}
         return Events(self.rows.take(pa.array(indexes)), **chosen)

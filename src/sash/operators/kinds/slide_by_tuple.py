@@ -13,9 +13,6 @@ from sash.operators.windows.numbering import numbered
 from sash.operators.windows.ranges import MISSING, NEVER, Ranges
 from sash.semantics.windows import SlideByTupleWindow
 
-NEAR = 64
-"""The last elements of a key, among which the one that has just become final is looked for first."""
-
 
 class SlideByTupleKind(RangeKind[SlideByTupleWindow]):
     """`next_id` is the first window whose trigger may still be joined by an event of its own time; `lo` is
@@ -38,12 +35,7 @@ class SlideByTupleKind(RangeKind[SlideByTupleWindow]):
         return held.cut(slot, trigger - self.window.size + 1, since=memory["lo"][slot])
 
     def advance(self, held: Held, memory: Memory, settled: int) -> Ints:
-        tail = np.maximum(held.head, held.count - NEAR)
-        near = held.head == held.count
-        some = np.flatnonzero(~near)
-        near[some] = held.time_at(some, tail[some]) < settled
-        passed = held.before(settled, since=np.where(near, tail, held.head))
-        memory["next_id"][:] = passed // self.window.slide
+        memory["next_id"][:] = held.before(settled) // self.window.slide
         return self._needed(held, memory, settled)
 
     def _needed(self, held: Held, memory: Memory, settled: int) -> Ints:

@@ -40,8 +40,6 @@ ELEMENT, NODE, REMEMBERED, REMEMBER = range(4)
 """What a step of a fold is a row of; the last: remember in this row what was folded, and begin again."""
 MIDDLE = 64
 """Remembered middles of ranges begin and end at multiples of this."""
-NEAR = 4
-"""Steps up to this are taken forwards only: most windows move on by a few elements."""
 REMEMBERING = 9
 """The logarithm of the smallest region that has them, a row for each window of the lane."""
 
@@ -298,21 +296,19 @@ def cut_rings(
 def first_from(values: Numbers, base: int, mask: int, lo: int, hi: int, bound: float, after: bool) -> int:
     """The first ordinal from lo on whose value is not below the bound (`after`: above it), or hi. Windows
     mostly begin and end near one of the two, and what lies between is cold: steps from both get larger."""
-    if lo < hi and _below(values[base + ((hi - 1) & mask)], bound, after):
-        return hi
     step = 1
     while lo + step <= hi:
-        left = lo + step - 1
+        right = hi - step
+        if _below(values[base + (right & mask)], bound, after):
+            lo = right + 1
+            break
+        hi, left = right, lo + step - 1
+        if left >= hi:
+            break
         if not _below(values[base + (left & mask)], bound, after):
             hi = left
             break
         lo = left + 1
-        right = hi - step
-        if step > NEAR and right >= lo:
-            if _below(values[base + (right & mask)], bound, after):
-                lo = right + 1
-                break
-            hi = right
         step *= 2
     while lo < hi:
         middle = (lo + hi) >> 1

@@ -32,7 +32,7 @@ class JdbcSink:
     url: str
     table: str
     keys: tuple[str, ...] = ()
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Of Spark's JDBC writer: user, password, driver and so on."""
 
     whole = False

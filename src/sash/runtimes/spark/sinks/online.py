@@ -16,28 +16,19 @@ from pyspark.sql import functions as F
 from sash.errors import SettingError, Unsupported
 from sash.runtimes.spark.compat import is_connect
 from sash.runtimes.spark.packing.columns import quoted
-from sash.runtimes.spark.sinks.protocol import BatchSink
+from sash.runtimes.spark.sinks.shapes import WrappedSink
 from sash.runtimes.spark.state.arenas import QUERY_ID
 from sash.serving.publisher import Publisher
 
 
 @dataclass(frozen=True)
-class OnlineSink:
+class OnlineSink(WrappedSink):
     """A sink, and the features of what it is given."""
 
-    sink: BatchSink
     publisher: Publisher
 
     whole = False
     """Its rows are read twice."""
-
-    @property
-    def identity(self) -> tuple[str, ...]:
-        return self.sink.identity
-
-    @property
-    def adds(self) -> tuple[str, ...]:
-        return self.sink.adds
 
     def has(self, spark: SparkSession, batch: int) -> bool:
         published = self.publisher.begin(batch, owner=str(spark.sparkContext.getLocalProperty(QUERY_ID)))

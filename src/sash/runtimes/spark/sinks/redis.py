@@ -9,13 +9,14 @@ have one owner: those of `.latest`, or windows of which the newest is wanted.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from sash.errors import MissingDependency, UnknownColumn
+from sash.aggregation.stores.redis_package import redis_package
+from sash.errors import UnknownColumn
 from sash.runtimes.spark.sinks.shapes import messages
 
 GROUP = 1_000
@@ -26,7 +27,7 @@ GROUP = 1_000
 class RedisSink:
     """Tasks write, each over a connection of its own."""
 
-    url: str
+    url: str = field(repr=False)  # it may hold a password
     prefix: str
     keys: tuple[str, ...] = ()
 
@@ -48,12 +49,7 @@ class RedisSink:
         messages(rows, self.keys).foreachPartition(self._put)
 
     def _put(self, rows: Iterable[Any]) -> None:
-        try:
-            import redis
-        except ImportError as error:
-            raise MissingDependency(
-                "a Redis sink needs the package redis: pip install 'sash[redis]'", name="redis"
-            ) from error
+        redis = redis_package("a Redis sink")
         pairs = ((f"{self.prefix}{_name(row)}", row["value"]) for row in rows)
         with redis.Redis.from_url(self.url) as client:
             while group := dict(islice(pairs, GROUP)):

@@ -14,15 +14,10 @@ from sash.runtimes.spark.sinks.protocol import BatchSink
 
 
 @dataclass(frozen=True)
-class ShapedSink:
-    """A sink that takes rows in another shape."""
+class WrappedSink:
+    """Something more around a sink, which is the same place for its rows."""
 
     sink: BatchSink
-    shape: Callable[[DataFrame], DataFrame]
-
-    @property
-    def whole(self) -> bool:
-        return self.sink.whole
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -31,6 +26,17 @@ class ShapedSink:
     @property
     def adds(self) -> tuple[str, ...]:
         return self.sink.adds
+
+
+@dataclass(frozen=True)
+class ShapedSink(WrappedSink):
+    """A sink that takes rows in another shape."""
+
+    shape: Callable[[DataFrame], DataFrame]
+
+    @property
+    def whole(self) -> bool:
+        return self.sink.whole
 
     def has(self, spark: SparkSession, batch: int) -> bool:
         return self.sink.has(spark, batch)
