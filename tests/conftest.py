@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -29,8 +30,16 @@ def arenas() -> Iterator[None]:
         del os.environ["SASH_ARENA_DIR"]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def importable() -> Iterator[None]:
+    """Spark's workers import the tests' functions, whatever folder the first test that needs Spark runs in."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).parents[1]), prepend=os.pathsep)
+        yield
+
+
 @pytest.fixture(scope="session")
-def spark(arenas: None) -> Iterator[SparkSession]:
+def spark(arenas: None, importable: None) -> Iterator[SparkSession]:
     import sash
     from tests.kafka.broker import connector
 
