@@ -161,6 +161,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
         WinSeq as WinSeq,
     )
     from sash.planner.auto import Auto as Auto
+    from sash.runtimes.local.local_stream import BatchResult as BatchResult
     from sash.runtimes.spark.files.parquet_stream import read_stream_parquet as read_stream_parquet
     from sash.runtimes.spark.monitoring.job_progress import progress as progress
     from sash.runtimes.spark.session import spark_session as spark_session
@@ -230,6 +231,7 @@ _HOMES = {
     "Stream": "sash.api.stream",
     "Together": "sash.api.together",
     "WindowQuery": "sash.api.window_query",
+    "BatchResult": "sash.runtimes.local.local_stream",
     "might_contain": "sash.aggregation.monoids.membership",
     "monoid": "sash.aggregation.define",
     "online": "sash.serving.online",

@@ -152,9 +152,9 @@ def test_a_query_that_cannot_work_is_refused_when_it_is_built(window, aggregates
 
 def test_what_is_not_a_table_is_refused_by_name() -> None:
     with pytest.raises(
-        ArgumentError, match="a PySpark DataFrame, an Arrow table, or a pandas or polars frame"
+        ArgumentError, match="a PySpark DataFrame, an Arrow table, a pandas or polars frame, or an iterator"
     ):
-        sash.stream([1, 2, 3], time="t")
+        sash.stream({1, 2, 3}, time="t")
 
 
 def test_early_reports_of_a_bounded_input_are_refused() -> None:

@@ -9,6 +9,7 @@ from sash.api.source import Source, source_of
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.joins.lookup import Lookup, Missing
 from sash.runtimes.local.local_source import LocalSource
+from sash.runtimes.local.local_stream import LocalStream
 
 On: TypeAlias = str | Sequence[str] | Mapping[str, str]
 
@@ -22,12 +23,14 @@ def enriched(source: Source, table: Any, *, on: On, how: Missing, suffix: str) -
             hint="Two streams are joined by time: sash.stream(…).join(sash.stream(…), within=…).",
         )  # fmt: skip
     lookup = Lookup(source.schema, looked_at.schema, _columns(on), how, suffix)
-    if isinstance(source, LocalSource):
+    if isinstance(source, LocalSource | LocalStream):
         if not isinstance(looked_at, LocalSource):
             raise Unsupported(
                 "other", "a static DataFrame, where the stream is a table in this process",
                 "an Arrow table, or a pandas or polars frame",
             )  # fmt: skip
+        if isinstance(source, LocalStream):
+            return source.then(lambda table: lookup.of(table, looked_at.table))
         return LocalSource(lookup.of(source.table, looked_at.table), source.form)
     from sash.runtimes.spark.joins import enrichment
 

@@ -132,9 +132,9 @@ def require_bounded(bounded: bool) -> None:
     """For late events as an answer of their own."""
     if not bounded:
         raise Unsupported(
-            "data", "a streaming DataFrame", "bounded for late()",
-            hint="The late rows of a stream are written in the same pass as its reports: "
-            "start(sink, late=…).",
+            "data", "a stream", "bounded for late()",
+            hint="Late rows of a streaming DataFrame are written in the same pass as its reports, "
+            "start(sink, late=…); those of an iterator of tables come with batches().",
         )  # fmt: skip
 
 

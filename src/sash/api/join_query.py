@@ -23,6 +23,7 @@ from sash.planner.explain.explanation import VERSION
 from sash.planner.explain.explanation_text import numbered, sections
 from sash.runtimes.local.local_join import LocalJoin
 from sash.runtimes.local.local_source import LocalSource
+from sash.runtimes.local.local_stream import LocalStream
 from sash.semantics import durations
 from sash.semantics.asof import Asof, Direction
 from sash.semantics.durations import Duration, DurationLike
@@ -124,19 +125,20 @@ def runtime_of(left: Source, right: Source) -> JoinRuntime:
     """The runtime for two inputs of one kind. Spark is imported only when they are Spark's."""
     if isinstance(left, LocalSource) and isinstance(right, LocalSource):
         return LocalJoin(left, right)
-    if left.bounded == right.bounded and not isinstance(left, LocalSource) | isinstance(right, LocalSource):
+    here = any(isinstance(source, LocalSource | LocalStream) for source in (left, right))
+    if left.bounded == right.bounded and not here:
         from sash.runtimes.spark.joins.choose import joined
 
         return joined(left, right)
     raise Unsupported(
         "other", f"{_words(right)}, where the stream itself is {_words(left)}", "an input of the same kind",
-        hint="Bring both into Spark as streams or as static DataFrames, or both into this process.",
+        hint="Bring both into Spark as streams or as static DataFrames, or both here, as tables.",
     )  # fmt: skip
 
 
 def _words(source: Source) -> str:
-    if isinstance(source, LocalSource):
-        return "a table in this process"
+    if isinstance(source, LocalSource | LocalStream):
+        return "a table in this process" if source.bounded else "an iterator of tables"
     return "a static DataFrame" if source.bounded else "a streaming DataFrame"
 
 

@@ -11,6 +11,7 @@ from sash.operators.bound import BoundQuery
 from sash.planner.auto import Parallelism
 from sash.planner.plans.plan import Plan
 from sash.runtimes.local.local_source import LocalSource
+from sash.runtimes.local.local_stream import LocalStream
 from sash.semantics.durations import Duration
 
 
@@ -43,9 +44,14 @@ class Unbounded(Source, Protocol):
     def by_clock(self) -> Source: ...
 
 
+def has_end(source: Source) -> bool:
+    """Whether the input may end, which closes windows: a table does, and an iterator of tables."""
+    return source.bounded or isinstance(source, LocalStream)
+
+
 def source_of(data: Any) -> Source:
     """The source for what the caller passed. Spark is imported only when the input is Spark's."""
-    local = LocalSource.of(data)
+    local = LocalSource.of(data) or LocalStream.of(data)
     if local is not None:
         return local
     if type(data).__module__.startswith(("pyspark.", "sash.runtimes.spark.")):
@@ -55,5 +61,6 @@ def source_of(data: Any) -> Source:
         if spark is not None:
             return spark
     raise ArgumentError(
-        "data", type(data).__name__, "a PySpark DataFrame, an Arrow table, or a pandas or polars frame"
-    )
+        "data", type(data).__name__,
+        "a PySpark DataFrame, an Arrow table, a pandas or polars frame, or an iterator of tables",
+    )  # fmt: skip

@@ -13,6 +13,7 @@ from sash.api.window_query import WindowQuery
 from sash.errors import ArgumentError, Unsupported
 from sash.planner.auto import Auto
 from sash.planner.explain.explanation_text import as_text, numbered, printed, require_form, sections
+from sash.runtimes.local.local_stream import LocalStream
 from sash.semantics.durations import DurationLike
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ def together(**queries: WindowQuery) -> Together:
         if not isinstance(query, WindowQuery):
             expected = "a query over windows, such as stream.window(…).agg(…)"
             raise ArgumentError(name, type(query).__name__, expected)
+        if isinstance(query.source, LocalStream):
+            raise Unsupported("together", f"{name}, over an iterator", "used with a streaming DataFrame")
         require_unbounded(query.source.bounded)
     first_name, first = next(iter(queries.items()))
     for name, query in queries.items():

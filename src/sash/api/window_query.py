@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -22,6 +22,7 @@ from sash.planner.explain.explanation import Explanation
 from sash.planner.explain.explanation_text import as_plan, as_text
 from sash.planner.explain.notebook import Planned, parts_of
 from sash.runtimes.flat import flat_schema, flat_table
+from sash.runtimes.local.local_stream import BatchResult, LocalStream
 from sash.semantics.run_as import as_engine
 from sash.semantics.secret import Profile
 from sash.semantics.why import Why
@@ -76,6 +77,17 @@ class WindowQuery(QueryHandle):
         written by `start(sink, late=…)`, in the same pass as the reports."""
         require_bounded(self.source.bounded)
         return LateOutput(self)
+
+    def batches(self) -> Iterator[BatchResult]:
+        """Run over an iterator of tables, in this process: one result per table, with its reports, its late
+        rows and the watermark after it, and a last one when the iterator ends."""
+        if not isinstance(self.source, LocalStream):
+            raise Unsupported(
+                "batches", "a bounded input" if self.source.bounded else "a streaming DataFrame",
+                "used with an iterator of tables",
+                hint="collect() computes what has an end, start() runs over a streaming DataFrame.",
+            )  # fmt: skip
+        return self.source.batches(self.bound, flat=self.plain)
 
     def publish(self, online: str | PathLike[str]) -> None:
         """Publish the look-backs of a bounded input, for `sash.online` to read. A stream that is started
@@ -158,6 +170,11 @@ class WindowQuery(QueryHandle):
         return self.source.flat_dataframe(self.bound) if self.plain else self.source.dataframe(self.bound)
 
     def _started(self, sink: Sink, launch: Launch) -> Any:
+        if isinstance(self.source, LocalStream):
+            raise Unsupported(
+                "start", "an iterator of tables", "used with a streaming DataFrame",
+                hint="for result in query.batches(): … runs in this process.",
+            )  # fmt: skip
         from sash.runtimes.spark.streaming.start import start
         from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 

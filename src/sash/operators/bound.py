@@ -260,6 +260,16 @@ class BoundLatest(BoundRolling):
         return _sorted_by([reports[name] for name in self.keys], reports) if self.keys else reports
 
 
+@dataclass(frozen=True)
+class BoundToAllColumns(BoundQuery):
+    """A query that keeps every column of its input: an event that waits may turn out to be in no window,
+    and is then emitted as it came."""
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.schema.names)
+
+
 def at_time(monoid: Monoid, schema: pa.Schema, time: str) -> Monoid:
     """An aggregate that reads the time of events, over this time column; any other as it is."""
     type_ = schema.field(time).type

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sash.aggregation.kernels.state.rings import LANE
 from sash.operators.arena import Arena, TableSpec
-from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling, BoundWhole
+from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling, BoundToAllColumns, BoundWhole
 from sash.operators.engine import waiting
 from sash.operators.engine.content import EMITTED, MARK, hidden, with_content
 from sash.operators.engine.form import Form
@@ -239,9 +239,12 @@ def hands_panes_on(bound: BoundQuery) -> bool:
     return keeps_panes(bound) and not bound.query.corrects and not bound.query.empty
 
 
-def displaces(bound: BoundQuery) -> bool:
-    """Whether an event that was on time may turn out to be in no window."""
-    return any(kind.places for kind in StatePlan(bound).kinds)
+def with_late_columns(bound: BoundQuery) -> BoundQuery:
+    """The query whose late rows have all columns of its input: the same, unless an event that was on time
+    may turn out to be in no window."""
+    if bound.columns == bound.schema.names or not any(kind.places for kind in StatePlan(bound).kinds):
+        return bound
+    return BoundToAllColumns(bound.query, bound.schema, bound.time, bound.keys)
 
 
 def keeps_panes(bound: BoundQuery) -> bool:

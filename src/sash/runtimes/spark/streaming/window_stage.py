@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from sash.operators.bound import BoundQuery
-from sash.operators.engine import displaces, operator_of
+from sash.operators.engine import operator_of, with_late_columns
 from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.blocks import Packer, RowRoute, block_schema
@@ -17,16 +17,6 @@ from sash.runtimes.spark.packing.columns import BUCKET, Share
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs, Schemas
 from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, describe
 from sash.runtimes.spark.streaming.clock import Clock
-
-
-@dataclass(frozen=True)
-class BoundToAllColumns(BoundQuery):
-    """A query that keeps every column of its input: an event that waits may turn out to be in no window,
-    and is then emitted as it came."""
-
-    @property
-    def columns(self) -> list[str]:
-        return list(self.schema.names)
 
 
 @dataclass(frozen=True)
@@ -56,8 +46,7 @@ class WindowStage:
         cls, bound: BoundQuery, outputs: Outputs, *, buckets: tuple[int, ...], clock: Clock, derived: bool,
         operator: type[StreamOperator] | None = None,
     ) -> WindowStage:  # fmt: skip
-        if LATE in outputs and bound.columns != bound.schema.names and displaces(bound):
-            bound = BoundToAllColumns(bound.query, bound.schema, bound.time, bound.keys)
+        bound = with_late_columns(bound) if LATE in outputs else bound
         return cls(bound, outputs, buckets, clock, derived, operator or operator_of(bound))
 
     def of_bucket(self, number: int) -> BoundQuery:
