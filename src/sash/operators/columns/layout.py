@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.aggregation.kernels.rows.csr import rows_by_key
+from sash.aggregation.kernels.rows.csr import is_sorted, rows_by_key
 from sash.aggregation.kernels.windows.cuts import cut
 from sash.arrays import Ints, Mask
 from sash.semantics.event import Event, Order
@@ -74,21 +74,13 @@ def arrange(rows: pa.Table, keys: list[str], times: Ints, ordinals: Ints, order:
     codes = key_codes(rows, keys, ranked=True)
     slots = int(codes.max()) + 1 if len(codes) else 0
     by = (ordinals,) if order is Order.ARRIVAL else (times, ordinals)
-    if in_order(*by):
+    if is_sorted(*by):
         offsets, sorting = rows_by_key(codes, slots)
     else:
         first = np.lexsort(by[::-1])
         offsets, then = rows_by_key(codes[first], slots)
         sorting = first[then]
     return Layout(rows.take(pa.array(sorting)), times[sorting], offsets, order)
-
-
-def in_order(*by: Ints) -> bool:
-    """Whether rows stand in the order of these columns, the first counting most. Inputs mostly do."""
-    steps = np.diff(by[0])
-    if len(by) == 1:
-        return bool((steps >= 0).all())
-    return bool((steps > 0).all()) or bool(((steps > 0) | ((steps == 0) & (np.diff(by[1]) >= 0))).all())
 
 
 def key_codes(rows: pa.Table, keys: list[str], *, ranked: bool = False) -> Ints:
@@ -100,11 +92,12 @@ def key_codes(rows: pa.Table, keys: list[str], *, ranked: bool = False) -> Ints:
         if pa.types.is_floating(column.type):
             column = pc.if_else(pc.equal(column, 0.0), pa.scalar(0.0, column.type), column)  # −0.0 is 0.0
         encoded = pc.dictionary_encode(column, null_encoding="encode")
-        own = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        own = encoded.indices.to_numpy(zero_copy_only=False)
         if ranked:
             rank = np.empty(len(encoded.dictionary), np.int64)
             rank[pc.sort_indices(encoded.dictionary).to_numpy()] = np.arange(len(rank))
             own = rank[own]
+        own = own.astype(np.int64, copy=False)
         if number == 0:
             codes = own  # dense already
         else:

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregation.kernels.rows.csr import rows_by_key
+from sash.aggregation.kernels.rows.csr import is_sorted, rows_by_key
 from sash.arrays import Ints, Mask
-from sash.operators.columns.layout import in_order
 from sash.semantics.event import Order
 
 COLUMNS = ("slot", "time", "sequence", "displaced")
@@ -61,7 +60,7 @@ class Events:
         by = (self.sequence,) if order is Order.ARRIVAL else (self.time, self.sequence)
         slots = int(self.slot.max(initial=-1)) + 1
         # Counting takes a word per slot, most of which may be idle.
-        if slots <= 4 * len(self) and in_order(*by):
+        if slots <= 4 * len(self) and is_sorted(*by):
             return self.take(rows_by_key(self.slot, slots)[1])
         return self.take(np.lexsort((*by[::-1], self.slot)))
 

@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from sash.aggregation.kernels.rows.csr import is_sorted
 from sash.arrays import Ints
 from sash.operators.bound import BoundQuery, BoundWhole
 from sash.operators.columns.layout import Layout
@@ -72,7 +73,7 @@ def in_order(parts: Iterable[Values]) -> Values:
     gathered = list(parts)
     owners = np.concatenate([part.owners for part in gathered])
     table = pa.concat_tables([part.columns for part in gathered])
-    if (np.diff(owners) >= 0).all():
+    if is_sorted(owners):
         return Values(owners, table)
     order = np.argsort(owners, kind="stable")
     return Values(owners[order], table.take(pa.array(order)))

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from sash.aggregation.kernels.state import rings
 from sash.arrays import Ints
 from sash.operators.kinds.kind import Held, Memory, Moment, RangeKind
 from sash.operators.windows.numbering import numbered
@@ -26,13 +27,10 @@ class SlideByTupleKind(RangeKind[SlideByTupleWindow]):
         w = next_id[slot] + number
         ordinals = (w + 1) * self.window.slide - 1
         trigger = held.time_at(slot, ordinals)
-        lo = self._lo(held, memory, slot, trigger)
+        lo = held.cut(slot, trigger - self.window.size + 1, since=memory["lo"][slot])
         hi = held.cut(slot, trigger + 1, since=ordinals)
         start, end = held.bounds(slot, lo, hi)
         return Ranges(slot, w, lo, hi, start, end, closes_at=trigger + 1)
-
-    def _lo(self, held: Held, memory: Memory, slot: Ints, trigger: Ints) -> Ints:
-        return held.cut(slot, trigger - self.window.size + 1, since=memory["lo"][slot])
 
     def advance(self, held: Held, memory: Memory, settled: int) -> Ints:
         memory["next_id"][:] = held.before(settled) // self.window.slide
@@ -79,15 +77,17 @@ class LookBackKind(SlideByTupleKind):
     ) -> Ranges:
         """The windows of several kinds that these elements trigger, those of one element together: they
         share most of what their folds read."""
-        trigger = held.time_at(slot, ordinals)
-        hi = held.cut(slot, trigger + 1, since=ordinals)
-        pairs = zip(kinds, memories, strict=True)
-        lo = [kind._lo(held, memory, slot, trigger) for kind, memory in pairs]
+        sizes = np.array([kind.window.size for kind in kinds], np.int64)
+        since = np.stack([memory["lo"] for memory in memories])
+        lo, hi = np.empty((2, len(slot) * len(kinds)), np.int64)
+        rings.kernel("look_backs")(
+            held.times, held.base, held.mask, held.head, held.count, slot, ordinals, sizes, since, lo, hi
+        )
         if len(kinds) > 1:
-            slot, ordinals, hi = (np.repeat(a, len(kinds)) for a in (slot, ordinals, hi))
+            slot, ordinals = (np.repeat(a, len(kinds)) for a in (slot, ordinals))
         # Rows of look-backs have no window whose bounds could be asked for: they take no memory.
         none = np.broadcast_to(np.int64(MISSING), len(slot))
-        return Ranges(slot, ordinals, np.stack(lo, axis=1).ravel(), hi, none, none, none)
+        return Ranges(slot, ordinals, lo, hi, none, none, none)
 
     def advance(self, held: Held, memory: Memory, settled: int) -> Ints:
         return self._needed(held, memory, settled)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -38,7 +39,7 @@ class Ranges:
         known: Mask = self.closes_at != NEVER
         return known
 
-    @property
+    @cached_property
     def longest(self) -> int:
         """How many events the window with the most has."""
         return int((self.hi - self.lo).max()) if len(self) else 0

@@ -22,13 +22,29 @@ from sash.errors import ArgumentError
 
 def rows_by_key(codes: npt.NDArray[np.integer], keys: int) -> tuple[Ints, Ints]:
     """Offsets and order of rows whose keys are coded 0 … keys − 1."""
-    view = np.ascontiguousarray(codes, np.int32 if codes.dtype.itemsize <= 4 else np.int64).view()
-    view.flags.writeable = False
+    view = _read_only(codes.astype(np.int32 if codes.dtype.itemsize <= 4 else np.int64, copy=False))
     offsets, order = np.zeros(keys + 1, np.int64), np.empty(len(codes), np.int64)
     bad = _kernel()(view, offsets, order)
     if bad >= 0:
         raise ArgumentError("codes", f"{codes[bad]} at {bad}", f"from 0 to {keys - 1}")
     return offsets, order
+
+
+def is_sorted(first: Ints, *then: Ints) -> bool:
+    """Whether rows stand in the order of one or two columns, the first counting more.
+
+    >>> is_sorted(np.array([1, 1, 2]), np.array([5, 7, 0])), is_sorted(np.array([1, 1]), np.array([7, 5]))
+    (True, False)
+    """
+    return bool(_sorted()(*map(_read_only, (first, then[0] if then else first))))
+
+
+def stands_sorted(first: Ints, then: Ints) -> bool:
+    """… two columns: the second may be the first once more."""
+    for row in range(1, len(first)):
+        if first[row] < first[row - 1] or (first[row] == first[row - 1] and then[row] < then[row - 1]):
+            return False
+    return True
 
 
 def counting_sort(codes: npt.NDArray[np.integer], offsets: Ints, order: Ints) -> int:
@@ -50,6 +66,18 @@ def counting_sort(codes: npt.NDArray[np.integer], offsets: Ints, order: Ints) ->
     return -1
 
 
+def _read_only(numbers: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
+    """One type for a kernel, however the numbers came."""
+    view = np.ascontiguousarray(numbers).view()
+    view.flags.writeable = False
+    return view
+
+
 @cache
 def _kernel() -> Kernel:
     return build(counting_sort)
+
+
+@cache
+def _sorted() -> Kernel:
+    return build(stands_sorted)
