@@ -252,6 +252,7 @@ def doctor(
 
 @app.command()
 def state(
+    ctx: typer.Context,
     place: Annotated[
         Path, typer.Argument(metavar="DIR", help="A checkpoint of a streaming query, or an LMDB store.")
     ],
@@ -260,7 +261,7 @@ def state(
     """Show what a checkpoint or a store holds, without running the query."""
     from sash.cli.commands.state import run
 
-    run(place, as_json=as_json)
+    run(place, as_json=as_json, debug=_debugging(ctx))
 
 
 app.add_typer(secret.app)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from sash.api.together import Together, together
 from sash.api.window_query import WindowQuery
-from sash.cli.interrupts import interrupts
 from sash.cli.spark_session import spark_session
 from sash.pipeline import Pipeline, read
 from sash.pipeline.binding import bound
 from sash.pipeline.run import Queries, RunSummary, run_batch, run_stream
 from sash.pipeline.schema import SinkTable
+from sash.runtimes.interrupts import interrupts
 from sash.runtimes.observed import in_all
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from sash.cli.interrupts import interrupts
 from sash.dashboard.server import serve_app
+from sash.runtimes.interrupts import interrupts
 from sash.serving.online import online
 
 if TYPE_CHECKING:

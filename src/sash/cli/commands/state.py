@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sash.runtimes.spark.inspection.found import BucketSeen, StageSeen
 
 
-def run(place: Path, *, as_json: bool) -> None:
+def run(place: Path, *, as_json: bool, debug: bool = False) -> None:
     """Look, and print. A folder that is neither a checkpoint nor a store is a StoreError."""
     from sash.aggregation.stores.looking import DATA
     from sash.runtimes.spark.inspection.checkpoint import Checkpoint
@@ -32,7 +32,7 @@ def run(place: Path, *, as_json: bool) -> None:
         )
     if Checkpoint.looks_like_one(place):
         checkpoint = Checkpoint.of(place)
-        _print_all(as_json, *_checkpoint(checkpoint))
+        _print_all(as_json, *_checkpoint(checkpoint, debug=debug))
     elif (place / DATA).is_file():
         kept = stage_in(place)
         if kept is None:
@@ -46,7 +46,7 @@ def run(place: Path, *, as_json: bool) -> None:
         )
 
 
-def _checkpoint(checkpoint: Checkpoint) -> tuple[dict[str, Any], list[StageSeen]]:
+def _checkpoint(checkpoint: Checkpoint, *, debug: bool) -> tuple[dict[str, Any], list[StageSeen]]:
     """What is known of a checkpoint, and the state that belongs to it."""
     from sash.runtimes.spark.inspection.decoupled import stage_in, store_of
 
@@ -66,22 +66,16 @@ def _checkpoint(checkpoint: Checkpoint) -> tuple[dict[str, Any], list[StageSeen]
         raise StoreError(
             f"the checkpoint at {checkpoint.path} has no state: its query keeps none, or in a Redis server"
         )
-    return facts, _on_spark(checkpoint)
+    return facts, _on_spark(checkpoint, debug=debug)
 
 
-def _on_spark(checkpoint: Checkpoint) -> list[StageSeen]:
+def _on_spark(checkpoint: Checkpoint, *, debug: bool) -> list[StageSeen]:
     """With the session of this process, or one that lasts as long as this takes."""
-    import sash
-    from sash.runtimes.spark.compat import existing_session
+    from sash.cli.spark_session import spark_session
     from sash.runtimes.spark.inspection.state_store import stages_of
 
-    running = existing_session()
-    spark = running or sash.spark_session(master="local[2]", app="sash state", spark_log_level="ERROR")
-    try:
+    with spark_session(app="sash state", debug=debug) as spark:
         return stages_of(spark, checkpoint)
-    finally:
-        if running is None:
-            spark.stop()
 
 
 def _print_all(

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from sash.cli.interrupts import interrupts
 from sash.dashboard import Feed, serve
 from sash.dashboard.message_folder import FolderReader
+from sash.runtimes.interrupts import interrupts
 
 
 def run(*, host: str, port: int, watch: Path | None, open_browser: bool) -> None:

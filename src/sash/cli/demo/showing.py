@@ -18,12 +18,12 @@ from sash.cli.demo.feeding import Feeder
 from sash.cli.demo.page import served
 from sash.cli.demo.queries import NAME, PIPELINE, queries, started
 from sash.cli.demo.summary import summary
-from sash.cli.interrupts import interrupts
 from sash.cli.spark_session import spark_session
 from sash.dashboard.feed import Feed
 from sash.dashboard.messages import name_in
 from sash.dashboard.watching import watch
 from sash.errors import ArgumentError
+from sash.runtimes.interrupts import interrupts
 
 LOOK, LINE = 0.25, 5.0
 """Seconds between two looks, and between two lines where there is no terminal."""

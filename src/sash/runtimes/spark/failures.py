@@ -21,9 +21,10 @@ _NO_SASH = (
     "the Python that Spark starts its workers with does not have sash: set PYSPARK_PYTHON to one that has, "
     "or ship it with --py-files or --archives"
 )
+_OURS = re.compile(r"sash\.errors\.(\w+): (.+)")
 _CAUSES = (
     (re.compile(r"ModuleNotFoundError: No module named 'sash'()"), _NO_SASH),
-    (re.compile(r"sash\.errors\.\w+: (.+)"), "{0}"),
+    (_OURS, "{1}"),
     (re.compile(r"(No space left on device|File too large|Disk quota exceeded)"), _DISK),
     (re.compile(r"JAVA_GATEWAY_EXITED()"), "Java did not start Spark, which needs Java 17 or later"),
     (re.compile(r"Connection refused[\s\S]*?host: ([^,\]]+), port: (\d+)"), "nothing listens at {0}:{1}"),
@@ -40,13 +41,14 @@ _WRAPPINGS = (
 )
 
 
-def in_words(error: BaseException) -> str:
-    """The sentence that helps."""
+def in_words(error: BaseException, *, named: bool = False) -> str:
+    """The sentence that helps; `named`: with the name of the error, where it is one of ours."""
     text = f"{error}\n{getattr(error, '_stackTrace', None) or ''}"
     for pattern, words in _CAUSES:
         found = pattern.search(text)
         if found:
-            return _plain(words.format(*found.groups()))
+            name = f"{found[1]}: " if named and pattern is _OURS else ""
+            return name + _plain(words.format(*found.groups()))
     return _plain(next((line for line in text.splitlines() if line.strip()), type(error).__name__))
 
 

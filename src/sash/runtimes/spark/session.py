@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from sash.errors import MissingDependency, SashWarning
 from sash.runtimes.spark.compat import existing_session, is_connect
+from sash.runtimes.spark.console import quiet_start
 from sash.runtimes.spark.requirements import PARTITIONS, shuffle_partitions, task_slots
 
 SETTINGS = {
@@ -68,6 +69,8 @@ def spark_session(*, master: str = "local[*]", app: str = "sash", **settings: st
     Further settings are given with underscores for dots, spark_sql_shuffle_partitions="8", or as they are,
     **{"spark.sql.catalog.spark_catalog": …}. They are for a new session. One that exists is never changed:
     a warning names the settings that differ and cost time.
+
+    A new one logs errors only; spark_log_level="WARN", or sparkContext.setLogLevel, shows more.
     """
     require_java()
     given = {name if "." in name else name.replace("_", "."): each for name, each in settings.items()}
@@ -91,7 +94,8 @@ def spark_session(*, master: str = "local[*]", app: str = "sash", **settings: st
         builder = builder.config(name, value.format(cores=cores))
     for name, value in given.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    with quiet_start():
+        return builder.getOrCreate()
 
 
 def _slots_given(settings: Mapping[str, str]) -> int | None:

@@ -33,8 +33,17 @@ def directory() -> Path:
         path = Path(chosen)
     else:
         path = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sash"
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not path.is_dir():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):  # of several processes, the first one
+            path.mkdir(mode=0o700)
+            _announce(path)
     return path
+
+
+def _announce(path: Path) -> None:
+    if os.environ.get("SASH_PROGRESS") != "0":
+        print(f"sash: the first run compiles kernels, about 10 s; {path} keeps them", file=sys.stderr)
 
 
 def module(text: str) -> ModuleType:

@@ -99,7 +99,7 @@ def progress(query: StreamingQuery, *, console: Console | None = None) -> None:
 
     In a terminal or a notebook: batches, events and events a second, how many were late, reports, and the
     watermark, after every micro-batch. Elsewhere: nothing. The counts are Sash's; of a query without Sash
-    in it the rows are shown. An interrupt (Ctrl-C) ends the waiting and not the query.
+    in it the rows are shown. An interrupt (Ctrl-C) stops a query that Sash started.
     """
     if not hasattr(query, "recentProgress"):
         raise ArgumentError("query", type(query).__name__, "a StreamingQuery, such as writeStream.start()")

@@ -38,6 +38,7 @@ from sash.runtimes.spark.state.register import Register
 from sash.runtimes.spark.streaming.batch_watermark import with_watermark
 from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.delivery import BatchFunction, Delivery
+from sash.runtimes.spark.streaming.running import RunningQuery
 from sash.runtimes.spark.streaming.stateful_step import Emitted
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 from sash.runtimes.spark.streaming.upstream import Upstream
@@ -134,9 +135,7 @@ def start_writing(
         register.require_same(emitted.queries)
         delivery = register.around(delivery)
     writer = _writer(emitted.rows, fspath(checkpoint), trigger, name).outputMode("append")
-    query = cast(StreamingQuery, writer.foreachBatch(delivery).start())
-    remove_when_ended(query, spark)
-    return query
+    return _running(writer.foreachBatch(delivery).start(), spark)
 
 
 def start_join(
@@ -183,8 +182,13 @@ def start_elastic(
     run = ElasticRun(stage, delay, elastic, checkpoint, sinks, inputs, fold=fold)
     run.require_same_query(arriving.sparkSession)
     query = _writer(arriving, checkpoint, trigger, name).foreachBatch(run).start()
-    remove_when_ended(query, arriving.sparkSession)
-    return ElasticQuery(query, run)
+    return ElasticQuery(_running(query, arriving.sparkSession), run)
+
+
+def _running(query: Any, spark: SparkSession) -> StreamingQuery:
+    remove_when_ended(query, spark)
+    # The handle of Spark Connect is another one, and waits in its own way.
+    return cast(StreamingQuery, query) if is_connect(spark) else RunningQuery.of(query)
 
 
 def _require_no_folder(sinks: Mapping[str, BatchSink]) -> None:

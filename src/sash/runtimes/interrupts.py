@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, current_thread, main_thread
 
+CTRL_C = (signal.SIGINT,)
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def interrupts() -> Iterator[Event]:
+def interrupts(signals: tuple[signal.Signals, ...] = SIGNALS) -> Iterator[Event]:
     """An event that is set by an interrupt (Ctrl-C), or by a request to end, as long as the block runs.
 
     Spark's own handler would cancel all jobs and raise wherever this process happens to be; a stream is
@@ -21,7 +22,7 @@ def interrupts() -> Iterator[Event]:
     if current_thread() is not main_thread():
         yield requested
         return
-    before = {number: signal.signal(number, lambda *_: requested.set()) for number in SIGNALS}
+    before = {number: signal.signal(number, lambda *_: requested.set()) for number in signals}
     try:
         yield requested
     finally:

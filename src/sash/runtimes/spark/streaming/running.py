@@ -1,0 +1,77 @@
+"""A streaming query that runs: Spark's handle, with two differences where somebody waits for its end.
+
+it fails     StreamFailed with the sentence that helps, in place of the stacks of two languages;
+             `query.exception()` still has these
+Ctrl-C       the query is stopped between two looks, then KeyboardInterrupt is raised. Where nobody
+             catches it, one line is printed in place of a traceback, and the exit code is 130 as ever
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Any, cast
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql.streaming.query import StreamingQuery
+
+from sash.errors import QueryFailed
+from sash.runtimes.interrupts import CTRL_C, interrupts
+from sash.runtimes.spark.failures import in_words
+
+POLL = 0.5
+"""Seconds between two looks for an interrupt."""
+
+
+class StreamFailed(QueryFailed, StreamingQueryException):
+    """A streaming query has failed; also what PySpark raises then."""
+
+    def __init__(self, words: str) -> None:
+        StreamingQueryException.__init__(self, message=words)
+        self.args = (words,)
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class RunningQuery(StreamingQuery):
+    """The handle that `start` returns."""
+
+    @classmethod
+    def of(cls, query: StreamingQuery) -> RunningQuery:
+        return cls(query._jsq)
+
+    def awaitTermination(self, timeout: float | None = None) -> bool | None:
+        """Wait for the end; with a timeout in seconds, return whether it has come.
+
+        StreamFailed when the query has failed. Ctrl-C stops the query and raises KeyboardInterrupt.
+        """
+        until = None if timeout is None else time.monotonic() + timeout
+        with interrupts(CTRL_C) as stop:
+            try:
+                while not stop.is_set():
+                    left = POLL if until is None else min(POLL, until - time.monotonic())
+                    # PySpark takes fractions of a second, and its annotation does not.
+                    if super().awaitTermination(cast(int, max(left, 0.001))):
+                        return None if timeout is None else True
+                    if until is not None and time.monotonic() >= until:
+                        return False
+            except StreamingQueryException as error:
+                raise StreamFailed(in_words(error, named=True)) from None
+            self.stop()
+        raise _interrupt(f"{self.name or 'the query'} is stopped; it can be resumed from its checkpoint")
+
+
+def _interrupt(words: str) -> KeyboardInterrupt:
+    """One that is shown in one line when nothing catches it."""
+    error, before = KeyboardInterrupt(words), sys.excepthook
+
+    def shown(kind: type[BaseException], raised: BaseException, trace: TracebackType | None) -> Any:
+        if raised is error:
+            print(f"\n{words}" if sys.stderr.isatty() else words, file=sys.stderr)
+        else:
+            before(kind, raised, trace)
+
+    sys.excepthook = shown
+    return error
