@@ -15,7 +15,7 @@ from sash.operators.bound import BoundRolling
 from sash.semantics.event import Event
 from sash.semantics.features import FeatureEvaluation
 from sash.semantics.query import Emit, Query, When
-from sash.serving import key_tree
+from sash.serving import forest
 from sash.serving import publisher as publisher_module
 from sash.serving.publisher import Publisher
 from sash.serving.records import RecordForm
@@ -53,7 +53,7 @@ def test_oracle_every_instant_has_the_row_of_the_reference(
     lengths: list[int], delay: int, fan: int, stream: list, instants: list[int],
 ) -> None:  # fmt: skip
     memory.values.clear()
-    monkeypatch.setattr(key_tree, "FAN", fan)
+    monkeypatch.setattr(forest, "FAN", fan)
     query = Query(look_backs(*lengths), AGGREGATES, delay=ticks(delay), emit=Emit(When.ARRIVAL))
     bound = BoundRolling(query, SCHEMA, "t", ("k",))
     publisher, oracle = Publisher.of(bound, "memory"), FeatureEvaluation(query)
@@ -99,7 +99,7 @@ def test_differential_the_last_row_of_a_stream_is_what_is_served(
     """Rows of the operator itself, some of which are corrections and all in the order that it emits. An
     aggregate that collects shows the order of events of one time."""
     memory.values.clear()
-    monkeypatch.setattr(key_tree, "FAN", fan)
+    monkeypatch.setattr(forest, "FAN", fan)
     asked = {"n": sash.count(), "held": sash.collect("e"), "s": sash.sum("x")}
     query = Query(look_backs(*lengths), asked, delay=ticks(delay), emit=Emit(when), flush=False)
     bound = BoundRolling(query, table_of([], TYPES).schema, "t", ("k",))
@@ -172,7 +172,7 @@ def test_a_row_is_of_one_batch_also_when_the_next_is_published_while_it_is_read(
     memory: MemoryPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """batch 0:  t = 0 … 39, in pages of 4.   batch 1:  t = 5, and all pages after it are made anew."""
-    monkeypatch.setattr(key_tree, "FAN", 4)
+    monkeypatch.setattr(forest, "FAN", 4)
     query = Query(look_backs(10, 38), {"held": sash.collect("e")}, emit=Emit(When.ARRIVAL))
     publisher = Publisher.of(BoundRolling(query, SCHEMA, "t", ("k",)), "memory")
     publish(publisher, numbered(list(range(40))), 0)

@@ -19,18 +19,22 @@ import struct
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from sash.arrays import Array, Ints
 from sash.errors import CorruptValue
-from sash.serving.records import RecordForm, Run
+from sash.serving.records import RecordForm, Run, bytes_column
 
 MAGIC = b"sof1"
 DROPPED = -1
 LEVELS = 16
 
 _HEADER = struct.Struct("<4sIqq")
+_HEADER_WORDS = _HEADER.size // 8
+_MAGIC_WORD = int.from_bytes(MAGIC, "little")
 _NUMBER = struct.Struct(">Q")
 
 
@@ -44,22 +48,116 @@ def page_name(key: bytes, number: int) -> bytes:
     return b"p" + key + _NUMBER.pack(number)
 
 
-def packed(run: Run, form: RecordForm, *, batch: int, newest_page: int) -> bytes:
-    """A page of these records."""
-    words, used = run.words, 0
-    heap: list[bytes] = []
+def packed(run: Run, sizes: Ints, form: RecordForm, *, batch: int, newest_pages: Ints) -> list[bytes]:
+    """A page of the first `sizes[0]` records, one of the next `sizes[1]`, …"""
+    ends, begins = _within(sizes)
+    words, heaps = run.words, None
     if form.object_parts:
-        words = words.copy()
-        for part, encoded in zip(form.object_parts, run.objects, strict=True):
-            lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
-            ends = np.cumsum(lengths)
-            words[:, part.first] = used + ends - lengths
-            words[:, part.first + 1] = lengths
-            heap += encoded
-            used += int(ends[-1]) if len(ends) else 0
-    arrays = (run.newest, run.oldest, run.child, words)
-    head = _HEADER.pack(MAGIC, len(run), batch, newest_page)
-    return b"".join([head, *(np.ascontiguousarray(array).tobytes() for array in arrays), *heap])
+        words, heaps = _with_places(run, begins, ends, form), run.objects
+    spots = _Spots.of(sizes, form.width)
+    data = np.empty(spots.total, np.int64)
+    data[spots.begins] = (sizes << 32) | _MAGIC_WORD
+    data[spots.begins + 1], data[spots.begins + 2] = batch, newest_pages
+    data[spots.newest], data[spots.oldest], data[spots.child] = run.newest, run.oldest, run.child
+    data[spots.words[:, None] + np.arange(form.width)] = words
+    whole = data.tobytes()
+    edges = (8 * np.append(spots.begins, spots.total)).tolist()
+    pages = [whole[at:end] for at, end in pairwise(edges)]
+    if heaps is None:
+        return pages
+    return [
+        b"".join([page, *(element for column in heaps for element in column[lo:hi])])
+        for page, lo, hi in zip(pages, begins.tolist(), ends.tolist(), strict=True)
+    ]
+
+
+def unpacked(pages: Sequence[bytes], form: RecordForm) -> tuple[Run, Ints, Ints]:
+    """The records of all pages, how many each has, and the numbers of their newest pages."""
+    heads = [_checked(page, form) for page in pages]
+    sizes = np.array([size for size, _, _ in heads], np.int64)
+    newest_pages = np.array([newest for _, _, newest in heads], np.int64)
+    spots = _Spots.of(sizes, form.width)
+    lengths = (8 * (_HEADER_WORDS + sizes * (3 + form.width))).tolist()
+    numbers = [page[:length] for page, length in zip(pages, lengths, strict=True)]
+    data = np.frombuffer(b"".join(numbers), np.int64)
+    words = data[spots.words[:, None] + np.arange(form.width)]
+    objects: tuple[Array, ...] = ()
+    if form.object_parts:
+        ends, begins = _within(sizes)
+        heaps = [
+            (page[length:], lo, hi)
+            for page, length, lo, hi in zip(pages, lengths, begins.tolist(), ends.tolist(), strict=True)
+        ]
+        objects = tuple(
+            bytes_column(
+                [
+                    heap[at : at + length]
+                    for heap, lo, hi in heaps
+                    for at, length in words[lo:hi, part.first : part.first + 2].tolist()
+                ]
+            )
+            for part in form.object_parts
+        )
+    run = Run(data[spots.newest], data[spots.oldest], data[spots.child], words, objects)
+    return run, sizes, newest_pages
+
+
+def batch_of(page: bytes, form: RecordForm) -> int:
+    """The number of the batch that has written it."""
+    return _checked(page, form)[1]
+
+
+@dataclass(frozen=True)
+class _Spots:
+    """Where in pages that follow each other the words of each record are."""
+
+    total: int
+    begins: Ints
+    newest: Ints
+    oldest: Ints
+    child: Ints
+    words: Ints
+
+    @classmethod
+    def of(cls, sizes: Ints, width: int) -> _Spots:
+        lengths = _HEADER_WORDS + sizes * (3 + width)
+        ends = np.cumsum(lengths)
+        begins = ends - lengths
+        _, first = _within(sizes)
+        place = np.arange(int(sizes.sum())) - np.repeat(first, sizes)
+        size, base = np.repeat(sizes, sizes), np.repeat(begins + _HEADER_WORDS, sizes)
+        newest = base + place
+        words = base + 3 * size + place * width
+        total = int(ends[-1]) if len(ends) else 0
+        return cls(total, begins, newest, newest + size, newest + 2 * size, words)
+
+
+def _within(sizes: Ints) -> tuple[Ints, Ints]:
+    """Where each of several runs ends, and where it begins."""
+    ends = np.cumsum(sizes)
+    return ends, ends - sizes
+
+
+def _with_places(run: Run, begins: Ints, ends: Ints, form: RecordForm) -> Ints:
+    """The words of records, with the places of their bytes in the heaps of their pages."""
+    words, used = run.words.copy(), np.zeros(len(begins), np.int64)
+    for part, encoded in zip(form.object_parts, run.objects, strict=True):
+        lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+        sums = np.concatenate(([0], np.cumsum(lengths)))
+        words[:, part.first] = sums[:-1] + np.repeat(used - sums[begins], ends - begins)
+        words[:, part.first + 1] = lengths
+        used += sums[ends] - sums[begins]
+    return words
+
+
+def _checked(page: Any, form: RecordForm) -> tuple[int, int, int]:
+    """How many records a page has, of which batch it is, and the number of its key's newest page."""
+    if len(page) < _HEADER.size:
+        raise CorruptValue(f"a page of {len(page)} bytes is shorter than its header")
+    magic, size, batch, newest_page = _HEADER.unpack_from(page)
+    if magic != MAGIC or len(page) < _HEADER.size + 8 * size * (3 + form.width):
+        raise CorruptValue(f"a page of {len(page)} bytes does not hold {size} records of this query")
+    return size, batch, newest_page
 
 
 @dataclass(slots=True)
@@ -69,8 +167,6 @@ class Page:
 
     data: memoryview
     size: int
-    batch: int
-    newest_page: int
     newest: memoryview
     oldest: memoryview
     child: memoryview
@@ -81,15 +177,11 @@ class Page:
     @classmethod
     def of(cls, data: Any, form: RecordForm) -> Page:
         view = memoryview(data)
-        if len(view) < _HEADER.size:
-            raise CorruptValue(f"a page of {len(view)} bytes is shorter than its header")
-        magic, size, batch, newest_page = _HEADER.unpack_from(view)
+        size, _, _ = _checked(view, form)
         at, times = _HEADER.size, 8 * size
         first = at + 3 * times
-        if magic != MAGIC or len(view) < first + times * form.width:
-            raise CorruptValue(f"a page of {len(view)} bytes does not hold {size} records of this query")
         return cls(
-            view, size, batch, newest_page,
+            view, size,
             view[at : at + times].cast("q"), view[at + times : at + 2 * times].cast("q"),
             view[at + 2 * times : first].cast("q"), first, form.width,
         )  # fmt: skip
@@ -124,11 +216,3 @@ class Page:
             [bytes(heap[at : at + length]) for at, length in words[:, part.first : part.first + 2].tolist()]
             for part in form.object_parts
         ]
-
-    def run(self, form: RecordForm) -> Run:
-        """All records, copied."""
-        words = np.frombuffer(self.records(0, self.size), np.int64).reshape(-1, self.width).copy()
-        newest, oldest, child = (
-            np.array(column, np.int64) for column in (self.newest, self.oldest, self.child)
-        )
-        return Run(newest, oldest, child, words, tuple(map(tuple, self.objects(form, 0, self.size))))

@@ -1,7 +1,7 @@
 """From the rows that a look-back query has emitted to what can be read at request time.
 
 A row of such a query is an event with its features. The features are left out; the event is added to the
-tree of its key (`key_tree`). So what is published is what the query itself has accepted, batch by batch:
+tree of its key (`forest`). So what is published is what the query itself has accepted, batch by batch:
 an event that is late for the query is in neither.
 
 - The head of a key is written together with its new pages, and names the batch. A batch that is executed
@@ -33,9 +33,9 @@ from sash.operators.columns.times import to_integers
 from sash.semantics.event import Order
 from sash.semantics.windows import SlideByTupleWindow
 from sash.serving.description import described, narrowed, require_same
-from sash.serving.key_tree import KeyTree
+from sash.serving.forest import Forest, KeyedRun
 from sash.serving.keys import key_bytes
-from sash.serving.pages import Page, head_name
+from sash.serving.pages import batch_of, head_name
 from sash.serving.places import Place, Read, place_of
 from sash.serving.records import RecordForm
 
@@ -139,24 +139,31 @@ class Publisher:
         events = self._form.lifted(layout.rows, layout.times)
         firsts = layout.rows.select(list(self.bound.keys)).take(pa.array(layout.firsts))
         keys = key_bytes(firsts, layout.slots)
-        span, endless = self._span, self._endless
+        run = KeyedRun(layout.slot_of_position(), events)
         with self._opened() as (place, read):
             for first in range(0, len(keys), GROUP):
-                written: dict[bytes, bytes] = {}
-                removed: list[bytes] = []
-                group = keys[first : first + GROUP]
-                heads = self._pages(read, [head_name(key) for key in group])
-                for slot, (key, head) in enumerate(zip(group, heads, strict=True), first):
-                    if head is not None and head.batch >= batch:
-                        continue
-                    tree = KeyTree.of(self._form, key, head, lambda names: self._all_pages(read, names))
-                    own = events.span(int(layout.offsets[slot]), int(layout.offsets[slot + 1]))
-                    tree.insert(own, batch=batch, span=span, endless=endless)
-                    values, gone = tree.changes()
-                    written |= values
-                    removed += gone
-                place.write(written, removed)
+                ends = np.searchsorted(run.slot, [first, first + GROUP])
+                some = KeyedRun(run.slot[slice(*ends)] - first, events.take(slice(*ends)))
+                place.write(*self._grown(read, keys[first : first + GROUP], some, batch))
         return len(keys)
+
+    def _grown(
+        self, read: Read, keys: Sequence[bytes], events: KeyedRun, batch: int
+    ) -> tuple[dict[bytes, bytes], list[bytes]]:
+        """What to write and what to remove to add the events of these keys."""
+        heads = read([head_name(key) for key in keys])
+        new = np.array([head is None or batch_of(head, self._form) < batch for head in heads])
+        if not new.all():  # the batch is executed again
+            chosen = np.flatnonzero(new).tolist()
+            keys, heads = [keys[at] for at in chosen], [heads[at] for at in chosen]
+            events = events.where(new[events.slot])
+            events = KeyedRun((np.cumsum(new) - 1)[events.slot], events.run)
+        forest = Forest.of(
+            self._form, keys, heads, lambda names: self._pages(read, names),
+            batch=batch, endless=self._endless,
+        )  # fmt: skip
+        forest.insert(events, span=self._span)
+        return forest.changes()
 
     def publish_history(self, rows: pa.Table) -> None:
         """Add the events of a bounded input, before those of any stream."""
@@ -204,14 +211,11 @@ class Publisher:
     def _endless(self) -> bool:
         return any(window.endless for window in _look_backs(self.bound))
 
-    def _pages(self, read: Read, names: Sequence[bytes]) -> list[Page | None]:
-        return [None if data is None else Page.of(bytes(data), self._form) for data in read(names)]
-
-    def _all_pages(self, read: Read, names: Sequence[bytes]) -> list[Page]:
-        pages = self._pages(read, names)
+    def _pages(self, read: Read, names: Sequence[bytes]) -> list[bytes]:
+        pages = read(names)
         if None in pages:
             raise CorruptValue(f"a page of published features is missing at {_shown(self.store)}")
-        return cast(list[Page], pages)
+        return pages
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[Place, Read]]:

@@ -11,14 +11,14 @@ combine: a reader folds whatever mixture of the two covers its range.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
-from sash.arrays import Array, Ints
+from sash.arrays import Array, Ints, Mask
 from sash.operators.bound import BoundRolling
 from sash.operators.folding.elements import Elements
 from sash.operators.folding.folder import ColumnFolder, Folder, ObjectFolder, folder_of
@@ -29,7 +29,7 @@ BITS = 62
 
 @dataclass(frozen=True)
 class Run:
-    """Records one after the other, in the order of time."""
+    """Records one after the other."""
 
     newest: Ints
     oldest: Ints
@@ -37,44 +37,39 @@ class Run:
     child: Ints
     """What `pages` knows the events of a record by; 0 for an event."""
     words: Ints
-    objects: tuple[tuple[bytes, ...], ...]
-    """Of each aggregate whose elements are no numbers: an element for each record."""
+    objects: tuple[Array, ...]
+    """Of each aggregate whose elements are no numbers: an element for each record, as bytes."""
 
     def __len__(self) -> int:
         return len(self.newest)
 
-    def span(self, lo: int, hi: int) -> Run:
+    def take(self, which: Ints | Mask | slice) -> Run:
         return Run(
-            self.newest[lo:hi],
-            self.oldest[lo:hi],
-            self.child[lo:hi],
-            self.words[lo:hi],
-            tuple(column[lo:hi] for column in self.objects),
+            self.newest[which],
+            self.oldest[which],
+            self.child[which],
+            self.words[which],
+            tuple(column[which] for column in self.objects),
         )
 
-    def followed_by(self, other: Run) -> Run:
-        if not len(self) or not len(other):
-            return self if len(self) else other
-        return Run(
-            np.concatenate((self.newest, other.newest)),
-            np.concatenate((self.oldest, other.oldest)),
-            np.concatenate((self.child, other.child)),
-            np.concatenate((self.words, other.words)),
-            tuple(one + two for one, two in zip(self.objects, other.objects, strict=True)),
+    @classmethod
+    def joined(cls, runs: Sequence[Run]) -> Run:
+        if len(runs) == 1:
+            return runs[0]
+        return cls(
+            np.concatenate([run.newest for run in runs]),
+            np.concatenate([run.oldest for run in runs]),
+            np.concatenate([run.child for run in runs]),
+            np.concatenate([run.words for run in runs]),
+            tuple(np.concatenate(columns) for columns in zip(*(run.objects for run in runs), strict=True)),
         )
 
-    def sorted(self) -> Run:
-        """By time; records of one time as they stand."""
-        if (np.diff(self.newest) >= 0).all():
-            return self
-        order = np.argsort(self.newest, kind="stable")
-        return Run(
-            self.newest[order],
-            self.oldest[order],
-            self.child[order],
-            self.words[order],
-            tuple(tuple(column[i] for i in order.tolist()) for column in self.objects),
-        )
+
+def bytes_column(elements: Sequence[bytes]) -> Array:
+    """Bytes of any lengths, with their zeros at the end, as an array."""
+    column = np.empty(len(elements), object)
+    column[:] = elements
+    return column
 
 
 @dataclass(frozen=True)
@@ -146,14 +141,15 @@ class RecordForm:
 
     def empty(self) -> Run:
         none = np.empty(0, np.int64)
-        return Run(none, none, none, np.empty((0, self.width), np.int64), ((),) * len(self.object_parts))
+        objects = (bytes_column([]),) * len(self.object_parts)
+        return Run(none, none, none, np.empty((0, self.width), np.int64), objects)
 
-    def nothing(self) -> Run:
-        """A record of no events."""
+    def nothing(self, count: int) -> Run:
+        """Records of no events."""
         empty, zero = self.empty(), np.zeros(1, np.int64)
         groups = np.array([0, 1])
         folds = [self._folds(part, empty.words, empty.objects, zero, zero, groups) for part in self.parts]
-        return self._run(zero, zero, folds)
+        return self._run(zero, zero, folds).take(np.zeros(count, np.int64))
 
     def lifted(self, rows: pa.Table, times: Ints) -> Run:
         """A record for each event."""
@@ -166,7 +162,7 @@ class RecordForm:
         return self._run(run.newest[hi - 1], run.oldest[lo], elements)
 
     def values(
-        self, words: Ints, objects: Sequence[Sequence[bytes]], lo: Ints, hi: Ints, groups: Ints
+        self, words: Ints, objects: Sequence[Iterable[bytes]], lo: Ints, hi: Ints, groups: Ints
     ) -> dict[str, pa.Array]:
         """The value of each aggregate over each range of records. `groups` as in `Folder.fold`."""
         found = {}
@@ -176,7 +172,7 @@ class RecordForm:
         return found
 
     def _folds(
-        self, part: RecordPart, words: Ints, objects: Sequence[Sequence[bytes]],
+        self, part: RecordPart, words: Ints, objects: Sequence[Iterable[bytes]],
         lo: Ints, hi: Ints, groups: Ints,
     ) -> Elements:  # fmt: skip
         bits = words[:, 1 + part.number // BITS] >> part.number % BITS & 1
@@ -193,12 +189,14 @@ class RecordForm:
     def _run(self, newest: Ints, oldest: Ints, elements: Sequence[Elements]) -> Run:
         words = np.zeros((len(newest), self.width), np.int64)
         words[:, 0] = newest
-        objects = []
+        objects: list[Array] = []
         for part, own in zip(self.parts, elements, strict=True):
             known = np.ones(len(newest), np.bool_) if own.known is None else own.known
             words[:, 1 + part.number // BITS] |= known.astype(np.int64) << part.number % BITS
             if part.dtypes is None:
-                objects.append(tuple(map(part.objects.encode, part.objects.objects(own))))
+                objects.append(
+                    bytes_column([part.objects.encode(one) for one in part.objects.objects(own)])
+                )
                 continue
             for at, column in enumerate(own.columns):
                 words[:, part.first + at] = _words(column)
