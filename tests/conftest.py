@@ -32,7 +32,7 @@ def arenas() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def importable() -> Iterator[None]:
-    """Spark's workers import the tests' functions, whatever folder the first test that needs Spark runs in."""
+    """Spark's workers import the tests' functions, whatever folder the first of them runs in."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(Path(__file__).parents[1]), prepend=os.pathsep)
         yield
