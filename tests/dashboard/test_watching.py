@@ -229,6 +229,26 @@ def test_reports_are_read_once_and_what_is_not_complete_is_not_read(tmp_path: Pa
     assert [row["key"] for row in told["rows"]] == ["c"]
 
 
+def test_the_folder_of_a_query_is_not_listed_and_nothing_of_it_is_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = ReportFolder(tmp_path, keys=("k",), values=("n",), count="n")
+    (tmp_path / "_sash").mkdir()
+    monkeypatch.setattr(Path, "rglob", lambda *_: pytest.fail("the whole folder is listed"))
+    for batch in range(0, 300, 3):  # batches without rows leave nothing
+        write(tmp_path, f"batch={batch}/1f/a.parquet", k=["a"], window=[window(batch)], n=[batch])
+        (tmp_path / "_sash" / str(batch)).touch()
+        told = out.look(batch)
+        assert told is not None
+        assert [row["id"] for row in told["rows"]] == [batch]
+        assert out.look(batch + 1) is None
+    write(tmp_path, "batch=300/1f/a.parquet", k=["a"], window=[window(300)], n=[1])
+    assert out.look(300) is None, "it is not published"
+    (tmp_path / "_sash" / "300").touch()
+    assert out.look() is not None, "at the end no batch is known"
+    assert len(out._read_then) == 1
+
+
 def test_without_a_count_keys_are_ranked_by_reports_and_the_page_says_so(tmp_path: Path) -> None:
     out = ReportFolder(tmp_path, keys=("k", "l"), values=("x",), count=None)
     write(

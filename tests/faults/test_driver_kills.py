@@ -144,6 +144,7 @@ def rows_in(spark: SparkSession, sink: str) -> list[str]:
     return sorted(map(repr, spark.read.parquet(sink).collect()))
 
 
+@pytest.mark.soak
 def test_differential_a_stream_that_is_killed_three_times_equals_an_undisturbed_one(
     spark: SparkSession, tmp_path: Path
 ) -> None:

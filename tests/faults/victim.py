@@ -54,10 +54,13 @@ class Victim:
 
     def kill_workers(self) -> int:
         """SIGKILL to Spark's Python workers and to the process that starts them; how many there were."""
+        return self.signal_workers(signal.SIGKILL)
+
+    def signal_workers(self, number: signal.Signals) -> int:
         workers = [member for member in self._members() if self._is_worker(member)]
         for worker in workers:
             with suppress(ProcessLookupError):
-                os.kill(worker, signal.SIGKILL)
+                os.kill(worker, number)
         return len(workers)
 
     def wait_until(self, condition: Callable[[], bool], *, seconds: float = 180) -> None:

@@ -80,9 +80,8 @@ checkpoint = "checkpoint"
 """
 
 
-def written(folder: Path, *changes: tuple[str, str]) -> Path:
+def written(folder: Path, *changes: tuple[str, str], text: str = PIPELINE) -> Path:
     """The file, after each change from words that stand in it once to others."""
-    text = PIPELINE
     for before, after in changes:
         assert text.count(before) == 1, before
         text = text.replace(before, after)

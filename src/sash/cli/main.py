@@ -14,6 +14,8 @@ from sash._version import __version__
 from sash.cli.commands import secret
 from sash.errors import SashError
 
+SAFE = "Refuse what is code: [spark], select, options that are not known to be data."
+
 
 class _OneSentence(TyperGroup):
     """What a user can fix is one sentence and exit code 2; --debug or SASH_DEBUG shows where it arose."""
@@ -85,14 +87,18 @@ def demo(
 
 
 @app.command()
-def run(ctx: typer.Context, pipeline: Annotated[Path, typer.Argument(help="A TOML file.")]) -> None:
+def run(
+    ctx: typer.Context,
+    pipeline: Annotated[Path, typer.Argument(help="A TOML file.")],
+    safe: Annotated[bool, typer.Option("--safe", help=SAFE)] = False,
+) -> None:
     """Run the pipeline of a file on Spark; it resumes from its checkpoint.
 
     The exit code is 130 when a pipeline that ends by itself is stopped before its end.
     """
     from sash.cli.commands import pipelines
 
-    raise typer.Exit(pipelines.run(pipeline, debug=_debugging(ctx)))
+    raise typer.Exit(pipelines.run(pipeline, safe=safe, debug=_debugging(ctx)))
 
 
 @app.command()
@@ -109,11 +115,15 @@ def explain(
 
 
 @app.command()
-def check(ctx: typer.Context, pipeline: Annotated[Path, typer.Argument(help="A TOML file.")]) -> None:
+def check(
+    ctx: typer.Context,
+    pipeline: Annotated[Path, typer.Argument(help="A TOML file.")],
+    safe: Annotated[bool, typer.Option("--safe", help=SAFE)] = False,
+) -> None:
     """Check whether a pipeline could run: its file, its columns, its connectors. Nothing is run."""
     from sash.cli.commands import pipelines
 
-    pipelines.check(pipeline, debug=_debugging(ctx))
+    pipelines.check(pipeline, safe=safe, debug=_debugging(ctx))
 
 
 @app.command()

@@ -3,9 +3,11 @@
     rows      key · id · start · end · values, the newest of a look, at most `ROWS`
     hottest   the keys with the most events in their latest window, or else with the most reports
 
-Reading what a sink has written costs the query nothing. What
-counts the events of a window is an aggregate `sash.count()` of the query; where there is none, keys are
-ranked by how many windows were reported of them, and the ranking is named accordingly.
+Reading what a sink has written costs the query nothing. The folder of a query of Sash has a folder for each
+batch, and only those of new batches are opened: none of it is listed. Folders of others are listed, for at
+most a twentieth of the time, and of what was read only the newest time of change is kept. What counts the
+events of a window is an aggregate `sash.count()` of the query; where there is none, keys are ranked by how
+many windows were reported of them, and the ranking is named accordingly.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from datetime import datetime
 from math import isfinite
 from os import PathLike
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pyarrow as pa
@@ -29,6 +32,8 @@ ROWS = 2_000
 FILES = 64
 """Files that one look reads, the newest."""
 HOTTEST = 20
+MANIFESTS = "_sash"
+"""Where a folder of Sash's has the manifests of its batches: see `runtimes.spark.sinks.manifests`."""
 KEY = "__key"
 
 
@@ -45,17 +50,23 @@ class ReportFolder:
     ) -> None:
         """`count`: the column with the number of events of a window, if there is one."""
         self.path, self._keys, self._values, self._count = Path(path), keys, values, count
-        self._seen: set[Path] = set()
+        self._next = 0
+        """The batch after the last that was read."""
+        self._changed, self._read_then = 0.0, set[Path]()
+        """The newest time of change of what was read, and the files with just that time."""
+        self._rests_until = 0.0
         self._ranks: dict[str, float] = {}
 
     @property
     def measure(self) -> str:
         return "events in the latest window" if self._count else "windows reported"
 
-    def look(self) -> dict[str, Any] | None:
-        """What was written since the last look, as the body of a `reports` message; None when nothing."""
-        fresh = sorted(filter(self._is_fresh, self.path.rglob("*.parquet")), key=_written)
-        self._seen.update(fresh[:-FILES])
+    def look(self, batch: int | None = None) -> dict[str, Any] | None:
+        """What was written since the last look, as the body of a `reports` message; None when nothing.
+
+        batch: the last micro-batch that is done, where that is known.
+        """
+        fresh = self._of_batches(batch) if (self.path / MANIFESTS).is_dir() else self._listed()
         tables = [table for path in fresh[-FILES:] if (table := self._read(path)) is not None]
         if not tables:
             return None
@@ -70,10 +81,36 @@ class ReportFolder:
             "hottest": ranked[:HOTTEST],
         }
 
-    def _is_fresh(self, path: Path) -> bool:
+    def _of_batches(self, newest: int | None) -> list[Path]:
+        """The files of batches that are published and were not read; of the newest `FILES` at most."""
+        first = self._next if newest is None else max(self._next, newest - FILES + 1)
+        files: list[Path] = []
+        for batch in range(first, (first + FILES if newest is None else newest + 1)):
+            if (self.path / MANIFESTS / str(batch)).exists():
+                files += sorted((self.path / f"batch={batch}").glob("*/*.parquet"))
+                self._next = batch + 1
+        return files
+
+    def _listed(self) -> list[Path]:
+        """Files of a folder that somebody else writes, the newest last."""
+        began = monotonic()
+        if began < self._rests_until:
+            return []
+        fresh = sorted(
+            (at, path)
+            for path in self.path.rglob("*.parquet")
+            if self._is_fresh(path, at := _written(path))
+        )
+        took = monotonic() - began
+        self._rests_until = began + max(0.0, 20 * took - 0.1)
+        return [path for _, path in fresh]
+
+    def _is_fresh(self, path: Path, at: float) -> bool:
         """Spark hides what is not complete below names that begin with an underscore or a dot."""
         inside = path.relative_to(self.path).parts
-        return path not in self._seen and not any(part.startswith(("_", ".")) for part in inside)
+        if at < self._changed or path in self._read_then:
+            return False
+        return not any(part.startswith(("_", ".")) for part in inside)
 
     def _read(self, path: Path) -> pa.Table | None:
         try:
@@ -81,10 +118,17 @@ class ReportFolder:
             table = nested_table(pq.ParquetFile(path).read())
         except (OSError, pa.ArrowException):
             return None  # Spark is writing it: another look will find it complete
-        self._seen.add(path)
+        self._remember(path)
         if "window" not in table.column_names or not table.num_rows:
             return None
         return table.append_column(KEY, _named(table, self._keys))
+
+    def _remember(self, path: Path) -> None:
+        at = _written(path)
+        if at > self._changed:
+            self._changed, self._read_then = at, set()
+        if at == self._changed:
+            self._read_then.add(path)
 
     def _rank(self, table: pa.Table) -> None:
         # 'last' is the last of the order in which rows are given, which threads would not keep.

@@ -183,11 +183,11 @@ class Watching:
                 known.windows, watermark=frame["watermark"] * known.scale, newest=known.newest * known.scale
             )
         self._taker.take(frame)
-        self._look(name)
+        self._look(name, frame["batch"])
 
-    def _look(self, name: str) -> None:
+    def _look(self, name: str, batch: int | None = None) -> None:
         known = self._known.get(name)
-        found = known.reported.look() if known and known.reported else None
+        found = known.reported.look(batch) if known and known.reported else None
         if found is not None:
             self._taker.take({"kind": "reports", "query": name, **found})
 

@@ -14,6 +14,7 @@ from sash.cli.spark_session import spark_session
 from sash.pipeline import Pipeline, read
 from sash.pipeline.binding import bound
 from sash.pipeline.run import Queries, RunSummary, run_batch, run_stream
+from sash.pipeline.safety import require_safe
 from sash.pipeline.schema import SinkTable
 from sash.runtimes.interrupts import interrupts
 from sash.runtimes.observed import in_all
@@ -27,9 +28,9 @@ SHOWN = 20
 """Rows of the memory sink, which would be gone otherwise."""
 
 
-def run(file: Path, *, debug: bool) -> int:
-    """Run until the pipeline's own end, or until it is stopped; the exit code."""
-    with _bound(file, debug=debug) as (pipeline, queries, spark):
+def run(file: Path, *, safe: bool = False, debug: bool) -> int:
+    """Run until the pipeline's own end, or until it is stopped; the exit code. `safe`: refuse code."""
+    with _bound(file, safe=safe, debug=debug) as (pipeline, queries, spark):
         if not pipeline.streaming:
             run_batch(pipeline, queries, spark)
             for query in pipeline.queries:
@@ -61,11 +62,11 @@ def explain(file: Path, *, plan: bool = False, as_json: bool, debug: bool) -> No
             one.explain("plan" if plan else "text")
 
 
-def check(file: Path, *, debug: bool) -> None:
+def check(file: Path, *, safe: bool = False, debug: bool) -> None:
     """Bind the queries to their source, build what Spark would run, and print the columns."""
     from sash.runtimes.spark.failures import in_one_sentence
 
-    with _bound(file, debug=debug) as (pipeline, queries, _):
+    with _bound(file, safe=safe, debug=debug) as (pipeline, queries, _):
         with in_one_sentence():
             for query in queries.values():
                 query.dataframe()
@@ -75,8 +76,12 @@ def check(file: Path, *, debug: bool) -> None:
 
 
 @contextmanager
-def _bound(file: Path, *, debug: bool) -> Iterator[tuple[Pipeline, Queries, SparkSession]]:
+def _bound(
+    file: Path, *, safe: bool = False, debug: bool
+) -> Iterator[tuple[Pipeline, Queries, SparkSession]]:
     pipeline = read(file)
+    if safe:
+        require_safe(pipeline)
     with spark_session(app=f"sash {pipeline.name}", debug=debug, settings=pipeline.spark) as spark:
         yield pipeline, bound(pipeline, spark), spark
 

@@ -23,7 +23,7 @@ from sash.operators.engine import keeps_panes
 from sash.operators.joins.bound import BoundJoin
 from sash.operators.joins.bound_asof import BoundAsof
 from sash.operators.stateful.streaming import BoundOperator
-from sash.runtimes.spark.state.plain import kind_of, plain, skipped
+from sash.runtimes.spark.state.plain import kind_of, own_name, plain, skipped
 from sash.semantics.expression import Side
 
 ORDER, ELEMENTS = "aggregates in order", "elements"
@@ -41,7 +41,7 @@ def describe(bound: BoundQuery, *, buckets: int) -> dict[str, Any]:
     query = bound.query
     return {
         "format": FORMAT,
-        "kind": type(bound).__name__,
+        "kind": own_name(type(bound)),
         BUCKETS: buckets,
         "time": bound.time,
         "key": list(bound.keys),

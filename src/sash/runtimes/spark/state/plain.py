@@ -6,8 +6,10 @@ the code is written.
     a set        its elements in order
 
 A name alone decides nothing, as long as there are instructions of one version of Python to compare: a user
-may rename a class, and move it to another module. Sash's own functions are known by their names, because
-they may be rewritten from one version to the next and still mean the same.
+may rename a class, and move it to another module. Sash's own functions and classes are known by their names
+without their modules, because they may be rewritten from one version to the next and still mean the same.
+One that gets another name keeps the one that is in checkpoints (`RENAMED`);
+tests/state/descriptions.json has them all.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ from sash.aggregation.monoid import Monoid
 _CODE = "code of Python"
 _CODE_HERE = f"{_CODE} {sys.version_info.major}.{sys.version_info.minor}, by instruction"
 _NAMES = ("function", "is")
+RENAMED: dict[str, str] = {}
+"""Of what Sash has renamed since 0.1.0: the name of today → the name in checkpoints."""
 _CALLED = ("combine", "does")
 """What a description with a name has its instructions in, when not in itself."""
 
@@ -72,16 +76,22 @@ def plain(value: Any, *, within: tuple[int, ...] = ()) -> Any:
 
 def kind_of(operator: object) -> str:
     """The class of ours that an operator is of, also when a user's class is derived from it."""
-    return next(each.__name__ for each in type(operator).__mro__ if _is_ours(each))
+    return next(own_name(each) for each in type(operator).__mro__ if _is_ours(each))
+
+
+def own_name(named: Any) -> str:
+    """The name of a class or function of Sash's, as it is written in checkpoints."""
+    name: str = named.__qualname__
+    return RENAMED.get(name, name)
 
 
 def _object(value: Any, within: tuple[int, ...]) -> Any:
     if hasattr(value, "__qualname__"):
-        return f"{value.__module__}.{value.__qualname__}"
+        return own_name(value) if _is_ours(value) else f"{value.__module__}.{value.__qualname__}"
     kind = type(value)
     if _is_ours(kind) and not is_dataclass(value):
-        return f"{kind.__module__}.{kind.__qualname__}"
-    described: dict[str, Any] = {"is": kind.__name__}
+        return own_name(kind)
+    described: dict[str, Any] = {"is": own_name(kind) if _is_ours(kind) else kind.__name__}
     if is_dataclass(value):
         described |= {
             field.name: plain(getattr(value, field.name), within=within) for field in fields(value)
@@ -104,7 +114,7 @@ def _monoid(monoid: Monoid, within: tuple[int, ...]) -> dict[str, Any]:
 
 def _function(function: FunctionType, within: tuple[int, ...]) -> dict[str, Any]:
     ours = _is_ours(function)
-    described: dict[str, Any] = {"function": function.__qualname__ if ours else function.__name__}
+    described: dict[str, Any] = {"function": own_name(function) if ours else function.__name__}
     closed = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells = {name: plain(_content(cell), within=within) for name, cell in closed.items()}
     if cells:
