@@ -9,10 +9,10 @@ goes with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -46,10 +46,8 @@ class BatchResult:
     """No event before this time is expected any more; None before the first event."""
 
 
-class Prepared(Protocol):
-    """What becomes of each table before the query sees it."""
-
-    def __call__(self, table: pa.Table) -> pa.Table: ...
+TableFunction: TypeAlias = Callable[[pa.Table], pa.Table]
+"""What becomes of each table before the query sees it."""
 
 
 def _unchanged(table: pa.Table) -> pa.Table:
@@ -110,7 +108,7 @@ class LocalStream:
 
     tables: Tables
     schema: pa.Schema
-    prepared: Prepared = _unchanged
+    prepared: TableFunction = _unchanged
 
     bounded = False
 
@@ -122,7 +120,7 @@ class LocalStream:
         tables = Tables(data)
         return cls(tables, tables.schema)
 
-    def then(self, prepared: Prepared) -> LocalStream:
+    def then(self, prepared: TableFunction) -> LocalStream:
         """The same with other columns: `prepared` makes them, for each table."""
         assert self.prepared is _unchanged
         return replace(self, schema=prepared(self.schema.empty_table()).schema, prepared=prepared)
