@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sash.operators.joins.bound import BoundJoin, BoundSide
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.expression import Side
-from sash.semantics.join import How, Join, JoinBatch, JoinOutcome, Where, evaluate
+from sash.semantics.join import How, IntervalJoin, JoinBatch, JoinOutcome, Where, evaluate
 from sash.semantics.reference import Arrival
 
 LEFT = pa.schema(
@@ -74,7 +74,7 @@ def bound(
 ) -> BoundJoin:
     ticks = [Duration(length, Unit.TICKS) for length in (within, *delays)]
     left, right = ("k",) if keys else (), ("key",) if keys else ()
-    join = Join(ticks[0], where, how, left_delay=ticks[1], right_delay=ticks[2])
+    join = IntervalJoin(ticks[0], where, how, left_delay=ticks[1], right_delay=ticks[2])
     return BoundJoin(join, BoundSide(Side.LEFT, LEFT, "t", left), BoundSide(Side.RIGHT, RIGHT, "t", right))
 
 

@@ -21,8 +21,7 @@ from sash.operators.order.interleaved import END_OF_TIME, interleave
 from sash.operators.stateful.interpreted_shares import InterpretedShares
 from sash.operators.stateful.join_shares import JoinShares
 from sash.semantics.durations import Duration, Unit
-from sash.semantics.join import Join as Definition
-from sash.semantics.join import JoinBatch, evaluate
+from sash.semantics.join import IntervalJoin, JoinBatch, evaluate
 from sash.semantics.reference import Arrival as Event
 from tests.operators.reference_operator import comparable, reference, told
 
@@ -180,7 +179,7 @@ def defined(operator: Join, *batches: dict[str, list[Any]]) -> list[dict[str, An
         ]
         for batch in (batches[0], batches[-1])
     ]
-    asked = Definition(Duration(operator.join.within.length, Unit.TICKS), operator.join.where)
+    asked = IntervalJoin(Duration(operator.join.within.length, Unit.TICKS), operator.join.where)
     return [
         {"time": pair.time + 1}
         | {f"left_{name}": value for name, value in pair.left.values.items()}

@@ -15,7 +15,7 @@ from sash.runtimes.spark.packing.blocks import COUNTS, NEWEST_AT, OUTPUT, PACKED
 from sash.runtimes.spark.packing.hashed_packer import HashedPacker
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.runtimes.spark.patterns.agnostic import WORKER, BatchWorker
-from sash.runtimes.spark.patterns.late_rows import HandedOut, Repacker, WorkerBesideLateRows, parted
+from sash.runtimes.spark.patterns.late_relay import HandedOut, Repacker, WorkerBesideLateRows, parted
 from sash.runtimes.spark.patterns.owner import OwnerProcessor
 from sash.runtimes.spark.patterns.static_plan import is_agnostic
 from sash.runtimes.spark.patterns.stream_plan import stream_plan_of, worker_buckets

@@ -15,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from sash.operators.answer import Answer
-from sash.operators.bound import LATE_REASON, LATE_WINDOW, REVISION, WINDOW, BoundQuery
+from sash.operators.bound import REVISION, WINDOW, BoundQuery
 from sash.operators.columns.times import from_integers
+from sash.operators.late_rows import LATE_REASON, LATE_WINDOW
 from sash.operators.protocol import Saved
 from sash.operators.windows.ranges import MISSING
 from sash.semantics.durations import Duration, Unit

@@ -29,13 +29,13 @@ from sash.semantics.asof import Asof, Direction
 from sash.semantics.durations import Duration, DurationLike
 from sash.semantics.event import Order
 from sash.semantics.expression import Side
-from sash.semantics.join import How, Join, Where
+from sash.semantics.join import How, IntervalJoin, Where
 
 if TYPE_CHECKING:
     from sash.runtimes.spark.sinks.protocol import Sink
 
 
-class Stream(Protocol):
+class TimedStream(Protocol):
     """What a join needs to know of `sash.stream(…)`."""
 
     @property
@@ -53,18 +53,23 @@ class Stream(Protocol):
 
 
 def joined_streams(
-    left: Stream, right: Stream, *, within: DurationLike, where: Where | None, how: How,
+    left: TimedStream, right: TimedStream, *, within: DurationLike, where: Where | None, how: How,
     suffixes: tuple[str, str],
 ) -> JoinQuery:  # fmt: skip
     """See `Stream.join`."""
     sides = _bound_sides(left, right)
     length = durations.not_negative(within, "within")
-    join = Join(length, where, how, left_delay=left.delay, right_delay=right.delay)
+    join = IntervalJoin(length, where, how, left_delay=left.delay, right_delay=right.delay)
     return JoinQuery(runtime_of(left.source, right.source), BoundJoin(join, *sides, suffixes))
 
 
 def answered_streams(
-    left: Stream, right: Stream, *, tolerance: DurationLike | None, direction: Direction, suffix: str
+    left: TimedStream,
+    right: TimedStream,
+    *,
+    tolerance: DurationLike | None,
+    direction: Direction,
+    suffix: str,
 ) -> JoinQuery:
     """See `Stream.join_asof`."""
     sides = _bound_sides(left, right)
@@ -80,7 +85,7 @@ def answered_streams(
     return JoinQuery(runtime_of(left.source, right.source), BoundAsof(asof, *sides, suffix))
 
 
-def _bound_sides(left: Stream, right: Stream) -> tuple[BoundSide, BoundSide]:
+def _bound_sides(left: TimedStream, right: TimedStream) -> tuple[BoundSide, BoundSide]:
     if not all(hasattr(right, name) for name in ("source", "time", "keys", "delay")):
         raise ArgumentError(
             "other", type(right).__name__, "a stream, such as sash.stream(df, time='ts')",

@@ -11,8 +11,6 @@ import pyarrow as pa
 
 from sash.arrays import Ints
 from sash.operators.bound import (
-    LATE_REASON,
-    LATE_WINDOW,
     REVISION,
     WINDOW,
     BoundQuery,
@@ -21,6 +19,7 @@ from sash.operators.bound import (
 from sash.operators.columns.layout import Layout
 from sash.operators.columns.times import from_integers
 from sash.operators.folding.values import Evaluator, Values, evaluated
+from sash.operators.late_rows import with_window
 from sash.operators.windows.ranges import Ranges, RepeatedRanges
 from sash.semantics.window import Window
 
@@ -102,7 +101,5 @@ def late_rows(
     bound: BoundQuery, rows: pa.Table, reasons: str | list[str], *, window: str | None = None
 ) -> pa.Table:
     """Input rows with the reason why they are in no window, and which window could not place them."""
-    given = reasons if isinstance(reasons, list) else [reasons] * rows.num_rows
-    rows = rows.append_column(LATE_WINDOW, pa.array([window] * rows.num_rows, pa.string()))
-    rows = rows.append_column(LATE_REASON, pa.array(given, pa.string()))
+    rows = with_window(rows, reasons, window)
     return rows.select([name for name in bound.late_output.names if name in rows.schema.names])

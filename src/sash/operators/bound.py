@@ -18,13 +18,13 @@ from sash.aggregation.monoid import Monoid
 from sash.errors import ArgumentError, UnitError, UnknownColumn, Unsupported
 from sash.operators.columns.arrow_columns import kind_of
 from sash.operators.folding.whole_windows import WholeWindow
+from sash.operators.late_rows import late_schema
 from sash.semantics.durations import Unit
 from sash.semantics.query import Query
 from sash.semantics.window import Window
 from sash.semantics.windows import DeltaWindow, PolicyWindow, PunctuatedWindow, ThresholdWindow
 
 WINDOW, REVISION, UPDATED_AT = "window", "revision", "updated_at"
-LATE_WINDOW, LATE_REASON = "late_window", "late_reason"
 
 
 @dataclass(frozen=True)
@@ -144,13 +144,7 @@ class BoundQuery:
     @cached_property
     def late_output(self) -> pa.Schema:
         """The input row, and why it is in no window."""
-        return pa.schema(
-            [
-                *(field.remove_metadata() for field in self.schema),
-                pa.field(LATE_WINDOW, pa.string()),
-                pa.field(LATE_REASON, pa.string()),
-            ]
-        )
+        return late_schema(self.schema, windows=True)
 
     @property
     def values(self) -> list[pa.Field]:

@@ -20,6 +20,7 @@ from sash.operators.columns.times import to_integers
 from sash.operators.engine.latest_rows import latest_of
 from sash.operators.folding.early_panes import Early
 from sash.operators.folding.values import Evaluator, evaluated
+from sash.operators.late_rows import UNTIMED
 from sash.operators.step_counter import counted
 from sash.operators.windows.ranges import Ranges
 from sash.operators.windows.windowers import look_back_ranges, misfits_of, window_ranges
@@ -50,7 +51,7 @@ def answer(
         known = pc.is_valid(table[bound.time])
         untimed, table = table.filter(pc.invert(known)), table.filter(known)
         ordinals = ordinals[known.to_numpy(zero_copy_only=False)]
-    late = [late_rows(bound, untimed, "time is null")]
+    late = [late_rows(bound, untimed, UNTIMED)]
     times = to_integers(table[bound.time])
     if horizon is None:
         horizon = int(times.max()) if len(times) else 0

@@ -77,7 +77,7 @@ class TwoStreams:
 
 
 @dataclass(frozen=True)
-class Join(TwoStreams):
+class IntervalJoin(TwoStreams):
     """The declaration: how far apart in time, which pairs, and what of the events that are in none."""
 
     within: Duration
@@ -179,7 +179,7 @@ class JoinOutcome:
     late: list[Missed] = field(default_factory=list)
 
 
-def evaluate(join: Join, batches: Iterable[JoinBatch], *, flush: bool = True) -> JoinOutcome:
+def evaluate(join: IntervalJoin, batches: Iterable[JoinBatch], *, flush: bool = True) -> JoinOutcome:
     """The pairs, in order, and the late output of `join` over `batches`."""
     outcome = JoinOutcome()
     for events, watermark in judged(join, batches, outcome.late, flush=flush):
@@ -229,7 +229,7 @@ def _accept(
         events.append(Event(arrival.time, len(events), arrival.key, arrival.values))
 
 
-def _pairs(join: Join, events: Events) -> Iterator[Pair]:
+def _pairs(join: IntervalJoin, events: Events) -> Iterator[Pair]:
     alone = {side: set(range(len(events[side]))) if side in join.kept else set[int]() for side in Side}
     for left in events[Side.LEFT]:
         for right in events[Side.RIGHT]:

@@ -33,6 +33,7 @@ from sash.operators.engine.turn import Turn, Windows
 from sash.operators.engine.upgrade import without_unknown
 from sash.operators.folding.panes import Panes, group_by
 from sash.operators.kinds.kind import RangeKind
+from sash.operators.late_rows import UNTIMED
 from sash.operators.predicates.row_predicates import truths
 from sash.operators.windows.own_windows import Own, only_own
 from sash.operators.windows.ranges import NEVER, Ranges
@@ -67,7 +68,7 @@ class WindowOperator(OperatorState):
         late = [self._no_late if as_read else late_rows(self.bound, rows.slice(0, 0), "")]
         if rows[self.bound.time].null_count:
             known = pc.is_valid(rows[self.bound.time])
-            late.append(late_rows(self.bound, rows.filter(pc.invert(known)), "time is null"))
+            late.append(late_rows(self.bound, rows.filter(pc.invert(known)), UNTIMED))
             rows = rows.filter(known)
         times = to_integers(rows[self.bound.time])
         on_time = self._on_time(times)

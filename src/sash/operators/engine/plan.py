@@ -39,8 +39,8 @@ from sash.operators.kinds.delta_by_definition import ExactDeltaKind
 from sash.operators.kinds.kind import GrowingKind
 from sash.operators.kinds.latest import LatestKind, LatestLifetimeKind
 from sash.operators.kinds.lifetime import LifetimeKind
+from sash.operators.kinds.look_back import LookBackKind
 from sash.operators.kinds.policy import PolicyKind
-from sash.operators.kinds.slide_by_tuple import LookBackKind
 
 Group = RangeGroup | RunGroup | RowRunGroup
 

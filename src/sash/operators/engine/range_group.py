@@ -22,7 +22,7 @@ from sash.operators.folding.elements import Elements
 from sash.operators.folding.panes import Panes, group_by
 from sash.operators.folding.values import Values, one_each, values_of_whole
 from sash.operators.kinds.kind import Held, RangeKind
-from sash.operators.kinds.slide_by_tuple import LookBackKind
+from sash.operators.kinds.look_back import LookBackKind
 from sash.operators.windows.ranges import NEVER, Ranges
 
 

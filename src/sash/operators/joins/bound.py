@@ -19,13 +19,13 @@ import pyarrow as pa
 
 from sash.aggregation.kernels.compiler.function_source import carry_source
 from sash.errors import ArgumentError, PredicateError, UnitError, UnknownColumn, Unsupported
-from sash.operators.bound import LATE_REASON
 from sash.operators.columns.times import FARTHEST
 from sash.operators.joins.strategy import Equality, Strategy, choose, equality
+from sash.operators.late_rows import LATE_REASON, late_schema
 from sash.operators.predicates.predicate_kinds import kind_of
 from sash.semantics.durations import Unit
 from sash.semantics.expression import TRUE, Constant, Node, Side, Untraceable, conjuncts, trace
-from sash.semantics.join import Join, TwoStreams
+from sash.semantics.join import IntervalJoin, TwoStreams
 from sash.semantics.predicate import truth
 
 TIME = "time"
@@ -71,8 +71,7 @@ class BoundSide:
 
     @property
     def late_output(self) -> pa.Schema:
-        fields = [*self.schema, pa.field(LATE_REASON, pa.string())]
-        return pa.schema([field.remove_metadata() for field in fields])
+        return late_schema(self.schema, windows=False)
 
 
 @dataclass(frozen=True)
@@ -133,7 +132,7 @@ class BoundSides:
 class BoundJoin(BoundSides):
     """A join, the inputs that it reads, and the columns that it answers with."""
 
-    join: Join
+    join: IntervalJoin
     suffixes: tuple[str, str] = ("_left", "_right")
     prefixes: tuple[str, str] | None = None
 

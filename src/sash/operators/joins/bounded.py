@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.arrays import Ints
-from sash.operators.bound import LATE_REASON
 from sash.operators.columns.times import to_integers
 from sash.operators.joins.archive import Rows
 from sash.operators.joins.asof import answer_table, answers
@@ -17,6 +16,7 @@ from sash.operators.joins.bound import BoundJoin, BoundSide
 from sash.operators.joins.bound_asof import BoundAsof
 from sash.operators.joins.pair_table import pair_table
 from sash.operators.joins.store import JoinStore
+from sash.operators.late_rows import UNTIMED, with_reason
 from sash.operators.windows.ranges import NEVER
 from sash.semantics.expression import Side
 
@@ -56,10 +56,9 @@ def timed(side: BoundSide, table: pa.Table, sequence: Ints) -> Rows:
 
 def untimed(side: BoundSide, table: pa.Table) -> pa.Table:
     """The rows that have no time, in the form of the late output."""
-    return late(side, table.filter(pc.is_null(table[side.time])), "time is null")
+    return late(side, table.filter(pc.is_null(table[side.time])), UNTIMED)
 
 
 def late(side: BoundSide, rows: pa.Table, reason: str) -> pa.Table:
     """Rows with the reason why they are in no pair."""
-    reasons = pa.array([reason] * rows.num_rows, pa.string())
-    return rows.append_column(LATE_REASON, reasons).cast(side.late_output)
+    return with_reason(rows, reason).cast(side.late_output)

@@ -12,7 +12,7 @@ import numpy as np
 from sash.arrays import Ints
 from sash.operators.kinds.kind import Held, Memory
 from sash.operators.kinds.lifetime import LifetimeKind
-from sash.operators.kinds.slide_by_tuple import LookBackKind
+from sash.operators.kinds.look_back import LookBackKind
 from sash.operators.windows.ranges import NEVER
 
 

@@ -64,7 +64,7 @@ class Join(Stateful):
         if len(chosen) not in (1, 2):
             raise ArgumentError("inputs", f"{len(chosen)} of them", "one, to join with itself, or two")
         length = durations.not_negative(within, "within")
-        self.join = join.Join(length, where)
+        self.join = join.IntervalJoin(length, where)
         self.prefixes, self.sides = prefixes, (chosen[0], chosen[-1])
         tick = Duration(1, length.unit if length.length else chosen[0].unit)
         size = Duration(length.length + tick.length, tick.unit)

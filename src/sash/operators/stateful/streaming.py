@@ -29,8 +29,8 @@ from sash.aggregation.stores.values import seal, unseal
 from sash.arrays import Ints, Mask
 from sash.errors import Unsupported
 from sash.operators.answer import Answer
-from sash.operators.bound import LATE_REASON
 from sash.operators.columns.table_bytes import bytes_of, table_of
+from sash.operators.late_rows import UNTIMED, late_schema, with_reason
 from sash.operators.order.interleaved import weave
 from sash.operators.protocol import Saved
 from sash.operators.stateful.common_rows import CommonRows
@@ -70,7 +70,7 @@ class BoundOperator:
 
     @property
     def late_output(self) -> pa.Schema:
-        return self.schema.append(pa.field(LATE_REASON, pa.string()))
+        return late_schema(self.schema, windows=False)
 
 
 @dataclass(frozen=True)
@@ -105,11 +105,11 @@ class OperatorOnStream:
     def insert(self, rows: pa.Table, ordinals: Ints) -> pa.Table:
         rows = rows.take(pa.array(np.argsort(ordinals, kind="stable")))
         known = self.bound.rows.known(rows)
-        late = [self._late(rows.filter(pc.invert(known)), "time is null")]
+        late = [with_reason(rows.filter(pc.invert(known)), UNTIMED)]
         rows = rows.filter(known)
         times = self.bound.rows.times(rows)
         on_time = np.full(len(times), True) if self.watermark is None else times >= self.watermark
-        late.append(self._late(rows.filter(pa.array(~on_time)), Lateness.TOO_LATE.value))
+        late.append(with_reason(rows.filter(pa.array(~on_time)), Lateness.TOO_LATE.value))
         if on_time.any():
             chunk = np.full(int(on_time.sum()), self.chunks)
             new = Tuples(rows.filter(pa.array(on_time)), times[on_time], chunk)
@@ -117,9 +117,6 @@ class OperatorOnStream:
             self.chunks += 1
             self.waiting = self.waiting.plus(new)
         return pa.concat_tables(late)
-
-    def _late(self, rows: pa.Table, reason: str) -> pa.Table:
-        return rows.append_column(LATE_REASON, pa.array([reason] * rows.num_rows, pa.string()))
 
     def advance(self, watermark: int, *, flush: bool = False) -> Answer:
         rows = self.bound.output.empty_table()

@@ -19,7 +19,7 @@ from sash.operators.kinds import delta as deltas
 from sash.operators.kinds import kind_of
 from sash.operators.kinds.engine_ranges import on_columns
 from sash.operators.kinds.kind import GrowingKind, Held, Memory, Moment, Runs, WindowKind
-from sash.operators.kinds.slide_by_tuple import LookBackKind
+from sash.operators.kinds.look_back import LookBackKind
 from sash.operators.predicates import policies, row_predicates
 from sash.operators.windows.ranges import NEVER, Ranges
 from sash.semantics.run_as import EngineWindow

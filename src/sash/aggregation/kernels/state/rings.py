@@ -293,31 +293,6 @@ def cut_rings(
         cuts[index] = first_from(values, base[key], mask[key], lo, count[key], bounds[index], after)
 
 
-def look_backs(
-    times: Ints, base: Ints, mask: Ints, head: Ints, count: Ints,
-    which: Ints, ordinals: Ints, sizes: Ints, since: Ints, lo: Ints, hi: Ints,
-) -> None:  # fmt: skip
-    """For each element of key `which`, at τ: where (τ − size, τ] begins for each size, and where all of
-    them end. `since` are ordinals for each size and key that are not after those. Elements of one key come
-    in their order, so that each search goes on from the one before it."""
-    each = len(sizes)
-    for index in range(len(which)):
-        key, at, goes_on = which[index], ordinals[index], index > 0 and which[index - 1] == which[index]
-        first, ring = base[key], mask[key]
-        time = times[first + (at & ring)]
-        end = max(at + 1, hi[(index - 1) * each]) if goes_on and ordinals[index - 1] <= at else at + 1
-        if end < count[key] and times[first + (end & ring)] == time:
-            end = first_from(times, first, ring, end, count[key], time, True)
-        for window in range(each):
-            begin = max(head[key], since[window, key])
-            if goes_on and ordinals[index - 1] <= at:
-                begin = max(begin, lo[(index - 1) * each + window])
-            bound = time - sizes[window]
-            if begin <= at and times[first + (begin & ring)] <= bound:
-                begin = first_from(times, first, ring, begin + 1, at + 1, bound, True)
-            lo[index * each + window], hi[index * each + window] = begin, end
-
-
 def first_from(values: Numbers, base: int, mask: int, lo: int, hi: int, bound: float, after: bool) -> int:
     """The first ordinal from lo on whose value is not below the bound (`after`: above it), or hi. Windows
     mostly begin and end near one of the two, and what lies between is cold: steps from both get larger."""

@@ -14,10 +14,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from sash.operators.bound import LATE_REASON
 from sash.operators.joins.bound import LEFT_PLACE, RIGHT_PLACE, BoundJoin
 from sash.operators.joins.bound_asof import BoundAsof
 from sash.operators.joins.bounded import joined
+from sash.operators.late_rows import LATE_REASON, UNTIMED
 from sash.runtimes.spark.compat import struct_of
 from sash.runtimes.spark.joins.spreading import JoinRoute, bucket_count
 from sash.runtimes.spark.packing import columns as by_position
@@ -49,7 +49,7 @@ class StaticJoin:
 
     def late_dataframe(self, bound: BoundJoin | BoundAsof, side: Side) -> DataFrame:
         untimed = self._input(side).where(F.col(quoted(bound.of(side).time)).isNull())
-        return untimed.withColumn(LATE_REASON, F.lit("time is null"))
+        return untimed.withColumn(LATE_REASON, F.lit(UNTIMED))
 
     def stages(self, bound: BoundJoin | BoundAsof) -> list[str]:
         buckets = self._buckets(bound)

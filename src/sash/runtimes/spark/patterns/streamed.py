@@ -6,7 +6,7 @@
 
 A step is `transformWithState` with a bucket for each worker. Two steps of one query see the same watermark
 in the same micro-batch, so that nothing waits for another batch. Late rows are found by the first step and
-pass through what follows it (see `late_rows`), so that all outputs leave the query together.
+pass through what follows it (see `late_relay`), so that all outputs leave the query together.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sash.runtimes.spark.packing.blocks import COUNTS, PACKED, PACKED_BUCKET, PA
 from sash.runtimes.spark.packing.hashed_packer import HashedPacker
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.runtimes.spark.patterns.agnostic import BATCH, computed
-from sash.runtimes.spark.patterns.late_rows import Repacker, computed_beside_late_rows
+from sash.runtimes.spark.patterns.late_relay import Repacker, computed_beside_late_rows
 from sash.runtimes.spark.patterns.own_windows import FarmProcessor
 from sash.runtimes.spark.patterns.owner import OwnerOperator, OwnerProcessor
 from sash.runtimes.spark.patterns.static_plan import is_agnostic

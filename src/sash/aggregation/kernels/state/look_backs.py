@@ -1,0 +1,40 @@
+"""Where look-backs begin and end among the elements of their keys (see `rings`)."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from sash.aggregation.kernels.compiler.machine import Kernel, build
+from sash.aggregation.kernels.state.rings import first_from
+from sash.arrays import Ints
+
+
+def cut_look_backs(
+    times: Ints, base: Ints, mask: Ints, head: Ints, count: Ints,
+    which: Ints, ordinals: Ints, sizes: Ints, since: Ints, lo: Ints, hi: Ints,
+) -> None:  # fmt: skip
+    """For each element of key `which`, at τ: where (τ − size, τ] begins for each size, and where all of
+    them end. `since` are ordinals for each size and key that are not after those. Elements of one key come
+    in their order, so that each search goes on from the one before it."""
+    each = len(sizes)
+    for index in range(len(which)):
+        key, at, goes_on = which[index], ordinals[index], index > 0 and which[index - 1] == which[index]
+        first, ring = base[key], mask[key]
+        time = times[first + (at & ring)]
+        end = max(at + 1, hi[(index - 1) * each]) if goes_on and ordinals[index - 1] <= at else at + 1
+        if end < count[key] and times[first + (end & ring)] == time:
+            end = first_from(times, first, ring, end, count[key], time, True)
+        for window in range(each):
+            begin = max(head[key], since[window, key])
+            if goes_on and ordinals[index - 1] <= at:
+                begin = max(begin, lo[(index - 1) * each + window])
+            bound = time - sizes[window]
+            if begin <= at and times[first + (begin & ring)] <= bound:
+                begin = first_from(times, first, ring, begin + 1, at + 1, bound, True)
+            lo[index * each + window], hi[index * each + window] = begin, end
+
+
+@cache
+def look_backs() -> Kernel:
+    """The compiled form."""
+    return build(cut_look_backs)
