@@ -99,16 +99,18 @@ def test_a_query_is_added_and_removed_and_the_others_go_on_with_their_state(
 
     run(0, batches[:2])
     run(2, batches[2:3], "two")
+    one, two = stages_of(spark, Checkpoint.of(tmp_path / "checkpoint"))
+    assert (one.where.split()[2], two.where.split()[2]) == ("one", "two")
+    assert one.buckets
+    assert one.description != two.description
     run(3, [*batches[3:], pa.Table.from_pylist(trades(5), schema=SCHEMA)])
     bounded = sash.stream(pa.Table.from_pylist(rows, schema=SCHEMA), time="ts", key="symbol", delay=DELAY)
     expected = bounded.window(sash.tumbling("1 minute"), flush=False).agg(n=sash.count())
     assert sorted(minutes.rows["one"]) == closed(expected)
     assert len(late.rows["one"]) == 5
     assert sash.published(tmp_path / "two", spark=spark).count() > 0
-    one, two = stages_of(spark, Checkpoint.of(tmp_path / "checkpoint"))
-    assert (one.where.split()[2], two.where.split()[2]) == ("one", "two")
-    assert one.buckets
-    assert one.description != two.description
+    (alone,) = stages_of(spark, Checkpoint.of(tmp_path / "checkpoint"))
+    assert alone.where == one.where
 
 
 def test_what_does_not_fit_together_is_refused(spark: SparkSession, tmp_path: Path) -> None:

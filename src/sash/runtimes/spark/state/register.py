@@ -62,6 +62,11 @@ class Register:
         """The name of each query's state."""
         return {name: own.state for name, own in self._now.items()}
 
+    @property
+    def gone(self) -> tuple[str, ...]:
+        """The states of queries that were there, and are not started any more."""
+        return tuple(own.state for name, own in self._before.items() if name not in self._now)
+
     def buckets(self, name: str = ALONE) -> tuple[int, ...] | None:
         """The numbers of a query's buckets, which are fixed for the life of a checkpoint."""
         kept = self._before.get(name)

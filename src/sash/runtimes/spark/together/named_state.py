@@ -7,6 +7,8 @@ from typing import Any
 
 from pyspark.sql.streaming.stateful_processor import MapState
 
+from sash.runtimes.spark.state.operators_in_state import TOKEN
+
 
 class NamedState:
     """What `StateOfBuckets` uses of a MapState, for one of the queries."""
@@ -22,6 +24,12 @@ class NamedState:
 
     def removeKey(self, key: tuple[int]) -> None:
         self._state.removeKey((self._name, *key))
+
+    def clear(self) -> None:
+        """Remove all of it. Buckets that have nothing under the name are left after one look."""
+        if self.getValue((TOKEN,)) is not None:
+            for key in list(self.keys()):
+                self.removeKey(key)
 
     def keys(self) -> Iterator[tuple[int]]:
         every = self._state.keys()

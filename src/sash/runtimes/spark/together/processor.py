@@ -61,6 +61,8 @@ class TogetherProcessor:
             for query in self.stage.queries
         }
 
+        self._gone = [NamedState(state, name) for name in self.stage.gone]
+
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Any]:
         number, now = int(key[0]), timerValues.getCurrentWatermarkInMs()
         payloads = map(attrgetter(PAYLOAD), self.answers.arrived(rows))
@@ -103,6 +105,8 @@ class TogetherProcessor:
         # Before the first row goes out: whoever reads the answer may stop at any row.
         for turn in turns:
             turn.state.save(turn.bucket)
+        for gone in self._gone:
+            gone.clear()
         yield from self._told(turns)
 
     def _turn(self, name: str, number: int) -> _Turn:

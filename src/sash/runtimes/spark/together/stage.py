@@ -67,6 +67,8 @@ class TogetherStage:
     partitions: int
     ticks: bool
     derived: bool
+    gone: tuple[str, ...] = ()
+    """The states of queries that were removed, which leave with the next call of each bucket."""
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from os import PathLike, fspath
 
 import pyarrow as pa
@@ -54,7 +55,7 @@ def start_together(
         given[output_of(query, REPORTS)] = f"sinks[{query!r}]", sinks[query]
         given[output_of(query, LATE)] = f"late[{query!r}]", late.get(query)
     chosen, register = sinks_for(given), Register(spark, place, bounds)
-    stage = stage_of(source, bounds, late=late, states=register.states)
+    stage = replace(stage_of(source, bounds, late=late, states=register.states), gone=register.gone)
     for query in flat:
         chosen[output_of(query, REPORTS)] = flattening(chosen[output_of(query, REPORTS)])
     return start_writing(
