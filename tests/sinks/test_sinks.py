@@ -112,6 +112,21 @@ def test_what_is_left_of_another_execution_goes_with_the_next_look(
     assert numbers(spark.read.parquet(str(tmp_path))) == [0, 1, 2]
 
 
+def test_a_query_that_starts_again_does_not_list_its_batches(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deliver(FolderSink(str(tmp_path)), spark.range(3), 7)
+    (tmp_path / "_sash" / "writer").write_bytes(b"cut")
+    deliver(FolderSink(str(tmp_path)), spark.range(3), 8)
+
+    def listed(manifests: Manifests) -> None:
+        raise AssertionError("listed")
+
+    monkeypatch.setattr(Manifests, "newest", listed)
+    deliver(FolderSink(str(tmp_path)), spark.range(3, 4), 9)
+    assert numbers(sash.published(tmp_path, spark=spark)) == [0, 0, 1, 1, 2, 2, 3]
+
+
 @pytest.mark.parametrize("harm", ["missing", "longer"])
 def test_files_that_are_not_as_they_were_published_are_refused(
     spark: SparkSession, tmp_path: Path, harm: str

@@ -2,6 +2,7 @@
 
     <path>/batch=7/3f2a…/part-….parquet     what one execution of batch 7 has written
     <path>/_sash/7                          its manifest: the query, that execution, its files with sizes
+    <path>/_sash/writer                     the query whose batches are in the folder
 
 A manifest is one small file. An object store has it as a whole or not at all; elsewhere a crash may cut it
 short, which its checksum tells. So a batch is done or not done, and one that is not done is executed again.
@@ -14,6 +15,7 @@ removes what it has written. Names that begin with an underscore are hidden from
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 
 from pyspark.sql import SparkSession
@@ -24,6 +26,7 @@ from sash.runtimes.spark.compat import HadoopFolder
 from sash.runtimes.spark.sinks.protocol import BATCH
 
 FOLDER = "_sash"
+WRITER = "writer"
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,16 @@ class Manifests:
                     f"batch {manifest.batch} in {self._path} is not as it was published: "
                     f"{manifest.folder}/{name} {found}, it had {size} bytes"
                 )
+
+    def take(self, writer: str) -> None:
+        """The folder belongs to this query from now on; DifferentQuery if it has batches of another one.
+        That is written down once, so that a query that starts again need not list all of its batches."""
+        data = seal(WRITER.encode(), writer.encode())
+        with suppress(CorruptValue):  # cut short by a crash
+            if self._files.read(WRITER) == data:
+                return
+        self.require_writer(self.newest(), writer)
+        self._files.write(WRITER, data)
 
     def require_writer(self, manifest: Manifest | None, writer: str) -> None:
         """DifferentQuery if another query has published it."""
