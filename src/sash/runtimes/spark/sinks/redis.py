@@ -21,6 +21,8 @@ from sash.runtimes.spark.sinks.shapes import messages
 
 GROUP = 1_000
 """Rows in one command: large enough to hide the round trip, small enough to bound memory."""
+TIMEOUT = 10.0
+"""Seconds that a server may take for a group before the task fails, and Spark tries it again."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ class RedisSink:
     def _put(self, rows: Iterable[Any]) -> None:
         redis = redis_package("a Redis sink")
         pairs = ((f"{self.prefix}{_name(row)}", row["value"]) for row in rows)
-        with redis.Redis.from_url(self.url) as client:
+        timeouts = {"socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT}
+        with redis.Redis.from_url(self.url, **timeouts) as client:
             while group := dict(islice(pairs, GROUP)):
                 client.mset(group)
 
