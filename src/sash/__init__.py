@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sash._version import __version__
+from sash.collector import paused_collector
 
 if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a test compares the two
     from sash import (
@@ -270,7 +271,8 @@ def __getattr__(name: str) -> Any:
         return import_module(f"sash.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'sash' has no attribute {name!r}{_hint(name)}")
-    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    with paused_collector():
+        value = globals()[name] = getattr(import_module(_HOMES[name]), name)
     return value
 
 

@@ -32,7 +32,11 @@ _KEYS = {"stream": [key.name for key in fields(schema.StreamTable)], "query": ["
 def bound(pipeline: Pipeline, spark: SparkSession) -> dict[str, WindowQuery]:
     """The queries by name, over one source. Its schema is read; nothing runs."""
     require_sinks(pipeline, spark)
-    rows = opened(pipeline, spark)
+    return bound_to(pipeline, opened(pipeline, spark))
+
+
+def bound_to(pipeline: Pipeline, rows: Any) -> dict[str, WindowQuery]:
+    """The same over rows that are there, or declared."""
     return {declared.name: _bound(pipeline, declared, rows) for declared in pipeline.queries}
 
 

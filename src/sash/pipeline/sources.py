@@ -15,9 +15,12 @@ from typing import TYPE_CHECKING, Any
 from sash.errors import ArgumentError, MissingDependency, SashError
 from sash.pipeline.formats import SINKS, SOURCES
 from sash.pipeline.schema import Pipeline, SourceTable
+from sash.planner.auto import Auto
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from sash.runtimes.spark.files.declared_files import DeclaredFiles
 
 _PATTERN = re.compile(r"[*?\[{]")
 _READING = {"csv": {"header": "true", "inferSchema": "true"}}
@@ -45,6 +48,25 @@ def opened(pipeline: Pipeline, spark: SparkSession) -> Any:
         return rows
     with at("source", "select"), in_one_sentence():
         return _dataframe(rows).selectExpr(*source.select)
+
+
+def declared(pipeline: Pipeline) -> DeclaredFiles | None:
+    """The source of a pipeline of which all can be known without Spark: a stream of parquet files on this
+    machine, in a session of ours. None for any other."""
+    from sash.runtimes.spark.files.declared_files import DeclaredFiles
+
+    source, (query, *others) = pipeline.source, pipeline.queries
+    ours = pipeline.streaming and not pipeline.spark and not others and not pipeline.together
+    plain = source.format == "parquet" and not (source.select or source.options) and source.path
+    here = plain and "://" not in source.path and not _PATTERN.search(source.path)
+    within = not any(SINKS[sink.format].package for sink in query.sinks.values())
+    if not (ours and here and within and isinstance(query.query.parallel, Auto)):
+        return None
+    place = pipeline.located(source.path)
+    with pipeline.blame.at("source", "path"):
+        _require_there(place)
+    with pipeline.blame.at("source", "schema" if source.schema else "path"):
+        return DeclaredFiles.of(place, source.schema)
 
 
 def require_sinks(pipeline: Pipeline, spark: SparkSession) -> None:

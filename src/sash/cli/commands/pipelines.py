@@ -12,10 +12,11 @@ from sash.api.together import Together, together
 from sash.api.window_query import WindowQuery
 from sash.cli.spark_session import spark_session
 from sash.pipeline import Pipeline, read
-from sash.pipeline.binding import bound
+from sash.pipeline.binding import bound, bound_to
 from sash.pipeline.run import Queries, RunSummary, run_batch, run_stream
 from sash.pipeline.safety import require_safe
 from sash.pipeline.schema import SinkTable
+from sash.pipeline.sources import declared
 from sash.runtimes.interrupts import interrupts
 from sash.runtimes.observed import in_all
 
@@ -48,7 +49,7 @@ def run(file: Path, *, safe: bool = False, debug: bool) -> int:
 
 def explain(file: Path, *, plan: bool = False, as_json: bool, debug: bool) -> None:
     """Print the plan of the pipeline: of its query, or of all that run together and of each."""
-    with _bound(file, debug=debug) as (pipeline, queries, _):
+    with _bound_without_rows(file, debug=debug) as (pipeline, queries):
         explained: dict[str, WindowQuery | Together] = {**queries}
         if pipeline.together and pipeline.streaming:
             explained = {"": together(**queries)}
@@ -65,11 +66,15 @@ def explain(file: Path, *, plan: bool = False, as_json: bool, debug: bool) -> No
 def check(file: Path, *, safe: bool = False, debug: bool) -> None:
     """Bind the queries to their source, build what Spark would run, and print the columns."""
     from sash.runtimes.spark.failures import in_one_sentence
+    from sash.runtimes.spark.files.declared_files import DeclaredSource
 
-    with _bound(file, safe=safe, debug=debug) as (pipeline, queries, _):
+    with _bound_without_rows(file, safe=safe, debug=debug) as (pipeline, queries):
         with in_one_sentence():
             for query in queries.values():
-                query.dataframe()
+                if isinstance(query.source, DeclaredSource):
+                    query.source.require_possible(query.bound)
+                else:
+                    query.dataframe()
             if pipeline.together and pipeline.streaming:
                 together(**queries)
         print(f"{file}: nothing is wrong; it would write", *_written(pipeline, queries))
@@ -79,20 +84,39 @@ def check(file: Path, *, safe: bool = False, debug: bool) -> None:
 def _bound(
     file: Path, *, safe: bool = False, debug: bool
 ) -> Iterator[tuple[Pipeline, Queries, SparkSession]]:
-    pipeline = read(file)
-    if safe:
-        require_safe(pipeline)
+    pipeline = _read(file, safe=safe)
     with spark_session(app=f"sash {pipeline.name}", debug=debug, settings=pipeline.spark) as spark:
         yield pipeline, bound(pipeline, spark), spark
 
 
+@contextmanager
+def _bound_without_rows(
+    file: Path, *, safe: bool = False, debug: bool
+) -> Iterator[tuple[Pipeline, Queries]]:
+    """For what runs nothing: with Spark only where Spark alone knows the source."""
+    pipeline = _read(file, safe=safe)
+    rows = declared(pipeline)
+    if rows is not None:
+        yield pipeline, bound_to(pipeline, rows)
+        return
+    with _bound(file, safe=safe, debug=debug) as (pipeline, queries, _):
+        yield pipeline, queries
+
+
+def _read(file: Path, *, safe: bool) -> Pipeline:
+    pipeline = read(file)
+    if safe:
+        require_safe(pipeline)
+    return pipeline
+
+
 def _written(pipeline: Pipeline, queries: Queries) -> Iterator[str]:
     """Where the reports of each query go, and their columns; a line for each of several."""
-    for declared in pipeline.queries:
-        schema = queries[declared.name].bound.output
+    for query in pipeline.queries:
+        schema = queries[query.name].bound.output
         columns = ", ".join(f"{field.name} {field.type}" for field in schema)
-        name = f"\n  {declared.name}: " if declared.name else ""
-        yield f"{name}{_sink(declared.sink)} with the columns {columns}"
+        name = f"\n  {query.name}: " if query.name else ""
+        yield f"{name}{_sink(query.sink)} with the columns {columns}"
 
 
 def _sink(sink: SinkTable) -> str:

@@ -23,6 +23,7 @@ from sash import errors
 from sash.aggregation.kernels.compiler import casts, module_cache
 from sash.aggregation.kernels.compiler.function_source import NoSource
 from sash.aggregation.kernels.compiler.specialise import ENTRY, KernelSource, specialise
+from sash.collector import paused_collector
 
 Mode = Literal["cached", "in memory", "interpreted"]
 
@@ -65,8 +66,13 @@ class Kernel:
         self.function, self.mode, self.why = function, mode, why
         self.fallback: Callable[[NumbaError], Kernel] | None = None
         self._result_type: Any = None
+        self._loaded = False
 
     def __call__(self, *arguments: Any) -> Any:
+        if not self._loaded:  # Numba loads machine code from the cache, or compiles it
+            self._loaded = True
+            with paused_collector():
+                return self(*arguments)
         try:
             return self.function(*arguments)
         except NumbaError as error:
@@ -83,7 +89,8 @@ class Kernel:
         if self._result_type is None:
             dispatcher: Any = self.function
             signature = tuple(numba.typeof(argument) for argument in arguments)
-            dispatcher.compile(signature)
+            with paused_collector():
+                dispatcher.compile(signature)
             self._result_type = dispatcher.overloads[signature].signature.return_type
         return self._result_type
 

@@ -27,6 +27,7 @@ from sash.planner.plans.plan import Plan, make_plan
 from sash.planner.sampling import SAMPLE, assumed, seen
 from sash.runtimes.spark.batch.bucket_query import BucketQuery
 from sash.runtimes.spark.compat import arrow_of, struct_of
+from sash.runtimes.spark.files.declared_files import DeclaredFiles
 from sash.runtimes.spark.files.parquet_stream import ParquetStream
 from sash.runtimes.spark.monitoring.job_progress import jobs_shown
 from sash.runtimes.spark.native.choice import native_stages, spark_fold
@@ -62,6 +63,8 @@ class SparkSource:
     @classmethod
     def of(cls, data: Any) -> SparkSource | StreamingSource | None:
         """The source for `data`, or None when it is neither a DataFrame of Spark nor a stream of files."""
+        if isinstance(data, DeclaredFiles):
+            return data.source()
         if isinstance(data, ParquetStream):
             require_workers(data.paths.sparkSession)
             return data.source()

@@ -87,6 +87,19 @@ class StreamingSource:
     def schema(self) -> pa.Schema:
         return arrow_schema(self.df)
 
+    @property
+    def upstream(self) -> Upstream:
+        return Upstream.of(self.df)
+
+    @property
+    def slots(self) -> int:
+        """How many tasks run at a time."""
+        return task_slots(self.df.sparkSession)
+
+    @property
+    def partitions(self) -> int:
+        return shuffle_partitions(self.df.sparkSession)
+
     def collect(self, bound: BoundQuery) -> NoReturn:
         self._refuse_to_collect()
 
@@ -98,7 +111,7 @@ class StreamingSource:
 
     def plan(self, bound: BoundQuery) -> Plan:
         known = self.parallelism if isinstance(self.parallelism, Auto) else AUTO
-        cores = known.cores or task_slots(self.df.sparkSession)
+        cores = known.cores or self.slots
         events = assumed(bound, known)
         facts = Facts.of(bound, events, where="spark streaming", cores=cores)
         if self.rows_in_spark and hands_panes_on(bound):
@@ -121,7 +134,7 @@ class StreamingSource:
         return self if self.idle is not None else self.idle_after(Duration(0, Unit.MICROSECONDS))
 
     def stages(self, bound: BoundQuery, plan: Plan) -> list[str]:
-        upstream, partitions = Upstream.of(self.df), shuffle_partitions(self.df.sparkSession)
+        upstream, partitions = self.upstream, self.partitions
         delay = f"a delay of {bound.query.delay}"
         kept = f"the stream's own watermark, and {delay}" if upstream.columns else delay
         if self.idle is not None:
@@ -146,7 +159,7 @@ class StreamingSource:
         ]
 
     def _refusal(self, pattern: Pattern, bound: BoundQuery) -> SashError | None:
-        return impossible_on_streams(pattern, bound, derived=Upstream.of(self.df).derived)
+        return impossible_on_streams(pattern, bound, derived=self.upstream.derived)
 
     def _refuse_to_collect(self) -> NoReturn:
         raise Unsupported(
@@ -157,7 +170,7 @@ class StreamingSource:
     def folds_early(self, bound: BoundQuery, outputs: Outputs) -> bool:
         """Whether panes are folded before the shuffle: for that tasks must know the watermark of a batch,
         and there must be one that is ours alone."""
-        own = not Upstream.of(self.df).columns and self.idle is None and self.operator is None
+        own = not self.upstream.columns and self.idle is None and self.operator is None
         return own and self.plan(bound).pattern is None and folds_early(bound, outputs)
 
     def emitted(
@@ -170,31 +183,36 @@ class StreamingSource:
     ) -> Emitted:
         """Reports and late rows, in one pass; in the buckets that a checkpoint has, where that is known.
         `early`: with panes that are folded before the shuffle."""
-        upstream, pattern = Upstream.of(self.df), self.plan(bound).pattern
-        require_streaming(self.df.sparkSession, chained=upstream.derived or is_chained(pattern))
-        delay, partitions = bound.query.delay.length, shuffle_partitions(self.df.sparkSession)
+        pattern = self.plan(bound).pattern
+        require_streaming(self.df.sparkSession, chained=self.upstream.derived or is_chained(pattern))
+        stage = self.stage(bound, outputs, buckets, early=early)
+        if isinstance(stage, FoldingStage):
+            return answers_of(self.watermarked(stage), PaneProcessor(stage.step))
+        if pattern is not None:
+            return farmed(stage, pattern, partitions=self.partitions, packed=self.watermarked, kept=buckets)
+        return answers_of(self.watermarked(stage), WindowProcessor(stage))
+
+    def stage(
+        self, bound: BoundQuery, outputs: Outputs, buckets: tuple[int, ...] | None, *, early: bool = False
+    ) -> WindowStage:
+        """The step of the query, not yet over any rows."""
+        upstream, delay = self.upstream, bound.query.delay.length
         made = FoldingStage if early else WindowStage
-        stage = made.of(
+        return made.of(
             bound,
             outputs,
-            buckets=buckets or _buckets(bound, partitions),
+            buckets=buckets or _buckets(bound, self.partitions),
             clock=Clock.of(ticks=_ticks(bound), delay=delay if upstream.columns else 0),
             derived=upstream.derived,
             operator=self.operator,
         )
 
-        if isinstance(stage, FoldingStage):
-            return answers_of(self.watermarked(stage), PaneProcessor(stage.step))
-        if pattern is not None:
-            return farmed(stage, pattern, partitions=partitions, packed=self.watermarked, kept=buckets)
-        return answers_of(self.watermarked(stage), WindowProcessor(stage))
-
     def watermarked(self, stage: PackedStage) -> DataFrame:
         """The blocks of the stage's buckets, with a watermark: the stream's own, or one of their stamps."""
-        upstream = Upstream.of(self.df)
+        upstream = self.upstream
         upstream.require_about(self.df, stage.time, ticks=stage.ticks)
         if self.idle is not None:
-            self._require_clock(self.idle, upstream, ticks=stage.ticks)
+            self.require_clock(self.idle, upstream, ticks=stage.ticks)
         blocks = self.packed(stage)
         if self.idle is not None:
             blocks = blocks.unionAll(heartbeats(self.df.sparkSession, stage, self.idle))
@@ -203,7 +221,7 @@ class StreamingSource:
             blocks = blocks.withColumnRenamed(NEWEST_AT, name).withWatermark(name, stage.spark_delay)
         return blocks.select(PACKED_BUCKET, PAYLOAD)
 
-    def _require_clock(self, idle: Duration, upstream: Upstream, *, ticks: bool) -> None:
+    def require_clock(self, idle: Duration, upstream: Upstream, *, ticks: bool) -> None:
         if ticks:
             raise Unsupported(
                 "idle", str(idle), "left out for integer times", hint="No clock tells how fast they go."
