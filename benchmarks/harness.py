@@ -40,13 +40,13 @@ class Table:
 
     def start(self) -> None:
         print(f"\n{self.title}")
-        print(f"{'':<44}{'ms':>10}{'× ' + self.yardstick:>20}{'limit':>9}")
+        print(f"{'':<44}{'ms':>10}{'× ' + self.yardstick:>20}{'reach':>9}")
 
     def add(self, what: str, seconds: float, ratio: float, *, limit: float | None = None) -> None:
         row = BenchmarkRow(what, seconds, ratio, limit)
         self.rows.append(row)
         promised = "" if limit is None else f"≤ {limit:.3g}"
-        verdict = "" if row.reached else "  not reached"
+        verdict = "" if limit is None else "  met" if row.reached else "  missed"
         print(f"{what:<44}{1e3 * seconds:>10.4f}{ratio:>20.2f}{promised:>9}{verdict}", flush=True)
 
 

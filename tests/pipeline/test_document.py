@@ -11,7 +11,7 @@ import sash
 from sash.errors import PipelineError
 from sash.pipeline import read
 from sash.runtimes.trigger import Trigger
-from sash.semantics.query import Emit
+from sash.semantics.query import Emit, When
 from tests.pipeline.pipeline_files import PIPELINE, SEVERAL, refused, written
 
 
@@ -105,7 +105,7 @@ SAME_PLACE = '[late]\nformat = "parquet"\npath = "./reports/"'
         ([('path = "events"', "")], "[source]", "[source] lacks path for parquet"),
         ([('time = "ts"', "")], "[stream]", "[stream] lacks the key 'time'"),
         ([('checkpoint = "checkpoint"', "")], "[run]", "[run] lacks checkpoint"),
-        ([("[query]", '[query]\nrolling = "1 s"')], "[query]", "either windows or rolling"),
+        ([("[query]", '[query]\nrolling = "1 s"')], "[query]", "one of windows, rolling and latest"),
         ([('n = "count()"\n', ""), ('total = "sum(x)"', "")], "[aggregates]", "must have at least one"),
         ([(RUN, '[run]\nmode = "batch"\ncheckpoint')], "checkpoint =", "must be left out when mode"),
         ([('path = "reports"', 'table = "t"')], "[sink]", "[sink] lacks path for parquet"),
@@ -128,12 +128,69 @@ def test_what_does_not_go_together_is_refused(
     assert message in wrong.value.reason
 
 
-def test_rolling_refuses_what_it_has_no_use_for(tmp_path: Path) -> None:
-    windows = PIPELINE[PIPELINE.index("windows = ") : PIPELINE.index("[aggregates]")]
-    file = written(tmp_path, (windows, 'rolling = ["1 minute", "1 hour"]\nemit = "change"\n'))
-    with pytest.raises(PipelineError, match="emit must be left out with rolling") as wrong:
+LOOK_BACKS = 'rolling = ["1 minute", "lifetime"]\n'
+LATEST = 'latest = ["1 minute", "1 hour"]\n'
+
+
+def with_query(folder: Path, words: str) -> Path:
+    """The pipeline with other words in [query], from line 11 on."""
+    return written(folder, (PIPELINE[PIPELINE.index("windows = ") : PIPELINE.index("[aggregates]")], words))
+
+
+def test_look_backs_can_be_answered_on_arrival_and_published(tmp_path: Path) -> None:
+    words = f'{LOOK_BACKS}emit = "arrival"\nonline = "redis://localhost:6379/0#cards"\n'
+    (query,) = read(with_query(tmp_path, words)).queries
+    assert query.query.emit == Emit(When.ARRIVAL)
+    assert query.query.online == "redis://localhost:6379/0#cards"
+    assert query.query.kind == "rolling"
+
+
+def test_latest_rows_can_be_declared(tmp_path: Path) -> None:
+    (query,) = read(with_query(tmp_path, f'{LATEST}every = "10 seconds"\ndecay = "clock"\n')).queries
+    assert query.query.latest == ("1 minute", "1 hour")
+    assert (query.query.every, query.query.decay, query.query.kind) == ("10 seconds", "clock", "latest")
+
+
+@pytest.mark.parametrize(
+    ("words", "line", "message"),
+    [
+        (LOOK_BACKS + 'emit = "change"\n', 12, "emit must be 'close' or 'arrival' with rolling"),
+        (LOOK_BACKS + 'emit = "arival"\n', 12, "or 'arrival' with rolling; got 'arival'"),
+        (LOOK_BACKS + "empty = true\n", 12, "empty must be left out with rolling: there is one"),
+        (LOOK_BACKS + 'every = "1 minute"\n', 12, "every must be left out: it is for latest"),
+        (LOOK_BACKS + 'online = "http://host"\n', 12, "online must be 'redis://host:port/db' or"),
+        (LOOK_BACKS + "online = 5\n", 12, "online must be a text"),
+        (LATEST + 'emit = "change"\n', 12, "emit must be left out with latest, whose rows come when they"),
+        (LATEST + 'decay = "slow"\n', 12, "decay must be one of watermark, clock"),
+        (LATEST + 'online = "features"\n', 12, "online must be left out: it is for rolling"),
+        ('latest = ["1 minute", "soon"]\n', 11, "'soon'"),
+        ('windows = "rows 3"\nemit = "arrival"\n', 12, "with windows: 'arrival' is for rolling"),
+        (LATEST + LOOK_BACKS, 10, "[query] must have one of windows, rolling and latest, and no"),
+    ],
+)  # fmt: skip
+def test_look_backs_refuse_what_they_have_no_use_for(
+    tmp_path: Path, words: str, line: int, message: str
+) -> None:
+    with pytest.raises(PipelineError) as wrong:
+        read(with_query(tmp_path, words))
+    assert message in wrong.value.reason
+    assert wrong.value.line == line
+
+
+def test_a_batch_run_publishes_nothing(tmp_path: Path) -> None:
+    file = with_query(tmp_path, f'{LOOK_BACKS}online = "features"\n')
+    file.write_text(file.read_text().replace('checkpoint = "checkpoint"', 'mode = "batch"'))
+    with pytest.raises(PipelineError, match="online must be left out when mode is 'batch'"):
         read(file)
-    assert wrong.value.line == 12
+
+
+def test_two_queries_are_not_published_in_one_store(tmp_path: Path) -> None:
+    file, second = tmp_path / "several.toml", SEVERAL[SEVERAL.index("[[query]]  # the second") :]
+    third = second[: second.index("[run]")].replace("features", "more")
+    several = SEVERAL.replace("[run]", third + "[run]")
+    file.write_text(several.replace('rolling = "1 hour"', 'rolling = "1 hour"\nonline = "store"'))
+    with pytest.raises(PipelineError, match="online must be another one, of this query alone"):
+        read(file)
 
 
 def test_a_table_that_is_missing_is_named(tmp_path: Path) -> None:

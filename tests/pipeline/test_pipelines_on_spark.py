@@ -163,6 +163,70 @@ def test_differential_several_queries_of_a_file_run_in_one_pass_and_one_can_be_a
     assert "operator 0: features" in answer.output
 
 
+MORE = """
+[[query]]
+name = "latest"
+delay = "0 seconds"
+latest = ["10 seconds", "1 minute"]
+
+[query.aggregates]
+n = "count()"
+
+[query.sink]
+format = "parquet"
+path = "latest"
+
+[[query]]
+name = "scored"
+rolling = "10 seconds"
+emit = "arrival"
+online = "store"
+
+[query.aggregates]
+n = "count()"
+total = "sum(x)"
+
+[query.sink]
+format = "parquet"
+path = "scored"
+
+[run]
+"""
+
+
+def test_latest_rows_and_rows_on_arrival_that_are_published_run_beside_windows(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    file = tmp_path / "several.toml"
+    file.write_text(
+        SEVERAL[: SEVERAL.index("[[query]]  # the second")] + MORE + 'checkpoint = "checkpoint"'
+    )
+    put(tmp_path, "0.parquet", FIRST)
+    assert "scored: parquet scored with the columns ts" in told("check", file).output
+    assert not (tmp_path / "store").exists()
+    for name, table in (("0.parquet", FIRST), ("1.parquet", SECOND)):
+        put(tmp_path, name, table)
+        answer = told("run", file)
+        assert answer.exit_code == 0, answer.output
+    on_time = SECOND.filter(pa.compute.not_equal(SECOND["x"], TOO_LATE))
+    every = pa.concat_tables([FIRST, on_time])
+    assert rows_of(tmp_path / "bars", spark) == bars_of(every)
+    stream = sash.stream(every, time="ts", key="who")
+    rolling = stream.rolling("10 seconds").agg(n=sash.count(), total=sash.sum("x")).collect()
+    scored = spark.read.parquet(str(tmp_path / "scored")).orderBy("revision").toArrow().to_pylist()
+    last = {row["x"]: row for row in scored}
+    assert [last[row["x"]]["total_10_seconds"] for row in rolling.to_pylist()] == (
+        rolling["total_10_seconds"].to_pylist()
+    )
+    with sash.online(tmp_path / "store") as online:
+        served = online.get(rolling["who"].to_pylist(), at=rolling["ts"].to_pylist())
+        assert served.to_pylist() == rolling.select(online.columns).to_pylist()
+    rows = spark.read.parquet(str(tmp_path / "latest")).orderBy("updated_at").toArrow().to_pylist()
+    newest = {row["who"]: (row["n_10_seconds"], row["n_1_minute"]) for row in rows}
+    expected = stream.latest("10 seconds", "1 minute").agg(n=sash.count()).collect().to_pylist()
+    assert newest == {row["who"]: (row["n_10_seconds"], row["n_1_minute"]) for row in expected}
+
+
 def test_several_queries_of_a_static_source_are_written_one_after_the_other(
     tmp_path: Path, spark: SparkSession
 ) -> None:

@@ -34,14 +34,17 @@ if TYPE_CHECKING:
 @settings(max_examples=60, deadline=None)
 @given(
     lengths=any_look_backs, delay=st.integers(0, 10), lateness=st.sampled_from([0, 6]),
-    every=st.sampled_from([0, 4]), stream=cut(), forgetful=st.booleans(),
+    every=st.sampled_from([0, 4]), forget_after=st.sampled_from([0, 0, 9]), stream=cut(),
+    forgetful=st.booleans(),
 )  # fmt: skip
 def test_oracle_a_micro_batch_emits_the_keys_whose_row_has_changed(
-    lengths: list[int], delay: int, lateness: int, every: int, stream: list[list[Arrival]], forgetful: bool
-) -> None:
+    lengths: list[int], delay: int, lateness: int, every: int, forget_after: int,
+    stream: list[list[Arrival]], forgetful: bool,
+) -> None:  # fmt: skip
     query = Query(
         look_backs(*lengths), AGGREGATES, delay=ticks(delay), allowed_lateness=ticks(lateness),
         emit=Emit(When.EVERY, ticks(every)) if every else Emit(When.CHANGE), flush=False,
+        forget_after=ticks(forget_after + lateness if forget_after else 0),
     )  # fmt: skip
     bound = BoundLatest(query, table_of([], TYPES).schema, "t", ("k",))
     dry, oracle = DryStream(bound, forgetful=forgetful), LatestEvaluation(query)
@@ -57,6 +60,24 @@ def test_oracle_a_micro_batch_emits_the_keys_whose_row_has_changed(
         assert sorted((tuple(row[name] for name in names) for row in rows), key=repr) == sorted(
             ((row.key, row.time, *in_order(query, row.values)) for row in oracle.rows[before:]), key=repr
         )
+
+
+@pytest.mark.parametrize("other", list("bcdefg"))
+def test_a_key_is_forgotten_in_time_also_when_its_bucket_is_idle(other: str) -> None:
+    """
+    a       10 ────────── 19                 its last row, with the batch that begins at 20
+    other                   20  21
+    """
+    query = Query(
+        look_backs(0), {"n": sash.count()}, emit=Emit(When.CHANGE), forget_after=ticks(9), flush=False
+    )
+    dry = DryStream(BoundLatest(query, table_of([], TYPES).schema, "t", ("k",)))
+    rows = []
+    for at, key in ((10, "a"), (20, other), (21, other)):
+        rows += dry.batch(table_of([Arrival(at, key, {"e": at, "x": 1})], TYPES))
+    assert sorted((row["k"], row["updated_at"], row["n_lifetime"]) for row in rows) == [
+        ("a", 10, 1), ("a", 20, 0), (other, 20, 1),
+    ]  # fmt: skip
 
 
 # On Spark itself

@@ -136,6 +136,14 @@ def test_what_does_not_fit_together_is_refused(spark: SparkSession, tmp_path: Pa
         both.start({"one": tmp_path}, checkpoint=tmp_path)
     with pytest.raises(ArgumentError, match="the name of a query: one, two"):
         both.start({"one": tmp_path, "two": tmp_path}, late={"three": tmp_path}, checkpoint=tmp_path)
+    stores = {"one": tmp_path / "store", "two": tmp_path / "store"}
+    with pytest.raises(ArgumentError, match="a store for each query"):
+        both.start({"one": tmp_path, "two": tmp_path}, online=stores, checkpoint=tmp_path)
+    with pytest.raises(Unsupported, match=r"online must be used with \.rolling"):
+        both.start(
+            {"one": tmp_path / "one", "two": tmp_path / "two"},
+            online={"one": tmp_path / "store"}, checkpoint=tmp_path / "checkpoint",
+        )  # fmt: skip
     text = both.explain()
     assert "buckets of (no key): one" in text
     assert "buckets of (value): two" in text

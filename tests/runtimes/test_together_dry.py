@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sash.operators.bound import BoundQuery
+from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling
 from sash.runtimes.spark.packing.answers import PackedAnswers
 from sash.runtimes.spark.packing.blocks import NEWEST_AT, PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.packing.columns import places
@@ -23,9 +23,11 @@ from sash.runtimes.spark.streaming.light_processor import LightProcessor
 from sash.runtimes.spark.together.processor import TogetherProcessor
 from sash.runtimes.spark.together.stage import QueryOfStream, TogetherStage, buckets_of, output_of
 from sash.semantics.durations import Duration, Unit
-from sash.semantics.query import Query
+from sash.semantics.query import Emit, Query, When
 from sash.semantics.reference import Arrival, Batch, evaluate
-from tests.runtimes.micro_batches import MicroBatches, by_output
+from tests.operators.features import AGGREGATES as FEATURES
+from tests.operators.features import any_look_backs, look_backs, ticks
+from tests.runtimes.micro_batches import DryStream, MicroBatches, by_output
 from tests.runtimes.tables import table_of
 from tests.runtimes.test_spark_streaming_dry import TYPES, bound_query, cut, expected, observed, queries
 
@@ -133,6 +135,30 @@ def test_oracle_a_query_that_stays_does_not_notice_others_that_come_and_go(
         dry.change({name: bound for name, bound in bounds.items() if name == "q0" or name in others})
         dry.batch(table)
     require_reference(dry, "q0", asked[0], batches)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    lengths=any_look_backs, delay=st.integers(0, 10), window=queries(), batches=cut(),
+    forgetful=st.booleans(),
+)  # fmt: skip
+def test_differential_rows_of_look_backs_are_those_of_the_query_alone(
+    lengths: list[int], delay: int, window: Query, batches: list[list[Arrival]], forgetful: bool
+) -> None:
+    """Latest rows, and rows on arrival, beside windows. Alone, Spark's watermark has the delay already."""
+    asked = Query(look_backs(*lengths), FEATURES, delay=ticks(delay), flush=False)
+    schema = table_of([], TYPES).schema
+    bounds: dict[str, BoundQuery] = {
+        "windows": bound_query(window),
+        "latest": BoundLatest(replace(asked, emit=Emit(When.CHANGE)), schema, "t", ("k",)),
+        "arrival": BoundRolling(replace(asked, emit=Emit(When.ARRIVAL)), schema, "t", ("k",)),
+    }
+    dry = DryTogether(bounds, forgetful=forgetful)
+    dry.run(tables(batches))
+    for name in ("latest", "arrival"):
+        alone = DryStream(bounds[name], forgetful=forgetful)
+        rows = [row for table in tables(batches) for row in alone.batch(table)]
+        assert sorted(map(repr, dry.rows[output_of(name, REPORTS)])) == sorted(map(repr, rows))
 
 
 def test_queries_of_other_keys_and_delays_share_a_pass() -> None:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from sash.serving.pages import LEVELS, Page, page_name
+from sash.serving.names import page_name
+from sash.serving.pages import LEVELS, Page
 from sash.serving.places import Read
 from sash.serving.records import RecordForm
 
@@ -14,6 +15,7 @@ from sash.serving.records import RecordForm
 @dataclass
 class MemoryPlace:
     values: dict[bytes, bytes] = field(default_factory=dict)
+    entries: list[bytes] = field(default_factory=list)
     between: Callable[[], None] | None = None
     """Called once, before pages are read."""
     one_state = False
@@ -29,10 +31,21 @@ class MemoryPlace:
             hook()
         return [self.values.get(name) for name in names]
 
-    def write(self, values: Mapping[bytes, bytes], removed: Sequence[bytes]) -> None:
-        self.values |= values
+    def write(
+        self, values: Mapping[bytes, bytes], removed: Sequence[bytes],
+        *, due: Sequence[bytes] = (), past: Sequence[bytes] = (),
+    ) -> None:  # fmt: skip
         for name in removed:
             del self.values[name]
+        self.values |= values
+        self.entries = sorted({*self.entries, *due} - {*past}.difference(due))
+
+    def due(self, before: bytes, limit: int) -> list[bytes]:
+        return [entry for entry in self.entries if entry < before][:limit]
+
+    def clear(self) -> None:
+        self.values.clear()
+        self.entries.clear()
 
     def close(self) -> None: ...
 

@@ -52,7 +52,7 @@ def test_oracle_every_instant_has_the_row_of_the_reference(
     memory: MemoryPlace, monkeypatch: Any,
     lengths: list[int], delay: int, fan: int, stream: list, instants: list[int],
 ) -> None:  # fmt: skip
-    memory.values.clear()
+    memory.clear()
     monkeypatch.setattr(forest, "FAN", fan)
     query = Query(look_backs(*lengths), AGGREGATES, delay=ticks(delay), emit=Emit(When.ARRIVAL))
     bound = BoundRolling(query, SCHEMA, "t", ("k",))
@@ -79,8 +79,7 @@ def test_oracle_every_instant_has_the_row_of_the_reference(
             try:
                 (row,) = online.get([key], at=at).to_pylist()
             except ArgumentError:
-                kept = max(*lengths, delay)
-                assert at < max(one.time for one in mine) - kept
+                assert at < newest - max(*lengths, delay)
                 continue
             expected = {f"{name}_{label}": value for (name, label), value in oracle.row(mine, at).items()}
             assert row == {"k": key, "t": at} | expected
@@ -98,7 +97,7 @@ def test_differential_the_last_row_of_a_stream_is_what_is_served(
 ) -> None:  # fmt: skip
     """Rows of the operator itself, some of which are corrections and all in the order that it emits. An
     aggregate that collects shows the order of events of one time."""
-    memory.values.clear()
+    memory.clear()
     monkeypatch.setattr(forest, "FAN", fan)
     asked = {"n": sash.count(), "held": sash.collect("e"), "s": sash.sum("x")}
     query = Query(look_backs(*lengths), asked, delay=ticks(delay), emit=Emit(when), flush=False)
@@ -112,11 +111,8 @@ def test_differential_the_last_row_of_a_stream_is_what_is_served(
     if not last:
         return
     online, kept = sash.online("memory"), max(*lengths, delay)
-    newest = {
-        row["k"]: max(other["t"] for other in last.values() if other["k"] == row["k"])
-        for row in last.values()
-    }
-    held = [row for row in last.values() if row["t"] >= newest[row["k"]] - kept]
+    newest = max(row["t"] for row in last.values())
+    held = [row for row in last.values() if row["t"] >= newest - kept]
     served = online.get([row["k"] for row in held], at=[row["t"] for row in held]).to_pylist()
     assert served == [{name: row[name] for name in online.columns} for row in held]
 
@@ -130,14 +126,13 @@ def test_a_batch_that_fails_half_way_is_published_once(
     rows = [{"e": e, "t": e, "k": "abc"[e % 3], "x": 1, "revision": 0} for e in range(9)]
     table = pa.Table.from_pylist(rows)
     publisher.begin(0)
-    publisher.writing(0)
     written = memory.write
 
-    def fail(values: Any, removed: Any) -> None:
+    def fail(values: Any, removed: Any, **entries: Any) -> None:
         monkeypatch.setattr(memory, "write", refuse)
-        written(values, removed)
+        written(values, removed, **entries)
 
-    def refuse(values: Any, removed: Any) -> None:
+    def refuse(values: Any, removed: Any, **entries: Any) -> None:
         raise StoreError("the store is full")
 
     monkeypatch.setattr(memory, "write", fail)
@@ -152,13 +147,9 @@ def test_a_batch_that_fails_half_way_is_published_once(
 def publish(publisher: Publisher, rows: pa.Table, batch: int) -> None:
     """As a sink does, and once more, as after a failure."""
     assert publisher.begin(batch) is False
-    for _ in range(2):
-        if rows.num_rows:
-            publisher.writing(batch)
-            publisher.publish(rows, batch)
-    if rows.num_rows:
-        publisher.done(batch)
-        assert publisher.begin(batch) is True
+    published = [publisher.publish(rows, batch) for _ in range(2 if rows.num_rows else 0)]
+    publisher.done(batch, *published[1:])
+    assert publisher.begin(batch) is True
 
 
 def numbered(times: list[int], *, first: int = 0) -> pa.Table:
@@ -182,6 +173,25 @@ def test_a_row_is_of_one_batch_also_when_the_next_is_published_while_it_is_read(
     assert memory.between is None
     assert row["held_38"] == [2, 3, 4, 5, 40, *range(6, 40)]
     assert row["held_10"] == list(range(30, 40))
+
+
+@pytest.mark.parametrize("each", [1, 3, 4, 40])
+def test_over_a_lifetime_the_instants_of_the_last_events_are_answered(
+    memory: MemoryPlace, monkeypatch: pytest.MonkeyPatch, each: int
+) -> None:
+    """Also where a page has just been filled. Pages are of 4 events."""
+    monkeypatch.setattr(forest, "FAN", 4)
+    query = Query(look_backs(0), {"held": sash.collect("e")}, emit=Emit(When.ARRIVAL))
+    publisher = Publisher.of(BoundRolling(query, SCHEMA, "t", ("k",)), "memory")
+    for batch in range(-(-40 // each)):
+        times = list(range(batch * each, batch * each + each))
+        publish(publisher, numbered(times, first=times[0]), batch)
+        newest = times[-1]
+        for at in range(max(newest - 3, 0), newest + 2):
+            (row,) = sash.online("memory").get(["a"], at=at).to_pylist()
+            assert row["held_lifetime"] == list(range(min(at, newest) + 1))
+    with pytest.raises(ArgumentError, match="held no more"):
+        sash.online("memory").get(["a"], at=0)
 
 
 def test_reads_grow_with_the_logarithm_of_the_events(memory: MemoryPlace) -> None:

@@ -14,7 +14,10 @@ import pytest
 
 import sash
 from sash.errors import ArgumentError, DifferentQuery, StoreError, StoreUnavailable, Unsupported
-from sash.serving.publisher import Publisher
+from sash.serving.keys import key_bytes
+from sash.serving.names import head_name
+from sash.serving.places import place_of
+from sash.serving.publisher import HISTORY, INPUT, Publisher
 from tests.runtimes.micro_batches import read_batches, write_batches
 
 if TYPE_CHECKING:
@@ -70,9 +73,7 @@ def published(store: str, table: pa.Table, *, batches: int) -> None:
     publisher, size = Publisher.of(features(table).bound, store), -(-table.num_rows // batches)
     for batch in range(batches):
         publisher.begin(batch)
-        publisher.writing(batch)
-        publisher.publish(table.slice(batch * size, size), batch)
-        publisher.done(batch)
+        publisher.done(batch, publisher.publish(table.slice(batch * size, size), batch))
 
 
 def test_differential_training_and_serving_agree_at_random_instants(store: str) -> None:
@@ -161,16 +162,84 @@ def test_a_batch_that_is_missing_is_noticed(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="go on with batch 0, and this is batch 3"):
         publisher.begin(3)
     publisher.begin(0)
-    publisher.begin(1)  # batch 0 had no rows
-    publisher.writing(1)
+    with pytest.raises(StoreError, match="go on with batch 0, and this is batch 1"):
+        publisher.begin(1)  # batch 0 may have been executed without a store
+    publisher.done(0)  # it had no rows
+    assert publisher.begin(1) is False
+    publisher.publish(table, 1)
     with pytest.raises(StoreError, match="go on with batch 1, and this is batch 2"):
         publisher.begin(2)
     assert publisher.begin(1) is False  # it is executed again
-    publisher.publish(table, 1)
-    publisher.done(1)
+    publisher.done(1, publisher.publish(table, 1))
+    assert publisher.begin(1) is True
     assert publisher.begin(2) is False
     with pytest.raises(StoreError, match="of another checkpoint"):
         publisher.begin(0, owner="another")
+
+
+def test_a_bounded_input_that_was_published_in_part_is_noticed(tmp_path: Path) -> None:
+    store, table = str(tmp_path / "features"), payments(10, seed=6)
+    publisher = Publisher.of(features(table).bound, store)
+    publisher.begin(HISTORY, owner=INPUT)
+    publisher.publish(table.slice(0, 5), HISTORY)
+    with pytest.raises(StoreError, match="not published to its end; publish it again"):
+        publisher.begin(0, owner="a stream")
+    features(table).publish(store)
+    assert publisher.begin(0, owner="a stream") is False
+
+
+@pytest.mark.parametrize("lifetime", [False, True])
+def test_keys_that_went_silent_leave_the_store(store: str, lifetime: bool) -> None:
+    """One card pays once, 1,500 others come and go, and one pays all the time; look-backs of 10.
+
+    card 0   ·                                   let go when the newest event is 20 later
+    card 1   · · · · · · · · · · ·               stays
+    """
+    look_backs = (10, 5, sash.lifetime()) if lifetime else (10, 5)
+    schema = pa.schema([("t", pa.int64()), ("card", pa.int64()), ("x", pa.int64())])
+    query = sash.stream(schema.empty_table(), time="t", key="card").rolling(*look_backs)
+    query = query.agg(n=sash.count(), last=sash.last("x"))
+    publisher = Publisher.of(query.bound, store)
+    cards = [
+        [0, 1],
+        *([1, *range(100 * batch, 100 * batch + 100)] for batch in range(1, 16)),
+        [1],
+        [1],
+        [1],
+    ]
+    for batch, some in enumerate(cards):
+        publisher.begin(batch)
+        rows = {"t": [4 * batch] * len(some), "card": some, "x": some}
+        publisher.done(batch, publisher.publish(pa.table(rows, schema), batch))
+    now, place = 4 * (len(cards) - 1), place_of(store)
+    silent, recent = (
+        4 * 1,
+        [card for batch in range(len(cards)) for card in cards[batch] if now - 4 * batch < 20],
+    )
+    with place.reading() as read, sash.online(store) as online:
+        heads = read([head_name(name) for name in key_bytes(pa.table({"card": range(1600)}), 1600)])
+        there = {card for card, head in enumerate(heads) if head is not None}
+        expected = {card for some in cards for card in some} if lifetime else set(recent)
+        assert there == expected
+        rows = online.get([0, 1, 100, 1599], at=now).to_pylist()
+        assert [row["n_10"] for row in rows] == [0, 3, 0, 0]
+        assert [row["last_5"] for row in rows] == [None, 1, None, None]
+        if lifetime:
+            assert [row["n_lifetime"] for row in rows] == [1, len(cards), 1, 1]
+        # Within the look-back before the newest event nothing is missing.
+        assert online.get([1500], at=now - 10).to_pylist()[0]["n_10"] == 1
+        with pytest.raises(ArgumentError, match="held no more"):
+            online.get([0], at=silent - 1)
+    # A card that comes back begins anew, and what it had before is not answered from a part.
+    batch = len(cards)
+    publisher.begin(batch)
+    rows = pa.table({"t": [now + 1], "card": [100], "x": [7]}, schema)
+    publisher.done(batch, publisher.publish(rows, batch))
+    with sash.online(store) as online:
+        assert online.get([100], at=now + 1).to_pylist()[0]["n_10"] == 1
+        with pytest.raises(ArgumentError, match="held no more"):
+            online.get([100], at=5)
+    place.close()
 
 
 def test_a_bounded_input_comes_before_a_stream(tmp_path: Path) -> None:
@@ -182,9 +251,7 @@ def test_a_bounded_input_comes_before_a_stream(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="go on with batch 0"):
         publisher.begin(1, owner="a stream")
     assert publisher.begin(0, owner="a stream") is False
-    publisher.writing(0)
-    publisher.publish(table.slice(300), 0)
-    publisher.done(0)
+    publisher.done(0, publisher.publish(table.slice(300), 0))
     with pytest.raises(StoreError):
         features(table).publish(store)
     with sash.online(store) as online:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from os import PathLike
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal
 
 from sash.api.handle import require_unbounded
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 def together(**queries: WindowQuery) -> Together:
     """Queries that run in one pass over the stream that they share: `together(bars=q1, features=q2)`.
 
-    Windows, look-backs (`rolling`) and whole windows (`apply`, `fold`) in any number, each with its own
-    keys, delay and late rows. The stream is read and packed once; queries with the same keys share a
-    shuffle.
+    Windows, look-backs (`rolling`, `latest`) and whole windows (`apply`, `fold`) in any number, each
+    with its own keys, delay and late rows. The stream is read and packed once; queries with the same
+    keys share a shuffle.
     """
     if not queries:
         raise ArgumentError("together", {}, "given at least one query by name, such as bars=query")
@@ -60,6 +60,7 @@ class Together:
         checkpoint: str | PathLike[str],
         trigger: DurationLike | None = None,
         name: str | None = None,
+        online: Mapping[str, str | PathLike[str]] | None = None,
     ) -> Any:
         """Run until it is stopped; returns the handle of the running stream, as `WindowQuery.start` does.
 
@@ -67,13 +68,20 @@ class Together:
         late:  the same for late rows, for those queries whose late rows are wanted.
         checkpoint: of all queries. One that is added or removed later leaves the others as they are: a new
             one begins with the next micro-batch.
+        online: where the features of look-backs are published, by the names of their queries, each in a
+            store of its own.
         """
-        late = late or {}
+        late, online = late or {}, online or {}
         self._require_names("sinks", sinks)
         if set(sinks) != set(self.queries):
             missing = sorted(set(self.queries) - set(sinks))
             raise ArgumentError("sinks", sorted(sinks), f"a sink for each query; {missing} have none")
         self._require_names("late", late)
+        self._require_names("online", online)
+        if len({fspath(store) for store in online.values()}) < len(online):
+            raise ArgumentError(
+                "online", dict(online), "a store for each query: another folder, or redis://…#name"
+            )
         from sash.runtimes.spark.streaming.streaming_source import StreamingSource
         from sash.runtimes.spark.together.starting import start_together
 
@@ -82,7 +90,7 @@ class Together:
         bounds = {name: query.bound for name, query in self.queries.items()}
         return start_together(
             source, bounds, sinks, late=late, checkpoint=checkpoint, trigger=trigger, name=name,
-            flat=frozenset(name for name, query in self.queries.items() if query.plain),
+            flat=frozenset(name for name, query in self.queries.items() if query.plain), online=online,
         )  # fmt: skip
 
     def _require_names(self, argument: str, given: Mapping[str, Any]) -> None:
@@ -139,7 +147,8 @@ def _require_same_stream(name: str, query: WindowQuery, first_name: str, first: 
     if mine.origin is not theirs.origin or not same_time:
         raise Unsupported(
             name, "a query over another stream", f"a query over the stream of {first_name}",
-            hint="Make both from one streaming DataFrame, with the same time column and idle=….",
+            hint="Make both from one streaming DataFrame, with the same time column and idle=…; time goes "
+            "on by the clock (decay='clock') for all of them, or for none.",
         )  # fmt: skip
     if not isinstance(mine.parallelism, Auto):
         raise Unsupported(

@@ -19,13 +19,18 @@ from sash.pipeline import schema
 from sash.pipeline.positions import Place
 from sash.pipeline.schema import DeclaredQuery, Pipeline
 from sash.pipeline.sources import opened, require_sinks
+from sash.semantics.query import When
+from sash.serving.publisher import Publisher
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _PROBE = "__sash_probe"
 """An aggregate that fits every input, to bind what stands before the aggregates."""
-_KEYS = {"stream": [key.name for key in fields(schema.StreamTable)], "query": ["emit", "empty"]}
+_KEYS = {
+    "stream": [key.name for key in fields(schema.StreamTable)],
+    "query": ["emit", "empty", "every", "decay"],
+}
 """Arguments of the API that are keys of these tables."""
 
 
@@ -66,13 +71,19 @@ def _bound(pipeline: Pipeline, declared: DeclaredQuery, rows: Any) -> WindowQuer
         made = windowed.agg(**declared.aggregates)
     with at(*place("query", "parallel")):
         made = made.parallel(query.parallel)
+    if query.online:
+        with at(*place("query", "online")):
+            Publisher.of(made.bound, pipeline.located(query.online))
     with at(*place("query", "flat")):
         return made.flat() if query.flat else made
 
 
 def _windowed(query: schema.QueryTable, timed: Stream) -> Windowed:
     if query.rolling:
-        return timed.rolling(*query.rolling)
+        arrival = query.emit.when is When.ARRIVAL
+        return timed.rolling(*query.rolling, emit="arrival" if arrival else "close")
+    if query.latest:
+        return timed.latest(*query.latest, every=query.every, decay=query.decay)
     return timed.window(*query.windows, emit=query.emit, empty=query.empty)
 
 
@@ -91,4 +102,6 @@ def _place(pipeline: Pipeline, declared: DeclaredQuery, argument: str) -> Place:
             own = declared.place(table, argument)
             return own if own in pipeline.blame.lines else (table, argument)
     labels = [window.label for window in declared.query.windows]
-    return declared.place("query", "windows", *([labels.index(argument)] if argument in labels else []))
+    return declared.place(
+        "query", declared.query.kind, *([labels.index(argument)] if argument in labels else [])
+    )

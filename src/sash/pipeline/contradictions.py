@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from sash.pipeline.formats import PASSING, SINKS, SOURCES, FormatNeeds
 from sash.pipeline.positions import Place
-from sash.pipeline.schema import DeclaredQuery, Pipeline, SinkTable, SourceTable, titled
+from sash.pipeline.schema import DeclaredQuery, Pipeline, QueryTable, SinkTable, SourceTable, titled
 from sash.planner.auto import Auto
 from sash.runtimes.places import resolved
+from sash.semantics.query import When
 
 Contradictions = Iterator[tuple[Place, str]]
 
@@ -27,18 +28,42 @@ def contradictions(pipeline: Pipeline) -> Contradictions:
 
 def _of_query(pipeline: Pipeline, declared: DeclaredQuery) -> Contradictions:
     query, place = declared.query, declared.place("query")
-    if bool(query.windows) == bool(query.rolling):
-        yield place, f"{titled(place)} must have either windows or rolling, and not both"
-    if query.rolling:
-        for key in ("emit", "empty"):
-            if (*place, key) in pipeline.blame.lines:
-                yield (*place, key), f"{key} must be left out with rolling: there is one row per event"
+    if sum(map(bool, (query.windows, query.rolling, query.latest))) != 1:
+        yield place, f"{titled(place)} must have one of windows, rolling and latest, and no two of them"
+    for key, reason in _useless(query):
+        if (*place, key) in pipeline.blame.lines:
+            yield (*place, key), f"{key} must be {reason}"
+    if query.online and not pipeline.streaming:
+        reason = "online must be left out when mode is 'batch': q.publish(store) fills a store in Python"
+        yield (*place, "online"), reason
     if pipeline.together and pipeline.streaming and not isinstance(query.parallel, Auto):
         reason = "parallel must be left out where queries run together: they share the buckets of keys"
         yield (*place, "parallel"), reason
     for table, sink in declared.sinks.items():
         yield from _places(declared.place(table), sink, SINKS[sink.format])
         yield from (_of_stream if pipeline.streaming else _of_batch)(pipeline, declared.place(table), sink)
+
+
+def _useless(query: QueryTable) -> Iterator[tuple[str, str]]:
+    """Keys that a query of this kind has no use for, and why."""
+    arrival = query.emit.when is When.ARRIVAL
+    if query.rolling:
+        if query.emit.when not in (When.CLOSE, When.ARRIVAL):
+            yield "emit", "'close' or 'arrival' with rolling: there is one row per event"
+        yield "empty", "left out with rolling: there is one row per event"
+    if query.latest:
+        yield (
+            "emit",
+            "left out with latest, whose rows come when they change: every = '1 minute' is less often",
+        )
+        yield "empty", "left out with latest: there is one row per key"
+    else:
+        yield "every", "left out: it is for latest"
+        yield "decay", "left out: it is for latest"
+    if query.windows and arrival:
+        yield "emit", "'close', 'change' or 'every <duration>' with windows: 'arrival' is for rolling"
+    if not query.rolling:
+        yield "online", "left out: it is for rolling, whose look-backs have a value at every instant"
 
 
 def _places(place: Place, table: SourceTable | SinkTable, format_: FormatNeeds) -> Contradictions:
@@ -58,7 +83,13 @@ def _places(place: Place, table: SourceTable | SinkTable, format_: FormatNeeds) 
 def _shared(pipeline: Pipeline) -> Contradictions:
     """A place that two outputs have in common: each would replace rows of the other."""
     owners: dict[tuple[str, str], Place] = {}
+    stores: set[str] = set()
     for query in pipeline.queries:
+        online = query.query.online
+        if online in stores:
+            reason = "online must be another one, of this query alone: another folder, or redis://…#name"
+            yield query.place("query", "online"), reason
+        stores |= {online} if online else set()
         for table, sink in query.sinks.items():
             place = query.place(table)
             taken = [("path", resolved(pipeline.located(sink.path)))] if sink.path else []

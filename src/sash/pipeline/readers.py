@@ -10,9 +10,11 @@ from sash.api.words import window_of
 from sash.errors import ArgumentError, did_you_mean
 from sash.semantics import durations
 from sash.semantics.durations import DurationLike
+from sash.semantics.query import Emit, When
 from sash.semantics.secret import profile
 from sash.semantics.window import Window
 from sash.semantics.windows import SlideByTupleWindow, lifetime
+from sash.serving.places import require_place
 
 
 def text(given: Any, name: str) -> str:
@@ -102,6 +104,23 @@ def lookback(given: Any, name: str) -> DurationLike:
 def rolling(given: Any, name: str) -> DurationLike | SlideByTupleWindow:
     """A look-back, or 'lifetime': one without end."""
     return lifetime() if given == "lifetime" else lookback(given, name)
+
+
+def emit(given: Any, name: str) -> Emit:
+    """As `Stream.window` and `Stream.rolling` take it."""
+    if given == When.ARRIVAL.value:
+        return Emit(When.ARRIVAL)
+    try:
+        return Emit.parse(given)
+    except ArgumentError as error:
+        works = "'close', 'change', 'every <duration>', or 'arrival' with rolling"
+        raise ArgumentError(name, given, works) from error
+
+
+def online(given: Any, name: str) -> str:
+    """Where features are published."""
+    require_place(text(given, name), name)
+    return str(given)
 
 
 def engine(given: Any, name: str) -> str:

@@ -88,10 +88,17 @@ def _started(pipeline: Pipeline, queries: Queries, spark: SparkSession, checkpoi
     how: dict[str, Any] = {
         "checkpoint": checkpoint, "trigger": pipeline.run.trigger.given, "name": pipeline.name,
     }  # fmt: skip
+    stores = {
+        declared.name: pipeline.located(declared.query.online)
+        for declared in pipeline.queries
+        if declared.query.online
+    }
     if pipeline.together:
-        return cast("StreamingQuery", together(**queries).start(sinks["sink"], late=sinks["late"], **how))
+        every = together(**queries).start(sinks["sink"], late=sinks["late"], online=stores, **how)
+        return cast("StreamingQuery", every)
     ((name, query),) = queries.items()
-    return cast("StreamingQuery", query.start(sinks["sink"][name], late=sinks["late"].get(name), **how))
+    own: dict[str, Any] = {"late": sinks["late"].get(name), "online": stores.get(name)}
+    return cast("StreamingQuery", query.start(sinks["sink"][name], **own, **how))
 
 
 @contextmanager

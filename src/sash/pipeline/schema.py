@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from sash.aggregation.monoid import Monoid
 from sash.pipeline import readers
@@ -72,13 +72,28 @@ class QueryTable:
     rolling: tuple[DurationLike | SlideByTupleWindow, ...] = field(
         metadata=by(readers.listed, each=readers.rolling), default=()
     )
-    emit: Emit = field(metadata=by(lambda given, _: Emit.parse(given)), default=Emit())
+    latest: tuple[DurationLike | SlideByTupleWindow, ...] = field(
+        metadata=by(readers.listed, each=readers.rolling), default=()
+    )
+    every: DurationLike | None = field(metadata=by(readers.lookback), default=None)
+    decay: Literal["watermark", "clock"] = field(
+        metadata=by(readers.one_of("watermark", "clock")), default="watermark"
+    )
+    """Both are of `latest`."""
+    emit: Emit = field(metadata=by(readers.emit), default=Emit())
     empty: bool = field(metadata=by(readers.flag), default=False)
     flat: bool = field(metadata=by(readers.flag), default=False)
     semantics: str = field(metadata=by(readers.engine), default="")
     parallel: Parallelism = field(
         metadata=by(lambda given, name: pattern_of(given, argument=name)), default=AUTO
     )
+    online: str = field(metadata=by(readers.online), default="")
+    """Where the look-backs of a stream are published by key."""
+
+    @property
+    def kind(self) -> str:
+        """The key that has its windows or look-backs."""
+        return "rolling" if self.rolling else "latest" if self.latest else "windows"
 
 
 @dataclass(frozen=True, kw_only=True)

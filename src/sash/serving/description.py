@@ -24,7 +24,7 @@ from sash.semantics.expression import Column, Constant, Node, Operation, Side
 from sash.semantics.query import Query
 from sash.semantics.windows import SlideByTupleWindow
 
-FORMAT = 1
+FORMAT = 2
 
 _MAKERS: Mapping[str, Callable[..., Monoid]] = {name: getattr(monoids, name) for name in monoids.__all__}
 
@@ -58,9 +58,7 @@ def described(bound: BoundRolling) -> bytes:
 
 def restored(data: bytes, *, query: BoundRolling | None) -> BoundRolling:
     """The query of a description; `query` where it has aggregates that are code."""
-    kept = decode(data)
-    if not isinstance(kept, dict) or kept.get("format") != FORMAT:
-        raise StoreError("this store was published by another version of Sash: publish it again")
+    kept = _kept(data)
     if query is not None:
         require_same(data, query)
         return query
@@ -83,7 +81,7 @@ def restored(data: bytes, *, query: BoundRolling | None) -> BoundRolling:
 
 def require_same(data: bytes, query: BoundRolling) -> None:
     """DifferentQuery unless the store was published by this query."""
-    kept, given = decode(data), decode(described(query))
+    kept, given = _kept(data), _kept(described(query))
     # Its columns may be named in another zone or come in another order; its delay is the stream's.
     differ = [part for part in ("time", "keys", "look-backs", "aggregates") if kept[part] != given[part]]
     # What is kept of events are the bits of their columns.
@@ -94,6 +92,13 @@ def require_same(data: bytes, query: BoundRolling) -> None:
             f"this store was published by a query with other {' and '.join(differ)}; "
             "give each query a store of its own (another folder, or redis://…#name)"
         )
+
+
+def _kept(data: bytes) -> dict[str, Any]:
+    kept = decode(data)
+    if not isinstance(kept, dict) or kept.get("format") != FORMAT:
+        raise StoreError("this store was published by another version of Sash: publish it again")
+    return kept
 
 
 def _types(schema: bytes) -> dict[str, str]:

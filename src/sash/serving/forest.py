@@ -22,7 +22,8 @@ import numpy as np
 
 from sash.arrays import Ints, Mask
 from sash.errors import StoreError
-from sash.serving.pages import DROPPED, LEVELS, head_name, packed, page_name, unpacked
+from sash.serving.names import head_name, page_name
+from sash.serving.pages import DROPPED, LEVELS, packed, unpacked
 from sash.serving.records import RecordForm, Run
 
 FAN = 64
@@ -86,9 +87,12 @@ class Forest:
     form: RecordForm
     keys: Sequence[bytes]
     read: ReadPages
-    batch: int
     endless: bool
     """Whether the fold of what is let go is needed: a look-back has no end."""
+    known: Mask = field(init=False)
+    """The keys that have a head."""
+    batch: Ints = field(init=False)
+    """The one that has changed a key last."""
     newest_page: Ints = field(init=False)
     dropped: KeyedRun = field(init=False)
     """At most one record of each key."""
@@ -100,14 +104,15 @@ class Forest:
     @classmethod
     def of(
         cls, form: RecordForm, keys: Sequence[bytes], heads: Sequence[bytes | None], read: ReadPages,
-        *, batch: int, endless: bool,
+        *, endless: bool,
     ) -> Forest:  # fmt: skip
         """The trees with these heads; a key that has none yet has None."""
-        forest = cls(form, keys, read, batch, endless)
-        run, sizes, newest_pages = unpacked([head for head in heads if head is not None], form)
-        there = np.array([at for at, head in enumerate(heads) if head is not None], np.int64)
-        forest.newest_page = np.zeros(len(keys), np.int64)
-        forest.newest_page[there] = newest_pages
+        forest = cls(form, keys, read, endless)
+        run, sizes, batches, newest_pages = unpacked([head for head in heads if head is not None], form)
+        forest.known = np.array([head is not None for head in heads], np.bool_)
+        there = np.flatnonzero(forest.known)
+        forest.batch, forest.newest_page = np.zeros((2, len(keys)), np.int64)
+        forest.batch[there], forest.newest_page[there] = batches, newest_pages
         held, level = KeyedRun(np.repeat(there, sizes), run), run.child % LEVELS
         gone = run.child == DROPPED
         forest.dropped = held.where(gone)
@@ -135,16 +140,15 @@ class Forest:
 
     def begin_after(self, time: int) -> None:
         """Keys without a head may have had one, with events up to this time."""
-        new = self.bare
-        new[self.dropped.slot] = False
-        owners = np.flatnonzero(new)
+        owners = np.flatnonzero(~self.known)
         self.dropped = self.dropped.followed_by(
             self._dropped(owners, np.full(len(owners), time), self.form.nothing(len(owners)))
         )
 
-    def insert(self, events: KeyedRun, *, span: int, spare: bool = False) -> None:
+    def insert(self, events: KeyedRun, *, batch: int, span: int, spare: bool = False) -> None:
         """Add the events of a batch, and let go of those that are `span` and more older than the newest of
         their key; with `spare` the last page of each key stays."""
+        self.batch[:] = batch
         events = self._without_belated(events)
         self._open(events)
         self.levels[0] = self.levels[0].followed_by(events).sorted()
@@ -163,15 +167,17 @@ class Forest:
         removed = set(self.removed)
         values = {name: page for name, page in self.written.items() if name not in removed}
         gone = [name for name in self.removed if name not in self.written]
-        forgotten = np.zeros(len(self.keys), np.bool_) if self.endless else self.bare
+        forgotten = self.bare & (not self.endless)
         heads = self.dropped.followed_by(*reversed(self.levels))
         heads = heads.where(~forgotten[heads.slot])
         kept = np.flatnonzero(~forgotten)
         sizes = np.bincount(heads.slot, minlength=len(self.keys))[kept]
-        pages = packed(heads.run, sizes, self.form, batch=self.batch, newest_pages=self.newest_page[kept])
+        pages = packed(
+            heads.run, sizes, self.form, batches=self.batch[kept], newest_pages=self.newest_page[kept]
+        )
         names = [head_name(self.keys[slot]) for slot in kept.tolist()]
         values.update(zip(names, pages, strict=True))
-        gone += [head_name(self.keys[slot]) for slot in np.flatnonzero(forgotten).tolist()]
+        gone += [head_name(self.keys[slot]) for slot in np.flatnonzero(forgotten & self.known).tolist()]
         return values, gone
 
     def _without_belated(self, events: KeyedRun) -> KeyedRun:
@@ -223,7 +229,7 @@ class Forest:
         self.removed += names
         old = [name for name in names if name not in self.written]
         found = dict(zip(old, self.read(old) if old else [], strict=True))
-        run, sizes, _ = unpacked([found.get(name) or self.written[name] for name in names], self.form)
+        run, sizes, *_ = unpacked([found.get(name) or self.written[name] for name in names], self.form)
         return KeyedRun(np.repeat(records.slot, sizes), run)
 
     def _names(self, records: KeyedRun) -> list[bytes]:
@@ -249,10 +255,7 @@ class Forest:
             folds = KeyedRun(whole.slot[begins], self.form.folded(whole.run, begins, begins + FAN))
             folds.run.child[:] = (self.newest_page[folds.slot] + 1 + folds.rank) * LEVELS + at + 1
             self.newest_page += pages
-            made = packed(
-                whole.run, np.full(total, FAN), self.form,
-                batch=self.batch, newest_pages=np.zeros(total, np.int64),
-            )  # fmt: skip
+            made = packed(whole.run, np.full(total, FAN), self.form, batches=0, newest_pages=0)
             self.written.update(zip(self._names(folds), made, strict=True))
             above = self.levels[at + 1 : at + 2]
             self.levels[at + 1 : at + 2] = [above[0].followed_by(folds) if above else folds]

@@ -31,9 +31,9 @@ from sash.operators.columns.times import FARTHEST
 from sash.semantics.windows import SlideByTupleWindow
 from sash.serving.description import narrowed, restored
 from sash.serving.keys import key_bytes
-from sash.serving.pages import DROPPED, LEVELS, Page, head_name, page_name
+from sash.serving.names import DESCRIPTION, SWEPT, head_name, page_name, time_of
+from sash.serving.pages import DROPPED, LEVELS, Page
 from sash.serving.places import Read, place_of
-from sash.serving.publisher import DESCRIPTION
 from sash.serving.records import RecordForm
 
 ATTEMPTS = 20
@@ -70,7 +70,7 @@ class OnlineFeatures:
             for at, window in enumerate(self._windows)
         }
         self.reads = 0
-        """How many values were read from the store so far."""
+        """How many heads and other pages were read from the store so far."""
 
     def __repr__(self) -> str:
         labels = ", ".join(window.label for window in self._bound.query.windows)
@@ -220,7 +220,13 @@ class OnlineFeatures:
         self, read: Read, names: Sequence[bytes], bounds: Sequence[Sequence[int]]
     ) -> tuple[Ints, list[list[bytes]], Ints]:
         """The records of each key between its first bound and its last, none of which a bound divides."""
-        heads = self._read(read, [head_name(name) for name in names])
+        *found, swept = read([*map(head_name, names), SWEPT])
+        heads, self.reads = self._pages(found), self.reads + len(names)
+        if swept is not None and None in heads:
+            # A key that is not there may have been let go.
+            at = min(bound[-1] for head, bound in zip(heads, bounds, strict=True) if head is None)
+            if at - self._windows[0].size < time_of(swept):
+                raise _held_no_more(at, time_of(swept))
         # Of each key: parts of pages in the order of time, and names of pages that are still to be read.
         trails: list[list[Any]] = [
             [] if head is None else self._divided(name, head, bound)
@@ -230,15 +236,15 @@ class OnlineFeatures:
             wanted = [part for trail in trails for part in trail if isinstance(part, bytes)]
             if not wanted:
                 break
-            found = dict(zip(wanted, self._read(read, wanted), strict=True))
-            if any(page is None for page in found.values()):
+            below = dict(zip(wanted, self._read(read, wanted), strict=True))
+            if any(page is None for page in below.values()):
                 raise _Removed
             trails = [
                 [
                     piece
                     for part in trail
                     for piece in (
-                        self._divided(name, cast(Page, found[part]), bound)
+                        self._divided(name, cast(Page, below[part]), bound)
                         if isinstance(part, bytes)
                         else (part,)
                     )
@@ -258,7 +264,9 @@ class OnlineFeatures:
 
     def _read(self, read: Read, names: Sequence[bytes]) -> list[Page | None]:
         self.reads += len(names)
-        values = read(names) if names else []
+        return self._pages(read(names))
+
+    def _pages(self, values: Sequence[Any]) -> list[Page | None]:
         return [None if data is None else Page.of(data, self._form) for data in values]
 
     def _divided(self, key: bytes, page: Page, bounds: Sequence[int]) -> list[Any]:
@@ -269,12 +277,7 @@ class OnlineFeatures:
         for cut in page.cuts(bounds):
             child = page.child[cut]
             if child == DROPPED:
-                held = page.newest[cut]
-                raise ArgumentError(
-                    "at", bounds[-1], "a later instant",
-                    hint=f"Events up to {held} are held no more: they are longer ago than the longest "
-                    "look-back and as long again.",
-                )  # fmt: skip
+                raise _held_no_more(bounds[-1], page.newest[cut])
             if at < cut:
                 pieces.append((page, at, cut))
             pieces.append(page_name(key, child // LEVELS))
@@ -282,6 +285,14 @@ class OnlineFeatures:
         if at < end:
             pieces.append((page, at, end))
         return pieces
+
+
+def _held_no_more(at: int, until: int) -> ArgumentError:
+    return ArgumentError(
+        "at", at, "a later instant",
+        hint=f"Events up to {until} are held no more: they are longer ago than the longest look-back and "
+        "as long again.",
+    )  # fmt: skip
 
 
 def _microseconds(moment: datetime) -> int:

@@ -35,20 +35,11 @@ LEVELS = 16
 _HEADER = struct.Struct("<4sIqq")
 _HEADER_WORDS = _HEADER.size // 8
 _MAGIC_WORD = int.from_bytes(MAGIC, "little")
-_NUMBER = struct.Struct(">Q")
 
 
-def head_name(key: bytes) -> bytes:
-    """The head of a key."""
-    return b"k" + key
-
-
-def page_name(key: bytes, number: int) -> bytes:
-    """Another page of a key; names of one page are never used for another."""
-    return b"p" + key + _NUMBER.pack(number)
-
-
-def packed(run: Run, sizes: Ints, form: RecordForm, *, batch: int, newest_pages: Ints) -> list[bytes]:
+def packed(
+    run: Run, sizes: Ints, form: RecordForm, *, batches: Ints | int, newest_pages: Ints | int
+) -> list[bytes]:
     """A page of the first `sizes[0]` records, one of the next `sizes[1]`, …"""
     ends, begins = _within(sizes)
     words, heaps = run.words, None
@@ -57,7 +48,7 @@ def packed(run: Run, sizes: Ints, form: RecordForm, *, batch: int, newest_pages:
     spots = _Spots.of(sizes, form.width)
     data = np.empty(spots.total, np.int64)
     data[spots.begins] = (sizes << 32) | _MAGIC_WORD
-    data[spots.begins + 1], data[spots.begins + 2] = batch, newest_pages
+    data[spots.begins + 1], data[spots.begins + 2] = batches, newest_pages
     data[spots.newest], data[spots.oldest], data[spots.child] = run.newest, run.oldest, run.child
     data[spots.words[:, None] + np.arange(form.width)] = words
     whole = data.tobytes()
@@ -71,11 +62,10 @@ def packed(run: Run, sizes: Ints, form: RecordForm, *, batch: int, newest_pages:
     ]
 
 
-def unpacked(pages: Sequence[bytes], form: RecordForm) -> tuple[Run, Ints, Ints]:
-    """The records of all pages, how many each has, and the numbers of their newest pages."""
-    heads = [_checked(page, form) for page in pages]
-    sizes = np.array([size for size, _, _ in heads], np.int64)
-    newest_pages = np.array([newest for _, _, newest in heads], np.int64)
+def unpacked(pages: Sequence[bytes], form: RecordForm) -> tuple[Run, Ints, Ints, Ints]:
+    """The records of all pages; of each page how many it has, its batch, and the newest page of its key."""
+    headers = np.array([_checked(page, form) for page in pages], np.int64).reshape(-1, 3)
+    sizes, batches, newest_pages = headers.T
     spots = _Spots.of(sizes, form.width)
     lengths = (8 * (_HEADER_WORDS + sizes * (3 + form.width))).tolist()
     numbers = [page[:length] for page, length in zip(pages, lengths, strict=True)]
@@ -99,7 +89,7 @@ def unpacked(pages: Sequence[bytes], form: RecordForm) -> tuple[Run, Ints, Ints]
             for part in form.object_parts
         )
     run = Run(data[spots.newest], data[spots.oldest], data[spots.child], words, objects)
-    return run, sizes, newest_pages
+    return run, sizes, batches, newest_pages
 
 
 def batch_of(page: bytes, form: RecordForm) -> int:

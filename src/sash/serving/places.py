@@ -25,6 +25,8 @@ from sash.errors import ArgumentError, StoreError, StoreUnavailable
 Read: TypeAlias = Callable[[Sequence[bytes]], list[Any]]
 """Names → what lies under them, None where nothing does."""
 
+DUE = b"due"
+_SCHEMES = ("redis://", "rediss://", "unix://")
 MAP_SIZE = 64 << 20
 TIMEOUT = 5.0
 
@@ -41,24 +43,37 @@ class Place(Protocol):
         """A context that gives a `Read`."""
         ...
 
-    def write(self, values: Mapping[bytes, bytes], removed: Sequence[bytes]) -> None: ...
+    def write(
+        self, values: Mapping[bytes, bytes], removed: Sequence[bytes],
+        *, due: Sequence[bytes] = (), past: Sequence[bytes] = (),
+    ) -> None:  # fmt: skip
+        """All at once. `past` entries are due no more; then `due` ones are added."""
+        ...
+
+    def due(self, before: bytes, limit: int) -> list[bytes]:
+        """The first due entries, in the order of bytes, that are less than `before`."""
+        ...
 
     def close(self) -> None: ...
 
 
 def place_of(store: str | os.PathLike[str], *, create: bool = True) -> Place:
     """The store of a URL or a path. A folder is made if it is not there, unless it is to be read only."""
-    if not isinstance(store, str | os.PathLike):
-        raise ArgumentError("store", store, "'redis://host:port/db' or the path of a folder")
-    text = os.fspath(store)
-    if text.startswith(("redis://", "rediss://", "unix://")):
+    text = require_place(store, "store")
+    if text.startswith(_SCHEMES):
         url, name = urldefrag(text)
         return RedisPlace(url, name or "features")
-    if "://" in text or not text:
-        raise ArgumentError("store", text, "'redis://host:port/db' or the path of a folder")
     if not create and not (Path(text) / "data.mdb").is_file():
         raise StoreError(f"there are no features at {text}: they are published by q.start(…, online=…)")
     return LmdbPlace(text)
+
+
+def require_place(store: Any, argument: str) -> str:
+    """The URL or path itself, unless it is neither."""
+    text = os.fspath(store) if isinstance(store, str | os.PathLike) else ""
+    if not isinstance(text, str) or not text or ("://" in text and not text.startswith(_SCHEMES)):
+        raise ArgumentError(argument, store, "'redis://host:port/db' or the path of a folder")
+    return text
 
 
 @dataclass
@@ -87,16 +102,27 @@ class RedisPlace:
         root = self._root
         return list(self._asked(lambda: self._client.mget([root + name for name in names])))
 
-    def write(self, values: Mapping[bytes, bytes], removed: Sequence[bytes]) -> None:
+    def write(
+        self, values: Mapping[bytes, bytes], removed: Sequence[bytes],
+        *, due: Sequence[bytes] = (), past: Sequence[bytes] = (),
+    ) -> None:  # fmt: skip
         def send() -> None:
             pipeline = self._client.pipeline(transaction=True)
             if values:
                 pipeline.mset({self._root + name: value for name, value in values.items()})
             if removed:
                 pipeline.unlink(*(self._root + name for name in removed))
+            if past:
+                pipeline.zrem(self._root + DUE, *past)
+            if due:
+                pipeline.zadd(self._root + DUE, dict.fromkeys(due, 0))  # one score: sorted by bytes
             pipeline.execute()
 
         self._asked(send)
+
+    def due(self, before: bytes, limit: int) -> list[bytes]:
+        name, end = self._root + DUE, b"(" + before
+        return list(self._asked(lambda: self._client.zrangebylex(name, b"-", end, start=0, num=limit)))
 
     def close(self) -> None:
         self._client.close()
@@ -130,14 +156,30 @@ class LmdbPlace:
             database = self._environment.live
             yield lambda names: [transaction.get(name, db=database) for name in names]
 
-    def write(self, values: Mapping[bytes, bytes], removed: Sequence[bytes]) -> None:
+    def write(
+        self, values: Mapping[bytes, bytes], removed: Sequence[bytes],
+        *, due: Sequence[bytes] = (), past: Sequence[bytes] = (),
+    ) -> None:  # fmt: skip
         def work(transaction: Any) -> None:
+            for name in (*removed, *(DUE + entry for entry in past)):
+                transaction.delete(name, db=self._environment.live)
             for name, value in values.items():
                 transaction.put(name, value, db=self._environment.live)
-            for name in removed:
-                transaction.delete(name, db=self._environment.live)
+            for entry in due:
+                transaction.put(DUE + entry, b"", db=self._environment.live)
 
         self._environment.write(work)
+
+    def due(self, before: bytes, limit: int) -> list[bytes]:
+        found: list[bytes] = []
+        with self._environment.reading() as transaction:
+            cursor = transaction.cursor(db=self._environment.live)
+            there = cursor.set_range(DUE)
+            while there and len(found) < limit and DUE <= bytes(cursor.key()) < DUE + before:
+                found.append(bytes(cursor.key())[len(DUE) :])
+                there = cursor.next()
+            cursor.close()
+        return found
 
     def close(self) -> None:
         environment.release(self._environment)

@@ -7,9 +7,10 @@ an event that is late for the query is in neither.
 - The head of a key is written together with its new pages, and names the batch. A batch that is executed
   again finds its number there, key by key, and adds nothing twice.
 - Batches that were not published would leave a hole that no reader could see. The store therefore knows
-  which batch was begun, written and done, and a publisher refuses to go on after a hole.
+  which batch was the last to end, with rows or without, and a publisher refuses to go on after a hole.
 - A key holds its events for the longest look-back and as long again (or for the delay, if that is longer),
   before its newest event. What is older is only a fold, for look-backs without end.
+- A key that is silent for as long is let go (`sweeping`), when all rows of a batch are written.
 """
 
 from __future__ import annotations
@@ -33,37 +34,46 @@ from sash.operators.columns.times import to_integers
 from sash.semantics.event import Order
 from sash.semantics.windows import SlideByTupleWindow
 from sash.serving.description import described, narrowed, require_same
-from sash.serving.forest import Forest, KeyedRun
+from sash.serving.forest import BEGINNING, Forest, KeyedRun
 from sash.serving.keys import key_bytes
-from sash.serving.pages import batch_of, head_name
+from sash.serving.names import DESCRIPTION, PROGRESS, SWEPT, due_entry, due_key, head_name, time_of
+from sash.serving.pages import batch_of
 from sash.serving.places import Place, Read, place_of
 from sash.serving.records import RecordForm
 
-DESCRIPTION, PROGRESS = b"query", b"progress"
 NEVER, HISTORY = -2, -1
 """Numbers before those of a stream's batches: of no batch, and of a bounded input that came before."""
+INPUT = "a bounded input"
+"""The owner of a store while one is published."""
 GROUP = 1024
 """Keys that are read and written together: few enough for a server to be busy for milliseconds only."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Which batches a store has."""
+    """What a store has."""
 
-    begun: int = NEVER
-    written: int = NEVER
-    """The newest batch that had rows."""
     done: int = NEVER
+    """The newest batch that has ended."""
     owner: str = ""
     """The stream whose batches they are."""
+    newest: int = BEGINNING
+    """The newest time of all events."""
 
     @classmethod
     def of(cls, data: bytes | None) -> Progress:
         return cls() if data is None else cls(*decode(data))
 
-    @property
-    def whole(self) -> bool:
-        return self.written == self.done
+
+@dataclass(frozen=True)
+class Published:
+    """What was added of a batch."""
+
+    keys: int = 0
+    newest: int = BEGINNING
+
+
+NO_ROWS = Published()
 
 
 @dataclass(frozen=True)
@@ -108,16 +118,20 @@ class Publisher:
         identifies the stream, also after a restart."""
         with self._opened() as (place, read):
             kept, known = read([DESCRIPTION, PROGRESS])
-            description = described(self.bound)
             if kept is not None:
                 require_same(kept, self.bound)
             progress = Progress.of(known)
-            if progress.begun > HISTORY and progress.owner != owner:
+            if progress.owner != owner and (progress.owner or progress.done > HISTORY):
                 raise StoreError(
-                    f"the features at {_shown(self.store)} are of another checkpoint, whose batches have "
-                    "the same numbers; give this one an empty store"
+                    f"the features at {_shown(self.store)} are "
+                    + (
+                        "of a bounded input that was not published to its end; publish it again"
+                        if progress.owner == INPUT
+                        else "of another checkpoint, whose batches have the same numbers; give this one an "
+                        "empty store"
+                    )
                 )
-            expected = max(progress.begun, HISTORY) + 1 if progress.whole else progress.written
+            expected = max(progress.done, HISTORY) + 1
             if batch > expected:
                 raise StoreError(
                     f"the features at {_shown(self.store)} go on with batch {expected}, and this is batch "
@@ -125,12 +139,15 @@ class Publisher:
                     "Start the query with a new checkpoint and an empty store, or with one that "
                     "q.publish(store) has filled from a bounded input"
                 )
-            if batch > progress.begun or kept is None:
-                self._note(place, replace(progress, begun=batch, owner=owner), description)
+            if known is None or progress.owner != owner:
+                place.write(
+                    {DESCRIPTION: described(self.bound), PROGRESS: _noted(replace(progress, owner=owner))},
+                    [],
+                )
             return batch <= progress.done
 
-    def publish(self, rows: pa.Table, batch: int) -> int:
-        """Add the events of a batch, or of a part of it in which all events of a key are; how many keys."""
+    def publish(self, rows: pa.Table, batch: int) -> Published:
+        """Add the events of a batch, or of a part of it in which all events of a key are."""
         if self.bound.query.revises:
             rows = rows.filter(pc.equal(rows[REVISION], 0))  # a correction is of an event that is there
         rows = rows.select(self.bound.schema.names)
@@ -139,64 +156,88 @@ class Publisher:
         events = self._form.lifted(layout.rows, layout.times)
         firsts = layout.rows.select(list(self.bound.keys)).take(pa.array(layout.firsts))
         keys = key_bytes(firsts, layout.slots)
-        run = KeyedRun(layout.slot_of_position(), events)
         with self._opened() as (place, read):
             for first in range(0, len(keys), GROUP):
-                ends = np.searchsorted(run.slot, [first, first + GROUP])
-                some = KeyedRun(run.slot[slice(*ends)] - first, events.take(slice(*ends)))
-                place.write(*self._grown(read, keys[first : first + GROUP], some, batch))
-        return len(keys)
+                edges = layout.offsets[[first, min(first + GROUP, len(keys))]]
+                sizes = layout.sizes[first : first + GROUP]
+                some = KeyedRun(np.repeat(np.arange(len(sizes)), sizes), events.take(slice(*edges)))
+                self._add(place, read, keys[first : first + GROUP], some, batch)
+        return Published(len(keys), int(times.max(initial=BEGINNING)))
 
-    def _grown(
-        self, read: Read, keys: Sequence[bytes], events: KeyedRun, batch: int
-    ) -> tuple[dict[bytes, bytes], list[bytes]]:
-        """What to write and what to remove to add the events of these keys."""
-        heads = read([head_name(key) for key in keys])
+    def _add(self, place: Place, read: Read, keys: Sequence[bytes], events: KeyedRun, batch: int) -> None:
+        *heads, swept = read([*map(head_name, keys), SWEPT])
         new = np.array([head is None or batch_of(head, self._form) < batch for head in heads])
         if not new.all():  # the batch is executed again
             chosen = np.flatnonzero(new).tolist()
             keys, heads = [keys[at] for at in chosen], [heads[at] for at in chosen]
             events = events.where(new[events.slot])
             events = KeyedRun((np.cumsum(new) - 1)[events.slot], events.run)
-        forest = Forest.of(
-            self._form, keys, heads, lambda names: self._pages(read, names),
-            batch=batch, endless=self._endless,
-        )  # fmt: skip
-        forest.insert(events, span=self._span)
-        return forest.changes()
+        forest = self._forest(read, keys, heads)
+        asleep = forest.bare
+        if swept is not None:
+            forest.begin_after(time_of(swept))
+        forest.insert(events, batch=batch, span=self._span, spare=not self._sweeps)
+        values, removed = forest.changes()
+        awake = np.flatnonzero(asleep & ~forest.bare)
+        times = forest.newest[awake].tolist()
+        due = [due_entry(time, keys[slot]) for time, slot in zip(times, awake.tolist(), strict=True)]
+        place.write(values, removed, due=due if self._sweeps else [])
 
     def publish_history(self, rows: pa.Table) -> None:
         """Add the events of a bounded input, before those of any stream."""
-        if self.begin(HISTORY) or self.progress().begun > HISTORY:
+        if self.progress().done > NEVER:
             raise StoreError(
                 f"the features at {_shown(self.store)} are published already; a bounded input needs an "
                 "empty store"
             )
-        self.writing(HISTORY)
-        self.publish(rows, HISTORY)
-        self.done(HISTORY)
+        self.begin(HISTORY, owner=INPUT)
+        self.done(HISTORY, self.publish(rows, HISTORY))
 
     def progress(self) -> Progress:
         with self._opened() as (_, read):
             return Progress.of(*read([PROGRESS]))
 
-    def writing(self, batch: int) -> None:
-        """Called before the rows of a batch are published."""
-        self._move(batch, done=False)
-
-    def done(self, batch: int) -> None:
-        """Called when all rows of a batch are published."""
-        self._move(batch, done=True)
-
-    def _move(self, batch: int, *, done: bool) -> None:
+    def done(self, batch: int, published: Published = NO_ROWS) -> None:
+        """Called when all rows of a batch are published, and when a batch has none."""
         with self._opened() as (place, read):
-            (known,) = read([PROGRESS])
-            progress = replace(Progress.of(known), written=batch)
-            moved = replace(progress, done=batch) if done else progress
-            self._note(place, moved, described(self.bound))
+            progress = Progress.of(*read([PROGRESS]))
+            newest = max(progress.newest, published.newest)
+            owner = "" if batch == HISTORY else progress.owner  # a stream may go on
+            progress = Progress(max(batch, progress.done), owner, newest)
+            place.write({PROGRESS: _noted(progress)}, [])
+            if self._sweeps and published.keys:
+                # As many keys as were changed: then no silent one waits for more than another round.
+                for _ in range(-(-published.keys // GROUP)):
+                    if not self._sweep(place, read, newest - self._span):
+                        break
 
-    def _note(self, place: Place, progress: Progress, description: bytes) -> None:
-        place.write({DESCRIPTION: description, PROGRESS: encode(astuple(progress))}, [])
+    def _sweep(self, place: Place, read: Read, horizon: int) -> bool:
+        """Look at the keys that are due, a group of them; those without an event after the horizon are let
+        go. Returns whether there may be more."""
+        entries = place.due(due_entry(horizon + 1, b""), GROUP)
+        if not entries:
+            return False
+        keys = [due_key(entry) for entry in entries]
+        *heads, swept = read([*map(head_name, keys), SWEPT])
+        newest = self._forest(read, keys, heads).newest
+        silent = newest <= horizon
+        moved = np.flatnonzero(~silent).tolist()
+        due = [due_entry(int(newest[at]), keys[at]) for at in moved]
+        gone = np.flatnonzero(silent).tolist()
+        forest = self._forest(read, [keys[at] for at in gone], [heads[at] for at in gone])
+        forest.let_go()
+        if gone and not self._endless:
+            # Before they are gone: who does not find a key must know that it may have been there.
+            latest = max(int(newest[silent].max()), BEGINNING if swept is None else time_of(swept))
+            place.write({SWEPT: due_entry(latest, b"")}, [])
+        values, removed = forest.changes()
+        place.write(values, removed, due=due, past=entries)
+        return len(entries) == GROUP
+
+    def _forest(self, read: Read, keys: Sequence[bytes], heads: Sequence[bytes | None]) -> Forest:
+        return Forest.of(
+            self._form, keys, heads, lambda names: self._pages(read, names), endless=self._endless
+        )
 
     @cached_property
     def _form(self) -> RecordForm:
@@ -206,6 +247,12 @@ class Publisher:
     def _span(self) -> int:
         longest = max((window.size for window in _look_backs(self.bound) if not window.endless), default=0)
         return longest + max(longest, self.bound.query.delay.length)
+
+    @property
+    def _sweeps(self) -> bool:
+        """Whether silent keys are let go. Where every look-back is without end there is nothing to gain:
+        a key is one fold and its last page."""
+        return not all(window.endless for window in _look_backs(self.bound))
 
     @property
     def _endless(self) -> bool:
@@ -233,6 +280,10 @@ def _read(place: Place, names: Sequence[bytes]) -> list[bytes | None]:
     """Copies: a view of LMDB ends with its transaction, and a writer has none open meanwhile."""
     with place.reading() as read:
         return [None if data is None else bytes(data) for data in read(names)]
+
+
+def _noted(progress: Progress) -> bytes:
+    return encode(astuple(progress))
 
 
 def _look_backs(bound: BoundRolling) -> tuple[SlideByTupleWindow, ...]:

@@ -147,8 +147,7 @@ class RecordForm:
     def nothing(self, count: int) -> Run:
         """Records of no events."""
         empty, zero = self.empty(), np.zeros(1, np.int64)
-        groups = np.array([0, 1])
-        folds = [self._folds(part, empty.words, empty.objects, zero, zero, groups) for part in self.parts]
+        folds = self._folds(empty.words, empty.objects, zero, zero, np.array([0, 1]))
         return self._run(zero, zero, folds).take(np.zeros(count, np.int64))
 
     def lifted(self, rows: pa.Table, times: Ints) -> Run:
@@ -157,34 +156,37 @@ class RecordForm:
 
     def folded(self, run: Run, lo: Ints, hi: Ints) -> Run:
         """A record for each range [lo, hi) of records; none is empty, and lo and hi never decrease."""
-        groups = np.array([0, len(lo)])
-        elements = [self._folds(part, run.words, run.objects, lo, hi, groups) for part in self.parts]
+        elements = self._folds(run.words, run.objects, lo, hi, np.array([0, len(lo)]))
         return self._run(run.newest[hi - 1], run.oldest[lo], elements)
 
     def values(
         self, words: Ints, objects: Sequence[Iterable[bytes]], lo: Ints, hi: Ints, groups: Ints
     ) -> dict[str, pa.Array]:
         """The value of each aggregate over each range of records. `groups` as in `Folder.fold`."""
-        found = {}
-        for part in self.parts:
-            folds = self._folds(part, words, objects, lo, hi, groups)
-            found[part.name] = part.how.lower(folds, part.result)
-        return found
+        folds = self._folds(words, objects, lo, hi, groups)
+        return {
+            part.name: part.how.lower(own, part.result) for part, own in zip(self.parts, folds, strict=True)
+        }
 
     def _folds(
-        self, part: RecordPart, words: Ints, objects: Sequence[Iterable[bytes]],
-        lo: Ints, hi: Ints, groups: Ints,
-    ) -> Elements:  # fmt: skip
-        bits = words[:, 1 + part.number // BITS] >> part.number % BITS & 1
-        known = None if bits.all() else bits.astype(np.bool_)
-        if part.dtypes is not None:
-            columns = tuple(
-                _field(words[:, part.first + at], dtype) for at, dtype in enumerate(part.dtypes)
-            )
-            return part.folder.fold(Elements(columns, known), lo, hi, groups=groups)
-        encoded = objects[self.object_parts.index(part)]
-        decoded = [part.objects.decode(data) for data in encoded]
-        return part.objects.fold(part.objects.elements(decoded, known), lo, hi, groups=groups)
+        self, words: Ints, objects: Sequence[Iterable[bytes]], lo: Ints, hi: Ints, groups: Ints
+    ) -> list[Elements]:
+        """Of each part. What all kernels read is made ready for them once."""
+        columns = np.ascontiguousarray(words.T)
+        for array in (columns, lo, hi, groups):
+            array.flags.writeable = False
+        everywhere = np.bitwise_and.reduce(columns[1 : self.parts[0].first], axis=1).tolist()
+        folds, encoded = [], iter(objects)
+        for part in self.parts:
+            word, bit = divmod(part.number, BITS)
+            known = None if everywhere[word] >> bit & 1 else (columns[1 + word] >> bit & 1).astype(np.bool_)
+            if part.dtypes is not None:
+                fields = tuple(_field(columns[part.first + at], one) for at, one in enumerate(part.dtypes))
+                elements = Elements(fields, known)
+            else:
+                elements = part.objects.elements(list(map(part.objects.decode, next(encoded))), known)
+            folds.append(part.how.fold(elements, lo, hi, groups=groups))
+        return folds
 
     def _run(self, newest: Ints, oldest: Ints, elements: Sequence[Elements]) -> Run:
         words = np.zeros((len(newest), self.width), np.int64)
@@ -210,7 +212,6 @@ def _words(column: Array) -> Ints:
 
 
 def _field(words: Ints, dtype: np.dtype[np.generic]) -> Array:
-    words = np.ascontiguousarray(words)
     if dtype.kind == "f":
         return words.view(np.float64).astype(dtype, copy=False)
     return words.astype(dtype, copy=False)

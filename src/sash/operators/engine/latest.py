@@ -111,6 +111,14 @@ class LatestOperator(WindowOperator):
         rounded: Ints = -(-times // self._period) * self._period
         return rounded
 
+    def _forgets_at(self) -> int | None:
+        """In time, where `forget_after` makes it a row; otherwise as rarely as of windows."""
+        expires, query = self.slots.next_timer("expires"), self.bound.query
+        if not query.forget_after.length or expires is None:
+            return super()._forgets_at()
+        due = np.array([expires + query.allowed_lateness.length, self._now + 1])
+        return int(self._rounded(due).max())
+
     def wakes_at(self) -> int | None:
         if self.pending is None:
             return None

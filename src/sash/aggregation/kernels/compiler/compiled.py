@@ -261,7 +261,11 @@ def _read_only(name: str, array: Array, dtype: np.dtype[Any]) -> Array:
         array = array.astype(dtype)
     if array.ndim != 1:
         raise ArgumentError(name, f"{array.ndim} dimensions", "one-dimensional")
-    view: Array = np.require(array, requirements=["C", "A"]).view()
+    if not (array.flags.c_contiguous and array.flags.aligned):
+        array = np.require(array, requirements=["C", "A"])
+    if not array.flags.writeable:
+        return array
+    view: Array = array.view()
     view.flags.writeable = False
     return view
 

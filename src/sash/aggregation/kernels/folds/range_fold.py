@@ -121,7 +121,7 @@ def _checked(lo: Ints, hi: Ints, groups: Ints) -> tuple[Ints, Ints, Ints]:
     lo, hi, groups = (_positions(name, a) for name, a in (("lo", lo), ("hi", hi), ("groups", groups)))
     if len(lo) != len(hi):
         raise ArgumentError("hi", f"{len(hi)} ends", f"as long as lo, which has {len(lo)}")
-    if len(groups) < 1 or groups[0] != 0 or groups[-1] != len(lo) or np.any(np.diff(groups) < 0):
+    if len(groups) < 1 or groups[0] != 0 or groups[-1] != len(lo) or (groups[1:] < groups[:-1]).any():
         raise ArgumentError("groups", groups, f"never decreasing from 0 to the number of ranges, {len(lo)}")
     return lo, hi, groups
 
@@ -136,6 +136,9 @@ def _refuse(size: int, lo: Ints, hi: Ints, groups: Ints) -> None:
 
 
 def _positions(name: str, array: Ints) -> Ints:
+    flags = array.flags
+    if array.dtype == np.int64 and array.ndim == 1 and flags.c_contiguous and not flags.writeable:
+        return array  # made ready once, for the folds of several monoids
     array = np.ascontiguousarray(array)
     if array.dtype.kind not in "iu" or array.ndim != 1:
         raise ArgumentError(

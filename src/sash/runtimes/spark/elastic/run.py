@@ -39,6 +39,7 @@ from sash.runtimes.spark.native.epoch_fold import EpochFold, EpochRows
 from sash.runtimes.spark.packing.answers import PackedAnswers
 from sash.runtimes.spark.packing.blocks import PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.sinks.protocol import BatchSink
+from sash.runtimes.spark.sinks.shapes import skip
 from sash.runtimes.spark.state.arenas import QUERY_ID
 from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, BUCKETS
 from sash.runtimes.spark.streaming.window_stage import WindowStage
@@ -149,9 +150,12 @@ class ElasticRun:
             if metrics["degree"] != degree:
                 raise StoreError(f"{metrics['degree']} tasks have served the buckets of {degree}")
             for output, sink in self.sinks.items():
-                # Asked for every batch, because a sink may have to know of those without rows, too.
-                if not sink.has(stepped.sparkSession, epoch) and metrics[output]:
+                if sink.has(stepped.sparkSession, epoch):
+                    continue
+                if metrics[output]:
                     sink.write(PackedAnswers(self.stage.schemas).opened(stepped, output), epoch)
+                else:
+                    skip(sink, epoch)
         finally:
             stepped.unpersist()
         return metrics

@@ -7,18 +7,21 @@ key in one of them. A batch that is executed again adds nothing twice (see `serv
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from os import PathLike, fspath
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sash.errors import SettingError, Unsupported
+from sash.operators.bound import BoundQuery
 from sash.runtimes.spark.compat import is_connect
 from sash.runtimes.spark.packing.columns import quoted
+from sash.runtimes.spark.sinks.protocol import BatchSink
 from sash.runtimes.spark.sinks.shapes import WrappedSink
 from sash.runtimes.spark.state.arenas import QUERY_ID
-from sash.serving.publisher import Publisher
+from sash.serving.publisher import Published, Publisher
 
 
 @dataclass(frozen=True)
@@ -37,11 +40,17 @@ class OnlineSink(WrappedSink):
     def write(self, rows: DataFrame, batch: int) -> None:
         if not self.sink.has(rows.sparkSession, batch):
             self.sink.write(rows, batch)
-        self.publisher.writing(batch)
+        if self.publisher.progress().done >= batch:
+            return
         part = PublishPart(self.publisher, batch)
         columns = [quoted(name) for name in self.publisher.columns]
-        rows.select(*columns).mapInArrow(part, "keys long").agg(F.sum("keys")).collect()
-        self.publisher.done(batch)
+        parts = rows.select(*columns).mapInArrow(part, "keys long, newest long")
+        ((keys, newest),) = parts.agg(F.sum("keys"), F.max("newest")).collect()
+        self.publisher.done(batch, Published(keys, newest))
+
+    def skip(self, batch: int) -> None:
+        if self.publisher.progress().done < batch:
+            self.publisher.done(batch)
 
 
 @dataclass(frozen=True)
@@ -53,11 +62,20 @@ class PublishPart:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         held = list(batches)
-        keys = self.publisher.publish(pa.Table.from_batches(held), self.batch) if held else 0
-        yield pa.RecordBatch.from_pydict({"keys": pa.array([keys], pa.int64())})
+        done = self.publisher.publish(pa.Table.from_batches(held), self.batch) if held else Published()
+        yield pa.RecordBatch.from_pylist([asdict(done)])
 
 
-def require_publishable(spark: SparkSession, store: str, *, pattern: object | None) -> None:
+def publishing(
+    sink: BatchSink, bound: BoundQuery, store: str | PathLike[str], spark: SparkSession,
+    *, pattern: object | None,
+) -> OnlineSink:  # fmt: skip
+    """The same sink, whose rows are published too."""
+    _require_publishable(spark, fspath(store), pattern=pattern)
+    return OnlineSink(sink, Publisher.of(bound, store))
+
+
+def _require_publishable(spark: SparkSession, store: str, *, pattern: object | None) -> None:
     """Refuse where the tasks could not write, or where several would write one key."""
     if is_connect(spark):
         raise Unsupported(

@@ -27,6 +27,16 @@ class WrappedSink:
     def adds(self) -> tuple[str, ...]:
         return self.sink.adds
 
+    def skip(self, batch: int) -> None:
+        """Called in place of `write` for a batch without rows."""
+        skip(self.sink, batch)
+
+
+def skip(sink: BatchSink, batch: int) -> None:
+    """A batch has no rows for this sink; one that must know of it is wrapped."""
+    if isinstance(sink, WrappedSink):
+        sink.skip(batch)
+
 
 @dataclass(frozen=True)
 class ShapedSink(WrappedSink):

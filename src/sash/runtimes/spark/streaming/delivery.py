@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from sash.runtimes.spark.packing.blocks import OUTPUT
 from sash.runtimes.spark.packing.outputs import Outputs
 from sash.runtimes.spark.sinks.protocol import BatchSink
+from sash.runtimes.spark.sinks.shapes import skip
 
 BatchFunction: TypeAlias = Callable[[DataFrame, int], None]
 """Of `foreachBatch`: the rows of a batch, and its number."""
@@ -57,6 +58,8 @@ class Delivery:
             for output, sink in waiting.items():
                 if counts[output]:
                     sink.write(self.opened(kept, output), batch)
+                else:
+                    skip(sink, batch)
         finally:
             kept.unpersist()
 

@@ -30,7 +30,7 @@ from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.runtimes.spark.session import warn_of_costly_settings
 from sash.runtimes.spark.sinks.choice import require_free_columns, sinks_for
 from sash.runtimes.spark.sinks.folder import FolderSink
-from sash.runtimes.spark.sinks.online import OnlineSink, require_publishable
+from sash.runtimes.spark.sinks.online import publishing
 from sash.runtimes.spark.sinks.protocol import BatchSink, Sink
 from sash.runtimes.spark.sinks.shapes import ShapedSink
 from sash.runtimes.spark.state.arenas import remove_when_ended
@@ -46,7 +46,6 @@ from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.runtimes.trigger import Trigger
 from sash.semantics.durations import Duration, DurationLike
 from sash.semantics.expression import Side
-from sash.serving.publisher import Publisher
 
 
 def start(
@@ -68,8 +67,8 @@ def start(
         sinks[REPORTS] = flattening(sinks[REPORTS])
     if online is not None:
         pattern = source.plan(bound).pattern if elastic is None else None
-        require_publishable(source.df.sparkSession, fspath(online), pattern=pattern)
-        sinks[REPORTS] = OnlineSink(sinks[REPORTS], Publisher.of(bound, online))
+        spark = source.df.sparkSession
+        sinks[REPORTS] = publishing(sinks[REPORTS], bound, online, spark, pattern=pattern)
     if elastic is None:
         spark, outputs = source.df.sparkSession, tuple(sinks)
         register = _register(spark, place)

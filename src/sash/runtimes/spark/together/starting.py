@@ -19,6 +19,7 @@ from sash.runtimes.spark.packing.blocks import COUNTS, PACKED_BUCKET
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions
 from sash.runtimes.spark.sinks.choice import sinks_for
+from sash.runtimes.spark.sinks.online import publishing
 from sash.runtimes.spark.sinks.protocol import Sink
 from sash.runtimes.spark.state.register import Register
 from sash.runtimes.spark.streaming.light_processor import LightProcessor
@@ -41,9 +42,10 @@ def start_together(
     trigger: DurationLike | None,
     name: str | None,
     flat: frozenset[str] = frozenset(),
+    online: Mapping[str, str | PathLike[str]],
 ) -> StreamingQuery:
     """Begin; each query has a sink, and one for late rows where `late` has one. The reports of those in
-    `flat` have plain columns in the place of the struct `window`."""
+    `flat` have plain columns in the place of the struct `window`; those in `online` are published."""
     spark, place = source.df.sparkSession, fspath(checkpoint)
     if is_connect(spark):
         raise Unsupported(
@@ -58,6 +60,9 @@ def start_together(
     stage = replace(stage_of(source, bounds, late=late, states=register.states), gone=register.gone)
     for query in flat:
         chosen[output_of(query, REPORTS)] = flattening(chosen[output_of(query, REPORTS)])
+    for query, store in online.items():
+        output = output_of(query, REPORTS)
+        chosen[output] = publishing(chosen[output], bounds[query], store, spark, pattern=None)
     return start_writing(
         emitted(source, stage), chosen,
         checkpoint=place, trigger=trigger, name=name, register=register,
