@@ -127,6 +127,31 @@ def check(
 
 
 @app.command()
+def size(
+    ctx: typer.Context,
+    pipeline: Annotated[Path, typer.Argument(help="A TOML file.")],
+    rate: Annotated[float, typer.Option("--rate", help="Events per second, such as 1e6.")],
+    keys: Annotated[float, typer.Option("--keys", help="Different keys, such as 1e8.")],
+    every: Annotated[
+        float | None,
+        typer.Option("--every", help="Seconds between micro-batches (those of the trigger, or 10)."),
+    ] = None,
+    partitions: Annotated[
+        int | None,
+        typer.Option("--partitions", min=1, help="spark.sql.shuffle.partitions (as many as cores)."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Compute how large a cluster a pipeline needs: cores, memory, disks, network, and the arithmetic."""
+    from sash.cli.commands.size import run
+
+    run(
+        pipeline, rate=rate, keys=keys, every=every, partitions=partitions, as_json=as_json,
+        debug=_debugging(ctx),
+    )  # fmt: skip
+
+
+@app.command()
 def bench(
     names: Annotated[list[str] | None, typer.Argument(help="Which benchmarks; all when not given.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes: seconds, not minutes.")] = False,

@@ -1,0 +1,1 @@
+"""How large a cluster a streaming query needs: one bucket is tried in process, the rest is arithmetic."""

@@ -1,0 +1,178 @@
+"""What a cluster must have for a load: sums of terms, each with its arithmetic.
+
+    cores    ( rate · seconds per event  +  buckets · seconds per call / seconds per batch ) / 0.7
+    bytes    keys · bytes of a key,  rate · bytes of an event,  as counted in a trial
+
+Constants of Spark are in `planner.costs.constants`, those of a bucket come from its trial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from math import ceil
+
+from sash.errors import ArgumentError
+from sash.operators.bound import BoundQuery
+from sash.planner.costs.constants import costs
+from sash.runtimes.spark.sizing.load import Load
+from sash.runtimes.spark.sizing.trial import EVENTS, Trial, tried
+
+BUSY = 0.7
+"""The part of its time that a core should work: the rest is for peaks, and to catch up after a failure."""
+CALL = 0.015
+"""Seconds of a core in which Spark calls Python for a bucket, which reads its head and writes it."""
+WORKER = 300_000_000
+"""Bytes of a Python worker before it holds anything; there is one for each core."""
+JVM = 1_000_000_000
+"""Bytes of an executor's heap for each of its cores."""
+COPIES = 4
+"""A row of a micro-batch in memory: as Arrow in the JVM and in Python, sorted, and as events that wait."""
+RETAINED = 100
+"""Micro-batches whose changes Spark keeps in the checkpoint: spark.sql.streaming.minBatchesToRetain."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """A part of a sum."""
+
+    name: str
+    amount: float
+    how: str
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What there must be of one thing."""
+
+    name: str
+    unit: str
+    terms: tuple[Term, ...]
+    divisor: float = 1.0
+
+    @property
+    def amount(self) -> float:
+        return sum(term.amount for term in self.terms) / self.divisor
+
+
+@dataclass(frozen=True)
+class ClusterSize:
+    """All that a cluster must have."""
+
+    load: Load
+    partitions: int
+    trials: Mapping[str, Trial]
+    quantities: tuple[Quantity, ...]
+
+    def __getitem__(self, name: str) -> Quantity:
+        return next(one for one in self.quantities if one.name == name)
+
+    def as_data(self) -> dict[str, object]:
+        return {
+            "load": asdict(self.load), "partitions": self.partitions,
+            "trials": {name: asdict(trial) for name, trial in self.trials.items()},
+            **{
+                one.name: {"amount": one.amount, "unit": one.unit, "terms": [asdict(t) for t in one.terms]}
+                for one in self.quantities
+            },
+        }  # fmt: skip
+
+
+def cluster_size(
+    bounds: Mapping[str, BoundQuery], load: Load, *, partitions: int | None = None, limit: int = EVENTS
+) -> ClusterSize:
+    """For the queries of one stream, by name."""
+    if load.seconds <= CALL / BUSY:
+        raise ArgumentError("every", load.seconds, f"more than {CALL / BUSY:.2g} s from batch to batch")
+    if partitions is None:
+        first = _trials(bounds, load, ceil(load.rate * 4e-6 / BUSY), limit)
+        busy = sum(term.amount for term in _work(first, load))
+        partitions = max(1, ceil(busy / (BUSY - len(bounds) * CALL / load.seconds)))
+    trials = _trials(bounds, load, partitions, limit)
+    calls = Term(
+        "state store", len(bounds) * partitions * CALL / load.seconds,
+        f"{len(bounds) * partitions:,} buckets · {CALL * 1000:.0f} ms / {load.seconds:g} s",
+    )  # fmt: skip
+    cores = Quantity("cores", "", (*_work(trials, load), calls), BUSY)
+    return ClusterSize(load, partitions, trials, (cores, *_stored(trials, load, ceil(cores.amount))))
+
+
+def _trials(bounds: Mapping[str, BoundQuery], load: Load, partitions: int, limit: int) -> dict[str, Trial]:
+    return {name: tried(bound, load, buckets=partitions, limit=limit) for name, bound in bounds.items()}
+
+
+def _work(trials: Mapping[str, Trial], load: Load) -> list[Term]:
+    """Seconds of cores per second."""
+    spark, rate = costs().spark, load.rate
+    packed = spark.python + spark.shuffle / 4  # a row in a block costs a quarter of one alone
+    terms = [Term("scan", rate * spark.scan / 1e9, f"{rate:,.0f} events/s · {spark.scan / 1e3:.3g} µs")]
+    for name, trial in trials.items():
+        seconds = trial.seconds + packed / 1e9 + trial.reports * spark.python / 1e9
+        how = (
+            f"{rate:,.0f} events/s · ({trial.seconds * 1e6:.3g} µs, timed here + {packed / 1e3:.3g} µs to "
+            f"pack and send + {trial.reports:.3g} reports · {spark.python / 1e3:.3g} µs)"
+        )
+        terms.append(Term(f"windows{_of(name)}", rate * seconds, how))
+    return terms
+
+
+def _stored(trials: Mapping[str, Trial], load: Load, cores: int) -> list[Quantity]:
+    """Bytes, and bytes per second."""
+    batch = load.rate * load.seconds
+    row = max(trial.block for trial in trials.values())
+    rows = f"{batch:,.0f} events · {row:.3g} bytes"
+    arenas = _by_key("arenas", {name: trial.arena_of_a_key for name, trial in trials.items()}, trials, load)
+    kept = _by_key("journal", {name: trial.kept_of_a_key for name, trial in trials.items()}, trials, load)
+    written = _by_event("state", {name: trial.written for name, trial in trials.items()}, load)
+    history = [
+        Term(
+            f"{RETAINED} batches of {each.name}", each.amount * load.seconds * RETAINED,
+            f"{RETAINED} · {load.seconds:g} s · {each.how}",
+        )
+        for each in written
+    ]  # fmt: skip
+    traffic = [
+        *_by_event("source, as a block has it", {"": row}, load),
+        *_by_event("shuffle", {name: trial.block for name, trial in trials.items()}, load),
+        *written,
+        *_by_event("reports", {name: trial.report_bytes for name, trial in trials.items()}, load),
+    ]
+    outside = [
+        Term("Python workers", cores * WORKER, f"{cores:,} cores · {WORKER / 1e6:.0f} MB"),
+        Term("a micro-batch", batch * row * COPIES, f"{rows} · {COPIES} copies"),
+        *arenas,
+    ]
+    local = [
+        *arenas,
+        *(Term(f"{each.name} in RocksDB", each.amount, each.how) for each in kept),
+        Term("shuffle files", 2 * batch * row, f"2 micro-batches · {rows}"),
+    ]
+    heaps = Term("heaps", cores * JVM, f"{cores:,} cores · {JVM / 1e9:g} GB")
+    return [
+        Quantity("memory in the JVM", "bytes", (heaps,)),
+        Quantity("memory outside of the JVM", "bytes", tuple(outside)),
+        Quantity("local disk", "bytes", tuple(local)),
+        Quantity("durable", "bytes", (*kept, *history)),
+        Quantity("network", "bytes/s", tuple(traffic)),
+    ]
+
+
+def _by_key(what: str, sizes: Mapping[str, float], trials: Mapping[str, Trial], load: Load) -> list[Term]:
+    held = {name: load.keys if trials[name].keyed else 1 for name in sizes}
+    return [
+        Term(f"{what}{_of(name)}", held[name] * size, f"{held[name]:,} keys · {size:,.0f} bytes, counted")
+        for name, size in sizes.items()
+    ]
+
+
+def _by_event(what: str, sizes: Mapping[str, float], load: Load) -> list[Term]:
+    return [
+        Term(
+            f"{what}{_of(name)}", load.rate * size, f"{load.rate:,.0f} events/s · {size:.3g} bytes, counted"
+        )
+        for name, size in sizes.items()
+    ]
+
+
+def _of(name: str) -> str:
+    return f" of {name}" if name else ""
