@@ -300,3 +300,15 @@ def test_a_reader_that_was_killed_holds_no_pages(tmp_path: Path) -> None:
             return sum(file.stat().st_blocks for file in folder.rglob("*"))
 
     assert grown(tmp_path / "b", killed=True) <= 2 * grown(tmp_path / "a", killed=False)
+
+
+def test_nothing_of_the_memory_of_a_process_is_in_the_file(tmp_path):
+    """Pages are not full. What was in memory before them may be a password."""
+    secret = b"correct horse battery staple"
+    for _ in range(3):
+        held = [bytearray(secret * (size // len(secret))) for size in [4096, 8192, 16384] * 200]
+        del held
+        with LMDB(tmp_path) as store:
+            store.put_many({b"%d" % number: bytes(1500) for number in range(200)})
+            store.commit(store.epoch + 1)
+    assert secret not in (tmp_path / "data.mdb").read_bytes()

@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -18,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from sash.cli.doctor import report, software, surroundings
+from sash.cli.doctor import machine_leftovers, report, software, surroundings
 from sash.cli.doctor.cluster import cluster
 from sash.cli.doctor.health_check import HealthCheck
 from sash.cli.doctor.version_bounds import Requirement
@@ -275,3 +276,22 @@ def test_a_master_that_does_not_answer_is_one_line() -> None:
     (only,) = cluster("spark://127.0.0.1:1")
     assert only.state == "wrong"
     assert only.found.startswith("nothing answers at spark://127.0.0.1:1")
+
+
+def test_what_killed_processes_have_left_in_memory_is_found_and_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    for pid in (ended.pid, os.getpid()):
+        (tmp_path / f"sash-{pid}-abc").mkdir()
+        (tmp_path / f"sash-{pid}-abc" / "rows").write_bytes(bytes(100_000))
+    monkeypatch.setattr(machine_leftovers, "MEMORY", tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("SASH_ARENA_DIR", str(tmp_path))
+    shown = CliRunner().invoke(app, ["doctor", "--clean", "machine"])
+    assert shown.exit_code == 0, shown.output
+    assert f"sash-{ended.pid}-abc" in shown.output
+    assert f"sash-{os.getpid()}-abc" not in shown.output
+    CliRunner().invoke(app, ["doctor", "--clean", "machine", "--delete"])
+    assert {path.name for path in tmp_path.iterdir()} == {f"sash-{os.getpid()}-abc"}

@@ -262,7 +262,9 @@ def doctor(
     clean: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="Show the state on a Redis server, and what of it has no checkpoint."
+            metavar="URL",
+            help="Show the state on a Redis server, and what of it has no checkpoint; "
+            "'machine': what killed processes have left here.",
         ),
     ] = None,
     delete: Annotated[bool, typer.Option(help="With --clean: delete what has none.")] = False,

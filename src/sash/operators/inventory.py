@@ -13,9 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from sash.aggregation.stores.values import unseal
+from sash.aggregation.stores.values import reading, unseal
 from sash.errors import CorruptValue
-from sash.operators.columns.table_bytes import table_of
+from sash.operators.columns.table_bytes import batch_of, table_of
 from sash.operators.columns.times import FARTHEST
 from sash.operators.engine import entries, journal
 from sash.operators.joins import two_sided as join
@@ -56,7 +56,7 @@ def _stream(payload: memoryview) -> int:
 
 
 def _batch(payload: memoryview) -> int:
-    return int(pa.ipc.read_record_batch(pa.py_buffer(payload), pa.schema([])).num_rows)
+    return int(batch_of(payload, pa.schema([])).num_rows)
 
 
 _FORMS = (
@@ -69,12 +69,13 @@ _FORMS = (
 def inventory(header: bytes, chunks: Iterable[Chunk]) -> Inventory:
     """What is in these bytes; CorruptValue when a bit of them is not in its place."""
     form, payload = _opened(header)
-    facts = json.loads(bytes(payload))
     counted, size, rows = 0, len(header), 0
-    for number, data in chunks:
-        counted, size = counted + 1, size + len(data)
-        rows += form.rows(unseal(form.chunk_name(number), data))
-    return Inventory(form.holds, _watermark(facts), facts.get("keys"), rows, counted, size)
+    with reading("the state of an operator"):
+        facts = json.loads(bytes(payload))
+        for number, data in chunks:
+            counted, size = counted + 1, size + len(data)
+            rows += form.rows(unseal(form.chunk_name(number), data))
+        return Inventory(form.holds, _watermark(facts), facts.get("keys"), rows, counted, size)
 
 
 def _opened(header: bytes) -> tuple[_Format, memoryview]:

@@ -82,6 +82,8 @@ class _Document:
             self._tables = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise _not_toml(file, text, str(error)) from None
+        except (RecursionError, ValueError) as error:  # tables in tables, a number of thousands of digits
+            raise PipelineError(str(file), None, f"the file cannot be read: {error}") from None
         self._blame = Blame(str(file), lines_of(text))
 
     def pipeline(self) -> Pipeline:

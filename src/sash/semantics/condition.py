@@ -174,6 +174,8 @@ def _parsed(text: str) -> Node:
         return _node(ast.parse(text.strip(), mode="eval").body)
     except SyntaxError as error:
         raise _refused(text, f"It cannot be read: {error.msg}.") from None
+    except (MemoryError, RecursionError, ValueError) as error:
+        raise _refused(f"{text[:40]}…", f"It cannot be read: {error}.") from None
     except Untraceable as error:
         raise _refused(text, f"In text, {error} has no meaning.") from None
 

@@ -113,8 +113,14 @@ def _parse_text(text: str, argument: str) -> int:
     return total
 
 
+DIGITS = 30
+"""Of a duration in text: far more than there are microseconds in any time."""
+
+
 def _scaled(number: str, factor: int, argument: str, text: str) -> int:
     """`number` × `factor`, exactly: durations are integers, so no float may touch them."""
+    if len(number) > DIGITS:
+        raise DurationError(argument, f"{text[:20]}…", f"a number of at most {DIGITS} digits")
     whole, _, fraction = number.partition(".")
     scaled, rest = divmod(int(whole + fraction) * factor, int(10 ** len(fraction)))
     if rest:

@@ -44,7 +44,6 @@ class Environment:
                 sync=durable,
                 # Chunks are read where the head is, not in file order: read-ahead would only fill memory.
                 readahead=False,
-                meminit=False,
             )
         except (lmdb.Error, OSError) as error:
             hint = " (this process was forked inside `with store.reading()`)" if _inherited else ""

@@ -29,7 +29,7 @@ from pyarrow import fs
 
 from sash.aggregation.stores.epochs import FRESH, Committed, Delta, EpochStore, followed_by
 from sash.aggregation.stores.protocol import check_namespace
-from sash.aggregation.stores.values import seal, unseal
+from sash.aggregation.stores.values import reading, seal, unseal
 from sash.errors import CorruptValue
 
 _STATE, _DATA, _FENCE = ".state", ".data", ".fence"
@@ -185,11 +185,16 @@ class Files(EpochStore):
         """None where there is none, or only a part of one."""
         try:
             with self._files.open_input_file(f"{self._folder}/{epoch}{_STATE}") as file:
-                facts = json.loads(bytes(unseal(_name(epoch), file.read())))
+                sealed = unseal(_name(epoch), file.read())
         except (FileNotFoundError, CorruptValue):
             return None
-        places = {key: (name, at, length) for key, (name, at, length) in facts["places"].items()}
-        return _State(facts["epoch"], places)
+        with reading(f"the manifest of epoch {epoch} in {self._folder}"):
+            facts = json.loads(bytes(sealed))
+            places = {
+                str(key): (_file_name(name), int(at), int(length))
+                for key, (name, at, length) in facts["places"].items()
+            }
+            return _State(int(facts["epoch"]), places)
 
     def _put_state(self, state: _State) -> None:
         data = json.dumps(asdict(state), separators=(",", ":")).encode()
@@ -201,7 +206,13 @@ class Files(EpochStore):
 
     def _value(self, key: bytes, place: tuple[str, int, int]) -> bytes:
         name, at, length = place
-        with self._files.open_input_file(f"{self._folder}/{name}") as file:
+        try:
+            opened = self._files.open_input_file(f"{self._folder}/{name}")
+        except FileNotFoundError:
+            raise CorruptValue(f"{name} is missing in {self._folder}") from None
+        with opened as file:
+            if not 0 <= at <= at + length <= file.size():
+                raise CorruptValue(f"{name} in {self._folder} does not have {length} bytes from {at} on")
             return bytes(unseal(key, file.read_at(length, at)))
 
     def _clean(self, before: _State, after: _State) -> None:
@@ -214,6 +225,13 @@ class Files(EpochStore):
             if int(name.partition("-")[0].removesuffix(_STATE)) < before.epoch:
                 self._files.delete_file(f"{self._folder}/{name}")
                 self.on_step("file removed")
+
+
+def _file_name(given: str) -> str:
+    """A name, and no path to somewhere else."""
+    if "/" in given:
+        raise ValueError(f"{given!r} is not the name of a file")
+    return given
 
 
 def _name(epoch: int) -> bytes:

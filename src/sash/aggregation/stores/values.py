@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,13 @@ _DTYPES = frozenset(
     np.dtype(code).newbyteorder("<").str
     for code in ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8")
 )
+
+
+_UNREADABLE = (
+    ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, NotImplementedError, OSError,
+    RecursionError, TypeError, ValueError, struct.error,
+)  # fmt: skip
+"""Arrow's errors are among them."""
 
 
 def seal(key: bytes, payload: Payload) -> bytes:
@@ -78,6 +86,16 @@ def _checksum(key: bytes, payload: Payload) -> int:
     return zlib.crc32(payload, zlib.crc32(key, len(key)))
 
 
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """CorruptValue for whatever goes wrong in reading bytes that are not what they announce: for content
+    that has the right checksum and was still not written by Sash."""
+    try:
+        yield
+    except _UNREADABLE as error:
+        raise CorruptValue(f"{what} cannot be read: {type(error).__name__}: {error}") from error
+
+
 def pack(tag: bytes, arrays: Sequence[Array]) -> bytes:
     """One-dimensional arrays as a payload; `tag` is what they are, for `unpack` to insist on.
 
@@ -116,7 +134,7 @@ def unpack(key: bytes, tag: bytes, payload: Payload) -> list[Array]:
             array: Array = np.ndarray(length, name, buffer=view, offset=offset)
             offset += array.nbytes + -array.nbytes % 8
             arrays.append(array)
-    except (struct.error, TypeError, ValueError) as error:
+    except (struct.error, OverflowError, TypeError, ValueError) as error:
         raise CorruptValue(
             f"the value under key {key!r} does not hold the arrays it announces: {error}"
         ) from error

@@ -98,11 +98,7 @@ class ArenaHome:
 
         Not used any more: by nobody for an hour, or at all if the owner is gone.
         """
-        now = time.time() if now is None else now
-
-        def is_unused(lock: LockedHead) -> bool:
-            return now - lock.last_used() > IDLE or is_gone(_owner(lock))
-
+        is_unused = _unused_at(time.time() if now is None else now)
         count = 0
         with suppress(OSError), os.scandir(self.folder) as entries:
             for entry in entries:
@@ -112,6 +108,19 @@ class ArenaHome:
                     with suppress(OSError):
                         count += self._remove(entry.name, 0, is_unused)
         return count
+
+    def unused(self) -> list[str]:
+        """The names of those that a sweep would delete."""
+        is_unused, found = _unused_at(time.time()), []
+        for entry in sorted(self.folder.iterdir()) if self.folder.is_dir() else ():
+            lock = LockedHead(entry, create=False)
+            try:
+                with suppress(OSError):
+                    if lock.lock(0) and is_unused(lock):
+                        found.append(entry.name)
+            finally:
+                lock.close()
+        return found
 
     def _remove(self, name: str, wait: float, condition: Callable[[LockedHead], bool]) -> bool:
         folder = self.folder / name
@@ -126,6 +135,10 @@ class ArenaHome:
             return True
         finally:
             lock.close()
+
+
+def _unused_at(now: float) -> Callable[[LockedHead], bool]:
+    return lambda lock: now - lock.last_used() > IDLE or is_gone(_owner(lock))
 
 
 def _owner(lock: LockedHead) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from sash.aggregation.stores.values import reading
+
 # Times and numbers of arrival are long integers that differ in their last bytes: a third or less is left of
 # them, at a few ns a byte, where a state store takes 20 to 30 for each that it is given.
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=1))
@@ -25,6 +27,18 @@ def bytes_of(table: pa.Table, *, compressed: bool = False) -> bytes:
 
 
 def table_of(data: Any) -> pa.Table:
-    """The table of an Arrow stream in anything that has a buffer."""
-    with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
-        return reader.read_all()
+    """The table of an Arrow stream in anything that has a buffer; CorruptValue if it is none.
+
+    Its offsets are looked at, too: kernels and Arrow itself follow them without asking.
+    """
+    with reading("an Arrow stream"):
+        with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
+            table = reader.read_all()
+        table.validate(full=True)
+        return table
+
+
+def batch_of(data: Any, schema: pa.Schema) -> pa.RecordBatch:
+    """The record batch of this schema in anything that has a buffer; CorruptValue if it is none."""
+    with reading("a record batch"):
+        return pa.ipc.read_record_batch(pa.py_buffer(data), schema)

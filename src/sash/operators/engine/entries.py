@@ -18,7 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sash.aggregation.stores.values import seal, unseal
+from sash.aggregation.stores.values import reading, seal, unseal
 from sash.errors import CorruptValue
 from sash.operators.columns.table_bytes import bytes_of, table_of
 
@@ -70,8 +70,9 @@ class Entry:
 
     @classmethod
     def of(cls, packed: Any) -> Entry:
-        facts, *streams = parts_of(packed)
-        return cls([table_of(stream) for stream in streams], json.loads(bytes(facts)))
+        with reading("an entry of the journal"):
+            facts, *streams = parts_of(packed)
+            return cls([table_of(stream) for stream in streams], json.loads(bytes(facts)))
 
 
 def joined(parts: list[Any]) -> bytes:
@@ -80,11 +81,14 @@ def joined(parts: list[Any]) -> bytes:
 
 
 def parts_of(payload: Any) -> list[memoryview]:
-    """The parts that were joined, not copied."""
+    """The parts that were joined, not copied; CorruptValue if these are none."""
     view, parts, at = memoryview(payload), [], 0
     while at < len(view):
-        (length,) = _LENGTH.unpack_from(view, at)
+        with reading("a part of a payload"):
+            (length,) = _LENGTH.unpack_from(view, at)
         at += _LENGTH.size
+        if length > len(view) - at:
+            raise CorruptValue(f"a part of {length} bytes is announced where {len(view) - at} are left")
         parts.append(view[at : at + length])
         at += length
     return parts

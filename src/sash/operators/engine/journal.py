@@ -28,7 +28,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from sash.aggregation.stores.values import seal, unseal
+from sash.aggregation.stores.values import reading, seal, unseal
 from sash.errors import CorruptValue
 from sash.operators.engine import snapshot
 from sash.operators.engine.entries import Entry, Payloads, cut, joined, parts_of
@@ -86,14 +86,17 @@ class JournalHead:
 
     @classmethod
     def of(cls, header: bytes) -> JournalHead:
-        facts = json.loads(bytes(unseal(HEADER, header)))
-        if facts.get("layout") != LAYOUT:
+        with reading("the header of an operator"):
+            facts = json.loads(bytes(unseal(HEADER, header)))
+            layout = facts.get("layout")
+        if layout != LAYOUT:
             raise CorruptValue(
-                f"the state was saved by another version of Sash, in layout {facts.get('layout')}; this "
+                f"the state was saved by another version of Sash, in layout {layout}; this "
                 f"one reads layout {LAYOUT}: start the query with a new checkpoint, or use the "
                 "version that saved it"
             )
-        return cls(**facts | {"runs": tuple(Run(*run) for run in facts["runs"])})
+        with reading("the header of an operator"):
+            return cls(**facts | {"runs": tuple(Run(*run) for run in facts["runs"])})
 
     def sealed(self) -> bytes:
         return seal(HEADER, json.dumps(asdict(self)).encode())

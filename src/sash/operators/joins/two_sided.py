@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from sash.aggregation.stores.values import seal, unseal
 from sash.arrays import Ints, Mask
 from sash.errors import CorruptValue
+from sash.operators.columns.table_bytes import batch_of
 from sash.operators.columns.times import to_integers
 from sash.operators.joins.archive import Rows
 from sash.operators.joins.bound import BoundSide, BoundSides
@@ -176,7 +177,7 @@ def _bytes_of(number: int, rows: Rows) -> bytes:
 
 def _rows_of(number: int, data: bytes, side: BoundSide) -> Rows:
     schema = side.schema.append(pa.field(SEQUENCE, pa.int64()))
-    batch = pa.ipc.read_record_batch(pa.py_buffer(unseal(chunk_name(number), data)), schema)
+    batch = batch_of(unseal(chunk_name(number), data), schema)
     table = pa.Table.from_batches([batch])
     return timed(side, table.drop_columns(SEQUENCE), table[SEQUENCE].to_numpy())
 

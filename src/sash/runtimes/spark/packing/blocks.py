@@ -20,6 +20,7 @@ from pyspark.sql.types import BinaryType, LongType, StructField, StructType, Tim
 
 from sash.aggregation.stores.values import seal, unseal
 from sash.arrays import Ints, Mask
+from sash.operators.columns.table_bytes import batch_of
 from sash.operators.columns.times import to_integers
 from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL, ORIGINAL, places
 from sash.runtimes.spark.streaming.clock import Clock
@@ -227,7 +228,7 @@ def block(name: bytes, rows: pa.Table) -> bytes:
 
 def opened(name: bytes, payload: bytes | pa.Buffer, schema: pa.Schema) -> pa.RecordBatch:
     """The rows of a block; CorruptValue unless it is the one of this name."""
-    return pa.ipc.read_record_batch(pa.py_buffer(unseal(name, payload)), schema)
+    return batch_of(unseal(name, payload), schema)
 
 
 def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -1,0 +1,336 @@
+"""Bytes and texts from anybody: typed errors only, and no more memory than the bytes themselves need.
+
+Sealed bytes are damaged as they are, which their checksum finds; and their content is replaced under a good
+seal, as somebody could who writes to a store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import sash
+from sash.aggregation.stores.files import Files
+from sash.aggregation.stores.values import pack, seal, unpack, unseal
+from sash.dashboard import Feed, feature_app, web_app
+from sash.errors import CorruptValue, PipelineError, SashError
+from sash.operators.arena.head import ArenaHead
+from sash.operators.columns.table_bytes import bytes_of, table_of
+from sash.operators.engine import entries, journal
+from sash.operators.inventory import inventory
+from sash.pipeline import read
+from sash.runtimes.spark.packing.blocks import ORDINAL, block_of, rows_of
+from sash.serving.pages import Page, packed
+from sash.serving.publisher import Publisher
+from sash.serving.records import RecordForm
+from tests.pipeline.pipeline_files import PIPELINE, SEVERAL
+
+MOST = 64 << 20
+"""Bytes of memory that reading a few bytes may take."""
+TABLE = pa.table({"t": [1, 2, 3], "k": ["a", None, "b"], "x": [0.5, None, 2.5]})
+ROWS = TABLE.append_column(ORDINAL, pa.array([0, 1, 2]))
+fuzzing = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@st.composite
+def damaged(draw: st.DrawFn, good: bytes) -> bytes:
+    """Cut short, extended, or with a few bytes replaced; lengths are among what is replaced."""
+    data = bytearray(good)
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, len(data)))
+        match draw(st.sampled_from(("byte", "number", "cut", "insert"))):
+            case "byte" if at < len(data):
+                data[at] = draw(st.integers(0, 255))
+            case "number":
+                number = draw(st.sampled_from([0, 1, 2**31 - 1, 2**32 - 1, 2**62, 2**63 - 1, 2**64 - 1]))
+                data[at : at + 8] = number.to_bytes(8, "little")
+            case "cut":
+                del data[at:]
+            case _:
+                data[at:at] = draw(st.binary(max_size=9))
+    return bytes(data)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@contextmanager
+def little_memory() -> Iterator[None]:
+    """Also of what Arrow allocates."""
+    before, pool = pa.total_allocated_bytes(), pa.default_memory_pool()
+    tracemalloc.start()
+    try:
+        yield
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < MOST
+    assert pool.bytes_allocated() - before < MOST
+
+
+def reads(function: Callable[[], Any], *, only: type[SashError] = CorruptValue) -> None:
+    """The bytes are read, or refused with this error."""
+    with little_memory(), suppress(only):
+        function()
+
+
+# Sealed values and what is in them
+
+HEAD = journal.JournalHead("v", parts=2, runs=(journal.Run(2, 3, 1),), next=4, watermark=5, keys=3).sealed()
+FORMATS: dict[str, tuple[bytes, Callable[[bytes], Any]]] = {
+    "sealed value": (seal(b"k", b"payload"), lambda data: unseal(b"k", data)),
+    "arrays": (
+        pack(b"demo", [np.arange(3), np.array([0.5])]), lambda data: unpack(b"k", b"demo", data)
+    ),
+    "journal head": (
+        bytes(unseal(journal.HEADER, HEAD)), lambda data: journal.JournalHead.of(seal(journal.HEADER, data))
+    ),
+    "sealed journal head": (HEAD, journal.JournalHead.of),
+    "Arrow stream": (bytes_of(TABLE), table_of),
+    "compressed stream": (bytes_of(TABLE, compressed=True), table_of),
+    "parts": (entries.joined([b"one", bytes(40)]), entries.parts_of),
+    "inventory": (HEAD, lambda data: inventory(data, [])),
+    "block": (
+        bytes(unseal(b"bucket 3", block_of(3, ROWS))),
+        lambda data: rows_of(3, [seal(b"bucket 3", data)], ROWS.schema),
+    ),
+    "sealed block": (block_of(3, ROWS), lambda data: rows_of(3, [data], ROWS.schema)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@fuzzing
+@given(data=st.data())
+def test_a_damaged_value_is_read_or_refused(name: str, data: st.DataObject) -> None:
+    good, opened = FORMATS[name]
+    opened(good)
+    reads(lambda: opened(data.draw(damaged(good) | st.binary(max_size=200))))
+
+
+@fuzzing
+@given(value=json_values)
+def test_any_json_as_the_head_of_a_journal_is_refused(value: Any) -> None:
+    given = value | {"layout": journal.LAYOUT} if isinstance(value, dict) else value
+    with pytest.raises(CorruptValue):
+        journal.JournalHead.of(seal(journal.HEADER, json.dumps(given).encode()))
+
+
+@fuzzing
+@given(data=st.data())
+def test_a_damaged_arena_is_none(data: st.DataObject) -> None:
+    good = ArenaHead(bytes(32), bytes(16), b"v" * 16, bytes(256 * 8), {"t": 3}, {}, "me", False).pack()
+    with little_memory():
+        found = ArenaHead.unpack(data.draw(damaged(good)))
+    assert found is None or found.tables == {"t": 3}
+
+
+@fuzzing
+@given(data=st.data())
+def test_a_damaged_page_of_features_is_read_or_refused(data: st.DataObject) -> None:
+    query = sash.stream(TABLE, time="t", key="k").rolling(2).agg(n=sash.count(), all=sash.collect("x"))
+    form = RecordForm(query.bound)
+    run = form.lifted(TABLE, np.array([1, 2, 3]))
+    good = packed(run, form, batch=3, newest_page=1)
+
+    def whole(page: bytes) -> None:
+        Page.of(page, form).run(form)
+
+    whole(good)
+    reads(lambda: whole(data.draw(damaged(good))))
+
+
+@fuzzing
+@given(data=st.data())
+def test_a_damaged_store_of_files_is_read_or_refused(tmp_path: Path, data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory(dir=tmp_path) as folder:
+        with Files(folder, namespace="n") as store:
+            store.put_many({b"a": b"one", b"b": bytes(50)})
+            store.commit(0)
+        file = data.draw(
+            st.sampled_from(sorted(path for path in Path(folder).rglob("*") if path.is_file()))
+        )
+        content = file.read_bytes()
+        file.write_bytes(data.draw(damaged(content) | _resealed(content)))
+
+        def everything() -> None:
+            with Files(folder, namespace="n") as store:
+                store.get_many(list(store.keys()))
+
+        reads(everything, only=SashError)
+
+
+def _resealed(content: bytes) -> st.SearchStrategy[bytes]:
+    """A manifest that announces something else, under a good seal."""
+    name = b"state at epoch 0"
+    try:
+        facts = json.loads(bytes(unseal(name, content)))
+    except CorruptValue:
+        return damaged(content)
+    places = st.dictionaries(
+        st.sampled_from(list(facts["places"])),
+        st.tuples(st.sampled_from(["0-x.data", "../../etc/passwd", "gone"]), st.integers(), st.integers()),
+    )
+    changed = st.builds(lambda one: facts | {"places": one}, places) | json_values
+    return changed.map(lambda one: seal(name, json.dumps(one).encode()))
+
+
+def test_a_length_in_a_store_of_files_allocates_nothing(tmp_path: Path) -> None:
+    with Files(tmp_path, namespace="n") as store:
+        store.put_many({b"a": b"one"})
+        store.commit(0)
+    (manifest,) = tmp_path.rglob("0*state*")
+    facts = json.loads(bytes(unseal(b"state at epoch 0", manifest.read_bytes())))
+    facts["places"] = {key: [name, 0, 2**40] for key, (name, _, _) in facts["places"].items()}
+    manifest.write_bytes(seal(b"state at epoch 0", json.dumps(facts).encode()))
+    with little_memory(), Files(tmp_path, namespace="n") as store, pytest.raises(CorruptValue):
+        store.get_many(list(store.keys()))
+
+
+# Texts
+
+
+@fuzzing
+@given(data=st.data())
+def test_any_pipeline_file_is_understood_or_refused_with_one_sentence(
+    tmp_path: Path, data: st.DataObject
+) -> None:
+    text = data.draw(st.sampled_from([PIPELINE, SEVERAL]))
+    pieces = st.sampled_from(
+        ["[", "]", "=", '"', "'", "[[query]]", "\n", "(", ")", ".", "{", "}", "\0", "é"]
+    )
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(text)))
+        until = data.draw(st.integers(at, min(len(text), at + 20)))
+        text = text[:at] + data.draw(pieces | st.text(max_size=6)) + text[until:]
+    file = tmp_path / "p.toml"
+    file.write_bytes(text.encode(errors="surrogatepass"))
+    reads(lambda: read(file), only=PipelineError)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"count()"', '"' + "f(" * 5_000 + ")" * 5_000 + '"'),
+        ('"count()"', "\"sum(x, where='" + "(" * 5_000 + "x" + ")" * 5_000 + " > 1')\""),
+        ('"count()"', "\"sum(x, where='" + "-" * 5_000 + "x > 1')\""),
+        ('"count()"', "\"sum(x, where='" + "+".join(["x"] * 5_000) + " > 1')\""),
+        ('"count()"', '"top_k(x, ' + "9" * 5_000 + ')"'),
+        ('"count()"', "\"sum(x, where='x > 1\\u0000')\""),
+        ('"5 seconds"', '"' + "9" * 5_000 + ' seconds"'),
+        ('"5 seconds"', "9" * 5_000),
+        ('"5 seconds"', "[" * 5_000 + "]" * 5_000),
+        ('"5 seconds"', "{a=" * 5_000 + "1" + "}" * 5_000),
+        ('"rows 3 as three"', '"rows ' + "9" * 30 + '"'),
+    ],
+    ids=[
+        "calls",
+        "parentheses",
+        "signs",
+        "sums",
+        "k",
+        "null",
+        "digits",
+        "number",
+        "lists",
+        "tables",
+        "rows",
+    ],
+)
+def test_what_is_too_deep_or_too_long_is_refused_with_one_sentence(
+    tmp_path: Path, before: str, after: str
+) -> None:
+    file = tmp_path / "p.toml"
+    file.write_text(PIPELINE.replace(before, after))
+    reads(lambda: read(file), only=PipelineError)
+
+
+# Requests
+
+
+def answered(app: Any, method: str, path: str, query: str, body: bytes) -> int:
+    """The status of a request, as a server would make it."""
+    statuses: list[int] = []
+    headers = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")]
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method,
+        "scheme": "http", "path": path, "raw_path": path.encode(), "root_path": "",
+        "query_string": query.encode(),
+        "headers": headers, "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80),
+    }  # fmt: skip
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: dict[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+
+    asyncio.run(app(scope, receive, send))
+    (status,) = statuses
+    return status
+
+
+EXPERIMENT = {
+    "window": "sliding",
+    "size": 4,
+    "every": 2,
+    "events": [{"time": 1, "x": 2}, {"time": 3, "x": 1}],
+}
+
+
+@fuzzing
+@given(value=json_values, changes=st.dictionaries(st.sampled_from([*EXPERIMENT, "delay"]), json_values))
+def test_any_request_to_the_lab_has_an_answer(value: Any, changes: dict[str, Any]) -> None:
+    app = web_app.application(Feed())
+    for body in (value, EXPERIMENT | changes):
+        assert answered(app, "POST", "/api/lab", "", json.dumps(body).encode()) in (200, 422)
+
+
+@fuzzing
+@given(text=st.text(st.characters(codec="utf-8"), max_size=12), body=st.binary(max_size=40))
+def test_any_request_to_the_page_has_an_answer(text: str, body: bytes) -> None:
+    app = web_app.application(Feed())
+    assert answered(app, "GET", f"/api/{quote(text)}x", "", body) == 404
+    assert answered(app, "GET", "/api/windows", f"query={quote(text)}", body) == 200
+    assert answered(app, "POST", "/api/lab", "", body) in (200, 422)
+
+
+@fuzzing
+@given(value=json_values, keys=json_values, at=json_values, text=st.text(max_size=12))
+def test_any_request_for_features_has_an_answer(
+    features: sash.OnlineFeatures, value: Any, keys: Any, at: Any, text: str
+) -> None:
+    app = feature_app.application(features)
+    for body in (value, {"keys": keys, "at": at}, {"keys": ["a"], "at": at}):
+        assert answered(app, "POST", "/features", "", json.dumps(body).encode()) in (200, 422)
+    query = f"key={quote(text, errors='replace')}&at={quote(text, errors='replace')}"
+    assert answered(app, "GET", "/features", query, b"") in (200, 422)
+
+
+@pytest.fixture(scope="module")
+def features(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sash.OnlineFeatures]:
+    folder = tmp_path_factory.mktemp("features")
+    publisher = Publisher.of(
+        sash.stream(TABLE, time="t", key="k").rolling(2).agg(n=sash.count()).bound, folder
+    )
+    publisher.begin(0)
+    publisher.publish(TABLE, 0)
+    with sash.online(str(folder)) as online:
+        yield online
