@@ -24,7 +24,7 @@
     │   ├── NoSpace                the disk has no room for a window arena        (also an OSError)
     │   └── EpochError             commit, rollback or read of an epoch that is not there
     ├── EngineError                a live engine that is probed died, hung or failed
-    ├── PipelineError              a pipeline file asks for what cannot be, and where   (also a ValueError)
+    ├── PipelineError              a pipeline file has a mistake, with its line         (also a ValueError)
     ├── QueryFailed                a running query was ended by what Spark or the machine met
     └── MissingDependency          an optional package or program is not installed (also an ImportError)
 
@@ -123,7 +123,7 @@ class SettingError(ArgumentError):
 
 
 class Unsupported(ArgumentError):
-    """Each part exists, but this combination does not: the message says why and what would work."""
+    """Each part exists, but this combination does not: the message has the reason and what would work."""
 
 
 class AlgebraError(SashError, TypeError):
@@ -151,7 +151,7 @@ class IntegerOverflow(DataError, OverflowError):
 
 
 class PredicateError(DataError):
-    """A user's predicate, policy or function raised, or did not answer with what was asked for."""
+    """A user's predicate, policy or function raised, or did not return what is needed."""
 
 
 class BadFile(DataError):
@@ -191,7 +191,7 @@ class EngineError(SashError, RuntimeError):
 
 
 class PipelineError(SashError, ValueError):
-    """A pipeline file asks for what cannot be; the message begins with the file and the line.
+    """A pipeline file has a mistake; the message begins with the file and the line.
 
     >>> raise PipelineError("trades.toml", 3, "[stream] has no key 'tme'")
     Traceback (most recent call last):

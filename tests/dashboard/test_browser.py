@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from importlib.resources import files
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 import pytest
@@ -80,9 +81,55 @@ def test_queries_are_listed_and_their_numbers_are_those_that_were_said(queries: 
     expect(metric(queries, "Open windows")).to_have_text(str(last["open"]))
 
 
-def test_what_was_not_measured_is_said_to_be_so(queries: Page) -> None:
+def test_what_was_not_measured_is_shown_as_such(queries: Page, feed: Feed) -> None:
     queries.get_by_role("button", name="bars").click()
+    feed.frame("bars", {**frames(feed, "bars")[-1], "state_bytes": None, "written": None})
     expect(metric(queries, "State")).to_have_text("not measured")
+
+
+def test_a_query_is_never_busier_than_all_of_the_time(queries: Page) -> None:
+    queries.get_by_role("button", name="vwap").click()
+    note = queries.locator(".metric[aria-label=Rate] .note").inner_text()
+    (share,) = re.findall(r"busy (\d+)%", note)
+    assert 0 < int(share) <= 100
+
+
+def test_nothing_is_claimed_before_the_first_answer(browser: Browser, server: Server) -> None:
+    page = browser.new_page()
+    page.route("**/api/**", lambda route: None)  # no answer at all
+    for view in ("queries", "lab"):
+        page.goto(f"{server.url}#{view}")
+        expect(page.get_by_text("loading…").locator("visible=true").first).to_be_visible()
+        expect(page.get_by_text("No query is running here")).to_be_hidden()
+    page.close()
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_no_event_of_the_lab_lies_on_another_and_the_drawing_comes_first(
+    browser: Browser, server: Server, width: int
+) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto(f"{server.url}#lab")
+    settled(page)
+    circles = page.locator(".event circle")
+    boxes = [box for index in range(circles.count()) if (box := circles.nth(index).bounding_box())]
+    for one, other in combinations(boxes, 2):
+        apart = max(abs(one["x"] - other["x"]), abs(one["y"] - other["y"]))
+        assert apart >= one["width"], (one, other)
+    drawing, form = (page.locator(part).bounding_box() for part in ("svg.timeline >> nth=0", ".asked"))
+    assert drawing
+    assert form
+    assert drawing["y"] < form["y"] if width < 1080 else drawing["x"] > form["x"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()
+
+
+def test_a_bar_of_the_lab_ends_where_its_window_ends(lab: Page) -> None:
+    for window in lab.locator(".timeline .window").all():
+        box = window.locator("rect").bounding_box()
+        assert box
+        ends = [int(window.get_attribute(name) or 0) for name in ("data-from", "data-to")]
+        assert [box["x"], box["x"] + box["width"]] == pytest.approx([tick(lab, end) for end in ends], abs=3)
 
 
 def test_every_reconfiguration_is_marked(queries: Page, feed: Feed) -> None:
@@ -161,7 +208,7 @@ def test_a_click_on_the_line_adds_an_event_there(lab: Page) -> None:
     lab.mouse.click(tick(lab, 24), line(lab))
     assert events_shown(lab)[len(before)]["time"] == 24
     agrees(lab, kind="sliding")
-    expect(lab.locator("#mapping")).to_contain_text("t12 at 24 lies in windows 3, 4")
+    expect(lab.locator("#mapping")).to_contain_text("t12 at 24 is in windows 3, 4")
     expect(lab.locator("#mapping")).to_contain_text("M(24) = {3 … 4}")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import time
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +16,7 @@ from sash.dashboard.lab import answer, choices
 from sash.dashboard.lab.experiment import EVENTS, Experiment
 from sash.dashboard.lab.kinds import KINDS
 from sash.errors import ArgumentError, SashError
-from sash.semantics.reference import Batch, evaluate, one_by_one
+from sash.semantics.reference import evaluate, one_by_one
 from sash.semantics.secret import PROFILES, simulate
 
 events = st.lists(
@@ -44,9 +43,9 @@ def test_oracle_reports_and_extents_are_those_of_the_reference(
     for extent in told["extents"]:
         assert not late & set(extent["holds"])
         assert all(extent["id"] in told["events"][number]["windows"] for number in extent["holds"])
-        assert all(
-            extent["from"] < told["events"][number]["time"] < extent["to"] for number in extent["holds"]
-        )
+        inside = [told["events"][number]["time"] for number in extent["holds"]]
+        assert all(extent["start"] <= time <= extent["end"] for time in inside)
+        assert extent["interval"].endswith("]") or extent["end"] not in inside
 
 
 @given(st.sampled_from(["sliding", "tumbling", "cumulate", "rows"]), events)
@@ -59,21 +58,31 @@ def test_oracle_the_closed_form_of_the_mapping_says_what_the_extents_say(
         assert event["windows"] == ids
 
 
-@settings(max_examples=25, deadline=None)
-@given(kinds, events)
+@settings(max_examples=40, deadline=None)
+@given(kinds, events, st.integers(0, 4), st.integers(0, 4))
 def test_differential_the_python_that_is_shown_computes_the_windows_that_are_shown(
-    kind: str, events: list[dict[str, int]]
+    kind: str, events: list[dict[str, int]], delay: int, lateness: int
 ) -> None:
-    asked = {"kind": kind, "events": events}
+    shown = answer({"kind": kind, "events": events, "delay": delay, "allowed_lateness": lateness})
     names: dict[str, Any] = {}
     with contextlib.redirect_stdout(io.StringIO()):
-        exec(answer(asked)["python"], names)
+        exec(shown["python"], names)
     computed: pa.Table = names["q"].collect()
-    experiment = Experiment.read(asked)
-    query = replace(experiment.query, flush=True)
-    at_once = evaluate(query, [Batch(experiment.arrivals)]).reports
-    found = [(row["window"]["id"], row["n"]) for row in computed.to_pylist()]
-    assert sorted(found) == sorted((report.id, len(report.ordinals)) for report in at_once)
+    found = [(row["window"]["id"], row["n"], row["total"]) for row in computed.to_pylist()]
+    assert sorted(found) == sorted(
+        (
+            extent["id"],
+            len(extent["holds"]),
+            sum(shown["events"][number]["x"] for number in extent["holds"]),
+        )
+        for extent in shown["extents"]
+    )
+
+
+def test_the_python_names_the_late_events_and_leaves_them_out() -> None:
+    program = answer({"kind": "tumbling", "events": times(1, 12, 3)})["python"]
+    assert "# t3 was too late: left out" in program
+    assert '"time": [1, 12],' in program
 
 
 @given(events)

@@ -77,7 +77,7 @@ def test_a_query_tells_its_counts_times_windows_and_keys(spark: SparkSession, tm
         watching.stop()
     (about,) = told(feed, "about")
     assert about["plan"]["windows"][0]["label"] == "time(10 seconds, 5 seconds)"
-    assert about["explain"].startswith("semantics")
+    assert about["explain"].startswith("window ")
     frames = told(feed, "frame")
     assert frames[-1]["totals"]["events"] == 8
     assert frames[-1]["totals"]["late"] == 1
@@ -163,6 +163,32 @@ def test_queries_that_run_together_have_messages_of_their_own(spark: SparkSessio
         assert last[f"market/{name}"]["totals"]["reports"] == pq.read_table(place).num_rows
     assert feed.windows("market/sliding", "a")[0]["values"].keys() == {"n", "top"}
     assert feed.windows("market/eager", "a")[0]["values"].keys() == {"low"}
+    assert all(one["state_bytes"] > 0 and one["shared"] for one in last.values())
+
+
+@pytest.mark.spark
+def test_the_rows_of_look_backs_are_shown_as_rows(spark: SparkSession, tmp_path: Path) -> None:
+    feed, df = Feed(), stream_batches(spark, batches())
+    query = sash.stream(df, time="t", key="k", delay="2 seconds").rolling("5 seconds").agg(n=sash.count())
+    watching = watch(spark, feed)
+    try:
+        handle = query.start(
+            tmp_path / "out", checkpoint=tmp_path / "c", trigger="available now", name="rows"
+        )
+        watching.add(handle, query=query, reports=tmp_path / "out")
+        handle.awaitTermination()
+        finished(feed, "rows")
+    finally:
+        watching.stop()
+    (about,) = told(feed, "about")
+    assert about["plan"]["rows"] == "event"
+    assert about["explain"].startswith("rows     one row per event")
+    written = pq.read_table(tmp_path / "out").to_pylist()
+    shown = [row for key in "abc" for row in feed.windows("rows", key)]
+    assert sorted((row["start"], row["values"]["n_5_seconds"]) for row in shown) == sorted(
+        (round(row["t"].timestamp() * 1000), row["n_5_seconds"]) for row in written
+    )
+    assert told(feed, "reports")[-1]["measure"] == "n_5_seconds"
 
 
 @pytest.mark.spark

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 TABLE = pa.table({"t": range(1_000), "k": [n % 10 for n in range(1_000)], "x": [0.5] * 1_000})
 KEYS = {
-    "version", "runtime", "order", "time", "keys", "windows", "reported", "whole", "aggregates", "events",
-    "cores", "algorithm", "pattern", "stages", "state", "state_bytes", "advice",
+    "version", "runtime", "order", "time", "keys", "windows", "rows", "reported", "whole", "aggregates",
+    "events", "cores", "algorithm", "pattern", "stages", "state", "state_bytes", "advice",
 }  # fmt: skip
 
 
@@ -40,7 +40,7 @@ def test_explain_says_meaning_algorithm_pattern_stages_and_state(
     for line in (
         "time(100, 30)  (context-free)",
         "E(w) = { τ : w·(30) ≤ τ < w·(30) + 100 }",
-        "each event lies in 3.33 of them",
+        "an event is in 3.33 of them",
         "n: count(), commutative",
         "f: first(x), ordered",
         "range fold: two stacks over ranges",
@@ -65,11 +65,38 @@ def test_the_short_form_has_meaning_cost_and_state_in_ten_lines() -> None:
     lines = query.explain().splitlines()
     assert len(lines) <= 10
     names = [line.split()[0] for line in lines]
-    assert names == ["window", "values", "events", "report", "cost", "runs", "keeps", "more"]
-    assert lines[0].endswith("an event lies in 3.33 of them")
-    assert lines[1] == "values   n = count(), f = first(x)"
+    assert names == ["window", "formula", "values", "events", "report", "cost", "runs", "keeps", "more"]
+    assert lines[0].endswith("time(100, 30): 100 long, every 30, [start, end); an event is in 3.33 of them")
+    assert lines[2] == "values   n = count(), f = first(x)"
     many = over().rolling(5).agg(**{f"a{number}": sash.sum("x") for number in range(20)})
     assert "a7 = sum(x), and 12 more" in many.explain()
+
+
+def test_rows_of_look_backs_are_explained_as_rows_and_not_as_windows() -> None:
+    lines = over(delay=5).rolling(60, 300).agg(n=sash.count()).explain().splitlines()
+    assert lines[0] == "rows     one row per event: the last 60, the last 300, up to it"
+    assert "report   once, when the watermark (the newest time − 5) has passed its event" in lines[5]
+    latest = over().latest(60).agg(n=sash.count()).explain()
+    assert latest.startswith("rows     one row per key: the last 60, up to now")
+    assert "one row per event, emitted once" in over().rolling(60).agg(n=sash.count()).explain("plan")
+
+
+@pytest.mark.parametrize(
+    ("window", "meaning"),
+    [
+        (sash.tumbling("1 minute"), "1 minute long, one after the other, [start, end)"),
+        (sash.cumulate(60, 20), "from a start every 60, longer by 20 each time, [start, end)"),
+        (sash.rows(1, every=1), "1 event, a new window with every event"),
+        (sash.slide_by_tuple(60, 10), "the last 60, up to every 10th event"),
+        (sash.slide_by_time(100, 5), "the last 100 events, every 5"),
+        (sash.delta("x", 20_000, 5_000), "the last 20,000 of x, whenever it has grown by more than 5,000"),
+        (sash.session("30 minutes"), "events that are at most 30 minutes apart"),
+        (sash.threshold(lambda row: row.x > 1), "neighbouring events that satisfy the predicate"),
+        (sash.punctuated(lambda row: row.x > 1), "the events up to and with the next punctuation"),
+    ],
+)
+def test_every_kind_of_window_has_a_meaning_in_plain_words(window: Any, meaning: str) -> None:
+    assert window.meaning == meaning
 
 
 def test_the_same_is_there_for_machines_under_keys_that_stay(capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,6 +108,7 @@ def test_the_same_is_there_for_machines_under_keys_that_stay(capsys: pytest.Capt
     assert explanation["windows"] == [
         {
             "label": "rows(100, every=10)", "kind": "rows", "context": "context-free", "overlap": 10.0,
+            "meaning": "100 events, a new window every 10 events",
             "formula": "E(w) = { i : w·10 ≤ i < w·10 + 100 }, w ≥ 0", "on_columns": True,
         }
     ]  # fmt: skip

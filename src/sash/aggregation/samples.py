@@ -74,7 +74,7 @@ def _failing(function: str, taking: str, error: Exception) -> ArgumentError:
         function,
         error,
         f"a function that takes {taking}",
-        hint="If there are no such values, say what comes out: @sash.monoid(result=pa.float64()).",
+        hint="If such values never come, declare the result: @sash.monoid(result=pa.float64()).",
     )
 
 

@@ -58,7 +58,7 @@ class Stream:
     def window(
         self, *windows: Window, emit: str | Emit = "close", empty: bool = False, flush: bool | None = None
     ) -> Windowed:
-        """Cut the stream into windows; several share one pass and are told apart by `window.name`.
+        """Cut the stream into windows; several share one pass, and `window.name` distinguishes them.
 
         emit:  "close" (once, when it is complete), "every <duration>" or "change" (also before that).
         empty: report windows without events too.
@@ -176,7 +176,7 @@ class Stream:
         how:      "inner", or "left", "right" or "full": events of that side, or of both, that are in no
             pair come too, with nulls, at the time at which that is certain: their own and `within`. With
             a table "inner" or "left".
-        suffixes: what tells apart columns of the same name; with a table only its own get one.
+        suffixes: distinguishes columns of the same name; with a table only its own get one.
         """
         if len(suffixes) != 2 or not all(isinstance(suffix, str) for suffix in suffixes):
             raise ArgumentError("suffixes", suffixes, "two texts, such as ('_left', '_right')")
@@ -203,7 +203,7 @@ class Stream:
         tolerance: how far apart in time the two may be; no limit, when not given.
         direction: "backward", "forward" (the earliest that is not earlier) or "nearest" (of two that are
             equally near, the earlier). On a stream the last two need a tolerance.
-        suffix:    what tells apart columns of `other` whose names this stream has too.
+        suffix:    added to the columns of `other` whose names this stream has too.
         """
         return answered_streams(self, other, tolerance=tolerance, direction=direction, suffix=suffix)
 
@@ -244,7 +244,7 @@ class Windowed:
     def semantics(self, engine: str | Profile) -> Windowed:
         """Report as that engine does: `semantics("flink")`, or any other profile of `sash.secret`.
 
-        What is reported, and in which order, is what `sash.secret.simulate` says of each key's events.
+        What is reported, and in which order, is what `sash.secret.simulate` returns for each key's events.
         """
         return replace(self, query=as_engine(self.query, engine))
 
@@ -305,7 +305,7 @@ def stream(
     frame, or an iterator of such tables, each of them a micro-batch (see `WindowQuery.batches`).
 
     time:  the column with the event time: a timestamp, or an integer in a unit of your own.
-    key:   the column or columns that tell apart whose events they are; none means one key for all.
+    key:   the column or columns by which events belong together; none means one key for all.
     delay: how far behind the newest event another may come and still be on time.
     allowed_lateness: how much later than that it may come and still correct what was reported.
     order: "event-time" (by time, then by arrival) or "arrival".

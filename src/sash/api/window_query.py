@@ -121,7 +121,7 @@ class WindowQuery(QueryHandle):
     ) -> Why:
         """Why the windows that hold an event were reported, or what they wait for.
 
-        at:      the event's time; all events of the key at that time are told about.
+        at:      the event's time; all events of the key at that time are explained.
         key:     whose event: a value, a tuple or a dict when several columns make the key. None is null.
         as_of:   only the first so many events have arrived, one by one, and the input has not ended. When
             it is not given, a bounded input is taken at once, as `collect()` takes it.

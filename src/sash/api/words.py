@@ -103,11 +103,11 @@ _KINDS: Mapping[str, _Form] = {
     ),
 }
 FORMS: tuple[str, ...] = tuple(form.shown for form in _KINDS.values())
-"""Every way to say a window; each may be followed by 'as <name>'."""
+"""Every way to write a window; each may be followed by 'as <name>'."""
 
 
 def window_of(text: str, *, argument: str = "window") -> Window:
-    """The window that the words say; `argument` is the name to blame when they cannot be read.
+    """The window that the words describe; `argument` is the name to blame when they cannot be read.
 
     >>> window_of("sliding 1 hour")
     Traceback (most recent call last):
@@ -173,7 +173,7 @@ def _clauses(body: str, form: _Form, text: str, argument: str) -> tuple[str, dic
         if word not in (*form.needs, *form.may, "as"):
             raise refused(f"It has no '{word}'.")
         if word in clauses:
-            raise refused(f"It says '{word}' twice.")
+            raise refused(f"'{word}' occurs twice.")
         if not value.strip():
             raise refused(f"Nothing follows '{word}'.")
         clauses[word] = value.strip()

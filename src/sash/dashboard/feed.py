@@ -110,11 +110,12 @@ class Feed:
 
 
 def _remember(windows: OrderedDict[str, deque[dict[str, Any]]], row: dict[str, Any]) -> None:
-    """A report takes the place of an earlier one of the same window: it corrects it."""
+    """A report takes the place of an earlier one of the same window: it corrects it. Rows of
+    look-backs have no identifier, and each is its own."""
     mine = windows.setdefault(row["key"], deque(maxlen=WINDOWS))
     windows.move_to_end(row["key"])
     same = [known for known in mine if (known["id"], known.get("name")) == (row["id"], row.get("name"))]
-    for known in same:
+    for known in same if row["id"] is not None else ():
         mine.remove(known)
     mine.append(row)
     while len(windows) > KEYS:

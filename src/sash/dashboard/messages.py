@@ -15,7 +15,7 @@ several that run together 'stream/query'. A frame has
     latency             milliseconds from the trigger to the commit
     newest, watermark   the newest event time seen, and the time up to which windows are closed
     open                windows of a busy key that have begun and wait for the watermark
-    state_rows, state_bytes      what the state store holds
+    state_rows, state_bytes      what the state store holds; of all queries that run together, `shared`
     read, written       bytes of state that this micro-batch moved
     degree              the tasks that shared the stateful work
 """
@@ -55,7 +55,7 @@ def frames_of(
 
     The rate is left to the caller, who knows the frame before: Spark's own counts from the last time that
     it looked for data, and found none. So is the delay of a query that runs with others, which Spark's
-    watermark does not have; and what they share in the state store is measured for none of them.
+    watermark does not have.
 
     >>> report = {"batchId": 7, "timestamp": "2026-01-05T10:30:00.000Z", "numInputRows": 100,
     ...     "durationMs": {"triggerExecution": 400}, "eventTime": {}, "stateOperators": [],
@@ -76,7 +76,6 @@ def _frame(
     events = counts.get("events", int(progress.get("numInputRows") or 0))
     took = progress.get("durationMs", {}).get("triggerExecution", progress.get("batchDuration"))
     clock, states = progress.get("eventTime") or {}, progress.get("stateOperators") or []
-    own_states = () if query else states
     return {
         "kind": "frame",
         "query": name_in(stream, query),
@@ -91,8 +90,9 @@ def _frame(
         "newest": instant(clock.get("max")),
         "watermark": instant(clock.get("watermark")),
         "open": None,
-        "state_rows": _total(own_states, "numRowsTotal"),
-        "state_bytes": _total(own_states, "memoryUsedBytes"),
+        "state_rows": _total(states, "numRowsTotal"),
+        "state_bytes": _total(states, "memoryUsedBytes"),
+        "shared": query != "",
         "read": counts.get("read"),
         "written": counts.get("written"),
         "degree": states[0].get("numShufflePartitions") if states else None,

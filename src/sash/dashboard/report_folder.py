@@ -1,4 +1,4 @@
-"""The windows that a query has written to a folder of parquet files, read as they come.
+"""What a query has written to a folder of parquet files, read as it comes: windows, or rows of look-backs.
 
     rows      key · id · start · end · values, the newest of a look, at most `ROWS`
     hottest   the keys with the most events in their latest window, or else with the most reports
@@ -7,7 +7,8 @@ Reading what a sink has written costs the query nothing. The folder of a query o
 batch, and only those of new batches are opened: none of it is listed. Folders of others are listed, for at
 most a twentieth of the time, and of what was read only the newest time of change is kept. What counts the
 events of a window is an aggregate `sash.count()` of the query; where there is none, keys are ranked by how
-many windows were reported of them, and the ranking is named accordingly.
+many rows were emitted of them, and the ranking is named accordingly. A row of look-backs has no window: its
+start and end are the time of its event.
 """
 
 from __future__ import annotations
@@ -47,19 +48,24 @@ class ReportFolder:
         keys: tuple[str, ...],
         values: tuple[str, ...],
         count: str | None,
+        time: str | None = None,
     ) -> None:
-        """`count`: the column with the number of events of a window, if there is one."""
+        """`count`: the column with the number of events of a row, if there is one; `time`: the column with
+        the time of a row that has no window."""
         self.path, self._keys, self._values, self._count = Path(path), keys, values, count
         self._next = 0
         """The batch after the last that was read."""
         self._changed, self._read_then = 0.0, set[Path]()
         """The newest time of change of what was read, and the files with just that time."""
         self._rests_until = 0.0
+        self._time = time
         self._ranks: dict[str, float] = {}
 
     @property
     def measure(self) -> str:
-        return "events in the latest window" if self._count else "windows reported"
+        if self._count is None:
+            return "windows reported" if self._time is None else "rows emitted"
+        return "events in the latest window" if self._time is None else self._count
 
     def look(self, batch: int | None = None) -> dict[str, Any] | None:
         """What was written since the last look, as the body of a `reports` message; None when nothing.
@@ -115,7 +121,7 @@ class ReportFolder:
     def _read(self, path: Path) -> pa.Table | None:
         try:
             # The reader of a single file, which finds no partition columns in the path.
-            table = nested_table(pq.ParquetFile(path).read())
+            table = self._with_window(nested_table(pq.ParquetFile(path).read()))
         except (OSError, pa.ArrowException):
             return None  # Spark is writing it: another look will find it complete
         self._remember(path)
@@ -129,6 +135,16 @@ class ReportFolder:
             self._changed, self._read_then = at, set()
         if at == self._changed:
             self._read_then.add(path)
+
+    def _with_window(self, table: pa.Table) -> pa.Table:
+        """A row of look-backs with an instant where others have a window."""
+        if self._time not in table.column_names:
+            return table
+        at = table[self._time].combine_chunks()
+        ids = pa.nulls(len(table), pa.int64())
+        return table.append_column(
+            "window", pa.StructArray.from_arrays([ids, at, at], ["id", "start", "end"])
+        )
 
     def _rank(self, table: pa.Table) -> None:
         # 'last' is the last of the order in which rows are given, which threads would not keep.

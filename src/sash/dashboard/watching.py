@@ -27,7 +27,8 @@ import pyarrow as pa
 from sash.dashboard.messages import Message, MessageSink, frames_of, name_in
 from sash.dashboard.open_windows import open_windows
 from sash.dashboard.report_folder import ReportFolder
-from sash.operators.bound import BoundQuery, BoundRolling
+from sash.operators.bound import UPDATED_AT, BoundLatest, BoundQuery, BoundRolling
+from sash.planner.explain.explanation_text import as_text
 from sash.semantics.window import Window
 
 if TYPE_CHECKING:
@@ -217,17 +218,22 @@ def _rate(frame: Mapping[str, Any], before: int | None) -> float | None:
 
 def _explained(query: WindowQuery) -> dict[str, Any]:
     """What `query.explain()` returns, without printing it."""
-    planned = query.plan()
-    return {"plan": json.loads(planned.explanation.as_json()), "explain": str(planned)}
+    explanation = query.plan().explanation
+    return {"plan": json.loads(explanation.as_json()), "explain": as_text(explanation)}
 
 
-def _reported(path: Reports, bound: BoundQuery) -> ReportFolder | None:
-    """None for rolling features: their rows are events, and show no window."""
+def _reported(path: Reports, bound: BoundQuery) -> ReportFolder:
+    counts = [name for name, one in bound.aggregates.items() if one.name == "count" and not one.columns]
     if isinstance(bound, BoundRolling):
-        return None
-    counts = (name for name, one in bound.aggregates.items() if one.name == "count" and not one.columns)
+        # The events of the shortest look-back rank the keys.
+        instant = UPDATED_AT if isinstance(bound, BoundLatest) else bound.time
+        features = tuple(field.name for field in bound.features)
+        ranked = [bound.feature(name, bound.query.windows[0]) for name in counts]
+        return ReportFolder(
+            path, keys=bound.keys, values=features, count=next(iter(ranked), None), time=instant
+        )
     values = tuple(field.name for field in bound.values)
-    return ReportFolder(path, keys=bound.keys, values=values, count=next(counts, None))
+    return ReportFolder(path, keys=bound.keys, values=values, count=next(iter(counts), None))
 
 
 def _of_elastic(known: _Known, frame: Mapping[str, Any]) -> dict[str, Any]:

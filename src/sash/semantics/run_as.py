@@ -62,6 +62,10 @@ class EngineWindow(Window):
         return self.declared.time_unit
 
     @property
+    def meaning(self) -> str:
+        return f"{self.declared.meaning}, as {self.engine} reports it"
+
+    @property
     def formula(self) -> str:
         return f"what {self.engine} reports: {self.profile}"
 

@@ -96,6 +96,11 @@ class Window(ABC):
         return unit
 
     @property
+    def meaning(self) -> str:
+        """What it holds, in a few plain words; empty: the formula has to do."""
+        return ""
+
+    @property
     @abstractmethod
     def formula(self) -> str:
         """E(w) with the numbers filled in, for people."""

@@ -7,7 +7,7 @@ of arrival, from 0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sash.dashboard.lab.engine_reports import engines
@@ -15,8 +15,9 @@ from sash.dashboard.lab.experiment import Experiment
 from sash.semantics.event import Event, Order, arrange
 from sash.semantics.reference import Batch, Evaluation, one_by_one
 from sash.semantics.why import explain
+from sash.semantics.why.explain import ends_outside
 from sash.semantics.window import ContextFreeWindow, Extent, Window
-from sash.semantics.windows import CumulateWindow, RowsWindow, SlideByTimeWindow, TimeWindow
+from sash.semantics.windows import RowsWindow
 
 
 def answer(given: Any) -> dict[str, Any]:
@@ -25,15 +26,18 @@ def answer(given: Any) -> dict[str, Any]:
     run = _ReferenceRun(experiment)
     window = experiment.window
     return {
-        "window": {"label": window.label, "formula": window.formula, "context": window.context.value},
+        "window": {
+            "label": window.label, "meaning": window.meaning, "formula": window.formula,
+            "context": window.context.value,
+        },
         "events": run.events(),
         "extents": run.extents(),
         "reports": run.reports,
         "watermark": run.watermarks[-1] if run.watermarks else None,
         "story": _story(experiment),
         "engines": run.engines(),
-        "python": python(experiment),
-    }
+        "python": python(experiment, run.late),
+    }  # fmt: skip
 
 
 class _ReferenceRun:
@@ -66,13 +70,18 @@ class _ReferenceRun:
     def _accepted(self) -> list[Event]:
         return self._evaluation.events.get(None, [])
 
+    @property
+    def late(self) -> frozenset[int]:
+        """The arrivals that were too late for every window, by number."""
+        return frozenset(range(len(self._experiment.arrivals))) - frozenset(self._numbers)
+
     def events(self) -> list[dict[str, Any]]:
         """Each with the windows that hold it, or why none can."""
         displaced = {self._numbers[event.ordinal]: reason for event, reason in self._displaced}
         places = {self._numbers[event.ordinal]: place for place, event in enumerate(self._placed)}
         found = []
         for number, arrival in enumerate(self._experiment.arrivals):
-            late = None if number in self._numbers else "behind the watermark"
+            late = "behind the watermark" if number in self.late else None
             place = places.get(number)
             ids = [] if place is None else [e.id for e in self._extents if e.lo <= place < e.hi]
             found.append(
@@ -93,7 +102,7 @@ class _ReferenceRun:
             return None
         at = place if isinstance(self._window, RowsWindow) else self._placed[place].time
         ids = self._window.mapping(at)
-        return f"M({at}) = {_interval(ids)}"
+        return f"M({at}) = {_set(ids)}"
 
     def extents(self) -> list[dict[str, Any]]:
         """The windows over what has been accepted, and the arrival that made each be reported last."""
@@ -107,7 +116,7 @@ class _ReferenceRun:
                 "holds": self._held(extent),
                 "reported": last[extent.id]["arrival"] if extent.id in last else None,
                 "revision": last[extent.id]["revision"] if extent.id in last else None,
-                **_drawn(self._window, extent),
+                "interval": _interval(self._window, extent),
             }
             for extent in self._extents
             if len(extent)
@@ -126,15 +135,14 @@ class _ReferenceRun:
         return [self._numbers[event.ordinal] for event in self._placed[extent.lo : extent.hi]]
 
 
-def _drawn(window: Window, extent: Extent) -> dict[str, float | None]:
-    """Where it is drawn: half a unit around what it holds, so that no end has to be shown as open."""
+def _interval(window: Window, extent: Extent) -> str:
+    """Its ends, and which of them it holds: [0, 10) or [1, 9]."""
     if extent.start is None or extent.end is None:
-        return {"from": None, "to": None}
-    outside = isinstance(window, TimeWindow | CumulateWindow | SlideByTimeWindow)
-    return {"from": extent.start - 0.5, "to": extent.end + (-0.5 if outside else 0.5)}
+        return ""
+    return f"[{extent.start}, {extent.end}{')' if ends_outside(window) else ']'}"
 
 
-def _interval(ids: Sequence[int]) -> str:
+def _set(ids: Sequence[int]) -> str:
     if not ids:
         return "∅"
     return f"{{{ids[0]}}}" if len(ids) == 1 else f"{{{ids[0]} … {ids[-1]}}}"
@@ -163,22 +171,33 @@ def _story(experiment: Experiment) -> dict[str, Any] | None:
     }
 
 
-def python(experiment: Experiment) -> str:
-    """A program that computes the windows of the experiment, all of them, as its input has an end."""
+def python(experiment: Experiment, late: Collection[int]) -> str:
+    """A program that computes the windows of the picture, with the events that the picture has in them.
+
+    Late events are left out: a stream writes them to its late output, a table has none. The input has an
+    end, so windows that wait are reported too.
+    """
     query = experiment.query
-    times = [arrival.time for arrival in experiment.arrivals]
-    xs = [arrival.values["x"] for arrival in experiment.arrivals]
+    accepted = [one for number, one in enumerate(experiment.arrivals) if number not in late]
+    times = [arrival.time for arrival in accepted]
+    xs = [arrival.values["x"] for arrival in accepted]
     arguments = ['time="time"']
     arguments += [f"delay={query.delay.length}"] * bool(query.delay.length)
-    arguments += [f"allowed_lateness={query.allowed_lateness.length}"] * bool(query.allowed_lateness.length)
     arguments += ['order="arrival"'] * (query.order is Order.ARRIVAL)
+    names = ", ".join(f"t{number + 1}" for number in sorted(late))
+    verb = "was" if len(late) == 1 else "were"
+    left_out = f"# {names} {verb} too late: left out\n" if late else ""
     return (
         "import pyarrow as pa\nimport sash\n\n"
-        f'events = pa.table({{"time": {times}, "x": {xs}}})\n'
+        f"{left_out}"
+        "events = pa.table({\n"
+        f'    "time": {times},\n'
+        f'    "x": {xs},\n'
+        "})\n"
         "q = (\n"
         f"    sash.stream(events, {', '.join(arguments)})\n"
         f"    .window({experiment.kind.python(experiment.numbers)})\n"
         '    .agg(n=sash.count(), total=sash.sum("x"))\n'
         ")\n"
-        "print(q.collect())\n"
+        "print(q.flat().collect().to_pandas())\n"
     )

@@ -3,7 +3,8 @@
     reports of an engine  =  trace(profile, times in event-time order, W, S)
 
 The model knows time and count windows, and no disorder: the events that Sash accepted are given in the
-order of time. Drawn is the scope (lower, upper] of the instant that is reported.
+order of time. Drawn is the scope of the instant that is reported: (lower, upper] of whole numbers, which is
+[lower + 1, upper + 1), so that all lanes have the same kind of ends.
 """
 
 from __future__ import annotations
@@ -52,13 +53,13 @@ def _lane(
     shown = []
     for report in reports[:MOST]:
         held = [events[index] for index in report.content]
-        begin, end = (bound + origin + 0.5 for bound in scopes.scope(report.instant))
+        begin, end = (bound + origin + 1 for bound in scopes.scope(report.instant))
         if kind is Axis.COUNT:
             at = events[report.arrival].time
-            begin, end = (held[0].time - 0.5, held[-1].time + 0.5) if held else (at - 0.5, at + 0.5)
+            begin, end = (held[0].time, held[-1].time) if held else (at, at)
         holds = [event.ordinal for event in held]
         arrival = events[report.arrival].ordinal
-        shown.append({"begin": min(begin, end - 1), "end": end, "holds": holds, "arrival": arrival})
+        shown.append({"begin": min(begin, end), "end": end, "holds": holds, "arrival": arrival})
     contents = {tuple(sorted(events[index].ordinal for index in report.content)) for report in reports}
     more = f"… and {len(reports) - MOST} more reports" if len(reports) > MOST else ""
     return {"remark": more, "reports": shown, "same": contents == reported}

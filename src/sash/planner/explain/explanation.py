@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Literal
 
-from sash.operators.bound import BoundLatest, BoundQuery
+from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling
 from sash.operators.patterns.declared import level_of
 from sash.operators.patterns.stages import levels_of
 from sash.planner.explain.advice import advice
 from sash.planner.explain.algorithm import FoldAlgorithm, algorithm_of
-from sash.planner.explain.report_rule import emitted_latest, reported
+from sash.planner.explain.report_rule import emitted_latest, emitted_rolling, reported
 from sash.planner.explain.state_size import State, state_of
 from sash.planner.facts import Facts
 from sash.planner.plans.candidates import Forbidden
@@ -32,6 +33,8 @@ class WindowExplanation:
 
     label: str
     kind: str
+    meaning: str
+    """In plain words."""
     context: str
     """Its class: context-free, forward-context-free or forward-context-aware."""
     formula: str
@@ -111,8 +114,10 @@ class Explanation:
     time: str
     keys: tuple[str, ...]
     windows: tuple[WindowExplanation, ...]
+    rows: Literal["window", "event", "key"]
+    """What a row of the output stands for."""
     reported: str
-    """When a window is reported, in words."""
+    """When a row is emitted, in words."""
     whole: str | None
     """"apply" or "fold", when whole windows go to a function."""
     aggregates: tuple[AggregateExplanation, ...]
@@ -137,7 +142,8 @@ class Explanation:
             time=bound.time,
             keys=bound.keys,
             windows=_windows(bound, facts),
-            reported=emitted_latest(query) if isinstance(bound, BoundLatest) else reported(query),
+            rows=_rows(bound),
+            reported=_reported(bound),
             whole=facts.whole,
             aggregates=_aggregates(bound, facts),
             events=EventsExplanation(
@@ -156,11 +162,24 @@ class Explanation:
         return json.dumps(asdict(self), indent=2, ensure_ascii=False)
 
 
+def _rows(bound: BoundQuery) -> Literal["window", "event", "key"]:
+    if isinstance(bound, BoundLatest):
+        return "key"
+    return "event" if isinstance(bound, BoundRolling) else "window"
+
+
+def _reported(bound: BoundQuery) -> str:
+    if isinstance(bound, BoundLatest):
+        return emitted_latest(bound.query)
+    return emitted_rolling(bound.query) if isinstance(bound, BoundRolling) else reported(bound.query)
+
+
 def _windows(bound: BoundQuery, facts: Facts) -> tuple[WindowExplanation, ...]:
     return tuple(
         WindowExplanation(
             window.label,
             type(window).__name__.removesuffix("Window").lower(),
+            _meaning(bound, window),
             window.context.value,
             _formula(bound, window),
             cut.overlap,
@@ -175,6 +194,13 @@ def _formula(bound: BoundQuery, window: Window) -> str:
     if isinstance(bound, BoundLatest) and isinstance(window, SlideByTupleWindow):
         return f"E(key) = {window.looking_back('now')}"
     return window.formula
+
+
+def _meaning(bound: BoundQuery, window: Window) -> str:
+    """Of look-backs, how far they reach: where from is the same for all of them."""
+    if isinstance(bound, BoundRolling) and isinstance(window, SlideByTupleWindow):
+        return window.reach
+    return window.meaning
 
 
 def _aggregates(bound: BoundQuery, facts: Facts) -> tuple[AggregateExplanation, ...]:

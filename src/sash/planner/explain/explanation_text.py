@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from sash.errors import ArgumentError
-from sash.planner.explain.explanation import Explanation, PatternExplanation
+from sash.planner.explain.explanation import Explanation, PatternExplanation, WindowExplanation
 from sash.planner.explain.state_size import State, in_bytes
 
 Section: TypeAlias = tuple[str, Sequence[str]]
@@ -48,17 +48,12 @@ def printed(text: str) -> str:
 
 def as_text(explanation: Explanation) -> str:
     """What the query means, what it costs and what it keeps."""
-    windows = [
-        f"{window.label}: {window.formula}"
-        + (f"; an event lies in {_number(window.overlap)} of them" if window.overlap != 1 else "")
-        for window in explanation.windows
-    ]
     values = [f"{one.name} = {one.call}" for one in explanation.aggregates] or _computed(explanation)
     shown = values[:SHOWN] + ([f"and {len(values) - SHOWN} more"] if len(values) > SHOWN else [])
     keys = f"by {', '.join(explanation.keys)}" if explanation.keys else "without a key"
     pattern = explanation.pattern
     facts = [
-        *(("window", window) for window in windows),
+        *_meaning(explanation),
         ("values", ", ".join(shown)),
         ("events", f"{keys}, in {explanation.order} order of {explanation.time}"),
         ("report", explanation.reported.removeprefix("reported ")),
@@ -69,6 +64,21 @@ def as_text(explanation: Explanation) -> str:
         ("more", 'explain("plan"): stages, candidates, estimated costs; explain("json")'),
     ]
     return "\n".join(f"{name:<8} {fact}" for name, fact in facts)
+
+
+def _meaning(explanation: Explanation) -> list[tuple[str, str]]:
+    """What a row stands for, in plain words, and the formulas."""
+    formulas = [("formula", window.formula) for window in explanation.windows]
+    if explanation.rows == "window":
+        return [("window", _held(window)) for window in explanation.windows] + formulas
+    from_where = "up to it" if explanation.rows == "event" else "up to now"
+    reach = ", ".join(window.meaning for window in explanation.windows)
+    return [("rows", f"one row per {explanation.rows}: {reach}, {from_where}"), *formulas]
+
+
+def _held(window: WindowExplanation) -> str:
+    several = f"; an event is in {_number(window.overlap)} of them" if window.overlap != 1 else ""
+    return f"{window.label}: {window.meaning or window.formula}{several}"
 
 
 def as_plan(explanation: Explanation) -> str:
@@ -90,15 +100,17 @@ def _semantics(explanation: Explanation) -> list[str]:
     lines = []
     for window in explanation.windows:
         lines += [f"{window.label}  ({window.context})", f"  {window.formula}"]
-        if window.overlap != 1:
-            lines.append(f"  each event lies in {_number(window.overlap)} of them")
+        if window.overlap != 1 and explanation.rows == "window":
+            lines.append(f"  an event is in {_number(window.overlap)} of them")
         if not window.on_columns:
             lines.append("  evaluated event by event: correct, but slow on large inputs")
     keys = ", ".join(explanation.keys) or "none"
     return [
         *lines,
         f"{explanation.order} order of {explanation.time}, by key ({keys})",
-        explanation.reported,
+        explanation.reported
+        if explanation.rows == "window"
+        else f"one row per {explanation.rows}, emitted {explanation.reported}",
     ]
 
 

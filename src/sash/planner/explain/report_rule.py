@@ -24,21 +24,33 @@ def reported(query: Query) -> str:
     return "; ".join(parts)
 
 
+def emitted_rolling(query: Query) -> str:
+    """When the row of an event is emitted.
+
+    >>> from sash.semantics.windows import slide_by_tuple
+    >>> emitted_rolling(Query((slide_by_tuple(5, 1),), flush=False))
+    'once, when the watermark (the newest time) has passed its event'
+    """
+    passed = f"when the watermark ({_newest(query)}) has passed its event"
+    if query.emit.when is When.ARRIVAL:
+        rule = f"with the batch that brings its event, and again with the next revision; final {passed}"
+    else:
+        rule = f"once, {passed}"
+    return f"{rule}; the end of the input closes the rest" if query.flush else rule
+
+
 def emitted_latest(query: Query) -> str:
     """When the row of a key is emitted.
 
     >>> from sash.semantics.query import Emit
     >>> from sash.semantics.windows import slide_by_tuple
     >>> emitted_latest(Query((slide_by_tuple(5, 1),), emit=Emit.parse("every 10"), flush=False))
-    'a row per key, emitted when it has changed; now is the watermark (the newest time), a multiple of 10'
+    'when the row of a key has changed; now is the watermark (the newest time), a multiple of 10'
     """
     if query.flush:
-        return "a row per key; now is the newest time"
-    delay = f" − {query.delay}" if query.delay.length else ""
+        return "at the end of the input; now is the newest time"
     every = f", a multiple of {query.emit.period}" if query.emit.period.length else ""
-    return (
-        f"a row per key, emitted when it has changed; now is the watermark (the newest time{delay}){every}"
-    )
+    return f"when the row of a key has changed; now is the watermark ({_newest(query)}){every}"
 
 
 def _often(query: Query) -> str:
@@ -49,10 +61,7 @@ def _often(query: Query) -> str:
         case When.CHANGE:
             return "reported after every batch that changes it, and "
         case When.ARRIVAL:
-            return (
-                "emitted with the batch that brings the event, and again, with the next revision, after "
-                "every batch that changes it; final "
-            )
+            raise AssertionError("rows of look-backs have a rule of their own")
         case When.EVERY:
             return f"reported every {query.emit.period} while it changes, and "
 
@@ -60,5 +69,8 @@ def _often(query: Query) -> str:
 def _closes(query: Query) -> str:
     if query.order is Order.ARRIVAL:
         return "when the event that closes it has arrived"
-    delay = f" − {query.delay}" if query.delay.length else ""
-    return f"when the watermark (the newest time{delay}) has reached its end"
+    return f"when the watermark ({_newest(query)}) has reached its end"
+
+
+def _newest(query: Query) -> str:
+    return f"the newest time − {query.delay}" if query.delay.length else "the newest time"

@@ -108,12 +108,13 @@ def _window(
                 calendar=reasons.reading.calendar,
             )
         ),
-        half_open=_ends_outside(window),
+        half_open=ends_outside(window),
         order=tuple(history.number(event) for event in history.events),
     )
 
 
-def _ends_outside(window: Window) -> bool:
+def ends_outside(window: Window) -> bool:
+    """Whether a window is [start, end); otherwise both ends are held: [start, end]."""
     if isinstance(window, EngineWindow):
         return isinstance(window.declared, TimeWindow)
     return isinstance(window, TimeWindow | CumulateWindow | SlideByTimeWindow)

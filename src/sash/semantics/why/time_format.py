@@ -46,14 +46,14 @@ class TimeFormat:
         return clock if moment.date() == self.day else f"{moment.date()} {clock}"
 
     def from_on(self, least: int) -> str:
-        """'at or after' the least time, or 'after' the one before it: whichever is shorter.
+        """'at or after' the least time; a microsecond later than a round clock time is 'after' that.
 
         >>> seconds = TimeFormat.of([0], calendar=True)
-        >>> seconds.from_on(60_000_000), seconds.from_on(60_000_001)
-        ('at or after 00:01:00', 'after 00:01:00')
+        >>> seconds.from_on(60_000_000), seconds.from_on(60_000_001), TimeFormat(False).from_on(100)
+        ('at or after 00:01:00', 'after 00:01:00', 'at or after 100')
         """
         first, before = self.time(least), self.time(least - 1)
-        return f"after {before}" if len(before) < len(first) else f"at or after {first}"
+        return f"after {before}" if self.calendar and len(before) < len(first) else f"at or after {first}"
 
     def length(self, length: int) -> str:
         """A length of time.

@@ -51,6 +51,11 @@ class CumulateWindow(ContextFreeWindow):
         return self.size // self.step
 
     @property
+    def meaning(self) -> str:
+        size, step = format_length(self.size, self.unit), format_length(self.step, self.unit)
+        return f"from a start every {size}, longer by {step} each time, [start, end)"
+
+    @property
     def formula(self) -> str:
         size, step = format_length(self.size, self.unit), format_length(self.step, self.unit)
         n = self.steps

@@ -56,6 +56,12 @@ class DeltaWindow(ContextAwareWindow):
         return f"delta({self.attribute!r}, {self.size}, {self.slide}{closed})"
 
     @property
+    def meaning(self) -> str:
+        return (
+            f"the last {self.size:,} of {self.attribute}, whenever it has grown by more than {self.slide:,}"
+        )
+
+    @property
     def formula(self) -> str:
         near = "≤" if self.closed == "right" else "<"
         return (

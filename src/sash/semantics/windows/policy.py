@@ -56,6 +56,10 @@ class PolicyWindow(ContextAwareWindow):
         return f"policy(every {self.slide})"
 
     @property
+    def meaning(self) -> str:
+        return f"as far back as the slide policy allows, every {self.slide:,} event{'s' * (self.slide > 1)}"
+
+    @property
     def formula(self) -> str:
         return (
             f"after every insertion evict the longest prefix P with wsp(total, fold(P)); "

@@ -38,6 +38,10 @@ class PunctuatedWindow(ContextAwareWindow):
         return "punctuated"
 
     @property
+    def meaning(self) -> str:
+        return "the events up to and with the next punctuation"
+
+    @property
     def formula(self) -> str:
         return "E(w) = the events after the w-th punctuation, up to and with the next one"
 

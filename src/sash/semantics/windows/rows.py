@@ -40,6 +40,11 @@ class RowsWindow(ContextFreeWindow):
         return f"rows({self.size}, every={self.slide})"
 
     @property
+    def meaning(self) -> str:
+        every = "with every event" if self.slide == 1 else f"every {self.slide:,} events"
+        return f"{self.size:,} event{'s' * (self.size > 1)}, a new window {every}"
+
+    @property
     def formula(self) -> str:
         return f"E(w) = {{ i : w·{self.slide} ≤ i < w·{self.slide} + {self.size} }}, w ≥ 0"
 

@@ -42,6 +42,10 @@ class SessionWindow(ContextAwareWindow):
         return f"session({format_length(self.gap, self.unit)})"
 
     @property
+    def meaning(self) -> str:
+        return f"events that are at most {format_length(self.gap, self.unit)} apart"
+
+    @property
     def formula(self) -> str:
         gap = format_length(self.gap, self.unit)
         return f"E(w) = the maximal chain, from τ = w on, of neighbours at most {gap} apart"

@@ -44,6 +44,10 @@ class SlideByTimeWindow(ContextAwareWindow):
         return f"slide_by_time({self.size}, {format_length(self.slide, self.unit)}{origin})"
 
     @property
+    def meaning(self) -> str:
+        return f"the last {self.size:,} events, every {format_length(self.slide, self.unit)}"
+
+    @property
     def formula(self) -> str:
         slide = format_length(self.slide, self.unit)
         origin = format_origin(self.origin, self.unit)

@@ -60,6 +60,16 @@ class SlideByTupleWindow(ContextAwareWindow):
         return self.size == ENDLESS
 
     @property
+    def reach(self) -> str:
+        """How far it looks back, in words."""
+        return "all of the past" if self.endless else f"the last {format_length(self.size, self.unit)}"
+
+    @property
+    def meaning(self) -> str:
+        each = "each event" if self.slide == 1 else f"every {self.slide:,}th event"
+        return f"{self.reach}, up to {each}"
+
+    @property
     def formula(self) -> str:
         each = "for each event r" if self.slide == 1 else f"with r = (w + 1)·{self.slide} − 1"
         return f"E(w) = {self.looking_back('τ_r')} {each}"

@@ -36,6 +36,10 @@ class ThresholdWindow(ContextAwareWindow):
         return "threshold"
 
     @property
+    def meaning(self) -> str:
+        return "neighbouring events that satisfy the predicate"
+
+    @property
     def formula(self) -> str:
         return "E(w) = the w-th maximal run of events that satisfy the predicate"
 

@@ -46,6 +46,12 @@ class TimeWindow(ContextFreeWindow):
         return f"time({size}, {slide}{origin})"
 
     @property
+    def meaning(self) -> str:
+        size, slide = format_length(self.size, self.unit), format_length(self.slide, self.unit)
+        every = "one after the other" if self.slide == self.size else f"every {slide}"
+        return f"{size} long, {every}, [start, end)"
+
+    @property
     def formula(self) -> str:
         size, slide = format_length(self.size, self.unit), format_length(self.slide, self.unit)
         start = f"{format_origin(self.origin, self.unit)}w·({slide})"

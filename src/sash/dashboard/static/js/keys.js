@@ -11,12 +11,13 @@ export class Keys {
     this.bars = h("ul", { class: "bars" });
     this.measure = h("span", { class: "soft" });
     this.select = h("select", { id: "key", onchange: () => this.choose(this.select.value) });
+    this.title = h("span", { id: "latest" });
     this.windows = h("div");
     this.element = h("div", { class: "pair" },
       h("section", { class: "card", "aria-labelledby": "hottest" },
         h("h3", {}, h("span", { id: "hottest" }, "Hottest keys"), this.measure), this.bars),
       h("section", { class: "card", "aria-labelledby": "latest" },
-        h("h3", {}, h("span", { id: "latest" }, "Latest windows"),
+        h("h3", {}, this.title,
           h("span", { class: "chosen soft" }, h("label", { for: "key" }, "of key"), this.select)),
         this.windows));
   }
@@ -25,9 +26,11 @@ export class Keys {
     if (this.query !== query) this.key = null;
     this.query = query;
     const { reports } = query;
+    this.looksBack = (query.about?.plan?.rows ?? "window") !== "window";
+    this.title.textContent = this.looksBack ? "Latest rows" : "Latest windows";
     this.measure.textContent = reports ? `by ${reports.measure}` : "";
     if (!reports) {
-      const why = query.about?.reports ? "nothing has been reported yet" : "not measured: the folder of its reports is not watched";
+      const why = query.about?.reports ? "nothing has been emitted yet" : "not known: watching.add(…, reports=folder) shows what is written there";
       replace(this.bars, h("li", { class: "soft small" }, why));
       replace(this.windows, h("p", { class: "soft small" }, why));
       replace(this.select);
@@ -65,7 +68,7 @@ export class Keys {
     const answer = await fetch(`/api/windows?${asked}`);
     if (!answer.ok) return;
     const rows = await answer.json();
-    if (asked.get("key") === this.key) replace(this.windows, timeline(rows, this.key), table(rows));
+    if (asked.get("key") === this.key) replace(this.windows, this.looksBack ? null : timeline(rows, this.key), table(rows, this.looksBack));
   }
 }
 
@@ -103,16 +106,16 @@ function timeline(all, key) {
   return drawn;
 }
 
-function table(rows) {
-  const latest = rows.slice(-4).reverse();
+function table(rows, looksBack) {
+  const latest = rows.slice(looksBack ? -SHOWN : -4).reverse();
   if (!latest.length) return null;
   const names = Object.keys(latest[0].values);
-  const heads = ["window", "from", "to"].map((name) => h("th", { scope: "col" }, name));
+  const heads = (looksBack ? ["time"] : ["window", "from", "to"]).map((name) => h("th", { scope: "col" }, name));
   return h("div", { class: "scroll" }, h("table", {},
     h("caption", { class: "unseen" }, "The latest of them in numbers"),
     h("thead", {}, h("tr", {}, heads, names.map((name) => h("th", { class: "number", scope: "col" }, name)))),
     h("tbody", {}, latest.map((row) => h("tr", {},
-      h("td", {}, [row.name, row.id].filter((part) => part !== undefined).join(" ")),
-      h("td", {}, bound(row.start)), h("td", {}, bound(row.end)),
+      looksBack ? null : h("td", {}, [row.name, row.id].filter((part) => part !== undefined).join(" ")),
+      h("td", {}, bound(row.start)), looksBack ? null : h("td", {}, bound(row.end)),
       names.map((name) => h("td", { class: "number" }, plain(row.values[name]))))))));
 }

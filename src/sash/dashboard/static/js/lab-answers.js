@@ -1,6 +1,6 @@
 // Why the windows of the chosen event were reported, what other engines would report, and the Python for it all.
 import { h, replace, svg } from "./dom.js";
-import { minus, names, rows } from "./lab-scale.js";
+import { bar, minus, names, rows } from "./lab-scale.js";
 
 const ROW = 24;
 
@@ -15,7 +15,7 @@ export class Answers {
       h("section", { class: "card", "aria-labelledby": "python" }, h("h3", {}, h("span", { id: "python" }, "Python"), this.copy), this.code));
     this.below = h("section", { class: "card", "aria-labelledby": "engines" },
       h("h3", {}, h("span", { id: "engines" }, "What engines report"),
-        h("span", { class: "soft" }, "SECRET profiles, given the accepted events in the order of time")),
+        h("span", { class: "soft" }, "simulated, over the same events without the late ones")),
       this.engines);
   }
 
@@ -41,7 +41,7 @@ function story(state, answer) {
   if (!story) return [h("p", { class: "soft" }, "Choose an event that has arrived, to see which windows hold it and why they were reported.")];
   const event = answer.events[story.event];
   const ids = event.windows;
-  const where = ids.length ? `lies in ${ids.length === 1 ? "window" : "windows"} ${ids.map(minus).join(", ")}` : "lies in no window";
+  const where = ids.length ? `is in ${ids.length === 1 ? "window" : "windows"} ${ids.map(minus).join(", ")}` : "is in no window";
   return [
     h("p", { id: "mapping" }, h("b", {}, `t${story.event + 1}`), ` at ${event.time} ${where}. `,
       event.mapping ? h("span", { class: "mono soft" }, event.mapping) : ""),
@@ -56,7 +56,7 @@ function reports(answer) {
   if (!answer.reports.length) return h("p", { class: "soft small report-list" }, "Nothing has been reported yet.");
   return h("div", { class: "scroll report-list" }, h("table", {},
     h("caption", { class: "unseen" }, "Reports of Sash, in order"),
-    h("thead", {}, h("tr", {}, ["when", "reports", "with"].map((name) => h("th", { scope: "col" }, name)))),
+    h("thead", {}, h("tr", {}, ["when", "reported", "holds"].map((name) => h("th", { scope: "col" }, name)))),
     h("tbody", {}, answer.reports.map((report) => h("tr", { "data-report": report.id },
       h("td", {}, `t${report.arrival + 1} arrives`),
       h("td", {}, `w ${minus(report.id)}${report.revision ? `, revision ${report.revision}` : ""}`),
@@ -73,8 +73,8 @@ function sentence(words) {
 function engines(state, answer, scale) {
   if (!answer.engines.length) {
     return [h("p", { class: "soft" }, state.order === "arrival"
-      ? "The model knows event time only."
-      : "SECRET describes time and count windows; this kind is Sash's own.")];
+      ? "The model of other engines knows event time only."
+      : "Other engines are modelled for windows of time and of rows.")];
   }
   const groups = new Map();
   for (const engine of answer.engines) {
@@ -88,7 +88,7 @@ function engines(state, answer, scale) {
 
 function who(group) {
   const [first] = group;
-  const [kind, words] = first.same === null ? ["", "not asked"] : first.same ? ["same", "reports what Sash reports"] : ["differs", "differs from Sash"];
+  const [kind, words] = first.same === null ? ["", "not known"] : first.same ? ["same", "reports what Sash reports"] : ["differs", "differs from Sash"];
   return h("div", { class: "who" },
     group.map((engine) => h("b", { title: engine.profile }, engine.engine)),
     h("span", { class: `badge ${kind}` }, words),
@@ -98,7 +98,7 @@ function who(group) {
 function lane(engine, state, scale) {
   if (engine.same === null) return null;
   if (!engine.reports.length) return h("p", { class: "soft small" }, "no reports");
-  const spans = rows(engine.reports.map((report) => ({ report, left: scale.x(report.begin), right: scale.x(report.end) })));
+  const spans = rows(engine.reports.map((report) => ({ report, ...bar(scale, report.begin, report.end) })));
   const height = (Math.max(...spans.map((span) => span.row)) + 1) * ROW + 6;
   const selected = state.events.indexOf(state.selected);
   const drawn = svg("svg", {
@@ -107,10 +107,10 @@ function lane(engine, state, scale) {
   });
   for (const { report, left, right, row } of spans) {
     const words = names(report.holds);
-    const wide = Math.max(right - left - 3, 3);
+    const wide = right - left - 2;
     const part = svg("g", { class: `engine ${report.holds.includes(selected) ? "holds" : ""}` },
       svg("title", {}, `${words}, when t${report.arrival + 1} arrives`),
-      svg("rect", { x: left + 1.5, y: 4 + row * ROW, width: wide, height: ROW - 5, rx: 4 }));
+      svg("rect", { x: left + 1, y: 4 + row * ROW, width: wide, height: ROW - 5, rx: 3 }));
     if (words.length * 6.6 < wide - 10) part.append(svg("text", { x: left + 9, y: 18 + row * ROW }, words));
     drawn.append(part);
   }

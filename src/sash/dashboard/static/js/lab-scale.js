@@ -10,10 +10,10 @@ export class Scale {
 
   static of(state, answer, width) {
     const ends = [...(answer?.extents ?? []), ...(answer?.engines ?? []).flatMap((engine) => engine.reports)];
-    const begins = ends.map((one) => one.from ?? one.begin).filter(Number.isFinite);
-    const finishes = ends.map((one) => one.to ?? one.end).filter(Number.isFinite);
+    const begins = ends.map((one) => one.start ?? one.begin).filter(Number.isFinite);
+    const finishes = ends.map((one) => one.end).filter(Number.isFinite);
     const times = state.events.map((event) => event.time);
-    return new Scale(Math.min(-0.5, ...begins), Math.max(24.5, ...finishes, ...times.map((time) => time + 2)), width);
+    return new Scale(Math.min(0, ...begins), Math.max(24, ...finishes, ...times.map((time) => time + 2)), width);
   }
 
   x(at) {
@@ -34,15 +34,24 @@ export class Scale {
   }
 }
 
-/** Spans in as few rows as keep them apart. */
+/** Spans in as few rows as keep them apart; they may touch. */
 export function rows(spans) {
   const ends = [];
   return spans.map((span) => {
-    let row = ends.findIndex((end) => end <= span.left);
+    let row = ends.findIndex((end) => end <= span.left + 0.01);
     if (row < 0) row = ends.push(0) - 1;
-    ends[row] = span.right + 4;
+    ends[row] = span.right;
     return { ...span, row };
   });
+}
+
+const SHORTEST = 14;
+
+/** From where to where a bar is drawn: exactly from its start to its end, unless that could not be seen. */
+export function bar(scale, start, end) {
+  const [left, right] = [scale.x(start), scale.x(end)];
+  const missing = Math.max(0, SHORTEST - (right - left)) / 2;
+  return { left: left - missing, right: right + missing };
 }
 
 /** A number with a minus sign that is as wide as a plus. */

@@ -1,8 +1,9 @@
 // The timeline of the lab: events that can be added, moved and taken away, and the windows over them.
 import { replace, svg } from "./dom.js";
-import { Scale, minus, names, rows } from "./lab-scale.js";
+import { Scale, bar, minus, names, rows } from "./lab-scale.js";
 
 const STACK = 40;
+const APART = 29;
 const ROW = 28;
 
 export class Timeline {
@@ -21,10 +22,10 @@ export class Timeline {
     const width = this.element.clientWidth || 900;
     // A scale that moves under the pointer would run away from it.
     if (!this.grabbed) this.scale = Scale.of(state, answer, width);
-    const levels = stacked(state.events);
+    const levels = stacked(state.events, this.scale);
     const axis = 26 + STACK * (Math.max(0, ...levels.values()) + 1);
-    const spans = rows((answer?.extents ?? []).filter((one) => one.from !== null).map((extent) => ({
-      extent, left: this.scale.x(extent.from), right: this.scale.x(extent.to),
+    const spans = rows((answer?.extents ?? []).filter((one) => one.start !== null).map((extent) => ({
+      extent, ...bar(this.scale, extent.start, extent.end),
     })));
     const height = axis + 34 + ROW * (Math.max(-1, ...spans.map((span) => span.row)) + 1) + 8;
     this.element.setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -34,7 +35,7 @@ export class Timeline {
       this.axis(axis, height),
       spans.map((span) => this.window(span, axis + 34, state)),
       this.watermark(answer, height),
-      state.events.map((event, index) => this.event(event, index, axis - 16 - STACK * levels.get(event), answer)));
+      state.events.map((event, index) => this.event(event, index, axis, axis - 16 - STACK * levels.get(event), answer)));
   }
 
   axis(y, height) {
@@ -49,7 +50,7 @@ export class Timeline {
     return drawn;
   }
 
-  event(event, index, y, answer) {
+  event(event, index, axis, y, answer) {
     const judged = answer?.events[index];
     const late = judged?.late;
     const arrived = index < this.state.arrived;
@@ -63,6 +64,7 @@ export class Timeline {
       "aria-valuetext": `time ${event.time}, x ${event.x}, ${arrived ? held : "has not arrived"}`,
       onkeydown: (key) => this.key(key, event), onfocus: () => this.asked.select(event),
     },
+    svg("line", { class: "stem", y1: 13, y2: axis - y }),
     svg("circle", { r: 13 }),
     svg("text", { class: "x", y: 4, "text-anchor": "middle" }, event.x),
     svg("text", { class: "t", y: -18, "text-anchor": "middle" }, `t${index + 1}`));
@@ -70,30 +72,30 @@ export class Timeline {
 
   window({ extent, left, right, row }, top, state) {
     const y = top + row * ROW;
-    const wide = Math.max(right - left - 3, 3);
+    const wide = right - left - 2;
     const holds = extent.holds.includes(state.events.indexOf(state.selected));
     const waits = extent.reported === null;
     const revised = extent.revision ? `, revision ${extent.revision}` : "";
     const standing = waits ? "waits" : `reported when t${extent.reported + 1} arrived${revised}`;
     const [name, content] = [`w ${minus(extent.id)}`, names(extent.holds)];
+    const interval = minus(extent.interval);
     const room = wide - 16;
     const drawn = svg("g", {
       class: `window ${waits ? "waits" : ""} ${holds ? "holds" : ""}`, role: "img", "data-window": extent.id,
       "data-holds": extent.holds.join(" "), "data-from": extent.start, "data-to": extent.end,
-      "aria-label": `window ${extent.id}, ${extent.start} to ${extent.end}, holds ${content}: ${standing}`,
+      "aria-label": `window ${extent.id}, ${interval}, holds ${content}: ${standing}`,
     },
-    svg("title", {}, `window ${extent.id}: ${extent.start} to ${extent.end}, holds ${content}; ${standing}`),
-    svg("rect", { x: left + 1.5, y, width: wide, height: ROW - 6, rx: 5 }));
+    svg("title", {}, `window ${extent.id}: ${interval}, holds ${content}; ${standing}`),
+    svg("rect", { x: left + 1, y, width: wide, height: ROW - 6, rx: 3 }));
     if (name.length * 7 < room) drawn.append(svg("text", { x: left + 10, y: y + 15.5 }, name));
-    if ((name.length + content.length + 2) * 7 < room) {
-      drawn.append(svg("text", { class: "content", x: left + 18 + name.length * 7, y: y + 15.5 }, content));
-    }
+    const shown = [`${interval}  ${content}`, interval].find((words) => (name.length + words.length + 2) * 6.8 < room);
+    if (shown) drawn.append(svg("text", { class: "content", x: left + 18 + name.length * 7, y: y + 15.5 }, shown));
     return drawn;
   }
 
   watermark(answer, height) {
     if (answer?.watermark === null || answer?.watermark === undefined) return null;
-    const x = this.scale.x(answer.watermark - 0.5);
+    const x = this.scale.x(answer.watermark);
     if (x < 0) return null;
     const left = x > this.scale.width - 120;
     return svg("g", { class: "watermark" },
@@ -143,12 +145,14 @@ export class Timeline {
   }
 }
 
-/** How high each event stands: those of one time are piled up in the order of arrival. */
-function stacked(events) {
-  const piles = new Map();
+/** How high each event stands: above those that it would lie on, the first to arrive lowest. */
+function stacked(events, scale) {
+  const taken = [];
   return new Map(events.map((event) => {
-    const level = piles.get(event.time) ?? 0;
-    piles.set(event.time, level + 1);
+    const x = scale.x(event.time);
+    let level = 0;
+    while (taken[level]?.some((other) => Math.abs(other - x) < APART)) level += 1;
+    (taken[level] ??= []).push(x);
     return [event, level];
   }));
 }

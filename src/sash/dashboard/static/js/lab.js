@@ -18,18 +18,20 @@ export class Lab {
     [this.timeline, this.arrivals, this.answers] = [new Timeline(asked), new Arrivals(asked), new Answers()];
     this.refused = h("p", { class: "refused", role: "alert" });
     this.asked = h("form", { class: "card asked", "aria-label": "The window", onsubmit: (event) => event.preventDefault() });
-    this.label = h("h2");
+    this.label = h("h2", {}, "loading…");
+    this.meaning = h("p", { class: "meaning" });
     this.formula = h("p", { class: "formula" });
     this.context = h("span", { class: "badge" });
     this.editor = h("div", { class: "editor" });
     this.status = h("p", { class: "unseen", role: "status" });
     this.results = h("div", { class: "results", "aria-busy": "true" },
-      h("div", {}, h("div", { class: "headline" }, this.label, this.context), this.formula),
-      this.arrivals.element,
-      h("section", { class: "card", "aria-labelledby": "windows" },
+      h("div", { class: "first" }, h("div", { class: "headline" }, this.label, this.context), this.meaning, this.formula),
+      h("section", { class: "card first", "aria-labelledby": "windows" },
         h("h3", {}, h("span", { id: "windows" }, "Events and windows"), h("span", { class: "soft" }, "click the line to add an event, drag one to move it")),
         this.timeline.element, legend(), this.editor),
+      this.arrivals.element,
       this.answers.beside, this.answers.below, this.status);
+    replace(this.asked, h("h2", {}, "Window"), h("p", { class: "soft" }, "loading…"));
     place.append(h("div", { class: "bench" }, this.asked, this.results));
     this.use("disorder");
     addEventListener("resize", () => this.draw());
@@ -60,7 +62,7 @@ export class Lab {
       h("div", { class: "numbers" }, parameters.map((one) => this.parameter(one))),
       this.refused,
       h("hr"),
-      h("p", { class: "soft small" }, "How far behind the newest an event may come on time, and how much later it still corrects:"),
+      h("p", { class: "soft small" }, "How far behind the newest event another one is still on time, and how much later it still corrects a report:"),
       h("div", { class: "numbers" }, this.number("Delay", "delay"), this.number("Lateness", "allowed_lateness")),
       h("label", { class: "field" }, "Order", order),
       h("hr"),
@@ -92,10 +94,10 @@ export class Lab {
       onchange: (event) => { if (Number.isFinite(event.target.valueAsNumber)) change(event.target.valueAsNumber); },
     }));
     replace(this.editor,
-      h("button", { type: "button", class: "button", "data-focus": "add", disabled: events.length >= MOST, onclick: () => this.add() }, "Add event"),
       field("Time", selected?.time ?? "", (time) => this.move(selected, time), 0),
       field("x", selected?.x ?? "", (x) => { selected.x = x; this.touch(); }),
       field("Arrives", selected ? index + 1 : "", (number) => this.place(selected, number - 1), 1),
+      h("button", { type: "button", class: "button", "data-focus": "add", disabled: events.length >= MOST, onclick: () => this.add() }, "Add event"),
       h("button", { type: "button", class: "button", "data-focus": "remove", disabled: !selected, onclick: () => this.remove(selected) }, selected ? `Remove t${index + 1}` : "Remove"),
       h("button", { type: "button", class: "button", "data-focus": "sort", onclick: () => { events.sort((one, other) => one.time - other.time); this.touch(); } }, "Arrive in order of time"));
   }
@@ -185,6 +187,7 @@ export class Lab {
     if (!response.ok) return;
     this.answer = answer;
     this.label.textContent = answer.window.label;
+    this.meaning.textContent = answer.window.meaning;
     this.formula.textContent = answer.window.formula;
     this.context.textContent = answer.window.context;
     this.status.textContent = `${answer.extents.length} windows`;
@@ -203,5 +206,8 @@ const capital = (words) => words[0].toUpperCase() + words.slice(1);
 
 function legend() {
   return h("p", { class: "legend", "aria-hidden": "true" },
-    h("span", {}, h("i"), "reported"), h("span", { class: "waits" }, h("i"), "waits"), h("span", { class: "now" }, h("i"), "watermark"));
+    h("span", {}, h("i"), "reported"), h("span", { class: "waits" }, h("i"), "waits"),
+    h("span", { class: "chosen-one" }, h("i"), "holds the chosen event"), h("span", { class: "late" }, h("i"), "late event"),
+    h("span", { class: "now" }, h("i"), "watermark"),
+    h("span", {}, "[a, b) holds a and not b; [a, b] holds both"));
 }

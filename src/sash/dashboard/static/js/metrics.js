@@ -8,7 +8,11 @@ const lag = (frame) => (frame.watermark === null || frame.at === null ? null : f
 const METRICS = [
   {
     label: "Rate", unit: "events per second", read: (frame) => frame.rate, write: rate,
-    note: (frame) => `${count(frame.totals?.events)} events so far · could do ${rate(frame.capacity)}`,
+    note: (frame, query) => [`${count(frame.totals?.events)} events so far`, busy(query.frames)].filter(Boolean).join(" · "),
+  },
+  {
+    label: "Rows emitted", unit: "a micro-batch", read: (frame) => frame.reports, write: count, step: true,
+    shown: (frame) => frame.totals?.reports, note: (frame) => `${count(frame.reports)} by the latest micro-batch`,
   },
   {
     label: "Latency", unit: "of a micro-batch", read: (frame) => frame.latency, write: span,
@@ -16,29 +20,32 @@ const METRICS = [
   },
   {
     label: "Watermark lag", unit: "behind the clock", read: lag, write: span,
-    note: (frame) => (frame.watermark === null ? "" : `watermark ${clock(frame.watermark)} · newest event ${clock(frame.newest)}`),
+    note: (frame) => (frame.watermark === null ? "" : `watermark ${clock(frame.watermark)} · newest ${clock(frame.newest)}`),
   },
   {
     label: "Open windows", unit: "of a busy key", read: (frame) => frame.open, write: count, step: true,
-    note: (frame) => (frame.open === null ? "not a clock window" : "begun, and waiting for the watermark"),
+    shown: (frame, query) => (query.about?.plan?.rows === "event" ? "one row per event" : query.about?.plan?.rows === "key" ? "one row per key" : frame.open),
+    note: (frame, query) => (query.about?.plan?.rows && query.about.plan.rows !== "window"
+      ? "look-backs: nothing to close"
+      : frame.open === null ? "not a clock window" : "per busy key, waiting for the watermark"),
   },
   {
     label: "Late events", unit: "a micro-batch", read: (frame) => frame.late, write: count, kind: "late", step: true,
     shown: (frame) => frame.totals?.late, note: (frame) => `${count(frame.late)} in the latest micro-batch`,
   },
   {
-    label: "State", unit: "in the state store", read: (frame) => frame.state_bytes, write: bytes,
-    note: (frame) => [
-      frame.state_rows !== null ? `${count(frame.state_rows)} rows` : "",
-      frame.written !== null ? `${bytes(frame.written)} written, ${bytes(frame.read)} read by the latest` : "",
-    ].filter(Boolean).join(" · "),
+    // An elastic query has a store of its own, whose size is not measured: what moves is.
+    label: "State", unit: "in the state store", write: bytes, read: (frame) => frame.state_bytes ?? frame.written,
+    note: (frame) => (frame.state_bytes !== null
+      ? [frame.shared ? "of all queries of this stream" : "", frame.written !== null ? `${bytes(frame.written)} written by the latest` : ""]
+      : frame.written !== null ? [`written by the latest, ${bytes(frame.read)} read`] : []).filter(Boolean).join(" · "),
   },
 ];
 
 const DEGREE = {
   label: "Degree", unit: "tasks", read: (frame) => frame.degree, write: count, step: true, wide: true,
   note: (frame, query) => (query.about?.elastic
-    ? `${changes(query.frames).length} reconfigurations shown, without a restart and without moving state`
+    ? `${several(changes(query.frames).length, "reconfiguration")} shown, without a restart and without moving state`
     : "fixed: the shuffle partitions of this query"),
 };
 
@@ -50,6 +57,17 @@ export function changes(frames) {
     return before === frame.degree ? [] : [{ at: frame.at, from: before, to: frame.degree }];
   });
 }
+
+/** How much of the time the latest micro-batches worked: what is left is room for more events. */
+function busy(frames) {
+  const latest = frames.slice(-11);
+  const [first, last] = [latest.at(0), latest.at(-1)];
+  if (latest.length < 3 || !(last.at > first.at)) return "";
+  const worked = latest.slice(0, -1).reduce((sum, frame) => sum + (frame.latency ?? NaN), 0);
+  return Number.isFinite(worked) ? `busy ${Math.min(100, Math.round((100 * worked) / (last.at - first.at)))}%` : "";
+}
+
+const several = (number, what) => `${count(number)} ${what}${number === 1 ? "" : "s"}`;
 
 export class Metrics {
   constructor() {
@@ -91,9 +109,10 @@ class Card {
 
   tell(frame) {
     const { metric } = this;
-    const words = frame ? metric.write((metric.shown ?? metric.read)(frame)) : NOT_MEASURED;
+    const value = frame ? (metric.shown ?? metric.read)(frame, this.query) : null;
+    const words = typeof value === "string" ? value : metric.write(value);
     setText(this.value, words);
-    this.value.classList.toggle("none", words === NOT_MEASURED);
+    this.value.classList.toggle("none", words === NOT_MEASURED || typeof value === "string");
     setText(this.note, frame ? metric.note(frame, this.query) : "");
     this.note.title = this.note.textContent;
   }

@@ -10,6 +10,7 @@ const lab = new Lab(document.getElementById("lab"));
 const status = document.getElementById("connection");
 
 function show(view) {
+  document.getElementById("loading").hidden = true;
   for (const name of VIEWS) document.getElementById(name).hidden = name !== view;
   for (const link of document.querySelectorAll("[data-view]")) {
     if (link.dataset.view === view) link.setAttribute("aria-current", "page");
@@ -32,7 +33,7 @@ listen(queries, {
   },
   hello({ queries: names }) {
     // Without queries there is only the lab to look at.
-    if (!asked()) show(names.length ? "queries" : "lab");
+    show(asked() ?? (names.length ? "queries" : "lab"));
   },
   changed() {
     if (!document.getElementById("queries").hidden) board.show();

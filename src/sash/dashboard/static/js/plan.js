@@ -56,7 +56,8 @@ function graph(plan) {
 function box(stage, plan) {
   const folds = stage.startsWith("window");
   const sub = folds ? [
-    ...plan.windows.map((window) => window.label),
+    ...(plan.rows === "window" || !plan.rows ? plan.windows.map((window) => window.label)
+      : [`one row per ${plan.rows}: ${plan.windows.map((window) => window.meaning).join(", ")}`]),
     ...(plan.whole ? [`${plan.whole}: whole windows`] : []),
     ...plan.aggregates.map((one) => `${one.name} = ${one.monoid}(${one.columns.join(", ")})`),
     plan.algorithm?.name,

@@ -26,17 +26,19 @@ export class Board {
       h("div", { class: "detail" }, h("header", {}, this.title, this.state), this.failure,
         this.metrics.element, this.keys.element, this.plan.element));
     this.empty = h("div", { class: "empty" }, h("h2", {}, "No query is running here"),
-      h("p", {}, "Whoever runs streaming queries can show them on this page:"), h("pre", {}, HOW),
-      h("p", {}, "Queries of another process: ", h("code", {}, "sash.dashboard.watch(spark, Folder(\"frames\"))"),
+      h("p", {}, "To show the streaming queries of a Python process here:"), h("pre", {}, HOW),
+      h("p", {}, "Queries of another process: ", h("code", {}, "sash.dashboard.watch(spark, MessageFolder(\"frames\"))"),
         " there, and ", h("code", {}, "sash ui --watch frames"), " here. Meanwhile, there is the ",
         h("a", { href: "#lab" }, "window lab"), "."));
-    place.append(this.empty, this.board);
+    this.loading = h("p", { class: "empty" }, "loading…");
+    place.append(this.loading, this.empty, this.board);
   }
 
   show() {
     const all = [...this.queries.all.values()];
+    this.loading.hidden = this.queries.known !== null && all.length >= this.queries.known;
     this.board.hidden = !all.length;
-    this.empty.hidden = all.length > 0;
+    this.empty.hidden = this.queries.known !== 0 || all.length > 0;
     if (!all.length) return;
     if (!this.queries.all.has(this.name)) this.name = all[0].name;
     replace(this.list, all.map((query) => this.entry(query)));

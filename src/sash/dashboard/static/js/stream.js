@@ -5,6 +5,7 @@ const HISTORY = 600;
 export class Queries {
   constructor() {
     this.all = new Map();
+    this.known = null; // how many queries the server has; null until it has answered
   }
 
   take(message) {
@@ -29,8 +30,10 @@ export function listen(queries, { changed, hello, connection }) {
   source.addEventListener("open", () => connection("live", "live"));
   source.addEventListener("error", () => connection("lost", "no connection; trying again"));
   source.addEventListener("hello", (event) => {
+    const greeting = JSON.parse(event.data);
     queries.clear();
-    hello(JSON.parse(event.data));
+    queries.known = greeting.queries.length;
+    hello(greeting);
   });
   source.addEventListener("messages", (event) => {
     const messages = JSON.parse(event.data);
