@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from sash.serving.names import page_name
 from sash.serving.pages import LEVELS, Page
-from sash.serving.places import Read
+from sash.serving.places import Known, Read, require_known
 from sash.serving.records import RecordForm
 
 
@@ -33,8 +33,10 @@ class MemoryPlace:
 
     def write(
         self, values: Mapping[bytes, bytes], removed: Sequence[bytes],
-        *, due: Sequence[bytes] = (), past: Sequence[bytes] = (),
+        *, due: Sequence[bytes] = (), past: Sequence[bytes] = (), unless: Known | None = None,
     ) -> None:  # fmt: skip
+        if unless is not None:
+            require_known(unless, self.values.get(unless[0]))
         for name in removed:
             del self.values[name]
         self.values |= values

@@ -109,6 +109,40 @@ def test_differential_training_and_serving_agree_at_random_instants(store: str) 
         assert all(same(expected[name], row[name]) for name in names), (expected, row)
 
 
+def test_a_task_that_was_taken_for_dead_changes_nothing_when_it_goes_on(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has read the heads of its keys, and stands still until a later batch is there."""
+    table = payments(400, seed=5)
+    parts = [table.slice(at, 100) for at in range(0, 400, 100)]
+    publisher = Publisher.of(features(table).bound, store)
+    stalled = Publisher.of(features(table).bound, store)
+    publisher.begin(0)
+    publisher.done(0, publisher.publish(parts[0], 0))
+    publisher.begin(1)
+    forest = Publisher._forest
+
+    def late(self: Publisher, *read: Any) -> Any:
+        if self is stalled:
+            monkeypatch.setattr(Publisher, "_forest", forest)
+            for batch in (1, 2):
+                publisher.begin(batch)
+                publisher.done(batch, publisher.publish(parts[batch], batch))
+        return forest(self, *read)
+
+    monkeypatch.setattr(Publisher, "_forest", late)
+    with pytest.raises(StoreError, match="this execution has nothing to add"):
+        stalled.publish(parts[1], 1)
+    with pytest.raises(StoreError, match="this execution has nothing to add"):
+        stalled.publish(parts[1], 1)
+    publisher.begin(3)
+    publisher.done(3, publisher.publish(parts[3], 3))
+    keys = table.select(["card", "country"]).group_by(["card", "country"]).aggregate([]).to_pylist()
+    with sash.online(store) as online:
+        counts = online.get(keys, at=table["ts"][-1].as_py())["n_lifetime"].to_pylist()
+    assert sum(counts) == 400 - table["amount"].null_count
+
+
 def test_a_reader_needs_neither_spark_nor_the_query(tmp_path: Path) -> None:
     store = str(tmp_path / "features")
     published(store, payments(500, seed=3), batches=2)

@@ -25,6 +25,9 @@ from sash.errors import ArgumentError, StoreError, StoreUnavailable
 Read: TypeAlias = Callable[[Sequence[bytes]], list[Any]]
 """Names → what lies under them, None where nothing does."""
 
+Known: TypeAlias = tuple[bytes, bytes | None]
+"""A name, and what lay under it when it was read."""
+
 DUE = b"due"
 _SCHEMES = ("redis://", "rediss://", "unix://")
 MAP_SIZE = 64 << 20
@@ -45,9 +48,10 @@ class Place(Protocol):
 
     def write(
         self, values: Mapping[bytes, bytes], removed: Sequence[bytes],
-        *, due: Sequence[bytes] = (), past: Sequence[bytes] = (),
+        *, due: Sequence[bytes] = (), past: Sequence[bytes] = (), unless: Known | None = None,
     ) -> None:  # fmt: skip
-        """All at once. `past` entries are due no more; then `due` ones are added."""
+        """All at once. `past` entries are due no more; then `due` ones are added. `unless` is a name with
+        what was known of it: StoreError, and nothing is written, if it is another value by now."""
         ...
 
     def due(self, before: bytes, limit: int) -> list[bytes]:
@@ -55,6 +59,19 @@ class Place(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+def outdated() -> StoreError:
+    """For an execution that was taken for dead: it must not put back what others build upon."""
+    return StoreError(
+        "another execution of this batch, or a later batch, has changed the published features meanwhile; "
+        "this execution has nothing to add"
+    )
+
+
+def require_known(known: Known, found: Any) -> None:
+    if (None if found is None else bytes(found)) != known[1]:
+        raise outdated()
 
 
 def place_of(store: str | os.PathLike[str], *, create: bool = True) -> Place:
@@ -88,7 +105,7 @@ class RedisPlace:
     def __post_init__(self) -> None:
         redis = redis_package("a Redis store")
         self._unreachable = unreachable(redis)
-        self._refused = redis.RedisError
+        self._refused, self._changed = redis.RedisError, redis.WatchError
         self._client = redis.Redis.from_url(
             self.url, socket_timeout=TIMEOUT, socket_connect_timeout=TIMEOUT
         )
@@ -104,19 +121,26 @@ class RedisPlace:
 
     def write(
         self, values: Mapping[bytes, bytes], removed: Sequence[bytes],
-        *, due: Sequence[bytes] = (), past: Sequence[bytes] = (),
+        *, due: Sequence[bytes] = (), past: Sequence[bytes] = (), unless: Known | None = None,
     ) -> None:  # fmt: skip
         def send() -> None:
-            pipeline = self._client.pipeline(transaction=True)
-            if values:
-                pipeline.mset({self._root + name: value for name, value in values.items()})
-            if removed:
-                pipeline.unlink(*(self._root + name for name in removed))
-            if past:
-                pipeline.zrem(self._root + DUE, *past)
-            if due:
-                pipeline.zadd(self._root + DUE, dict.fromkeys(due, 0))  # one score: sorted by bytes
-            pipeline.execute()
+            with self._client.pipeline(transaction=True) as pipeline:
+                if unless is not None:
+                    pipeline.watch(self._root + unless[0])
+                    require_known(unless, pipeline.get(self._root + unless[0]))
+                    pipeline.multi()
+                if values:
+                    pipeline.mset({self._root + name: value for name, value in values.items()})
+                if removed:
+                    pipeline.unlink(*(self._root + name for name in removed))
+                if past:
+                    pipeline.zrem(self._root + DUE, *past)
+                if due:
+                    pipeline.zadd(self._root + DUE, dict.fromkeys(due, 0))  # one score: sorted by bytes
+                try:
+                    pipeline.execute()
+                except self._changed:
+                    raise outdated() from None
 
         self._asked(send)
 
@@ -158,9 +182,11 @@ class LmdbPlace:
 
     def write(
         self, values: Mapping[bytes, bytes], removed: Sequence[bytes],
-        *, due: Sequence[bytes] = (), past: Sequence[bytes] = (),
+        *, due: Sequence[bytes] = (), past: Sequence[bytes] = (), unless: Known | None = None,
     ) -> None:  # fmt: skip
         def work(transaction: Any) -> None:
+            if unless is not None:
+                require_known(unless, transaction.get(unless[0], db=self._environment.live))
             for name in (*removed, *(DUE + entry for entry in past)):
                 transaction.delete(name, db=self._environment.live)
             for name, value in values.items():

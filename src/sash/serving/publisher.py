@@ -6,6 +6,9 @@ an event that is late for the query is in neither.
 
 - The head of a key is written together with its new pages, and names the batch. A batch that is executed
   again finds its number there, key by key, and adds nothing twice.
+- A task that was taken for dead, and goes on when later batches are there, is refused: it would put the
+  head of a key back. So whoever writes looks, in the same transaction, whether the store is still at the
+  batch before its own.
 - Batches that were not published would leave a hole that no reader could see. The store therefore knows
   which batch was the last to end, with rows or without, and a publisher refuses to go on after a hole.
 - A key holds its events for the longest look-back and as long again (or for the delay, if that is longer),
@@ -38,7 +41,7 @@ from sash.serving.forest import BEGINNING, Forest, KeyedRun
 from sash.serving.keys import key_bytes
 from sash.serving.names import DESCRIPTION, PROGRESS, SWEPT, due_entry, due_key, head_name, time_of
 from sash.serving.pages import batch_of
-from sash.serving.places import Place, Read, place_of
+from sash.serving.places import Place, Read, outdated, place_of
 from sash.serving.records import RecordForm
 
 NEVER, HISTORY = -2, -1
@@ -157,14 +160,20 @@ class Publisher:
         firsts = layout.rows.select(list(self.bound.keys)).take(pa.array(layout.firsts))
         keys = key_bytes(firsts, layout.slots)
         with self._opened() as (place, read):
+            (known,) = read([PROGRESS])
+            if Progress.of(known).done >= batch:
+                raise outdated()
             for first in range(0, len(keys), GROUP):
                 edges = layout.offsets[[first, min(first + GROUP, len(keys))]]
                 sizes = layout.sizes[first : first + GROUP]
                 some = KeyedRun(np.repeat(np.arange(len(sizes)), sizes), events.take(slice(*edges)))
-                self._add(place, read, keys[first : first + GROUP], some, batch)
+                self._add(place, read, keys[first : first + GROUP], some, batch, known)
         return Published(len(keys), int(times.max(initial=BEGINNING)))
 
-    def _add(self, place: Place, read: Read, keys: Sequence[bytes], events: KeyedRun, batch: int) -> None:
+    def _add(
+        self, place: Place, read: Read, keys: Sequence[bytes], events: KeyedRun, batch: int,
+        known: bytes | None,
+    ) -> None:  # fmt: skip
         *heads, swept = read([*map(head_name, keys), SWEPT])
         new = np.array([head is None or batch_of(head, self._form) < batch for head in heads])
         if not new.all():  # the batch is executed again
@@ -181,7 +190,7 @@ class Publisher:
         awake = np.flatnonzero(asleep & ~forest.bare)
         times = forest.newest[awake].tolist()
         due = [due_entry(time, keys[slot]) for time, slot in zip(times, awake.tolist(), strict=True)]
-        place.write(values, removed, due=due if self._sweeps else [])
+        place.write(values, removed, due=due if self._sweeps else [], unless=(PROGRESS, known))
 
     def publish_history(self, rows: pa.Table) -> None:
         """Add the events of a bounded input, before those of any stream."""
@@ -200,18 +209,19 @@ class Publisher:
     def done(self, batch: int, published: Published = NO_ROWS) -> None:
         """Called when all rows of a batch are published, and when a batch has none."""
         with self._opened() as (place, read):
-            progress = Progress.of(*read([PROGRESS]))
+            (known,) = read([PROGRESS])
+            progress = Progress.of(known)
             newest = max(progress.newest, published.newest)
             owner = "" if batch == HISTORY else progress.owner  # a stream may go on
             progress = Progress(max(batch, progress.done), owner, newest)
-            place.write({PROGRESS: _noted(progress)}, [])
+            place.write({PROGRESS: _noted(progress)}, [], unless=(PROGRESS, known))
             if self._sweeps and published.keys:
                 # As many keys as were changed: then no silent one waits for more than another round.
                 for _ in range(-(-published.keys // GROUP)):
-                    if not self._sweep(place, read, newest - self._span):
+                    if not self._sweep(place, read, newest - self._span, _noted(progress)):
                         break
 
-    def _sweep(self, place: Place, read: Read, horizon: int) -> bool:
+    def _sweep(self, place: Place, read: Read, horizon: int, known: bytes) -> bool:
         """Look at the keys that are due, a group of them; those without an event after the horizon are let
         go. Returns whether there may be more."""
         entries = place.due(due_entry(horizon + 1, b""), GROUP)
@@ -231,7 +241,7 @@ class Publisher:
             latest = max(int(newest[silent].max()), BEGINNING if swept is None else time_of(swept))
             place.write({SWEPT: due_entry(latest, b"")}, [])
         values, removed = forest.changes()
-        place.write(values, removed, due=due, past=entries)
+        place.write(values, removed, due=due, past=entries, unless=(PROGRESS, known))
         return len(entries) == GROUP
 
     def _forest(self, read: Read, keys: Sequence[bytes], heads: Sequence[bytes | None]) -> Forest:
