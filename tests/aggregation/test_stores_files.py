@@ -203,6 +203,19 @@ def test_only_what_two_states_need_is_kept(tmp_path: Path) -> None:
     assert len(names) == 4
 
 
+def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
+    """NFS keeps what is removed while it is open under such names."""
+    with Files(tmp_path) as store:
+        for epoch in range(3):
+            (tmp_path / "default").mkdir(exist_ok=True)
+            (tmp_path / "default" / f".nfs000{epoch}").touch()
+            (tmp_path / "default" / "notes.state").touch()
+            store.put_many({b"k": b"%d" % epoch})
+            store.commit(epoch)
+    assert Files(tmp_path).get_many([b"k"]) == [b"2"]
+    assert (tmp_path / "default" / "notes.state").exists()
+
+
 def test_a_handle_travels_and_file_systems_are_arrows(tmp_path: Path) -> None:
     committed(tmp_path, 1)
     other = Files("", file_system=fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()))

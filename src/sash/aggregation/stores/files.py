@@ -10,6 +10,9 @@ or it is not. Taking an epoch back removes its manifest and writes nothing: a wh
 The manifests that are there are the states to go back to, so a manifest is removed before its data. Data is
 removed when neither of the two states that are remembered needs it.
 
+On a local disk this outlives processes, not the power: like Spark's own checkpoints there, files are not
+forced to the disk. LMDB's are.
+
 The fence is looked at right before a manifest is written or removed. File systems cannot do both in one
 step: an old attempt that stands still just between the two is not stopped.
 """
@@ -18,6 +21,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -33,6 +37,7 @@ from sash.aggregation.stores.values import reading, seal, unseal
 from sash.errors import CorruptValue
 
 _STATE, _DATA, _FENCE = ".state", ".data", ".fence"
+_OWN = re.compile(r"\d+(\.state|\.fence|-[0-9a-f]+\.data)")
 
 
 @dataclass(frozen=True)
@@ -168,8 +173,10 @@ class Files(EpochStore):
             self._state = self._whole(self._epoch)
 
     def _names(self) -> list[str]:
+        """Of our files: backup tools, and NFS for what is removed while it is open, make others."""
         chosen = fs.FileSelector(self._folder, allow_not_found=True)
-        return [info.base_name for info in self._files.get_file_info(chosen)]
+        found = (info.base_name for info in self._files.get_file_info(chosen))
+        return [name for name in found if _OWN.fullmatch(name)]
 
     def _numbers(self, suffix: str) -> list[int]:
         return [int(name.removesuffix(suffix)) for name in self._names() if name.endswith(suffix)]
