@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
-from sash.aggregation.algorithms.finger_tree_nodes import Node, Place
+from sash.aggregation.algorithms.finger_tree_nodes import Node, NodePlace
 from sash.aggregation.algorithms.protocol import Algorithm, Time
 from sash.aggregation.elements import Element
 from sash.aggregation.monoid import Monoid
@@ -48,7 +48,7 @@ class FingerTree(Algorithm):
         self._clear()
 
     def _clear(self) -> None:
-        self._root = self._oldest = self._newest = Node(True, [], [], Place.ROOT)
+        self._root = self._oldest = self._newest = Node(True, [], [], NodePlace.ROOT)
         self._size = 0
 
     def __len__(self) -> int:
@@ -83,7 +83,7 @@ class FingerTree(Algorithm):
         while siblings:
             parent = node.parent
             if parent is None:
-                parent = self._root = Node(False, [], [node], Place.ROOT)
+                parent = self._root = Node(False, [], [node], NodePlace.ROOT)
             _place_after(parent, len(parent.items) - 1, siblings)
             node, siblings = parent, self._split(parent)
         self._settle(node)
@@ -109,7 +109,7 @@ class FingerTree(Algorithm):
     def _split(self, node: Node) -> list[tuple[Time, Node]]:
         if len(node.items) > self._capacity:
             return node.split(self._capacity, self._join)
-        if node.place is Place.INSIDE:
+        if node.place is NodePlace.INSIDE:
             node.refresh(self._join)
         return []
 
@@ -117,17 +117,17 @@ class FingerTree(Algorithm):
         """Fold again `top` and the spines below it; what is inside has been folded before."""
         is_root = top is self._root
         if is_root:
-            top.place = Place.ROOT
+            top.place = NodePlace.ROOT
         top.refresh(self._join)
-        if is_root or top.place is Place.LEFT:
-            self._oldest = self._refresh_below(top, Place.LEFT)
-        if is_root or top.place is Place.RIGHT:
-            self._newest = self._refresh_below(top, Place.RIGHT)
+        if is_root or top.place is NodePlace.LEFT:
+            self._oldest = self._refresh_below(top, NodePlace.LEFT)
+        if is_root or top.place is NodePlace.RIGHT:
+            self._newest = self._refresh_below(top, NodePlace.RIGHT)
 
-    def _refresh_below(self, node: Node, place: Place) -> Node:
+    def _refresh_below(self, node: Node, place: NodePlace) -> Node:
         """Fold again the nodes on one edge below `node`; give back the outermost leaf."""
         while not node.is_leaf:
-            node = node.items[0 if place is Place.LEFT else -1]
+            node = node.items[0 if place is NodePlace.LEFT else -1]
             node.place = place
             node.refresh(self._join)
         return node

@@ -25,7 +25,7 @@ from sash.aggregation.algorithms.protocol import Time
 from sash.aggregation.elements import ABSENT, Combine, Element, fold_all
 
 
-class Place(Enum):
+class NodePlace(Enum):
     INSIDE = "inside"
     LEFT = "left spine"
     RIGHT = "right spine"
@@ -41,7 +41,7 @@ class Node:
 
     __slots__ = ("fold", "is_leaf", "items", "keys", "parent", "place", "size")
 
-    def __init__(self, is_leaf: bool, keys: list[Time], items: list[Element], place: Place) -> None:
+    def __init__(self, is_leaf: bool, keys: list[Time], items: list[Element], place: NodePlace) -> None:
         self.is_leaf = is_leaf
         self.keys = keys
         self.items = items
@@ -61,18 +61,18 @@ class Node:
         if self.is_leaf:
             own = fold_all(join, self.items)
         else:
-            skip_first = self.place in (Place.LEFT, Place.ROOT)
-            skip_last = self.place in (Place.RIGHT, Place.ROOT)
+            skip_first = self.place in (NodePlace.LEFT, NodePlace.ROOT)
+            skip_last = self.place in (NodePlace.RIGHT, NodePlace.ROOT)
             inside = self.items[skip_first : len(self.items) - skip_last]
             own = fold_all(join, (child.fold for child in inside))
-        if self.place is Place.INSIDE:
+        if self.place is NodePlace.INSIDE:
             self.size = len(self.items) if self.is_leaf else sum(child.size for child in self.items)
         above = self.parent
-        if above is None or above.place is Place.ROOT:
+        if above is None or above.place is NodePlace.ROOT:
             self.fold = own
-        elif self.place is Place.LEFT:
+        elif self.place is NodePlace.LEFT:
             self.fold = join(own, above.fold)
-        elif self.place is Place.RIGHT:
+        elif self.place is NodePlace.RIGHT:
             self.fold = join(above.fold, own)
         else:
             self.fold = own
@@ -94,13 +94,13 @@ class Node:
         del self.keys[cuts[1] if self.is_leaf else cuts[1] - 1 :]
 
         was = self.place
-        right = Place.RIGHT if was in (Place.RIGHT, Place.ROOT) else Place.INSIDE
-        self.place = Place.LEFT if was in (Place.LEFT, Place.ROOT) else Place.INSIDE
+        right = NodePlace.RIGHT if was in (NodePlace.RIGHT, NodePlace.ROOT) else NodePlace.INSIDE
+        self.place = NodePlace.LEFT if was in (NodePlace.LEFT, NodePlace.ROOT) else NodePlace.INSIDE
         made = [
-            (low, Node(self.is_leaf, keys, items, right if i == len(siblings) - 1 else Place.INSIDE))
+            (low, Node(self.is_leaf, keys, items, right if i == len(siblings) - 1 else NodePlace.INSIDE))
             for i, (low, keys, items) in enumerate(siblings)
         ]
         for node in (self, *(node for _, node in made)):
-            if node.place is Place.INSIDE:
+            if node.place is NodePlace.INSIDE:
                 node.refresh(join)
         return made

@@ -51,7 +51,7 @@ FAN = 32
 """How many entries, or runs, are put together."""
 
 
-class Run(NamedTuple):
+class EntryRun(NamedTuple):
     """Entries that lie in the chunks begin ≤ n < end. They had numbers from the end of the run before."""
 
     begin: int
@@ -67,7 +67,7 @@ class JournalHead:
     snapshot_first: int = 0
     parts: int = 0
     """How many chunks from `snapshot_first` on are the snapshot. The journal begins after them."""
-    runs: tuple[Run, ...] = ()
+    runs: tuple[EntryRun, ...] = ()
     next: int = 0
     """The number after the last chunk. What is after the last run are single entries …"""
     young: int = 0
@@ -96,7 +96,7 @@ class JournalHead:
                 "version that saved it"
             )
         with reading("the header of an operator"):
-            return cls(**facts | {"runs": tuple(Run(*run) for run in facts["runs"])})
+            return cls(**facts | {"runs": tuple(EntryRun(*run) for run in facts["runs"])})
 
     def sealed(self) -> bytes:
         return seal(HEADER, json.dumps(asdict(self)).encode())
@@ -156,7 +156,7 @@ class Journal:
         head = self.head
         if not _is_small([(head.first, head.next)]):
             saved = self._appended([packed], rows)
-            run = Run(head.first, self.head.next, 1)
+            run = EntryRun(head.first, self.head.next, 1)
             self.head = replace(self.head, runs=(*head.runs, run), young=0)
             return replace(saved, header=self.head.sealed())
         runs, spans, rank = list(head.runs), [(head.first, head.next)], 1
@@ -171,7 +171,7 @@ class Journal:
                 entries += parts_of(payload)
                 rows += some
         saved = self._appended([*entries, packed], rows)
-        self.head = replace(self.head, runs=(*runs, Run(head.next, self.head.next, rank)), young=0)
+        self.head = replace(self.head, runs=(*runs, EntryRun(head.next, self.head.next, rank)), young=0)
         return Saved(self.head.sealed(), saved.written, _numbers(spans))
 
     def _snapshot(self, operator: OperatorState, facts: dict[str, Any]) -> Saved:
