@@ -22,7 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from sash import aggregators
 from sash.aggregation import algorithms, monoids
 from sash.aggregation.algorithms import Algorithm
-from sash.aggregation.algorithms.finger_tree_nodes import Node, Place
+from sash.aggregation.algorithms.finger_tree_nodes import Node, NodePlace
 from sash.aggregation.monoid import Monoid
 from sash.aggregators import Aggregator, tracked
 
@@ -391,29 +391,29 @@ def check_shape(tree: algorithms.FingerTree) -> None:
     depths: set[int] = set()
     arity = tree._capacity // 2
 
-    def walk(node: Node, depth: int, place: Place) -> None:
+    def walk(node: Node, depth: int, place: NodePlace) -> None:
         assert node.place is place
         assert len(node.items) <= tree._capacity
-        if place in (Place.INSIDE, Place.RIGHT):
+        if place in (NodePlace.INSIDE, NodePlace.RIGHT):
             assert len(node.items) >= arity
         if node.is_leaf:
             depths.add(depth)
             assert len(node.keys) == len(node.items)
             assert node.keys == sorted(node.keys)
             return
-        assert len(node.items) >= (2 if place is Place.ROOT else 1)
+        assert len(node.items) >= (2 if place is NodePlace.ROOT else 1)
         assert len(node.keys) == len(node.items) - 1
         for i, child in enumerate(node.items):
             assert child.parent is node
             first, last = i == 0, i == len(node.items) - 1
-            if first and place in (Place.ROOT, Place.LEFT):
-                walk(child, depth + 1, Place.LEFT)
-            elif last and place in (Place.ROOT, Place.RIGHT):
-                walk(child, depth + 1, Place.RIGHT)
+            if first and place in (NodePlace.ROOT, NodePlace.LEFT):
+                walk(child, depth + 1, NodePlace.LEFT)
+            elif last and place in (NodePlace.ROOT, NodePlace.RIGHT):
+                walk(child, depth + 1, NodePlace.RIGHT)
             else:
-                walk(child, depth + 1, Place.INSIDE)
+                walk(child, depth + 1, NodePlace.INSIDE)
 
-    walk(tree._root, 0, Place.ROOT)
+    walk(tree._root, 0, NodePlace.ROOT)
     assert len(depths) == 1
 
 
