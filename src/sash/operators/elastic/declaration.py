@@ -36,6 +36,8 @@ class Elastic:
     system that Spark and Arrow can both open; "redis", or the URL of a Redis server: for many hosts."""
     buckets: int = 64
     """Shares of the keys, for the life of a checkpoint: what instances are given and state is kept by."""
+    executors: bool = False
+    """On a cluster: start as many executors as the instances need, and end those that are too many."""
 
     def __post_init__(self) -> None:
         low, high = whole_number(self.min), whole_number(self.max)
@@ -52,6 +54,8 @@ class Elastic:
             )
         if whole_number(self.buckets) is None or self.buckets < high:
             raise ArgumentError("buckets", self.buckets, f"a whole number that is at least max ({high})")
+        if not isinstance(self.executors, bool):
+            raise ArgumentError("executors", self.executors, "True or False")
 
     def degree(self, samples: Sequence[Sample]) -> int:
         """What the controller decides, within the bounds."""

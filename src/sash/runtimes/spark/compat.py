@@ -4,6 +4,7 @@
     plans        the analysed plan of a DataFrame, as text                   the JVM's query execution
     sessions     the one that this process has, if any                       the active SparkContext
     the JVM      whether a format is known, small files, a database                 the JVM's session
+    executors    which there are, more of them, fewer of them                      the JVM's SparkContext
     state        whether Python can talk to the state store                  the messages of both
 
 PySpark 4.1, 4.2 and 4.3 differ here, and nowhere else that we use.
@@ -11,7 +12,7 @@ PySpark 4.1, 4.2 and 4.3 differ here, and nowhere else that we use.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from inspect import signature
 from typing import Any, Self, cast
 
@@ -113,6 +114,28 @@ def state_store_failure() -> str:
     except Exception as failed:
         return str(failed)
     return ""
+
+
+class ExecutorPool:
+    """The executors of an application, whose cluster manager can start and end them one by one."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._jvm, self._context = _jvm(spark), spark.sparkContext._jsc.sc()
+
+    def tasks(self) -> dict[str, int]:
+        """How many tasks each of them has now, the newest first."""
+        every = self._context.statusStore().executorList(True)
+        found = [every.apply(at) for at in range(every.size())]
+        tasks = {one.id(): int(one.activeTasks()) for one in found if one.id() != "driver"}
+        return dict(sorted(tasks.items(), key=lambda item: (len(item[0]), item[0]), reverse=True))
+
+    def want(self, number: int) -> None:
+        """From now on so many: others are started as soon as there is a place for them."""
+        self._context.requestTotalExecutors(number, 0, self._jvm.PythonUtils.toScalaMap({}))
+
+    def end(self, names: Sequence[str]) -> None:
+        """End these. Spark wants fewer by as many afterwards, so `want` comes after it."""
+        self._context.killExecutors(self._jvm.PythonUtils.toSeq(list(names)))
 
 
 class HadoopFolder:

@@ -33,6 +33,7 @@ from sash.operators.elastic.metrics import Sample
 from sash.runtimes.spark.compat import HadoopFolder
 from sash.runtimes.spark.elastic.epoch_journal import EpochJournal, require_same_query, where
 from sash.runtimes.spark.elastic.epoch_step import STEPPED, EpochStep
+from sash.runtimes.spark.elastic.executors import ExecutorDegree
 from sash.runtimes.spark.elastic.metering import BatchMeter, BatchMetrics, behind, metrics_of
 from sash.runtimes.spark.elastic.state_location import StateLocation
 from sash.runtimes.spark.native.epoch_fold import EpochFold, EpochRows
@@ -64,6 +65,8 @@ class ElasticRun:
     """Of this run: a restart is another one."""
     fold: EpochFold | None = None
     """How Spark folds the rows of a batch; None: they come in blocks."""
+    executors: ExecutorDegree | None = None
+    """None: their number is not changed."""
 
     def __call__(self, arriving: DataFrame, epoch: int) -> None:
         began = time.time()
@@ -83,6 +86,8 @@ class ElasticRun:
         took = time.time() - began
         batch = BatchMetrics(batch=epoch, watermark=after, began=began, seconds=took, **metrics)
         self._measure(batch)
+        if self.executors is not None:
+            self.executors.after()
 
     @contextmanager
     def _arrived(self, arriving: DataFrame, watermark: int) -> Iterator[EpochRows]:
@@ -133,6 +138,8 @@ class ElasticRun:
     ) -> dict[str, Any]:
         """Step and sink; what the step measured of itself."""
         degree = self.elastic.degree(list(self.meter.samples))
+        if self.executors is not None:
+            self.executors.before(degree)
         step = EpochStep(
             self.stage, self._home(blocks), epoch, degree, before, after, self.name, journal.token,
             journal.change,

@@ -21,6 +21,7 @@ from sash.operators.joins.bound import BoundJoin
 from sash.operators.joins.bound_asof import BoundAsof
 from sash.planner.auto import Auto
 from sash.runtimes.spark.compat import is_connect
+from sash.runtimes.spark.elastic.executors import ExecutorDegree
 from sash.runtimes.spark.elastic.run import ElasticQuery, ElasticRun
 from sash.runtimes.spark.elastic.state_location import require_reachable
 from sash.runtimes.spark.joins.streaming_join import StreamingJoin, late_of
@@ -178,7 +179,8 @@ def start_elastic(
     _require_no_watermark(arriving)
     require_free_columns(sinks, lambda output: stage.schemas[output].names)
     warn_of_costly_settings(arriving.sparkSession, elastic=True)
-    run = ElasticRun(stage, delay, elastic, checkpoint, sinks, inputs, fold=fold)
+    executors = ExecutorDegree.of(arriving.sparkSession) if elastic.executors else None
+    run = ElasticRun(stage, delay, elastic, checkpoint, sinks, inputs, fold=fold, executors=executors)
     run.require_same_query(arriving.sparkSession)
     query = _writer(arriving, checkpoint, trigger, name).foreachBatch(run).start()
     return ElasticQuery(_running(query, arriving.sparkSession), run)
