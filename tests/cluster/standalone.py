@@ -7,6 +7,7 @@ code, which is empty at first. Its executors get Sash with the application, in a
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -40,17 +41,45 @@ def archive(folder: Path) -> Path:
 class Host:
     """A worker with all that it starts."""
 
-    def __init__(self, folder: Path, master: str) -> None:
-        self.folder = folder
-        local, cache = self.folder / "local", self.folder / "cache"
-        for each in (local, cache):
+    def __init__(self, folder: Path, master: str, cache: Path | None) -> None:
+        self.folder, self._master = folder, master
+        self._local, self._cache = folder / "local", cache or folder / "cache"
+        self.start()
+
+    def start(self) -> None:
+        for each in (self._local, self._cache):
             each.mkdir(parents=True, exist_ok=True)
-        places = {"SPARK_LOCAL_DIRS": str(local), "SASH_CACHE_DIR": str(cache)}
+        places = {"SPARK_LOCAL_DIRS": str(self._local), "SASH_CACHE_DIR": str(self._cache)}
         self.process = _java(
             "org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--webui-port", "0",
-            "--cores", "1", "--memory", "1g", "--work-dir", str(self.folder / "work"), master,
+            "--cores", "1", "--memory", "1g", "--work-dir", str(self.folder / "work"), self._master,
             log=self.folder / "worker.log", settings=places,
         )  # fmt: skip
+
+    @property
+    def arenas(self) -> list[Path]:
+        return [path for path in self._local.rglob("sash-arenas-*") if any(path.iterdir())]
+
+    @property
+    def has_kernels(self) -> bool:
+        """Whether machine code has been compiled here."""
+        return any(path.is_file() for path in self._cache.rglob("*"))
+
+    def kill_executors(self) -> int:
+        """SIGKILL to executors and their Python workers, not to the worker, which starts others; how many
+        processes there were."""
+        mine = [pid for pid in _session(self.process.pid) if pid != self.process.pid]
+        for pid in mine:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return len(mine)
+
+    def replace(self) -> None:
+        """SIGKILL to everything here, and another host in its place: no arenas, no machine code."""
+        self.kill()
+        for folder in (self._local, self._cache):
+            shutil.rmtree(folder)
+        self.start()
 
     def kill(self) -> None:
         while members := list(_session(self.process.pid)):
@@ -61,9 +90,9 @@ class Host:
 
 
 class Cluster:
-    """A master and two workers of one core."""
+    """A master and two workers of one core. `cache`: machine code that they share, and need not compile."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, cache: Path | None = None) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -76,7 +105,7 @@ class Cluster:
             "--webui-port", "0", log=self._log, settings={},
         )  # fmt: skip
         self._wait("I have been elected leader")
-        self.hosts = [Host(folder / name, self.master) for name in ("one", "two")]
+        self.hosts = [Host(folder / name, self.master, cache) for name in ("one", "two")]
         self._wait("Registering worker", times=2)
 
     def _wait(self, words: str, *, times: int = 1) -> None:
