@@ -23,7 +23,7 @@ LAKE_JARS := delta-spark_4.1_2.13,delta-storage,delta-kernel-api,delta-kernel-de
 CONNECTOR := spark-sql-kafka-0-10_2.13,spark-token-provider-kafka-0-10_2.13,kafka-clients,commons-pool2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-spark test-spark-quick check format soak bench figures java redis kafka lakes test-lakes clean peers secret chromium pictures dist dist-check docs
+.PHONY: help demo test test-spark test-spark-quick check format soak golden bench figures java redis kafka lakes test-lakes clean peers secret chromium pictures dist dist-check docs
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -83,6 +83,9 @@ test-spark-quick: $(OTHER)/.ready java  ## the same with a few of them and the o
 soak: $(READY) java redis kafka  ## run the long tests
 	$(BIN)/python -m pytest -m soak
 	$(MAKE) test-lakes SPARK=$(OLDEST_SPARK)
+
+golden: $(READY) java redis  ## write descriptions and, once for a release, golden state: make golden RELEASE=0.1.0
+	unshare --user --map-root-user --uts sh -c 'hostname golden && exec $(BIN)/python -m tools.golden $(or $(RELEASE),descriptions)'
 
 check: $(READY)  ## ruff, mypy (strict) and import-linter
 	$(BIN)/ruff check .

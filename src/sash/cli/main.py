@@ -291,14 +291,22 @@ def doctor(
 def state(
     ctx: typer.Context,
     place: Annotated[
-        Path, typer.Argument(metavar="DIR", help="A checkpoint of a streaming query, or an LMDB store.")
+        str,
+        typer.Argument(
+            metavar="PLACE",
+            help="A checkpoint of a streaming query, an LMDB store, or redis://host:port/db.",
+        ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Print what is wrong with it only; exit code 1 if something is."),
+    ] = False,
 ) -> None:
-    """Show what a checkpoint or a store holds, without running the query."""
+    """Show what a checkpoint or a store holds, without running the query. All of it is read and checked."""
     from sash.cli.commands.state import run
 
-    run(place, as_json=as_json, debug=_debugging(ctx))
+    raise typer.Exit(run(place, as_json=as_json, verify=verify, debug=_debugging(ctx)))
 
 
 app.add_typer(secret.app)

@@ -38,6 +38,10 @@ class Inventory:
     chunks: int
     bytes: int
     """Of header and chunks."""
+    missing: int = 0
+    """Chunks that the header names and that are not there."""
+    orphaned: int = 0
+    """Chunks that are there and that the header does not name."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,8 @@ class _Format:
     chunk_name: Callable[[int], bytes]
     rows: Callable[[memoryview], int]
     """How many rows a chunk holds."""
+    chunks: Callable[[bytes], frozenset[int] | None] = lambda _: None
+    """The chunks that a header names; None where it does not name them."""
 
 
 def _stream(payload: memoryview) -> int:
@@ -60,7 +66,7 @@ def _batch(payload: memoryview) -> int:
 
 
 _FORMS = (
-    _Format("rows of the journal", journal.HEADER, entries.chunk_name, entries.rows_in),
+    _Format("rows of the journal", journal.HEADER, entries.chunk_name, entries.rows_in, journal.chunks_of),
     _Format("rows of both sides", join.HEADER, join.chunk_name, _batch),
     _Format("tuples", tuples.HEADER, tuples.chunk_name, _stream),
 )
@@ -69,13 +75,18 @@ _FORMS = (
 def inventory(header: bytes, chunks: Iterable[Chunk]) -> Inventory:
     """What is in these bytes; CorruptValue when a bit of them is not in its place."""
     form, payload = _opened(header)
-    counted, size, rows = 0, len(header), 0
+    numbers, size, rows = set[int](), len(header), 0
     with reading("the state of an operator"):
         facts = json.loads(bytes(payload))
         for number, data in chunks:
-            counted, size = counted + 1, size + len(data)
+            numbers.add(number)
+            size += len(data)
             rows += form.rows(unseal(form.chunk_name(number), data))
-        return Inventory(form.holds, _watermark(facts), facts.get("keys"), rows, counted, size)
+        named = form.chunks(header)
+        lost, extra = (0, 0) if named is None else (len(named - numbers), len(numbers - named))
+        return Inventory(
+            form.holds, _watermark(facts), facts.get("keys"), rows, len(numbers), size, lost, extra
+        )
 
 
 def _opened(header: bytes) -> tuple[_Format, memoryview]:

@@ -57,6 +57,11 @@ class EpochStore(ABC):
         return self._epoch
 
     @property
+    def committed(self) -> Committed:
+        """The epochs that others find now."""
+        return self._committed()
+
+    @property
     def pending(self) -> int:
         return len(self._delta)
 

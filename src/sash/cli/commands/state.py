@@ -1,18 +1,19 @@
-"""`sash state DIR`: what a checkpoint or a store holds, without running the query."""
+"""`sash state PLACE`: what a checkpoint or a store holds, without running the query."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rich.console import Console
 
 from sash.display import tables
 from sash.errors import StoreError
+from sash.operators.elastic.declaration import SERVER
 
 if TYPE_CHECKING:
     from sash.aggregation.stores.looking import Namespace
@@ -20,8 +21,48 @@ if TYPE_CHECKING:
     from sash.runtimes.spark.inspection.found import BucketSeen, StageSeen
 
 
-def run(place: Path, *, as_json: bool, debug: bool = False) -> None:
-    """Look, and print. A folder that is neither a checkpoint nor a store is a StoreError."""
+def run(place: str, *, as_json: bool, verify: bool = False, debug: bool = False) -> int:
+    """Look, and print; the exit code. What is neither a checkpoint nor a store is a StoreError."""
+    found = list(_on_server(place) if place.startswith(SERVER) else [_in_folder(Path(place), debug=debug)])
+    if not verify:
+        for facts, stages, namespaces in found:
+            _print_all(as_json, facts, stages, namespaces=namespaces)
+        return 0
+    wrong = [line for _, stages, _ in found for stage in stages for line in _wrong(stage)]
+    chunks = sum(stage.chunks for _, stages, _ in found for stage in stages)
+    if as_json:
+        print(json.dumps({"chunks": chunks, "wrong": wrong}, indent=2))
+    else:
+        print("\n".join(wrong) or f"{place}: nothing is wrong with {chunks:,} chunks")
+    return 1 if wrong else 0
+
+
+Found: TypeAlias = "tuple[dict[str, Any], Sequence[StageSeen], Sequence[Namespace]]"
+"""Facts, and what belongs to them."""
+
+
+def _wrong(stage: StageSeen) -> Iterator[str]:
+    """What would make a query fail, or would stay for ever. Damaged values do not come this far."""
+    for bucket in stage.buckets:
+        own = bucket.inventory
+        if own.missing:
+            yield f"{stage.where}: bucket {bucket.number} lacks {own.missing:,} of its chunks"
+        if own.orphaned:
+            yield f"{stage.where}: bucket {bucket.number} has {own.orphaned:,} chunks of nothing"
+
+
+def _on_server(url: str) -> Iterator[Found]:
+    """The elastic queries of a Redis server."""
+    from sash.runtimes.spark.inspection.decoupled import stage_on
+    from sash.runtimes.spark.inspection.leftovers import served_queries
+
+    for served in served_queries(url):
+        kept = stage_on(url, served)
+        facts = {"query": served.query, "checkpoint": served.checkpoint or None, "state": served.state}
+        yield facts | {"batch": kept and kept[0]}, [] if kept is None else [kept[1]], ()
+
+
+def _in_folder(place: Path, *, debug: bool) -> Found:
     from sash.aggregation.stores.looking import DATA
     from sash.runtimes.spark.inspection.checkpoint import Checkpoint
     from sash.runtimes.spark.inspection.decoupled import namespaces_in, stage_in
@@ -31,19 +72,16 @@ def run(place: Path, *, as_json: bool, debug: bool = False) -> None:
             f"{place} is not a folder; give a checkpoint of a streaming query, or an LMDB store"
         )
     if Checkpoint.looks_like_one(place):
-        checkpoint = Checkpoint.of(place)
-        _print_all(as_json, *_checkpoint(checkpoint, debug=debug))
-    elif (place / DATA).is_file():
-        kept = stage_in(place)
-        if kept is None:
-            _print_all(as_json, {"store": str(place)}, namespaces=namespaces_in(place))
-        else:
-            _print_all(as_json, {"store": str(place), "batch": kept[0]}, [kept[1]])
-    else:
-        raise StoreError(
-            f"{place} is neither a checkpoint of a streaming query (with metadata and offsets) nor an LMDB "
-            f"store (with {DATA})"
-        )
+        return *_checkpoint(Checkpoint.of(place), debug=debug), ()
+    kept = stage_in(place)
+    if kept is not None:
+        return {"store": str(place), "batch": kept[0]}, [kept[1]], ()
+    if (place / DATA).is_file():
+        return {"store": str(place)}, (), namespaces_in(place)
+    raise StoreError(
+        f"{place} is neither a checkpoint of a streaming query (with metadata and offsets) nor an LMDB "
+        f"store (with {DATA})"
+    )
 
 
 def _checkpoint(checkpoint: Checkpoint, *, debug: bool) -> tuple[dict[str, Any], list[StageSeen]]:
@@ -56,8 +94,7 @@ def _checkpoint(checkpoint: Checkpoint, *, debug: bool) -> tuple[dict[str, Any],
         "batch": checkpoint.committed,
         "to be executed again": checkpoint.begun if checkpoint.begun != checkpoint.committed else None,
     }
-    store = store_of(checkpoint.path)
-    kept = None if store is None else stage_in(store)
+    kept = stage_in(store_of(checkpoint.path))
     if kept is not None:
         return facts, [kept[1]]
     if checkpoint.committed is None:

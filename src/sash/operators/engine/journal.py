@@ -241,6 +241,12 @@ class Journal:
         return None
 
 
+def chunks_of(header: bytes) -> frozenset[int]:
+    """The numbers of all chunks that a header names."""
+    head = JournalHead.of(header)
+    return frozenset(range(head.snapshot_first, head.begin)) | _numbers(head.spans)
+
+
 def _is_small(spans: list[tuple[int, int]]) -> bool:
     """Whether to write it again costs little: most of it are single chunks."""
     return sum(end - begin for begin, end in spans) <= 2 * FAN

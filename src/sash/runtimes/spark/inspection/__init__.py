@@ -2,7 +2,7 @@
 
 checkpoint.py     what Spark writes beside the state: batches and watermark
 description.py    the query that the state belongs to, in words
-seen.py           what was found: stages, buckets
+found.py          what was found: stages, buckets
 state_store.py    the state of a query on Spark, through Spark's own reader of state
-decoupled.py      the state of an elastic query, in LMDB
+decoupled.py      the state of an elastic query, in its store
 """

@@ -1,0 +1,75 @@
+"""`sash state --verify`: every store is read and checked, and what is wrong with one is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from sash.aggregation.stores.files import Files
+from sash.aggregation.stores.lmdb import LMDB
+from sash.cli.main import app
+from sash.operators.engine.entries import cut
+from sash.runtimes.spark.elastic.held import CHUNK, chunk_key
+from tests.state import golden
+
+STORES = {"elastic-lmdb": LMDB, "elastic-files": Files}
+
+
+def verified(place: str | Path, *options: str) -> Result:
+    return CliRunner().invoke(app, ["state", str(place), "--verify", *options])
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    golden.unpack(golden.versions()[-1], [*STORES, "elastic-redis", golden.REDIS], tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_a_store_in_a_checkpoint_is_whole(home: Path, name: str) -> None:
+    answer = verified(home / name / "checkpoint")
+    assert answer.exit_code == 0, answer.output
+    assert "nothing is wrong with" in answer.output
+
+
+@pytest.mark.redis
+def test_the_queries_of_a_redis_server_are_shown_and_whole(home: Path) -> None:
+    with golden.served(home) as url:
+        answer = verified(url, "--json")
+        shown = CliRunner().invoke(app, ["state", url])
+    assert answer.exit_code == 0, answer.output
+    assert json.loads(answer.output)["chunks"] > 0
+    assert "session(2 seconds)" in shown.output
+    assert "elastic, in Redis" in shown.output
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_chunks_that_no_header_names_and_chunks_that_are_gone_are_counted(home: Path, name: str) -> None:
+    checkpoint, opened = home / name / "checkpoint", STORES[name]
+    for bucket in range(4):
+        with opened(checkpoint / "sash", namespace=f"bucket-{bucket}") as store:
+            chunks = list(store.keys(prefix=CHUNK))
+            if chunks:
+                store.fence()
+                store.put_many({chunk_key(9_999): cut(b"left", first=9_999)[9_999]})
+                store.delete_many(chunks[:1])
+                store.commit(store.epoch + 1)
+                break
+    answer = verified(checkpoint)
+    assert answer.exit_code == 1
+    assert f"bucket {bucket} lacks 1 of its chunks" in answer.output
+    assert f"bucket {bucket} has 1 chunks of nothing" in answer.output
+
+
+def test_a_damaged_value_is_one_sentence(home: Path) -> None:
+    checkpoint = home / "elastic-files" / "checkpoint"
+    file = max((checkpoint / "sash").rglob("*.data"), key=lambda path: path.stat().st_size)
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    answer = verified(checkpoint)
+    assert answer.exit_code == 2
+    assert "is damaged" in answer.output
