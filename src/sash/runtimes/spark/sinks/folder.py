@@ -80,7 +80,7 @@ def published(
     What an execution has written and not published, because it still runs or because it failed, is not
     among them; a reader who does not know the manifests would see that too. A batch whose files are not as
     they were published is refused (`CorruptValue`), and so is a folder with batches of two queries
-    (`DifferentQuery`).
+    (`DifferentQuery`). A column that was added later is null in the rows from before.
     """
     session, root = spark or existing_session(), fspath(path)
     if session is None:
@@ -95,4 +95,6 @@ def published(
     files = [f"{root}/{one.folder}/{name}" for one in found for name in one.files]
     if not files:
         raise ArgumentError("path", root, "a folder in which a query has published a batch")
-    return session.read.format(format).option("basePath", root).load(files)
+    # An aggregate may be younger than the first batch, and Spark would read the columns of that one only.
+    reading = session.read.format(format).option("basePath", root).option("mergeSchema", "true")
+    return reading.load(files)
