@@ -273,8 +273,8 @@ class OnlineFeatures:
         """The part of a page between the first bound and the last: runs of records that no bound divides,
         and the names of the pages in whose place the divided ones stand."""
         pieces: list[Any] = []
-        at, end = page.between(bounds[0], bounds[-1])
-        for cut in page.cuts(bounds):
+        at, cuts, end = page.divided(bounds)
+        for cut in cuts:
             child = page.child[cut]
             if child == DROPPED:
                 raise _held_no_more(bounds[-1], page.newest[cut])

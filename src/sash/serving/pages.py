@@ -176,18 +176,16 @@ class Page:
             view[at + 2 * times : first].cast("q"), first, form.width,
         )  # fmt: skip
 
-    def between(self, after: int, until: int) -> tuple[int, int]:
-        """The records with an event in (after, until]."""
-        return bisect_right(self.newest, after), bisect_right(self.oldest, until)
-
-    def cuts(self, bounds: Sequence[int]) -> list[int]:
-        """The records that a bound divides: some of their events are at or before it, some after it."""
-        found: list[int] = []
+    def divided(self, bounds: Sequence[int]) -> tuple[int, list[int], int]:
+        """The records with an event after the first bound and up to the last one: where they begin, those
+        that a bound divides (some of their events are at or before it, some after it), where they end."""
+        newest, oldest, cuts = self.newest, self.oldest, list[int]()
+        at = begin = bisect_right(newest, bounds[0])
         for bound in bounds:
-            at = bisect_right(self.newest, bound)
-            if at < self.size and self.oldest[at] <= bound and (not found or found[-1] != at):
-                found.append(at)
-        return found
+            at = bisect_right(newest, bound, at)
+            if at < self.size and oldest[at] <= bound and (not cuts or cuts[-1] != at):
+                cuts.append(at)
+        return begin, cuts, at + (cuts[-1:] == [at])
 
     def records(self, lo: int, hi: int) -> memoryview:
         """The words of records."""
