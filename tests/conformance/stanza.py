@@ -16,6 +16,7 @@ from sash.semantics import durations, windows
 from sash.semantics.event import Order
 from sash.semantics.query import Emit, Query
 from sash.semantics.reference import Arrival, Batch
+from sash.semantics.run_as import as_engine
 from sash.semantics.window import Window
 
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
@@ -111,7 +112,7 @@ def _query(document: dict[str, Any]) -> Query:
     written = document["window"]
     asked = {"window": written} if isinstance(written, str) else written
     made = [_window(name, text, alone=isinstance(written, str)) for name, text in asked.items()]
-    return Query(
+    query = Query(
         windows=tuple(made),
         aggregates={"holds": monoids.collect("e")},
         order=Order(document.get("order", "event-time")),
@@ -121,6 +122,7 @@ def _query(document: dict[str, Any]) -> Query:
         empty=document.get("empty", False),
         flush="flush" in document["steps"][-1],
     )
+    return as_engine(query, document["semantics"]) if "semantics" in document else query
 
 
 def _window(name: str, text: str, *, alone: bool) -> Window:

@@ -50,7 +50,7 @@ def test_reference_reports_what_the_transcript_says_after_every_step(stanza: Sta
 
 def test_the_transcripts_cover_every_window_kind() -> None:
     kinds = {type(window).__name__ for stanza in STANZAS for window in stanza.query.windows}
-    assert kinds == {name for name in windows.__all__ if name.endswith("Window")}
+    assert kinds - {"EngineSession"} == {name for name in windows.__all__ if name.endswith("Window")}
 
 
 def test_there_are_at_least_forty_stanzas() -> None:

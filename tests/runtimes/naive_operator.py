@@ -7,7 +7,7 @@ Its state is one Arrow stream for each batch, and a log of what happened in whic
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -23,7 +23,7 @@ from sash.operators.windows.ranges import MISSING
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Event, Order, arrange
 from sash.semantics.query import Query, When
-from sash.semantics.reference import Arrival, Batch, Late, Outcome, WindowReport, evaluate
+from sash.semantics.reference import Arrival, Batch, Evaluation, Late, Outcome, WindowReport, evaluate
 from sash.semantics.windows import SlideByTimeWindow
 
 NO_DELAY_OF_ITS_OWN = 2**62
@@ -124,20 +124,12 @@ class NaiveOperator:
             for time, row in zip(instants, rows.to_pylist(), strict=True)
         )
 
-    def _accepted(self) -> dict[Any, list[Event]]:
+    def _accepted(self) -> dict[Hashable, list[Event]]:
         """The events that are in the stream by now, by key."""
-        events: dict[Any, list[Event]] = {}
-        watermark = None
-        for what, number in self.log:
-            if what == "advance":
-                watermark = number if watermark is None else max(watermark, number)
-                continue
-            for arrival in self._arrivals(number):
-                lateness = self.bound.query.allowed_lateness.length
-                if arrival.time is not None and (watermark is None or arrival.time >= watermark - lateness):
-                    own = events.setdefault(arrival.key, [])
-                    own.append(Event(arrival.time, len(own), arrival.key, arrival.values))
-        return events
+        evaluation = Evaluation(self._query)
+        for batch in self._batches():
+            evaluation.take(batch)
+        return evaluation.events
 
     def _reports(self, reports: list[WindowReport]) -> pa.Table:
         bound = self.bound

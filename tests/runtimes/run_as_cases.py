@@ -82,7 +82,10 @@ class Question:
     def _said(self, times: tuple[int, ...], *, ended: bool) -> list[Shown]:
         if not times:
             return []
-        if self.profile.watermark:
+        if self.profile.watermark and self.kind == "count":
+            # Beyond the model: the event that completes a window reports it, as the next one would.
+            times = (*times, times[-1])
+        elif self.profile.watermark:
             # Beyond the model: the clock is that of all keys, and the end of an input closes what is open.
             newest = max(time for own in self.inputs.values() for time in own)
             after = times[-1] + self.size + self.slide if ended else newest

@@ -24,6 +24,7 @@ from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Order
 from sash.semantics.query import NO_TIME, Emit, Query
 from sash.semantics.reference import Arrival, Batch, evaluate
+from sash.semantics.run_as import as_engine
 from sash.semantics.window import Window
 from tests.runtimes.operator_runtime import (
     TYPES,
@@ -38,6 +39,7 @@ from tests.runtimes.operator_runtime import (
 )
 from tests.runtimes.strategies import any_window, arrivals
 from tests.runtimes.tables import table_of
+from tests.semantics.strategies import KINDS as KINDS_DRAWN
 
 AGGREGATES = {"n": monoids.count(), "s": monoids.sum("x"), "held": monoids.collect("e")}
 COMMUTATIVE = {"n": monoids.count(), "s": monoids.sum("x"), "hi": monoids.max("e"), "m": monoids.mean("x")}
@@ -86,6 +88,30 @@ def batches(draw: st.DrawFn) -> list[Batch]:
 @settings(max_examples=300, deadline=None)
 @given(query=queries(), stream=batches(), ways=ways, least=leasts)
 def test_oracle_every_batch_is_answered_as_the_reference_answers_it(
+    query: Query, stream: list[Batch], ways: list[Way], least: int
+) -> None:
+    with small_journals(least):
+        require_answered_as_the_reference(Runtime(bound_query(query), ways=ways), stream)
+
+
+@st.composite
+def engine_queries(draw: st.DrawFn) -> Query:
+    """Windows that are reported as an engine with a watermark does: time windows, or one session window."""
+    times = st.lists(KINDS_DRAWN[windows.TimeWindow], min_size=1, max_size=2)
+    asked = draw(st.one_of(times, st.lists(KINDS_DRAWN[windows.SessionWindow], min_size=1, max_size=1)))
+    named = tuple(window.named(f"w{number}") for number, window in enumerate(asked))
+    longest = max(getattr(window, "size", getattr(window, "gap", 0)) for window in asked)
+    query = Query(
+        named, draw(st.sampled_from([AGGREGATES, COMMUTATIVE])),
+        delay=Duration(draw(st.sampled_from([0, 0, 3, 15])), Unit.TICKS),
+        forget_after=Duration(draw(st.sampled_from([0, 0, longest + 1, longest + 20])), Unit.TICKS),
+    )  # fmt: skip
+    return as_engine(query, draw(st.sampled_from(["pyflink", "beam", "bytewax", "spark_structured"])))
+
+
+@settings(max_examples=300, deadline=None)
+@given(query=engine_queries(), stream=batches(), ways=ways, least=leasts)
+def test_oracle_late_events_are_judged_as_the_engine_judges_them(
     query: Query, stream: list[Batch], ways: list[Way], least: int
 ) -> None:
     with small_journals(least):
@@ -339,7 +365,7 @@ def test_a_stream_without_a_key_is_one_key() -> None:
 
 
 def test_every_window_kind_has_a_class() -> None:
-    assert {kind.__name__ for kind in KINDS} - {"EngineWindow"} == {
+    assert {kind.__name__ for kind in KINDS} - {"EngineWindow", "EngineSession"} == {
         name for name in windows.__all__ if name.endswith("Window")
     }
     assert all(issubclass(kind, Window) for kind in KINDS)

@@ -80,15 +80,17 @@ def test_engines_of_today_start_time_windows_at_multiples_of_the_slide(engine: s
 def test_identifiers_and_bounds_are_sashs_own_where_windows_are() -> None:
     events = sequence([1, 4, 7, 30])
     own = [(e.id, e.start, e.end, e.lo, e.hi) for e in windows.time(5, 3).extents(events)]
-    engines = engine_window(windows.time(5, 3), "pyflink").extents(events)
+    engines = engine_window(windows.time(5, 3), replace(profile("pyflink"), watermark=False)).extents(
+        events
+    )
     assert [(e.id, e.start, e.end, e.lo, e.hi) for e in engines] == own[:4]
 
 
 def test_a_watermark_of_all_keys_makes_sashs_own_windows_of_them() -> None:
     window = windows.time(5, 3, origin=1)
-    assert engine_window(window, "spark_structured") is window
-    assert engine_window(window, replace(profile("pyflink"), watermark=True)) is window
-    assert isinstance(engine_window(window, "pyflink"), EngineWindow)
+    for engine in ("spark_structured", "pyflink", "flink_java", "beam", "bytewax"):
+        assert engine_window(window, engine) is window
+    assert isinstance(engine_window(window, replace(profile("pyflink"), watermark=False)), EngineWindow)
 
 
 @pytest.mark.parametrize(
@@ -99,10 +101,16 @@ def test_a_watermark_that_would_close_other_windows_is_refused(changes: dict[str
         engine_window(windows.time(5, 3), replace(profile("spark_structured"), **changes))
 
 
-def test_a_profile_is_told_by_true_or_false_whether_it_has_a_watermark_or_sessions() -> None:
-    for argument in ("watermark", "sessions"):
-        with pytest.raises(ArgumentError, match=f"{argument} must be True or False; got 'yes'"):
-            replace(profile("flink"), **{argument: "yes"})
+@pytest.mark.parametrize(
+    ("argument", "known"),
+    [
+        ("watermark", "True or False"), ("late_by", "one of 'time', 'windows', 'own windows'"),
+        ("sessions", "one of 'joins', 'joins while open', 'splits'"),
+    ],
+)  # fmt: skip
+def test_what_a_profile_has_beyond_the_model_is_checked(argument: str, known: str) -> None:
+    with pytest.raises(ArgumentError, match=f"{argument} must be {known}; got 'yes'"):
+        replace(profile("flink"), **{argument: "yes"})
 
 
 @pytest.mark.parametrize(
@@ -164,10 +172,13 @@ def test_what_a_profile_decides_cannot_be_asked_for_as_well(stream: Any, window:
     assert str(refused.value) == f"{message}. The profile determines what is reported, and when."
 
 
-def test_engines_are_run_in_event_time_order_only() -> None:
-    windowed = sash.stream(TABLE, time="t", order="arrival").window(sash.rows(3))
-    with pytest.raises(Unsupported, match="order must be 'event-time'"):
-        windowed.semantics("flink")
+def test_time_goes_by_events_and_rows_are_counted_as_they_come_where_every_event_ticks() -> None:
+    for window, engine in ((sash.tumbling(3), "flink"), (sash.rows(3), "stream")):
+        with pytest.raises(Unsupported, match="order must be 'event-time'"):
+            sash.stream(TABLE, time="t", order="arrival").window(window).semantics(engine)
+    table = pa.table({"t": [9, 1, 5, 7], "k": ["a", "b", "a", "b"], "x": range(4)})
+    rows = sash.stream(table, time="t", key="k", order="arrival").window(sash.rows(2)).semantics("pyflink")
+    assert rows.agg(x=sash.collect("x")).collect()["x"].to_pylist() == [[0, 2], [1, 3]]
 
 
 def test_rolling_features_are_not_windows_of_an_engine() -> None:

@@ -244,7 +244,8 @@ class Windowed:
     def semantics(self, engine: str | Profile) -> Windowed:
         """Report as that engine does: `semantics("flink")`, or any other profile of `sash.secret`.
 
-        What is reported, and in which order, is what `sash.secret.simulate` returns for each key's events.
+        For the engines of the papers that is what `sash.secret.simulate` returns for events of each key.
+        Those of today have one watermark for all keys, and the end of a bounded input closes what is open.
         """
         return replace(self, query=as_engine(self.query, engine))
 

@@ -146,7 +146,8 @@ def python_of(name: str) -> Path:
 
 def _request(run: ProbeRun) -> dict[str, Any]:
     shape = {"kind": run.kind, "size": run.size, "slide": run.slide, "delay": run.delay}
-    return {"times": run.times, "groups": run.groups(), **shape}
+    keys = [run.key(index) for index in range(len(run.times))]
+    return {"times": run.times, "keys": keys, "groups": run.groups(), **shape}
 
 
 def _seen(message: Mapping[str, Any]) -> Seen:

@@ -33,7 +33,7 @@ class ProbeRun:
     """Events in the order of their arrival, and the windows to cut them into.
 
     Times are whole seconds. A session's `size` is its gap. Events with one batch number arrive together.
-    `delay` is how far behind the newest event the watermark stays.
+    `delay` is how far behind the newest event the watermark stays. Without `keys` all events have one.
     """
 
     times: tuple[int, ...]
@@ -42,12 +42,15 @@ class ProbeRun:
     kind: Windowing = "time"
     batches: tuple[int, ...] | None = None
     delay: int = 0
+    keys: tuple[str, ...] | None = None
 
     def __str__(self) -> str:
         windows = f"gap={self.size}" if self.kind == "session" else f"ω={self.size} β={self.slide}"
         parts = [f"{self.kind} windows {windows}", f"times {' '.join(map(str, self.times))}"]
         if self.batches is not None:
             parts.append(f"batches {' '.join(map(str, self.batches))}")
+        if self.keys is not None:
+            parts.append(f"keys {' '.join(self.keys)}")
         return ", ".join([*parts, f"delay {self.delay}"] if self.delay else parts)
 
     def simulated(self, model: Profile) -> tuple[Content, ...]:
@@ -55,6 +58,10 @@ class ProbeRun:
         kind: Literal["time", "count"] = "count" if self.kind == "count" else "time"
         reports = trace(model, self.times, self.size, self.slide, kind=kind, batches=self.batches)
         return tuple(tuple(report.content) for report in reports)
+
+    def key(self, index: int) -> str:
+        """The key of an event."""
+        return self.keys[index] if self.keys is not None else "key"
 
     def groups(self) -> list[list[int]]:
         """The indexes of the events that arrive together.

@@ -1,4 +1,5 @@
-"""Sash itself, in process: the streaming window operator, fed one batch after the other."""
+"""Sash itself, in process: the streaming window operator, fed one batch after the other; as itself, or as
+another engine (`.semantics`)."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 from sash._version import __version__
 from sash.aggregation.monoids import collect
 from sash.api.stream import stream
+from sash.api.window_query import WindowQuery
 from sash.engines.probe_run import Content, ProbeRun, Seen
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator
@@ -20,21 +22,24 @@ from sash.semantics.windows import rows, session, sliding
 
 
 class Sash:
-    """Windows in event-time order, reported when they close."""
+    """Windows in event-time order, reported when they close, or as `engine` reports them."""
 
     name = "sash"
     version = __version__
     kinds = frozenset({"time", "count", "session"})
 
+    def __init__(self, engine: str | None = None) -> None:
+        self._engine = engine
+
     def answer(self, runs: Sequence[ProbeRun]) -> list[Seen]:
-        return [_one(run) for run in runs]
+        return [_one(run, self._engine) for run in runs]
 
     def close(self) -> None:
         """Nothing is kept."""
 
 
-def _one(run: ProbeRun) -> Seen:
-    bound = _bound(run)
+def _one(run: ProbeRun, engine: str | None) -> Seen:
+    bound = windowed(_rows([], run), run, engine, flush=False).bound
     operator, clock = WindowOperator.load(bound, None, {}), Watermark(delay=run.delay)
     reports: list[Content] = []
     late: list[int] = []
@@ -51,9 +56,11 @@ def _one(run: ProbeRun) -> Seen:
     return Seen(reports=tuple(reports), flushed=tuple(flushed), late=tuple(sorted(late)))
 
 
-def _bound(run: ProbeRun) -> BoundQuery:
-    events = stream(_rows([], run), time="time", delay=run.delay)
-    return events.window(_window(run), flush=False).agg(held=collect("index")).bound
+def windowed(rows: Any, run: ProbeRun, engine: str | None, *, flush: bool | None = None) -> WindowQuery:
+    """The query of a run over rows with key, time and index."""
+    windows = stream(rows, time="time", key="key", delay=run.delay).window(_window(run), flush=flush)
+    query = windows.agg(held=collect("index"))
+    return query if engine is None else query.semantics(engine)
 
 
 def _window(run: ProbeRun) -> Window:
@@ -66,7 +73,9 @@ def _window(run: ProbeRun) -> Window:
 
 def _rows(group: Sequence[int], run: ProbeRun) -> pa.Table:
     times = [run.times[index] for index in group]
-    return pa.table({"index": pa.array(group, pa.int64()), "time": pa.array(times, pa.int64())})
+    keys = [run.key(index) for index in group]
+    columns = {"index": pa.array(group, pa.int64()), "time": pa.array(times, pa.int64())}
+    return pa.table({**columns, "key": pa.array(keys, pa.string())})
 
 
 def _contents(bound: BoundQuery, reports: Any) -> list[Content]:

@@ -102,7 +102,8 @@ def write_batches(folder: Path, run: ProbeRun) -> None:
     folder.mkdir()
     for number, group in enumerate(run.groups()):
         path = folder / f"{number:04}.json"
-        path.write_text("".join(json.dumps({"i": i, "t": run.times[i]}) + "\n" for i in group))
+        rows = ({"i": i, "t": run.times[i], "key": run.key(i)} for i in group)
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         os.utime(path, (1_000_000_000 + number, 1_000_000_000 + number))
 
 
@@ -110,10 +111,9 @@ def windowed(session: SparkSession, folder: Path, run: ProbeRun) -> DataFrame:
     """The windows of a run over the files of a folder: (start, held)."""
     from pyspark.sql import functions as F
 
-    reader = session.readStream.schema("i INT, t LONG").option("maxFilesPerTrigger", 1)
+    reader = session.readStream.schema("i INT, t LONG, key STRING").option("maxFilesPerTrigger", 1)
     events = reader.json(str(folder)).withColumn("time", F.timestamp_seconds("t"))
-    # Spark has no session windows over a stream without a key.
-    keyed = events.withWatermark("time", f"{run.delay} seconds").withColumn("key", F.lit(0))
+    keyed = events.withWatermark("time", f"{run.delay} seconds")
     grouped = keyed.groupBy("key", _window(run).alias("w"))
     return grouped.agg(F.sort_array(F.collect_list("i")).alias("held")).select("w.start", "held")
 

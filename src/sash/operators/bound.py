@@ -108,12 +108,12 @@ class BoundQuery:
     @property
     def keeps_ledger(self) -> bool:
         """Whether a report is compared, by the content of its window, with the one before it."""
-        return self.query.corrects
+        return self.query.corrects or self.query.takes_late
 
     @property
     def takes_back(self) -> bool:
         """Whether windows are computed over events that are not final, and computed again later."""
-        return self.query.corrects
+        return self.query.corrects or self.query.takes_late
 
     @property
     def several_windows(self) -> bool:

@@ -12,6 +12,7 @@ from sash.semantics import durations
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Order
 from sash.semantics.monoid import MonoidLike
+from sash.semantics.watermark import LateBy
 from sash.semantics.window import Window
 
 NO_TIME = Duration(0, Unit.TICKS)
@@ -79,6 +80,8 @@ class Query:
     allowed_lateness: Duration = NO_TIME
     emit: Emit = field(default_factory=Emit)
     empty: bool = False
+    late_by: LateBy = LateBy.TIME
+    """What makes an event late: its own time, or the ends of its windows."""
     forget_after: Duration = NO_TIME
     """How long after its newest event a key is forgotten, by the watermark; zero: never."""
     flush: bool = True
@@ -94,10 +97,11 @@ class Query:
         self.time_unit  # noqa: B018  (mixed units are refused here, not at the first event)
         if self.order is Order.ARRIVAL:
             self._check_arrival_order()
-        if 0 < self.forget_after.length <= self.allowed_lateness.length:
+        if 0 < self.forget_after.length <= self.retained:
             raise ArgumentError(
                 "forget_after", str(self.forget_after),
-                f"longer than allowed_lateness ({self.allowed_lateness}), which may correct a key",
+                f"longer than allowed_lateness ({self.allowed_lateness}), which may correct a key"
+                + ("" if self.late_by is LateBy.TIME else ", plus the longest window"),
             )  # fmt: skip
 
     def _check_windows(self) -> None:
@@ -154,6 +158,19 @@ class Query:
     def corrects(self) -> bool:
         """Whether a report can be corrected by a later one."""
         return self.emit.early or self.allowed_lateness.length > 0
+
+    @property
+    def retained(self) -> int:
+        """How far behind the watermark the newest event of a key can lie, at most, and still be needed: the
+        allowed lateness and, where windows judge what is late, the longest of them."""
+        windows = () if self.late_by is LateBy.TIME else self.windows
+        lengths = [getattr(window, "size", getattr(window, "gap", 0)) for window in windows]
+        return self.allowed_lateness.length + max(lengths, default=0)
+
+    @property
+    def takes_late(self) -> bool:
+        """Whether an event behind the watermark may still count."""
+        return self.allowed_lateness.length > 0 or self.late_by is not LateBy.TIME
 
     @property
     def revises(self) -> bool:

@@ -11,6 +11,9 @@ is the whole definition; every fast path is tested against this module. Nothing 
 - A report that corrects an earlier one carries the next revision. A window that a late event dissolves
   (two sessions that merge, a trigger that moves) is reported once more, empty: a reader who keeps the
   latest revision of each (key, window, id) always has the right windows.
+- With `late_by` windows, an event behind the watermark counts in those of its windows that the watermark
+  (less the allowed lateness) has not closed; they are *over* then, are never reported again, and a session
+  that is over leaves its events behind: what comes next to them begins a session of its own.
 - With `forget_after`, a key whose newest event lies that far behind the watermark is forgotten after the
   report: its windows that are still open are not reported, and it begins anew if it comes again.
 - Look-backs that are answered on arrival, and the latest row of a key, are defined in `features`.
@@ -27,7 +30,7 @@ from typing import Any
 from sash.semantics.event import Event, Order, arrange
 from sash.semantics.monoid import fold
 from sash.semantics.query import Query, When
-from sash.semantics.watermark import Lateness, Watermark
+from sash.semantics.watermark import LateBy, Lateness, Watermark
 from sash.semantics.window import Extent, Window
 
 
@@ -111,17 +114,21 @@ class Evaluation:
 
     def __init__(self, query: Query) -> None:
         self.query = query
+        self.before: int | None = None
+        """The watermark that judges what arrives."""
         self.watermark = Watermark(delay=query.delay.length, allowed_lateness=query.allowed_lateness.length)
         self.events: dict[Hashable, list[Event]] = {}
         self.last_reports: dict[tuple[Hashable, str], dict[int, _LastReport]] = {}
         self.displaced: set[tuple[Hashable, str, int]] = set()
+        self.over: set[tuple[Hashable, str, int]] = set()
+        """Events that count in no window any more, by key, window and ordinal; with `late_by` windows."""
         self.reports: list[WindowReport] = []
         self.late: list[Late] = []
         self.forgotten = 0
         """How many keys were forgotten."""
 
     def take(self, batch: Batch) -> None:
-        before = self.watermark.value
+        before = self.before = self.watermark.value
         for arrival in batch.arrivals:
             self._accept(arrival)
         if self.query.order is Order.EVENT_TIME:
@@ -129,6 +136,8 @@ class Evaluation:
             if batch.watermark is not None:
                 self.watermark.advance_to(batch.watermark)
         self.report(tick=self._ticked(before))
+        self.before = self.watermark.value
+        self._let_go()
         self._forget()
 
     def _forget(self) -> None:
@@ -141,15 +150,65 @@ class Evaluation:
                 for known in [known for known in self.last_reports if known[0] == key]:
                     del self.last_reports[known]
                 self.displaced = {known for known in self.displaced if known[0] != key}
+                self.over = {known for known in self.over if known[0] != key}
 
     def _accept(self, arrival: Arrival) -> None:
         if arrival.time is None:
             self.late.append(Late(arrival, "time is null"))
-        elif self.watermark.judge(arrival.time) is Lateness.TOO_LATE:
+            return
+        events = self.events.get(arrival.key, [])
+        event = Event(arrival.time, len(events), arrival.key, arrival.values)
+        if self._is_too_late(event):
             self.late.append(Late(arrival, Lateness.TOO_LATE.value))
         else:
-            events = self.events.setdefault(arrival.key, [])
-            events.append(Event(arrival.time, len(events), arrival.key, arrival.values))
+            self.events.setdefault(arrival.key, events).append(event)
+
+    def _is_too_late(self, event: Event) -> bool:
+        judged = self.watermark.judge(event.time)
+        if self.query.late_by is LateBy.TIME or judged is Lateness.ON_TIME:
+            return judged is Lateness.TOO_LATE
+        closed = {window.label for window in self.query.windows if not self._has_window(window, event)}
+        if len(closed) < len(self.query.windows):
+            self.over |= {(event.key, label, event.ordinal) for label in closed}
+            return False
+        return True
+
+    def _has_window(self, window: Window, event: Event) -> bool:
+        """Whether a window that is not over would hold the event."""
+        others = self.events.get(event.key, ()) if self.query.late_by is LateBy.WINDOWS else ()
+        events = self._ordered(event.key, window, [*others, event])
+        at = events.index(event)
+        return any(
+            extent.lo <= at < extent.hi and not self._is_over(extent) for extent in window.extents(events)
+        )
+
+    def _is_over(self, extent: Extent) -> bool:
+        """Whether what arrives now cannot change the window any more."""
+        if self.query.late_by is LateBy.TIME or self.before is None or extent.closes_at is None:
+            return False
+        return extent.closes_at + self.query.allowed_lateness.length <= self.before
+
+    def _let_go(self) -> None:
+        """The events of windows that are over count no more, unless another window holds them."""
+        if self.query.late_by is LateBy.TIME:
+            return
+        for key, events in self.events.items():
+            for window in self.query.windows:
+                ordered = self._ordered(key, window, events)
+                extents = list(window.extents(ordered))
+                gone, held = (
+                    {at for e in extents if self._is_over(e) is over for at in range(e.lo, e.hi)}
+                    for over in (True, False)
+                )
+                self.over |= {(key, window.label, ordered[at].ordinal) for at in gone - held}
+
+    def _ordered(self, key: Hashable, window: Window, events: Iterable[Event]) -> list[Event]:
+        """The events of a key that count in windows of this kind, in the order of the query."""
+        return [
+            event
+            for event in arrange(events, self.query.order)
+            if (key, window.label, event.ordinal) not in self.over
+        ]
 
     def _ticked(self, before: int | None) -> bool:
         """Whether the watermark has passed a multiple of the period of `emit="every …"`."""
@@ -160,9 +219,8 @@ class Evaluation:
 
     def report(self, *, tick: bool = False, flush: bool = False) -> None:
         for key, events in self.events.items():
-            ordered = arrange(events, self.query.order)
             for window in self.query.windows:
-                placed, displaced = window.place(ordered)
+                placed, displaced = window.place(self._ordered(key, window, events))
                 self._report_displaced(window, displaced, flush=flush)
                 self._report_window(key, window, placed, tick=tick, flush=flush)
 
@@ -189,12 +247,16 @@ class Evaluation:
         seen = set()
         for extent in window.extents(events, horizon=self.watermark.horizon, empty=self.query.empty):
             seen.add(extent.id)
+            if self._is_over(extent):
+                continue
             content = events[extent.lo : extent.hi]
             closed = self._settled(extent.closes_at, flush=flush)
             if self._is_due(last_reports.get(extent.id), content, closed=closed, tick=tick):
                 self._emit(key, window, extent, content, closed=closed, flush=flush)
         for extent in list(_dissolved(last_reports, seen)):
             was = last_reports[extent.id]
+            if self._is_over(extent):
+                continue
             if was.closed or tick or flush or self.query.emit.when is When.CHANGE:
                 self._emit(key, window, extent, [], closed=was.closed, flush=flush)
 

@@ -1,10 +1,12 @@
 """Run as an engine: the declared windows, reported as a SECRET profile prescribes.
 
-    reports of a key  =  secret.trace(profile, the times of the key's events in order, size, slide)
+    one watermark   time windows and sessions are Sash's own, with the engine's rules for late events and
+                    at exactly the gap of a session
+    any other       reports of a key  =  secret.trace(profile, the key's times in order, size, slide)
 
-An engine is one more windower: which ranges of a key's events are reported, and at which of them; what is
-folded over them stays what it is. Each key is a SECRET stream of its own, in event-time order. A report is
-known by the event that ticks, so it is final when that event is: `closes_at` is the event's time.
+There an engine is one more windower: which ranges of a key's events are reported, and at which of them;
+what is folded over them stays what it is. Each key is a SECRET stream of its own, in event-time order. A
+report is known by the event that ticks, so it is final when that event is: `closes_at` is its time.
 
 Window (t0 + n·β, t0 + n·β + ω] of the model shows itself as [start, end) = [t0 + n·β + 1, start + ω), with
 the identifier ⌊start / β⌋: Sash's own where windows start at multiples of β. An `origin` of the declared
@@ -26,14 +28,15 @@ from typing import ClassVar
 
 from sash.errors import Unsupported
 from sash.semantics.durations import Unit
-from sash.semantics.event import Event
+from sash.semantics.event import Event, Order
 from sash.semantics.query import Query
 from sash.semantics.secret.engine_state import EngineState, Shown
-from sash.semantics.secret.parameters import Profile, Report
+from sash.semantics.secret.parameters import AtGap, Profile, Report, Tick
 from sash.semantics.secret.profiles import profile as profile_named
 from sash.semantics.secret.scope import ALIGNED_START, Axis
 from sash.semantics.secret.simulator import require_windows
-from sash.semantics.window import Context, Extent, Window, spanned, times
+from sash.semantics.watermark import LateBy
+from sash.semantics.window import BOTH_ORDERS, Context, Extent, Window, spanned, times
 from sash.semantics.windows import RowsWindow, SessionWindow, TimeWindow
 
 ON_CLOSE = frozenset({Report.WINDOW_CLOSE, Report.NON_EMPTY})
@@ -75,6 +78,17 @@ class EngineWindow(Window):
         return self.declared.origin if isinstance(self.declared, TimeWindow) else 0
 
     @property
+    def ahead(self) -> int:
+        """1 where the event that completes a window of rows reports it; in the model it is the next one."""
+        return int(self.kind is Axis.COUNT and self.profile.watermark)
+
+    @property
+    def orders(self) -> frozenset[Order]:  # type: ignore[override]
+        """Events are numbered as they come where every one of them ticks, whatever its time."""
+        counted = self.kind is Axis.COUNT and self.profile.tick_of(self.kind) is Tick.TUPLE
+        return BOTH_ORDERS if counted else frozenset({Order.EVENT_TIME})
+
+    @property
     def repeats(self) -> bool:
         return Report.WINDOW_CLOSE not in self.profile.report
 
@@ -88,7 +102,7 @@ class EngineWindow(Window):
     def reports(self, events: Sequence[Event], state: EngineState) -> list[tuple[Extent, int]]:
         """What the events that have not arrived in `state` make the engine report, with the revision."""
         size, slide = self.declared.size, self.declared.slide
-        shown = state.advance(self.profile, self.kind, size, slide, self._times(events))
+        shown = state.advance(self.profile, self.kind, size, slide, self._times(events), ahead=self.ahead)
         return [(self._extent(one, events), one.revision) for one in shown]
 
     def let_go(self, events: Sequence[Event], state: EngineState) -> int:
@@ -106,6 +120,27 @@ class EngineWindow(Window):
             return spanned(shown.lower // self.declared.slide, events, lo, hi, closes_at=closes_at)
         w, start = (shown.lower + 1) // self.declared.slide, shown.lower + 1 + self.shift
         return Extent(w, lo, hi, start, start + self.declared.size, closes_at)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class EngineSession(SessionWindow):
+    """Sessions with the rule of an engine at exactly the gap.
+
+    >>> from sash.semantics.event import sequence
+    >>> beam = EngineSession(5, Unit.TICKS, AtGap.SPLITS)
+    >>> [(s.id, s.lo, s.hi, s.end, s.closes_at) for s in beam.extents(sequence([1, 3, 8, 14]))]
+    [(1, 0, 2, 8, 8), (8, 2, 3, 13, 13), (14, 3, 4, 19, 19)]
+    """
+
+    at_gap: AtGap
+
+    @property
+    def reach(self) -> int:
+        return self.gap - (self.at_gap is AtGap.SPLITS)
+
+    @property
+    def patience(self) -> int:
+        return self.gap + (self.at_gap is AtGap.JOINS)
 
 
 def declared_window(window: Window) -> Window:
@@ -128,17 +163,27 @@ def as_engine(query: Query, engine: str | Profile) -> Query:
                 argument, value, f"{works} with semantics({name!r})",
                 hint="The profile determines what is reported, and when.",
             )  # fmt: skip
-    return replace(query, windows=windows)
+    return replace(query, windows=windows, late_by=_late_by(engine, windows))
+
+
+def _late_by(engine: str | Profile, windows: tuple[Window, ...]) -> LateBy:
+    """What makes an event late. A session that is over has let its events go, which other windows may still
+    need: only a session that is alone is judged by its end."""
+    by_clock = all(isinstance(window, TimeWindow) for window in windows)
+    one_session = len(windows) == 1 and isinstance(windows[0], SessionWindow)
+    return _profile(engine).late_by if by_clock or one_session else LateBy.TIME
 
 
 def engine_window(window: Window, engine: str | Profile) -> Window:
-    """The window as `engine` reports it. Sash's own where the two are the same: sessions, and time windows
-    that are closed by a watermark of all keys."""
-    profile = engine if isinstance(engine, Profile) else profile_named(engine)
+    """The window as `engine` reports it. Sash's own where the two are the same: time windows that one
+    watermark of all keys closes, and sessions that wait for an event at exactly the gap."""
+    profile = _profile(engine)
     name = engine if isinstance(engine, str) else "this profile"
     match window:
         case SessionWindow() if profile.sessions:
-            return window
+            if profile.sessions is AtGap.JOINS:
+                return window
+            return EngineSession(window.gap, window.unit, profile.sessions, name=window.name)
         case TimeWindow() if profile.watermark:
             _require_own_windows(profile, name)
             return window
@@ -151,6 +196,10 @@ def engine_window(window: Window, engine: str | Profile) -> Window:
         "window", window.label, f"{kinds} with semantics({name!r})",
         hint="What engines report of other windows is not part of the SECRET model.",
     )  # fmt: skip
+
+
+def _profile(engine: str | Profile) -> Profile:
+    return engine if isinstance(engine, Profile) else profile_named(engine)
 
 
 def _require_own_windows(profile: Profile, name: str) -> None:

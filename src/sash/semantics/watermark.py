@@ -8,6 +8,9 @@ An event that arrives is judged by the watermark that stood before its batch:
     watermark − allowed_lateness ≤ τ            late, but it re-opens its windows
     otherwise                                   too late: it goes to the late output and is counted
 
+Some engines judge by windows instead (`LateBy`): an event behind the watermark counts in those of its
+windows that the watermark has not closed, and is too late when there is none.
+
 The watermark also moves when a source moves it (`advance_to`), and it never moves back.
 
 >>> mark = Watermark(delay=5, allowed_lateness=10)
@@ -20,7 +23,18 @@ The watermark also moves when a source moves it (`advance_to`), and it never mov
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import Enum
+from enum import Enum, StrEnum
+
+
+class LateBy(StrEnum):
+    """What makes an event late."""
+
+    TIME = "time"
+    """The watermark has passed its time."""
+    WINDOWS = "windows"
+    """The watermark has passed the end of every window that would hold it."""
+    OWN_WINDOWS = "own windows"
+    """The same for the windows that it would have alone: a session that is open does not save it."""
 
 
 class Lateness(Enum):

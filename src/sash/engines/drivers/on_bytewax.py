@@ -36,7 +36,7 @@ def one(run: dict[str, Any]) -> dict[str, Any]:
     shown: list[tuple[str, tuple[int, tuple[bool, list[int]]]]] = []
     late: list[tuple[str, tuple[int, int]]] = []
     flow = Dataflow("probe")
-    groups = [[("key", index) for index in group] for group in run["groups"]]
+    groups = [[(run["keys"][index], index) for index in group] for group in run["groups"]]
     stream = op.input("events", flow, Groups(groups))
     windows = win.window("windows", stream, clock, cut, lambda held: Content(ended, held or []))
     op.output("shown", windows.down, TestingSink(shown))

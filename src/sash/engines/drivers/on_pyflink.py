@@ -88,7 +88,8 @@ def branch(environment: Any, number: int, run: dict[str, Any]) -> list[Any]:
     late = OutputTag(f"late-{number}", event_type())
     timed = watermarked(environment, run)
     watched = timed.process(NoteWatermark(number), output_type=row_type)
-    keyed = timed.key_by(lambda _: 0, key_type=Types.INT())
+    keys = run["keys"]
+    keyed = timed.key_by(lambda one: keys[one[0]], key_type=Types.STRING())
     if run["kind"] == "count":
         return [
             watched,
@@ -170,6 +171,6 @@ class NoteWindow(ProcessWindowFunction):
     def __init__(self, number: int) -> None:
         self.number = number
 
-    def process(self, key: int, context: Any, elements: Iterable[tuple[int, int]]) -> Iterator[Any]:
+    def process(self, key: str, context: Any, elements: Iterable[tuple[int, int]]) -> Iterator[Any]:
         held = sorted(index for index, _ in elements)
         yield self.number, "show", context.current_watermark(), held

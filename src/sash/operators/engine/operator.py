@@ -5,7 +5,8 @@
 
 What a batch costs depends on what it brings, reports and lets go; not on what is held, nor on how many
 keys are idle. With an allowed lateness L, events are final up to watermark − L: until then a late event
-may still change a window that was reported, and the ledger remembers what was reported of it.
+may still change a window that was reported, and the ledger remembers what was reported of it. Where windows
+judge what is late, events are held until their windows are over (see `lateness`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,15 @@ from sash.operators.arena import Arena
 from sash.operators.bound import BoundQuery, BoundRolling
 from sash.operators.columns.times import to_integers
 from sash.operators.engine.content import MARK, marks
+from sash.operators.engine.lateness import (
+    are_on_time,
+    final_until,
+    held_times,
+    over_sessions,
+    over_until,
+    session_of,
+    with_joining,
+)
 from sash.operators.engine.ledger import due_reports
 from sash.operators.engine.lifetime_group import LifetimeGroup
 from sash.operators.engine.pending import Events
@@ -39,7 +49,7 @@ from sash.operators.windows.own_windows import Own, only_own
 from sash.operators.windows.ranges import NEVER, Ranges
 from sash.semantics.event import Order
 from sash.semantics.query import When
-from sash.semantics.watermark import Lateness
+from sash.semantics.watermark import LateBy, Lateness
 from sash.semantics.windows import PunctuatedWindow, ThresholdWindow
 
 
@@ -51,6 +61,8 @@ class WindowOperator(OperatorState):
         self.own: Own | None = None
         self._reports: list[pa.Table] = []
         self._late: list[pa.Table] = []
+        self._over = -NEVER
+        """Windows that close by then are over."""
         self._seen = 0
         """How many events had come at the last turn."""
 
@@ -71,7 +83,7 @@ class WindowOperator(OperatorState):
             late.append(late_rows(self.bound, rows.filter(pc.invert(known)), UNTIMED))
             rows = rows.filter(known)
         times = to_integers(rows[self.bound.time])
-        on_time = self._on_time(times)
+        on_time = self._on_time(rows, times)
         if not on_time.all():
             late.append(late_rows(self.bound, rows.filter(pa.array(~on_time)), Lateness.TOO_LATE.value))
             rows, times = rows.filter(pa.array(on_time)), times[on_time]
@@ -79,11 +91,21 @@ class WindowOperator(OperatorState):
             self._take(rows, times)
         return pa.concat_tables(late) if len(late) > 1 else late[0]
 
-    def _on_time(self, times: Ints) -> Mask:
-        if self.bound.query.order is Order.ARRIVAL or self.clock.value is None:
+    def _on_time(self, rows: pa.Table, times: Ints) -> Mask:
+        query = self.bound.query
+        if query.order is Order.ARRIVAL or self.clock.value is None:
             return np.ones(len(times), np.bool_)
-        accepted: Mask = times >= self.clock.value - self.bound.query.allowed_lateness.length
-        return accepted
+        accepted = are_on_time(query, times, self.clock.value)
+        window = session_of(query)
+        if window is None or query.late_by is LateBy.OWN_WINDOWS or accepted.all():
+            return accepted
+        return with_joining(
+            accepted,
+            rows.select(list(self.bound.keys)),
+            times,
+            held_times(self.bound, self.pending, self.slots),
+            window,
+        )
 
     def _take(self, rows: pa.Table, times: Ints) -> None:
         """Rows that are on time become events that wait."""
@@ -130,7 +152,8 @@ class WindowOperator(OperatorState):
 
     def advance(self, watermark: int, *, flush: bool = False) -> Answer:
         self.journal.entry.advanced(watermark)
-        tick = self._ticks(watermark)
+        tick, self._over = self._ticks(watermark), over_until(self.bound.query, self._now)
+        self.ledgers = [ledger.without(self._over) for ledger in self.ledgers]
         self.clock.advance_to(watermark)
         self._reports, self._late, self._tick = [self._no_reports], [self._no_late], tick
         self._forgotten = 0
@@ -156,8 +179,12 @@ class WindowOperator(OperatorState):
         """Which events are final now, and which keys have work to do."""
         assert self.pending is not None
         query, now = self.bound.query, self._now
-        settled = max(self.settled, now - query.allowed_lateness.length)
-        ready = self._is_final(self.pending.time, settled) | flush
+        settled, window = max(self.settled, final_until(query, now)), session_of(query)
+        if window is None:
+            ready = self._is_final(self.pending.time, settled) | flush
+        else:
+            ready = over_sessions(window, self.pending, settled) | flush
+            self._pending_changed |= bool(ready.any())
         self._pending_changed |= flush
         self._seen, self.turned = self.turned, self.arrived
         final = self.pending.where(ready).ordered(query.order)
@@ -202,6 +229,7 @@ class WindowOperator(OperatorState):
     def windows(self, turn: Turn, track: Track, ranges: Ranges, windows: Windows) -> None:
         if self.own is not None and len(ranges):
             ranges = only_own(self.own, self.slots.keys_of(turn.slots), ranges)
+        ranges = ranges.where(ranges.closes_at > self._over)
         closed = turn.closed(ranges)
         if not turn.corrects:
             self._emit(turn, track, ranges.where(closed), None, windows)

@@ -236,7 +236,7 @@ def latest(window: Any, schema: pa.Schema) -> Kind[Any]:
 def hands_panes_on(bound: BoundQuery) -> bool:
     """Whether panes can be handed from one step to another: once, when they are complete. A correction or
     an empty window needs to know what was in them."""
-    return keeps_panes(bound) and not bound.query.corrects and not bound.query.empty
+    return keeps_panes(bound) and not bound.keeps_ledger and not bound.query.empty
 
 
 def with_late_columns(bound: BoundQuery) -> BoundQuery:

@@ -29,6 +29,7 @@ from sash.operators.engine import waiting
 from sash.operators.engine.compaction import compact
 from sash.operators.engine.entries import Entry, joined, parts_of
 from sash.operators.engine.journal import LAYOUT, Journal, JournalHead
+from sash.operators.engine.lateness import final_until, session_of
 from sash.operators.engine.ledger import Ledger
 from sash.operators.engine.pending import Events
 from sash.operators.engine.plan import StatePlan
@@ -129,7 +130,7 @@ class OperatorState(ABC):
         if self.plan.forgets:
             expires = np.maximum.reduce([group.expires(newest) for group in self.groups])
         if query.forget_after.length:
-            ahead = query.allowed_lateness.length
+            ahead = -final_until(query, 0)
             expires = np.minimum(expires, newest + query.forget_after.length - ahead)
         return expires
 
@@ -140,7 +141,7 @@ class OperatorState(ABC):
         patience = int(self._expires(np.zeros(1, np.int64))[0])
         if expires is None or not 0 < patience < NEVER:
             return None
-        due = max(expires + self.bound.query.allowed_lateness.length, self._now + 1)
+        due = max(expires - final_until(self.bound.query, 0), self._now + 1)
         return -(-due // patience) * patience
 
     def _forget(self, slots: Ints) -> Ints:
@@ -244,6 +245,8 @@ class OperatorState(ABC):
             pending = waiting.kept(self.arena)
             if pending is not None:
                 gone = (pending.sequence < self.turned) & self._is_final(pending.time, self.settled)
+                # Time alone does not tell of sessions: their log is written anew when events leave it.
+                gone &= session_of(self.bound.query) is None
                 pending = pending.where(~gone)
             self.pending, self._pending_changed = pending, False
             self.ledgers = [Ledger.of_table(table_of(ledger)) for ledger in ledgers]
@@ -289,7 +292,7 @@ class OperatorState(ABC):
     @property
     def replays_each(self) -> bool:
         """Whether what is known depends on how the stream was cut into batches."""
-        return self.bound.query.corrects or self.bound.query.forget_after.length > 0
+        return self.bound.takes_back or self.bound.query.forget_after.length > 0
 
     def replay(self, entry: Entry) -> None:
         """Do what a batch has done, without emitting anything."""

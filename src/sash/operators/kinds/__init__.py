@@ -19,7 +19,7 @@ from sash.operators.kinds.session import SessionKind
 from sash.operators.kinds.slide_by_time import SlideByTimeKind
 from sash.operators.kinds.slide_by_tuple import SlideByTupleKind
 from sash.operators.kinds.threshold import ThresholdKind
-from sash.semantics.run_as import EngineWindow
+from sash.semantics.run_as import EngineSession, EngineWindow
 from sash.semantics.window import Window
 from sash.semantics.windows import (
     CumulateWindow,
@@ -44,6 +44,7 @@ KINDS: dict[type[Window], Callable[[Any, pa.Schema], WindowKind[Any]]] = {
     RowsWindow: RowsKind,
     CumulateWindow: ClockKind,
     DeltaWindow: _delta,
+    EngineSession: SessionKind,
     EngineWindow: engine_kind,
     PolicyWindow: PolicyKind,
     PunctuatedWindow: PunctuatedKind,

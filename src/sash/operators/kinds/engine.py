@@ -98,7 +98,7 @@ class ClosedProgress(Progress[EngineWindow]):
         latest = np.maximum.accumulate(ticking)
         since, some = memory.since.copy(), np.flatnonzero(final)
         tick = latest[layout.offsets[some] + final[some] - 1] - layout.offsets[some]
-        since[some] = np.where(tick < 0, since[some], memory.base[some] + tick + 1)
+        since[some] = np.where(tick < 0, since[some], memory.base[some] + tick + 1 + self.window.ahead)
         self.remembered["since"] = since
         spent: Ints = np.maximum(first_end(self.window, since) - self.window.declared.size - memory.base, 0)
         return spent

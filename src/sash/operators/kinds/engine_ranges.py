@@ -200,12 +200,13 @@ def _closed_counts(window: EngineWindow, layout: Layout, memory: EngineMemory) -
     size, slide = window.declared.size, window.declared.slide
     first = first_end(window, memory.since)
     arrived = memory.base + layout.sizes
-    slot, number = numbered(np.maximum((arrived - 1 - first) // slide + 1, 0))
+    slot, number = numbered(np.maximum((arrived - 1 + window.ahead - first) // slide + 1, 0))
     end = first[slot] + number * slide
     at = layout.offsets[slot] - memory.base[slot]  # where the key's event number 0 would stand
     # Event number `end` (from 0) is the first behind the window: it, or the next that ticks, reports it.
+    # (Where the engine is ahead: the last one in it.)
     following = np.where(ticks(window, layout, memory), np.arange(len(layout.times)), NEVER)
-    tick = np.minimum.accumulate(following[::-1])[::-1][at + end]
+    tick = np.minimum.accumulate(following[::-1])[::-1][at + end - window.ahead]
     chosen = (tick < layout.offsets[slot + 1]) & _picked(window.profile.pick, slot, tick)
     slot, end, at, tick = slot[chosen], end[chosen], at[chosen], tick[chosen]
     if slide > size and window.profile.pick is not Pick.ALL:
@@ -234,7 +235,7 @@ def _number_seen(
 ) -> Ints:
     """The number of the event whose content the conditions on contents are about: the one that Pick takes
     of those that a tick passes, from the number of the previous tick to the one before its own."""
-    own = memory.base[slot] + tick - layout.offsets[slot] + 1
+    own = memory.base[slot] + tick - layout.offsets[slot] + 1 + window.ahead
     if window.profile.pick is Pick.LATEST:
         return own - 1
     ticking = np.flatnonzero(ticks(window, layout, memory))

@@ -21,12 +21,13 @@ class SessionKind(GrowingKind[SessionWindow]):
 
     def runs(self, runs: Runs) -> Ranges:
         begins = runs.begins
-        begins[1:] |= runs.first[1:] - runs.last[:-1] > self.window.gap
+        begins[1:] |= runs.first[1:] - runs.last[:-1] > self.window.reach
         lo = np.flatnonzero(begins)
         hi = np.append(lo[1:], len(begins))
-        start, end = runs.first[lo], runs.last[hi - 1] + self.window.gap
-        return Ranges(runs.key_of(lo), start, lo, hi, start, end, closes_at=end + 1)
+        start, last = runs.first[lo], runs.last[hi - 1]
+        closes_at = last + self.window.patience
+        return Ranges(runs.key_of(lo), start, lo, hi, start, last + self.window.gap, closes_at)
 
     def wakes(self, times: Ints) -> Ints:
-        after: Ints = times + self.window.gap + 1
+        after: Ints = times + self.window.patience
         return after

@@ -94,7 +94,7 @@ def _kept(bound: BoundQuery, plan: StatePlan) -> State:
     size = max(8 * lane.form.width + 8 * lane.form.node_width // 4 for lane in rings)
     if plan.panes is not None:
         longest = max(window.size for window in clock_windows(bound))
-        waits = bound.query.delay.length + bound.query.allowed_lateness.length
+        waits = bound.query.delay.length + bound.query.retained
         count = ceil((longest + waits) / plan.panes.length) + 1
         length = format_length(plan.panes.length, clock_windows(bound)[0].unit)
         growth = "with the window and the delay, not with the number of events"

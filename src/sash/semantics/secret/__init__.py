@@ -35,7 +35,7 @@ An example by hand: times 30, 31, 36 with ω = 5, β = 1 in STREAM. t0 = 30 − 
 """
 
 from sash.semantics.secret.model import Reported
-from sash.semantics.secret.parameters import Pick, Profile, Report, Tick
+from sash.semantics.secret.parameters import AtGap, Pick, Profile, Report, Tick
 from sash.semantics.secret.profiles import PROFILES, names, profile
 from sash.semantics.secret.scope import ORIGINS, Axis, Origin, Scope
 from sash.semantics.secret.simulator import simulate, trace
@@ -43,6 +43,7 @@ from sash.semantics.secret.simulator import simulate, trace
 __all__ = [
     "ORIGINS",
     "PROFILES",
+    "AtGap",
     "Axis",
     "Origin",
     "Pick",

@@ -66,12 +66,14 @@ class EngineState:
     """How often that window had been reported before."""
 
     def advance(
-        self, profile: Profile, kind: Axis, size: int, slide: int, times: Sequence[int]
+        self, profile: Profile, kind: Axis, size: int, slide: int, times: Sequence[int], *, ahead: int = 0
     ) -> list[Shown]:
-        """`times` are the events that are held; what those that have not arrived make the engine report."""
+        """`times` are the events that are held; what those that have not arrived make the engine report.
+
+        With `ahead` 1 an event number is closed by the event that has it, and not by the next one."""
         if not times:
             return []
-        positions = self._positions(kind, times)
+        positions = self._positions(kind, times, ahead=ahead)
         if self.start is None:
             self.start = windows_from(profile, kind, positions[0], size, slide).start
         windows = ScopeWindows(self.start, size, slide)
@@ -81,7 +83,7 @@ class EngineState:
         found: list[Shown] = []
         for arrival in range(self.arrived, len(times)):
             if every_event or self.clock is None or times[arrival] > self.clock:
-                for report in run.tick(arrival, state):
+                for report in run.tick(arrival + ahead, state):
                     lower, _ = windows.scope(report.instant)
                     self.revision = self.revision + 1 if lower == self.lower else 0
                     self.lower = lower
@@ -101,8 +103,8 @@ class EngineState:
         self.base, self.arrived = self.base + gone, self.arrived - gone
         return gone
 
-    def _positions(self, kind: Axis, times: Sequence[int]) -> Sequence[int]:
-        return times if kind is Axis.TIME else range(self.base + 1, self.base + len(times) + 1)
+    def _positions(self, kind: Axis, times: Sequence[int], *, ahead: int = 0) -> Sequence[int]:
+        return times if kind is Axis.TIME else range(self.base + 1, self.base + len(times) + 1 + ahead)
 
 
 def refuse_too_many(reports: int) -> None:

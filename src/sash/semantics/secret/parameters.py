@@ -25,6 +25,7 @@ from typing import Any, TypeVar
 
 from sash.errors import ArgumentError
 from sash.semantics.secret.scope import Axis, Scope
+from sash.semantics.watermark import LateBy
 
 
 class Report(StrEnum):
@@ -65,15 +66,26 @@ class Pick(StrEnum):
     ALL = "all"
 
 
+class AtGap(StrEnum):
+    """What happens to an event at exactly the gap after a session's last one."""
+
+    JOINS = "joins"
+    """It joins: the session waits until the watermark has passed that time."""
+    JOINS_OPEN = "joins while open"
+    """It joins a session that is open, and the watermark closes the session when it is at that time."""
+    SPLITS = "splits"
+    """It begins a session of its own."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """The parameters of one engine. `period` belongs to Report.PERIODIC, `count_tick` is the tick of
     count windows where it is another one. Names of enum members are taken as strings, too.
 
-    The last two are beyond the model, which knows one stream without an end and no sessions; they matter
-    when Sash runs as the engine. `watermark`: an event of any key closes the time windows of all keys, and
-    the end of a bounded input closes the rest. `sessions`: it has session windows, and an event at exactly
-    the gap joins, as in Sash."""
+    The last three are beyond the model, which knows one ordered stream without an end and no sessions; they
+    matter when Sash runs as the engine. `watermark`: an event of any key closes the time windows of all
+    keys, and the end of a bounded input closes the rest. `late_by`: what makes an event late there.
+    `sessions`: what happens at exactly the gap; None when it has no sessions, or they are not known."""
 
     scope: Scope
     report: AbstractSet[Report]
@@ -82,7 +94,8 @@ class Profile:
     period: int | None = None
     count_tick: Tick | None = None
     watermark: bool = False
-    sessions: bool = False
+    late_by: LateBy = LateBy.TIME
+    sessions: AtGap | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.scope, Scope):
@@ -99,9 +112,11 @@ class Profile:
                 raise ArgumentError("period", self.period, "a positive int when report has PERIODIC")
         elif self.period is not None:
             raise ArgumentError("period", self.period, "left out unless report has PERIODIC")
-        for argument in ("watermark", "sessions"):
-            if not isinstance(getattr(self, argument), bool):
-                raise ArgumentError(argument, getattr(self, argument), "True or False")
+        if not isinstance(self.watermark, bool):
+            raise ArgumentError("watermark", self.watermark, "True or False")
+        _set(self, "late_by", _member(LateBy, "late_by", self.late_by))
+        if self.sessions is not None:
+            _set(self, "sessions", _member(AtGap, "sessions", self.sessions))
 
     def __str__(self) -> str:
         tick = f"{self.tick} ({self.count_tick} for count windows)" if self.count_tick else str(self.tick)

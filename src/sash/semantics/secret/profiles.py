@@ -28,7 +28,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from sash.errors import ArgumentError, UnknownEngine, did_you_mean
-from sash.semantics.secret.parameters import Profile, Report, Tick
+from sash.semantics.secret.parameters import AtGap, Profile, Report, Tick
 from sash.semantics.secret.scope import (
     ALIGNED_END,
     ALIGNED_START,
@@ -41,6 +41,7 @@ from sash.semantics.secret.scope import (
     ZERO,
     Scope,
 )
+from sash.semantics.watermark import LateBy
 
 _FLINK = Profile(
     scope=Scope(time=BEFORE_EPOCH, count=EPOCH),
@@ -49,17 +50,19 @@ _FLINK = Profile(
     count_tick=Tick.TUPLE,
 )
 
+# Engines with one watermark for all keys, which judge by windows what is late.
 _ALIGNED = Profile(
-    scope=Scope(time=ALIGNED_START), report={Report.WINDOW_CLOSE, Report.NON_EMPTY}, tick=Tick.TIME
-)
+    scope=Scope(time=ALIGNED_START), report={Report.WINDOW_CLOSE, Report.NON_EMPTY}, tick=Tick.TIME,
+    watermark=True, late_by=LateBy.WINDOWS, sessions=AtGap.JOINS_OPEN,
+)  # fmt: skip
 
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
         "azure": Profile(
             scope=Scope(time=UNKNOWN), report={Report.WINDOW_CLOSE, Report.NON_EMPTY}, tick=Tick.TIME
         ),
-        "beam": _ALIGNED,
-        "bytewax": replace(_ALIGNED, tick=Tick.TUPLE),
+        "beam": replace(_ALIGNED, late_by=LateBy.OWN_WINDOWS, sessions=AtGap.SPLITS),
+        "bytewax": replace(_ALIGNED, tick=Tick.TUPLE, late_by=LateBy.TIME, sessions=AtGap.JOINS),
         "coral8": Profile(
             scope=Scope(time=ALIGNED_START, count=ZERO),
             report={Report.CONTENT_CHANGE, Report.NON_EMPTY},
@@ -85,7 +88,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
         "spark_dstream": Profile(
             scope=Scope(time=BEFORE_EPOCH), report={Report.WINDOW_CLOSE}, tick=Tick.TIME
         ),
-        "spark_structured": replace(_ALIGNED, watermark=True, sessions=True),
+        "spark_structured": replace(_ALIGNED, late_by=LateBy.OWN_WINDOWS),
         "storm": replace(_FLINK, scope=Scope(time=EPOCH, count=EPOCH)),
         "stream": Profile(
             scope=Scope(time=FIRST_EVENT, count=ONE_SIZE_BEFORE_ZERO),

@@ -46,6 +46,16 @@ class SessionWindow(ContextAwareWindow):
         return f"events that are at most {format_length(self.gap, self.unit)} apart"
 
     @property
+    def reach(self) -> int:
+        """How far apart neighbours are, at most."""
+        return self.gap
+
+    @property
+    def patience(self) -> int:
+        """How far behind the last event the watermark closes the session."""
+        return self.gap + 1
+
+    @property
     def formula(self) -> str:
         gap = format_length(self.gap, self.unit)
         return f"E(w) = the maximal chain, from τ = w on, of neighbours at most {gap} apart"
@@ -55,9 +65,9 @@ class SessionWindow(ContextAwareWindow):
     ) -> Iterator[Extent]:
         stamps, lo = times(events), 0
         for hi in range(1, len(stamps) + 1):
-            if hi == len(stamps) or stamps[hi] - stamps[hi - 1] > self.gap:
-                first, end = stamps[lo], stamps[hi - 1] + self.gap
-                yield Extent(first, lo, hi, first, end, closes_at=end + 1)
+            if hi == len(stamps) or stamps[hi] - stamps[hi - 1] > self.reach:
+                first, last = stamps[lo], stamps[hi - 1]
+                yield Extent(first, lo, hi, first, last + self.gap, closes_at=last + self.patience)
                 lo = hi
 
 

@@ -25,6 +25,7 @@ from sash.operators.joins.bound_asof import BoundAsof
 from sash.operators.stateful.streaming import BoundOperator
 from sash.runtimes.spark.state.plain import kind_of, own_name, plain, skipped
 from sash.semantics.expression import Side
+from sash.semantics.watermark import LateBy
 
 ORDER, ELEMENTS = "aggregates in order", "elements"
 BUCKETS, BUCKET_NUMBERS = "buckets", "bucket numbers"
@@ -55,6 +56,7 @@ def describe(bound: BoundQuery, *, buckets: int) -> dict[str, Any]:
         "order": query.order.value,
         "delay": str(query.delay),
         "allowed_lateness": str(query.allowed_lateness),
+        **({"late_by": query.late_by.value} if query.late_by is not LateBy.TIME else {}),
         "emit": str(query.emit),
         "empty": query.empty,
         **({"forget_after": str(query.forget_after)} if query.forget_after.length else {}),

@@ -1,0 +1,158 @@
+"""Keys and disorder: Sash as an engine against that engine, where it is installed; more in the soak."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+import sash
+from sash.engines.keyed_runs import (
+    AT_THE_END,
+    ONE_BATCH_LATER,
+    OVER_KEYS,
+    agrees,
+    compare,
+    disorder,
+    engines,
+    keyed_run,
+    set_aside,
+    smallest,
+)
+from sash.engines.peers import PEERS, python_of
+from sash.engines.probe_run import ProbeRun, Seen
+from sash.engines.sash_engine import Sash, windowed
+from sash.engines.spark_structured import SparkStructured
+from sash.errors import MissingDependency
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).parents[2]
+LIVE = ("pyflink", "beam", "bytewax", "spark_structured")
+SEED = 20
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SASH_PEERS", os.environ.get("SASH_PEERS", str(ROOT / ".venv-peers")))
+
+
+class Shouting(Sash):
+    """An engine that loses every window with an event of key c."""
+
+    def answer(self, runs: Sequence[ProbeRun]) -> list[Seen]:
+        return [self._heard(run, seen) for run, seen in zip(runs, super().answer(runs), strict=True)]
+
+    def _heard(self, run: ProbeRun, seen: Seen) -> Seen:
+        kept = [held for held in seen.reports + seen.flushed if all(run.key(i) != "c" for i in held)]
+        return Seen(reports=tuple(kept), late=seen.late)
+
+
+def test_a_difference_is_made_smaller_until_one_event_is_left() -> None:
+    found = compare("pyflink", iter(lambda: Shouting("pyflink"), None), Random(SEED), runs=10)
+    least = smallest("pyflink", Shouting("pyflink"), found.differing[0])
+    assert (least.keys, len(found.differing) > 3, found.runs) == (("c",), True, 10)
+    assert str(found).startswith(f"{10 - len(found.differing)} of 10 runs agree")
+
+
+def test_sash_as_an_engine_agrees_with_itself() -> None:
+    for engine in LIVE:
+        found = compare(engine, iter(lambda name=engine: Sash(name), None), Random(SEED), runs=48)
+        assert (found.differing, found.late > 0) == ([], True)
+
+
+@pytest.mark.parametrize(
+    ("engine", "times", "keys", "reason"),
+    [
+        ("bytewax", (30, 40, 31), "aba", OVER_KEYS), ("bytewax", (30, 40, 29), "aba", ""),
+        ("beam", (30, 32, 29), "aba", AT_THE_END), ("beam", (30, 33, 29), "aba", ""),
+        ("spark_structured", (30, 32, 29), "aba", ONE_BATCH_LATER),
+        ("spark_structured", (30, 32, 33, 29), "abab", ""), ("pyflink", (30, 32, 29), "aba", ""),
+    ],
+)  # fmt: skip
+def test_runs_on_which_an_engine_is_known_to_differ_are_set_aside(
+    engine: str, times: tuple[int, ...], keys: str, reason: str
+) -> None:
+    run = ProbeRun(times=times, keys=tuple(keys), size=4, slide=4)
+    assert set_aside(engine, run) == reason
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_differential_a_few_runs_of_an_engine_that_is_installed(name: str, installed: None) -> None:
+    try:
+        python_of(name)
+    except MissingDependency as missing:
+        pytest.skip(str(missing))
+    found = compare(name, engines(name), Random(SEED), runs=6)
+    assert found.differing == [], f"seed {SEED}"
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", LIVE)
+def test_differential_two_hundred_runs_of_an_engine(name: str, installed: None) -> None:
+    found = compare(name, engines(name), Random(SEED), runs=200)
+    assert found.differing == [], f"seed {SEED}"
+
+
+@pytest.mark.spark
+def test_differential_a_few_runs_of_sparks_own_windows(spark: SparkSession) -> None:
+    live: Iterator[SparkStructured] = iter(lambda: SparkStructured(spark), None)
+    assert compare("spark_structured", live, Random(SEED), runs=6).differing == []
+
+
+def in_order_runs(count: int) -> list[ProbeRun]:
+    """Time windows over disorder that the delay covers: a bounded input shows what a stream shows."""
+    source, runs = Random(SEED), []
+    while len(runs) < count:
+        run = keyed_run(source, ["time"])
+        runs += [run] if run.delay >= disorder(run.times) else []
+    return runs
+
+
+def bounded_rows(runs: Sequence[ProbeRun]) -> pa.Table:
+    rows = [
+        {"key": f"{number} {run.key(index)}", "time": time, "index": index}
+        for number, run in enumerate(runs)
+        for index, time in enumerate(run.times)
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+@pytest.mark.spark
+def test_differential_two_hundred_bounded_runs_in_process_and_on_spark_are_those_of_the_stream(
+    spark: SparkSession,
+) -> None:
+    runs = in_order_runs(200)
+    shapes = sorted({(run.size, run.slide) for run in runs})
+    windows = [sash.sliding(size, every=slide).named(f"{size} {slide}") for size, slide in shapes]
+    table = bounded_rows(runs)
+    streamed = {engine: Sash(engine).answer(runs) for engine in LIVE}
+    for data in (table, spark.createDataFrame(table)):
+        query = sash.stream(data, time="time", key="key").window(*windows).agg(held=sash.collect("index"))
+        for engine in LIVE if data is table else LIVE[:1]:
+            shown: dict[int, list[tuple[int, ...]]] = {number: [] for number in range(len(runs))}
+            for row in query.semantics(engine).collect().to_pylist():
+                number = int(row["key"].split()[0])
+                if row["window"]["name"] == f"{runs[number].size} {runs[number].slide}":
+                    shown[number].append(tuple(row["held"]))
+            for number, run in enumerate(runs):
+                seen = Seen(reports=tuple(shown[number]))
+                stream = streamed[engine][number]
+                assert agrees("", Seen(reports=stream.reports + stream.flushed), seen), (engine, run)
+
+
+def test_the_end_of_a_bounded_input_closes_the_windows_of_all_keys() -> None:
+    run = ProbeRun(times=(1, 2, 50, 100), keys=("a", "a", "b", "b"), size=10, slide=10)
+    rows = pa.table({"key": run.keys, "time": run.times, "index": range(4)})
+    for engine in (*LIVE, "flink_java"):
+        held = windowed(rows, run, engine).collect()["held"].to_pylist()
+        assert held == [[0, 1], [2], [3]], engine
+    with closing(Sash("pyflink")) as stream:
+        assert stream.answer([run])[0].reports == ((0, 1), (2,))
