@@ -85,6 +85,7 @@ def test_a_row_comes_with_its_batch_and_is_corrected_also_after_a_restart(
         query = asked(read_batches(spark, folder, tables[0].schema), "arrival")
         ran = Delivered(query, checkpoint=checkpoint, elastic=elastic)
         told += [(row["id"], row) for _, rows in ran.tables["sink"] for row in rows.to_pylist()]
+        assert len(ran.progress) == len(some), "no batch without data, for which others would wait"
     arrived = [identity for identity, row in told if row["revision"] == 0]
     assert sorted(arrived) == [0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 11]
     last = dict(told)

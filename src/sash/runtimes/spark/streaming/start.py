@@ -6,7 +6,8 @@ elastic one chooses the number of its tasks for every micro-batch (see `elastic`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from os import PathLike, fspath
 from typing import Any, cast
 
@@ -15,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sash.errors import ArgumentError, Unsupported
-from sash.operators.bound import WINDOW, BoundQuery
+from sash.operators.bound import WINDOW, BoundLatest, BoundQuery, BoundRolling
 from sash.operators.elastic.declaration import Elastic
 from sash.operators.joins.bound import BoundJoin
 from sash.operators.joins.bound_asof import BoundAsof
@@ -48,6 +49,8 @@ from sash.runtimes.trigger import Trigger
 from sash.semantics.durations import Duration, DurationLike
 from sash.semantics.expression import Side
 
+EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
+
 
 def start(
     source: StreamingSource,
@@ -78,6 +81,7 @@ def start(
         return start_writing(
             source.emitted(bound, outputs, buckets, early=early), sinks,
             checkpoint=place, trigger=trigger, name=name, register=register, early=early,
+            closes=not _answers_on_arrival(bound),
         )  # fmt: skip
     if not isinstance(elastic, Elastic):
         raise ArgumentError("elastic", elastic, "sash.Elastic(min=…, max=…), or left out")
@@ -119,10 +123,11 @@ def start_writing(
     name: str | None,
     register: Register | None,
     early: bool = False,
+    closes: bool = True,
 ) -> StreamingQuery:
     """A query whose parallelism is Spark's, from what its step emits on. Without a register, where the
     driver is not this process, workers compare it with its checkpoint. `early`: tasks must know the
-    watermark of their batch."""
+    watermark of their batch. `closes`: whether a watermark that has moved brings rows by itself."""
     spark = emitted.rows.sparkSession
     if is_connect(spark):
         _require_no_folder(sinks)
@@ -135,7 +140,32 @@ def start_writing(
         register.require_same(emitted.queries)
         delivery = register.around(delivery)
     writer = _writer(emitted.rows, fspath(checkpoint), trigger, name).outputMode("append")
-    return _running(writer.foreachBatch(delivery).start(), spark)
+    writer = writer.foreachBatch(delivery)
+    if closes:
+        return _running(writer.start(), spark)
+    with without_empty_batches(spark):
+        return _running(writer.start(), spark)
+
+
+def _answers_on_arrival(bound: BoundQuery) -> bool:
+    """Whether every row comes with the batch of its event, or of one that corrects it."""
+    rolling = isinstance(bound, BoundRolling) and not isinstance(bound, BoundLatest)
+    return rolling and bound.query.emit.early
+
+
+@contextmanager
+def without_empty_batches(spark: SparkSession) -> Iterator[None]:
+    """Queries that are started here have no micro-batch without data after each that moved the watermark:
+    rows that arrive meanwhile would wait for it. A query has the settings of its start for good."""
+    before = spark.conf.get(EMPTY_BATCHES, None)
+    spark.conf.set(EMPTY_BATCHES, "false")
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(EMPTY_BATCHES)
+        else:
+            spark.conf.set(EMPTY_BATCHES, before)
 
 
 def start_join(
