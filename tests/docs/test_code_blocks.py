@@ -77,6 +77,7 @@ def test_only_another_session_or_another_spark_keeps_a_block_from_being_run() ->
     assert reasons <= {
         ("kafka.md", "a new session"),
         ("lakes.md", "this page's Spark has no Delta; tests/lakes runs the same"),
+        ("watch-a-query.md", "needs prometheus-client; tests/dashboard/test_metrics.py scrapes it"),
     }
 
 

@@ -96,6 +96,21 @@ def observed(rows: list[dict], query: Query) -> list[tuple]:
     return sorted(shown, key=repr)
 
 
+@pytest.mark.parametrize("window", [windows.time(2, 1), windows.cumulate(2, 1)])
+def test_an_empty_window_is_reported_also_while_no_key_of_its_bucket_is_active(window: Window) -> None:
+    query = Query((window,), {"n": monoids.count()}, empty=True, flush=False)
+    batches = [
+        [Arrival(time, key, {"e": time, "t": time, "x": 0}) for time, key in some]
+        for some in ([(-1, "b"), (0, "a")], [(0, "a"), (1, "a")], [(5, "a")])
+    ]
+    bound = BoundQuery(query, table_of([], TYPES).schema, "t", ("k",))
+    rows = DryStream(bound).run([table_of(batch, TYPES) for batch in batches])
+    outcome = evaluate(query, [Batch(tuple(batch)) for batch in batches])
+    found = sorted((row["k"], row["window"]["id"], row["n"]) for row in rows)
+    assert found == sorted((one.key, one.id, one.values["n"]) for one in outcome.reports)
+    assert ("b", outcome.reports[-1].id, 0) in found
+
+
 @settings(max_examples=150, deadline=None)
 @given(
     query=queries(),

@@ -93,7 +93,8 @@ def reads(function: Callable[[], Any], *, only: type[SashError] = CorruptValue) 
 
 # Sealed values and what is in them
 
-HEAD = journal.JournalHead("v", parts=2, runs=(journal.Run(2, 3, 1),), next=4, watermark=5, keys=3).sealed()
+RUNS = (journal.EntryRun(2, 3, 1),)
+HEAD = journal.JournalHead("v", parts=2, runs=RUNS, next=4, watermark=5, keys=3).sealed()
 FORMATS: dict[str, tuple[bytes, Callable[[bytes], Any]]] = {
     "sealed value": (seal(b"k", b"payload"), lambda data: unseal(b"k", data)),
     "arrays": (

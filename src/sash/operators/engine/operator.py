@@ -42,6 +42,7 @@ from sash.operators.engine.tracks import Track
 from sash.operators.engine.turn import Turn, Windows
 from sash.operators.engine.upgrade import without_unknown
 from sash.operators.folding.panes import Panes, group_by
+from sash.operators.kinds.clock import ClockKind
 from sash.operators.kinds.kind import RangeKind
 from sash.operators.late_rows import UNTIMED
 from sash.operators.predicates.row_predicates import truths
@@ -307,6 +308,10 @@ class WindowOperator(OperatorState):
             kinds = [track.kind for group in self.groups for track in group.tracks]
             wakes = np.concatenate([kind.wakes(times) for kind in kinds])
             upcoming += [max(int(wakes.min()), now + 1)] if wakes.min() < NEVER else []
+        if self.bound.query.empty and len(self.slots) and self.clock.value is not None:
+            # Windows that hold nothing are reported too, also while no key of this bucket is active.
+            kinds = [track.kind for group in self.groups for track in group.tracks]
+            upcoming += [kind.ends_after(now) for kind in kinds if isinstance(kind, ClockKind)]
         emit = self.bound.query.emit
         if emit.when is When.EVERY and len(self.slots):
             period = emit.period.length

@@ -87,6 +87,11 @@ class ClockKind(RangeKind[TimeWindow | CumulateWindow]):
         """The first window that ends after `time`."""
         return _within(self.window.mapping(time).start)
 
+    def ends_after(self, time: int) -> int:
+        """When the first window ends that is open at `time`, whether or not it holds an element."""
+        _, end = self._bounds(np.array([self._first_open(time)]))
+        return int(end[0])
+
     def advance(self, held: Held, memory: Memory, settled: int) -> Ints:
         some = held.head < held.count
         first_open = self._first_open(settled)
