@@ -33,7 +33,7 @@ from sash.operators.engine import entries, journal
 from sash.operators.inventory import inventory
 from sash.pipeline import read
 from sash.runtimes.spark.packing.blocks import ORDINAL, block_of, rows_of
-from sash.serving.pages import Page, packed
+from sash.serving.pages import Page, packed, unpacked
 from sash.serving.publisher import Publisher
 from sash.serving.records import RecordForm
 from tests.pipeline.pipeline_files import PIPELINE, SEVERAL
@@ -148,10 +148,11 @@ def test_a_damaged_page_of_features_is_read_or_refused(data: st.DataObject) -> N
     query = sash.stream(TABLE, time="t", key="k").rolling(2).agg(n=sash.count(), all=sash.collect("x"))
     form = RecordForm(query.bound)
     run = form.lifted(TABLE, np.array([1, 2, 3]))
-    good = packed(run, form, batch=3, newest_page=1)
+    (good,) = packed(run, np.array([3]), form, batches=3, newest_pages=1)
 
     def whole(page: bytes) -> None:
-        Page.of(page, form).run(form)
+        Page.of(page, form).objects(form, 0, 3)
+        unpacked([page], form)
 
     whole(good)
     reads(lambda: whole(data.draw(damaged(good))))
