@@ -102,6 +102,7 @@ def test_differential_two_hundred_runs_of_an_engine(name: str, installed: None) 
 
 
 @pytest.mark.spark
+@pytest.mark.soak
 def test_differential_a_few_runs_of_sparks_own_windows(spark: SparkSession) -> None:
     live: Iterator[SparkStructured] = iter(lambda: SparkStructured(spark), None)
     assert compare("spark_structured", live, Random(SEED), runs=6).differing == []

@@ -28,7 +28,7 @@ from tests.runtimes.micro_batches import write_batches
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
 
 PROGRAM = Path(run_operators.__file__)
-BEFORE, TRIES = 4, 5
+BEFORE, TRIES = 2, 5
 """Files that are there from the beginning; how often what gives up by itself is started again."""
 BATCH, START = 2.0, 30.0
 """Seconds within which a batch, and the start of all queries, are hit."""

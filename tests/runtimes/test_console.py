@@ -121,6 +121,7 @@ def test_a_stream_fails_in_one_sentence_and_ctrl_c_stops_it_in_one_line(tmp_path
 
 
 @pytest.mark.spark
+@pytest.mark.soak
 def test_a_pipeline_its_check_and_its_state_print_nothing_but_their_answers(tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -13,6 +13,7 @@ from tests.state import golden
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("operators", GROUPS)
 @pytest.mark.parametrize("version", golden.versions())
 def test_oracle_state_of_a_released_version_goes_on_to_what_the_reference_reports(
