@@ -64,6 +64,7 @@ def require_answers(place: Path, what: str, *, files: int) -> None:
         assert written(place, what, name) == expected(name, files)
 
 
+@pytest.mark.soak
 def test_a_batch_and_a_stream_that_loses_an_executor(tmp_path: Path) -> None:
     put(tmp_path, FEW)
     with (

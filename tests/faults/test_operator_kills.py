@@ -139,7 +139,13 @@ def suffer(home: Path, operators: str, harm: Harm, *, harms: int, seed: int) -> 
         ground.server.kill()
 
 
-@pytest.mark.parametrize("operators", GROUPS)
+@pytest.mark.parametrize(
+    "operators",
+    [
+        *GROUPS[::3],
+        *(pytest.param(group, marks=pytest.mark.soak) for group in GROUPS if group not in GROUPS[::3]),
+    ],
+)
 @pytest.mark.parametrize("seed", [1])
 def test_oracle_operators_that_are_killed_emit_what_the_reference_does(
     tmp_path: Path, seed: int, operators: str

@@ -106,6 +106,7 @@ def test_the_ten_lines_of_the_readme_print_nothing_but_their_answers(tmp_path: P
 
 
 @pytest.mark.spark
+@pytest.mark.soak
 def test_a_stream_fails_in_one_sentence_and_ctrl_c_stops_it_in_one_line(tmp_path: Path) -> None:
     done = ran("-c", STREAM, str(tmp_path), cwd=tmp_path)
     assert done.returncode == -signal.SIGINT  # which shells call 130
