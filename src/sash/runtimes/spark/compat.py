@@ -68,18 +68,6 @@ def is_connect(of: DataFrame | SparkSession) -> bool:
     return type(of).__module__.startswith("pyspark.sql.connect")
 
 
-_UNKNOWN = 1 << 62
-"""What Spark assumes of the size of which it knows nothing is no estimate."""
-
-
-def estimated_bytes(df: DataFrame) -> int | None:
-    """What Spark's planner expects of the size; None where it does not know, or cannot be asked."""
-    if is_connect(df):
-        return None
-    size = int(df._jdf.queryExecution().optimizedPlan().stats().sizeInBytes().toString())
-    return size if size < _UNKNOWN else None
-
-
 def analysed_plan(df: DataFrame) -> str:
     """The plan with its names resolved, as text."""
     if is_connect(df):

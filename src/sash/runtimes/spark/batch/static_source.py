@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from sash.operators.answer import Answer
-from sash.operators.bound import WINDOW, BoundLatest, BoundQuery, BoundRolling
+from sash.operators.bound import WINDOW, BoundLatest, BoundQuery
 from sash.operators.folding.panes import Panes
 from sash.planner.auto import AUTO, Auto, Parallelism
 from sash.planner.costs.constants import costs
@@ -26,7 +26,6 @@ from sash.planner.facts import EventFacts, Facts, with_density
 from sash.planner.plans.plan import Plan, make_plan
 from sash.planner.sampling import SAMPLE, assumed, seen
 from sash.runtimes.spark.batch.bucket_query import BucketQuery
-from sash.runtimes.spark.batch.driver_memory import warn_of_many
 from sash.runtimes.spark.compat import arrow_of, struct_of
 from sash.runtimes.spark.files.declared_files import DeclaredFiles
 from sash.runtimes.spark.files.parquet_stream import ParquetStream
@@ -81,9 +80,7 @@ class SparkSource:
     def rows(self, columns: list[str]) -> pa.Table:
         """The events themselves, in order of arrival, brought to the driver."""
         schema = pa.schema([self.schema.field(name) for name in columns])
-        read = self.df.select(*map(quoted, columns))
-        warn_of_many(read, "explain_window", "filter the DataFrame to the time around the window")
-        return read.toArrow().cast(schema)
+        return self.df.select(*map(quoted, columns)).toArrow().cast(schema)
 
     def parallel(self, parallelism: Parallelism, bound: BoundQuery) -> SparkSource:
         if not isinstance(parallelism, Auto):
@@ -112,8 +109,6 @@ class SparkSource:
         return with_density(bound, events, rows_per_pane(self.df, bound))
 
     def collect(self, bound: BoundQuery) -> pa.Table:
-        if isinstance(bound, BoundRolling):  # its rows are events; others are as many as there are windows
-            warn_of_many(self.df, "collect()", "use dataframe()")
         return self._collected(self.dataframe(bound)).cast(bound.output)
 
     def collect_late(self, bound: BoundQuery) -> pa.Table:
