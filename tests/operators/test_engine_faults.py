@@ -178,7 +178,7 @@ def test_a_process_that_dies_before_any_write_of_a_batch_loses_nothing(kind: str
         require_answered_as_the_reference(runtime, stream, before)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     asked=st.lists(any_window, min_size=1, max_size=2),
     lateness=st.sampled_from([0, 6]),

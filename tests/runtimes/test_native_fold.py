@@ -81,7 +81,7 @@ def _assert_same(rows: list[tuple[Any, ...]], expected: list[tuple[Any, ...]]) -
         assert all(map(_same, row, wanted)), (row, wanted)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(asked=st.lists(CLOCK_WINDOWS, min_size=1, max_size=2), stream=arrivals(), data=st.data())
 def test_oracle_what_spark_folds_is_what_the_reference_folds(
     spark: SparkSession, asked: list[Window], stream: list[Arrival], data: st.DataObject

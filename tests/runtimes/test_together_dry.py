@@ -102,7 +102,7 @@ def require_reference(dry: DryTogether, name: str, query: Query, batches: list[l
     assert counts == [sum(map(len, batches)), len(outcome.late), len(outcome.reports)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     asked=st.lists(queries(), min_size=1, max_size=3),
     batches=cut(),
@@ -118,7 +118,7 @@ def test_oracle_every_query_has_the_reports_and_late_rows_of_the_reference(
         require_reference(dry, name, query, batches)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     asked=st.lists(queries(), min_size=2, max_size=3),
     batches=cut(),
@@ -137,7 +137,7 @@ def test_oracle_a_query_that_stays_does_not_notice_others_that_come_and_go(
     require_reference(dry, "q0", asked[0], batches)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     lengths=any_look_backs, delay=st.integers(0, 10), window=queries(), batches=cut(),
     forgetful=st.booleans(),
