@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import shutil
 import tarfile
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,20 +29,29 @@ BATCHES = tuple(files_of(FILES, seed=SEED))
 _TRANSIENT = shutil.ignore_patterns("*.crc", "_SUCCESS", "lock.mdb")
 
 
-def make(version: str) -> None:
-    """Run all operators over the first files, a few at a time, and pack what they leave."""
-    place = Path(tempfile.gettempdir()) / "sash-golden"
+@contextmanager
+def home() -> Iterator[Path]:
+    """Where archives are made, and where they must be unpacked: Spark's checkpoints have absolute paths."""
+    place = Path("/tmp/sash-golden")
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def make(version: str) -> None:
+    """Run all operators over the first files, a few at a time, and pack what they leave."""
     (FOLDER / version).mkdir(parents=True, exist_ok=True)
-    for first in range(0, len(OPERATORS), 4):
-        run(place, list(OPERATORS)[first : first + 4], first=0, last=BEFORE)
-    for name in (*OPERATORS, REDIS):
-        packed = place / "packed" / name
-        shutil.copytree(place / name, packed, ignore=_TRANSIENT)
-        with tarfile.open(FOLDER / version / f"{name}.tar.xz", "w:xz", preset=9) as archive:
-            archive.add(packed, arcname=name, filter=_anonymous)
-    shutil.rmtree(place)
+    with home() as place:
+        for first in range(0, len(OPERATORS), 4):
+            run(place, list(OPERATORS)[first : first + 4], first=0, last=BEFORE)
+        for name in (*OPERATORS, REDIS):
+            packed = place / "packed" / name
+            shutil.copytree(place / name, packed, ignore=_TRANSIENT)
+            with tarfile.open(FOLDER / version / f"{name}.tar.xz", "w:xz", preset=9) as archive:
+                archive.add(packed, arcname=name, filter=_anonymous)
 
 
 def _anonymous(entry: tarfile.TarInfo) -> tarfile.TarInfo:

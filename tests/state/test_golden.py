@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.faults.operators import OPERATORS
@@ -17,14 +15,15 @@ pytestmark = [pytest.mark.spark, pytest.mark.redis]
 @pytest.mark.parametrize("operators", GROUPS)
 @pytest.mark.parametrize("version", golden.versions())
 def test_oracle_state_of_a_released_version_goes_on_to_what_the_reference_reports(
-    tmp_path: Path, version: str, operators: str
+    version: str, operators: str
 ) -> None:
     names = operators.split()
-    golden.unpack(version, [*names, golden.REDIS], tmp_path)
-    # Files that were read are known by their paths, which are others here: only the rest is there.
-    golden.run(tmp_path, names, first=golden.BEFORE, last=golden.FILES)
-    for name in names:
-        OPERATORS[name].check(tmp_path / name, golden.BATCHES)
+    with golden.home() as home:
+        golden.unpack(version, [*names, golden.REDIS], home)
+        # Those that were read are known, and need not be there.
+        golden.run(home, names, first=golden.BEFORE, last=golden.FILES)
+        for name in names:
+            OPERATORS[name].check(home / name, golden.BATCHES)
 
 
 def test_every_operator_that_keeps_state_has_an_archive() -> None:
