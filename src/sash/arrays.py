@@ -1,4 +1,4 @@
-"""The types of numpy arrays that modules pass to each other."""
+"""The types of numpy arrays that modules pass to each other, and the form in which kernels take them."""
 
 from __future__ import annotations
 
@@ -13,3 +13,14 @@ Floats: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
 Bytes: TypeAlias = NDArray[np.uint8]
 Numbers: TypeAlias = Ints | Floats
+
+
+def read_only(array: Array) -> Array:
+    """The same numbers as kernels take them: one type for each dtype, however they came. What is so already
+    is returned as it is, so that it is made ready once for several kernels."""
+    flags = array.flags
+    if flags.c_contiguous and flags.aligned and not flags.writeable:
+        return array
+    view: Array = np.require(array, requirements=["C", "A"]).view()
+    view.flags.writeable = False
+    return view

@@ -15,7 +15,7 @@ from sash.cli.main import app
 def test_differential_rolling_features_are_those_of_numpy_at_every_width() -> None:
     measured = compare(events=12_000)
     assert [one.width for one in measured] == list(WIDTHS)
-    assert all(one.incremental > 0 and one.anew > 0 for one in measured)
+    assert all(one.incremental > 0 and one.scratch > 0 for one in measured)
 
 
 def test_the_built_in_comparison_is_one_table() -> None:

@@ -116,6 +116,10 @@ def test_a_stream_is_enriched_table_by_table() -> None:
     stream = sash.stream(iter([table(1), table(12)]), time="t", key="k").join(names, on="k")
     reports = stream.window(sash.tumbling(10)).agg(who=sash.last("name")).collect()
     assert reports["who"].to_pylist() == ["Ada", "Ada"]
+    cities = pa.table({"k": ["a"], "city": ["Umeå"]})
+    twice = sash.stream([table(1)], time="t", key="k").join(names, on="k").join(cities, on="k")
+    row = twice.window(sash.tumbling(10)).agg(who=sash.last("name"), where=sash.last("city")).collect()
+    assert row.select(["who", "where"]).to_pylist() == [{"who": "Ada", "where": "Umeå"}]
 
 
 def test_many_batches_leave_no_more_than_what_is_alive() -> None:

@@ -33,10 +33,10 @@ class MemoryPlace:
 
     def write(
         self, values: Mapping[bytes, bytes], removed: Sequence[bytes],
-        *, due: Sequence[bytes] = (), past: Sequence[bytes] = (), unless: Known | None = None,
+        *, due: Sequence[bytes] = (), past: Sequence[bytes] = (), expected: Known | None = None,
     ) -> None:  # fmt: skip
-        if unless is not None:
-            require_known(unless, self.values.get(unless[0]))
+        if expected is not None:
+            require_known(expected, self.values.get(expected[0]))
         for name in removed:
             del self.values[name]
         self.values |= values

@@ -12,7 +12,7 @@ import pyarrow as pa
 from sash.aggregation.monoid import Monoid
 from sash.api.enrichment import On, enriched
 from sash.api.join_query import JoinQuery, answered_streams, joined_streams
-from sash.api.source import Source, Unbounded, has_end, source_of
+from sash.api.source import Source, Unbounded, source_of
 from sash.api.window_query import WindowQuery
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling, BoundWhole
@@ -65,7 +65,7 @@ class Stream:
         flush: whether the end of a bounded input closes what is still open (yes, when not given). A stream
             has no end.
         """
-        if flush and not has_end(self.source):
+        if flush and not self.source.ends:
             raise Unsupported(
                 "flush", flush, "False for a stream, which has no end that could close windows"
             )
@@ -77,7 +77,7 @@ class Stream:
             emit=Emit.parse(emit),
             empty=empty,
             forget_after=self.forget_after,
-            flush=has_end(self.source) if flush is None else flush,
+            flush=self.source.ends if flush is None else flush,
         )
         return Windowed(self, query)
 
@@ -106,7 +106,7 @@ class Stream:
             )  # fmt: skip
         query = Query(
             windows=asked, order=self.order, delay=self.delay, emit=Emit(When(emit)),
-            forget_after=self.forget_after, flush=has_end(self.source),
+            forget_after=self.forget_after, flush=self.source.ends,
         )  # fmt: skip
         return Windowed(self, query, BoundRolling)
 
@@ -143,7 +143,7 @@ class Stream:
             emit = Emit(When.EVERY, durations.positive(every, "every"))
         query = Query(
             windows=asked, order=self.order, delay=self.delay, allowed_lateness=self.allowed_lateness,
-            emit=emit, forget_after=self.forget_after, flush=has_end(self.source),
+            emit=emit, forget_after=self.forget_after, flush=self.source.ends,
         )  # fmt: skip
         return Windowed(replace(self, source=source), query, BoundLatest)
 

@@ -177,14 +177,20 @@ class BoundQuery:
 
 
 @dataclass(frozen=True)
-class BoundWhole(BoundQuery):
-    """Every window as a whole, handed to a user's function."""
-
-    computation: WholeWindow
+class BoundToAllColumns(BoundQuery):
+    """A query that keeps every column of its input, because rows leave it as they came: look-backs, rows
+    for a function, and events that wait and may turn out to be in no window."""
 
     @property
     def columns(self) -> list[str]:
         return list(self.schema.names)
+
+
+@dataclass(frozen=True)
+class BoundWhole(BoundToAllColumns):
+    """Every window as a whole, handed to a user's function."""
+
+    computation: WholeWindow
 
     @property
     def values(self) -> list[pa.Field]:
@@ -192,13 +198,9 @@ class BoundWhole(BoundQuery):
 
 
 @dataclass(frozen=True)
-class BoundRolling(BoundQuery):
+class BoundRolling(BoundToAllColumns):
     """One row for every event: its own columns, every aggregate over every look-back, and the revision of
     a row that is emitted on arrival."""
-
-    @property
-    def columns(self) -> list[str]:
-        return list(self.schema.names)
 
     @property
     def keeps_ledger(self) -> bool:
@@ -252,16 +254,6 @@ class BoundLatest(BoundRolling):
     def ordered(self, reports: pa.Table) -> pa.Table:
         """Rows by key."""
         return _sorted_by([reports[name] for name in self.keys], reports) if self.keys else reports
-
-
-@dataclass(frozen=True)
-class BoundToAllColumns(BoundQuery):
-    """A query that keeps every column of its input: an event that waits may turn out to be in no window,
-    and is then emitted as it came."""
-
-    @property
-    def columns(self) -> list[str]:
-        return list(self.schema.names)
 
 
 def at_time(monoid: Monoid, schema: pa.Schema, time: str) -> Monoid:

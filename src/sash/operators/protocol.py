@@ -30,6 +30,12 @@ class Saved:
     written: Mapping[int, bytes] = field(default_factory=dict)
     dropped: frozenset[int] = frozenset()
 
+    def put_into(self, chunks: dict[int, bytes]) -> None:
+        """Bring chunks that are kept in memory up to date."""
+        chunks.update(self.written)
+        for number in self.dropped:
+            del chunks[number]
+
 
 class StreamOperator(Protocol):
     """A bucket of keys, between two batches."""

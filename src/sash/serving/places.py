@@ -48,10 +48,10 @@ class Place(Protocol):
 
     def write(
         self, values: Mapping[bytes, bytes], removed: Sequence[bytes],
-        *, due: Sequence[bytes] = (), past: Sequence[bytes] = (), unless: Known | None = None,
+        *, due: Sequence[bytes] = (), past: Sequence[bytes] = (), expected: Known | None = None,
     ) -> None:  # fmt: skip
-        """All at once. `past` entries are due no more; then `due` ones are added. `unless` is a name with
-        what was known of it: StoreError, and nothing is written, if it is another value by now."""
+        """All at once. `past` entries are due no more; then `due` ones are added. `expected` is a name with
+        what must still lie under it: StoreError, and nothing is written, if that has changed."""
         ...
 
     def due(self, before: bytes, limit: int) -> list[bytes]:
@@ -75,7 +75,7 @@ def require_known(known: Known, found: Any) -> None:
 
 
 def place_of(store: str | os.PathLike[str], *, create: bool = True) -> Place:
-    """The store of a URL or a path. A folder is made if it is not there, unless it is to be read only."""
+    """The store of a URL or a path. A folder is made if it is not there, expected it is to be read only."""
     text = require_place(store, "store")
     if text.startswith(_SCHEMES):
         url, name = urldefrag(text)
@@ -86,7 +86,7 @@ def place_of(store: str | os.PathLike[str], *, create: bool = True) -> Place:
 
 
 def require_place(store: Any, argument: str) -> str:
-    """The URL or path itself, unless it is neither."""
+    """The URL or path itself, expected it is neither."""
     text = os.fspath(store) if isinstance(store, str | os.PathLike) else ""
     if not isinstance(text, str) or not text or ("://" in text and not text.startswith(_SCHEMES)):
         raise ArgumentError(argument, store, "'redis://host:port/db' or the path of a folder")
@@ -121,13 +121,13 @@ class RedisPlace:
 
     def write(
         self, values: Mapping[bytes, bytes], removed: Sequence[bytes],
-        *, due: Sequence[bytes] = (), past: Sequence[bytes] = (), unless: Known | None = None,
+        *, due: Sequence[bytes] = (), past: Sequence[bytes] = (), expected: Known | None = None,
     ) -> None:  # fmt: skip
         def send() -> None:
             with self._client.pipeline(transaction=True) as pipeline:
-                if unless is not None:
-                    pipeline.watch(self._root + unless[0])
-                    require_known(unless, pipeline.get(self._root + unless[0]))
+                if expected is not None:
+                    pipeline.watch(self._root + expected[0])
+                    require_known(expected, pipeline.get(self._root + expected[0]))
                     pipeline.multi()
                 if values:
                     pipeline.mset({self._root + name: value for name, value in values.items()})
@@ -182,11 +182,11 @@ class LmdbPlace:
 
     def write(
         self, values: Mapping[bytes, bytes], removed: Sequence[bytes],
-        *, due: Sequence[bytes] = (), past: Sequence[bytes] = (), unless: Known | None = None,
+        *, due: Sequence[bytes] = (), past: Sequence[bytes] = (), expected: Known | None = None,
     ) -> None:  # fmt: skip
         def work(transaction: Any) -> None:
-            if unless is not None:
-                require_known(unless, transaction.get(unless[0], db=self._environment.live))
+            if expected is not None:
+                require_known(expected, transaction.get(expected[0], db=self._environment.live))
             for name in (*removed, *(DUE + entry for entry in past)):
                 transaction.delete(name, db=self._environment.live)
             for name, value in values.items():

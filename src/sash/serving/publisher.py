@@ -190,7 +190,7 @@ class Publisher:
         awake = np.flatnonzero(asleep & ~forest.bare)
         times = forest.newest[awake].tolist()
         due = [due_entry(time, keys[slot]) for time, slot in zip(times, awake.tolist(), strict=True)]
-        place.write(values, removed, due=due if self._sweeps else [], unless=(PROGRESS, known))
+        place.write(values, removed, due=due if self._sweeps else [], expected=(PROGRESS, known))
 
     def publish_history(self, rows: pa.Table) -> None:
         """Add the events of a bounded input, before those of any stream."""
@@ -214,7 +214,7 @@ class Publisher:
             newest = max(progress.newest, published.newest)
             owner = "" if batch == HISTORY else progress.owner  # a stream may go on
             progress = Progress(max(batch, progress.done), owner, newest)
-            place.write({PROGRESS: _noted(progress)}, [], unless=(PROGRESS, known))
+            place.write({PROGRESS: _noted(progress)}, [], expected=(PROGRESS, known))
             if self._sweeps and published.keys:
                 # As many keys as were changed: then no silent one waits for more than another round.
                 for _ in range(-(-published.keys // GROUP)):
@@ -241,7 +241,7 @@ class Publisher:
             latest = max(int(newest[silent].max()), BEGINNING if swept is None else time_of(swept))
             place.write({SWEPT: due_entry(latest, b"")}, [])
         values, removed = forest.changes()
-        place.write(values, removed, due=due, past=entries, unless=(PROGRESS, known))
+        place.write(values, removed, due=due, past=entries, expected=(PROGRESS, known))
         return len(entries) == GROUP
 
     def _forest(self, read: Read, keys: Sequence[bytes], heads: Sequence[bytes | None]) -> Forest:

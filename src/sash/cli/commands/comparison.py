@@ -1,7 +1,7 @@
-"""Rolling features in process against computing every window anew with numpy: a ratio inside one run.
+"""Rolling features in process against every window from scratch with numpy: a ratio inside one run.
 
     Sash      each event is folded about three times, however wide the window is
-    anew      each event is folded once for every window that holds it, without a step of Python
+    scratch   each event is folded once for every window that holds it, without a step of Python
 
 The contenders take turns, and the best of their turns counts: times on a shared machine drift by more than
 the differences that matter.
@@ -31,7 +31,7 @@ class Measured:
 
     width: int
     incremental: float
-    anew: float
+    scratch: float
 
 
 def compare(*, events: int) -> list[Measured]:
@@ -43,15 +43,15 @@ def compare(*, events: int) -> list[Measured]:
 
 def _measured(table: pa.Table, values: Floats, width: int) -> Measured:
     query = sash.stream(table, time="t").rolling(width).agg(mean=sash.mean("x"), high=sash.max("x"))
-    means, highs = _anew(values, width)
+    means, highs = _from_scratch(values, width)
     rows = query.collect().slice(width - 1)
     np.testing.assert_allclose(rows[f"mean_{width}"].to_numpy(), means)
     np.testing.assert_array_equal(rows[f"high_{width}"].to_numpy(), highs)
-    incremental, anew = _best(query.collect, lambda: _anew(values, width))
-    return Measured(width, 1e9 * incremental / len(values), 1e9 * anew / len(means))
+    incremental, scratch = _best(query.collect, lambda: _from_scratch(values, width))
+    return Measured(width, 1e9 * incremental / len(values), 1e9 * scratch / len(means))
 
 
-def _anew(values: Floats, width: int) -> tuple[Floats, Floats]:
+def _from_scratch(values: Floats, width: int) -> tuple[Floats, Floats]:
     """Over the full windows, which begin with the event at `width` − 1."""
     windows = np.lib.stride_tricks.sliding_window_view(values, width)
     return windows.mean(axis=1), windows.max(axis=1)

@@ -31,7 +31,8 @@ SHOWN = 20
 
 def run(file: Path, *, safe: bool = False, debug: bool) -> int:
     """Run until the pipeline's own end, or until it is stopped; the exit code. `safe`: refuse code."""
-    with _bound(file, safe=safe, debug=debug) as (pipeline, queries, spark):
+    pipeline = _read(file, safe=safe)
+    with _bound(pipeline, debug=debug) as (queries, spark):
         if not pipeline.streaming:
             run_batch(pipeline, queries, spark)
             for query in pipeline.queries:
@@ -49,7 +50,8 @@ def run(file: Path, *, safe: bool = False, debug: bool) -> int:
 
 def explain(file: Path, *, plan: bool = False, as_json: bool, debug: bool) -> None:
     """Print the plan of the pipeline: of its query, or of all that run together and of each."""
-    with _bound_without_rows(file, debug=debug) as (pipeline, queries):
+    pipeline = read(file)
+    with bound_without_rows(pipeline, debug=debug) as queries:
         explained: dict[str, WindowQuery | Together] = {**queries}
         if pipeline.together and pipeline.streaming:
             explained = {"": together(**queries)}
@@ -68,7 +70,8 @@ def check(file: Path, *, safe: bool = False, debug: bool) -> None:
     from sash.runtimes.spark.failures import in_one_sentence
     from sash.runtimes.spark.files.declared_files import DeclaredSource
 
-    with _bound_without_rows(file, safe=safe, debug=debug) as (pipeline, queries):
+    pipeline = _read(file, safe=safe)
+    with bound_without_rows(pipeline, debug=debug) as queries:
         with in_one_sentence():
             for query in queries.values():
                 if isinstance(query.source, DeclaredSource):
@@ -81,26 +84,20 @@ def check(file: Path, *, safe: bool = False, debug: bool) -> None:
 
 
 @contextmanager
-def _bound(
-    file: Path, *, safe: bool = False, debug: bool
-) -> Iterator[tuple[Pipeline, Queries, SparkSession]]:
-    pipeline = _read(file, safe=safe)
+def _bound(pipeline: Pipeline, *, debug: bool) -> Iterator[tuple[Queries, SparkSession]]:
     with spark_session(app=f"sash {pipeline.name}", debug=debug, settings=pipeline.spark) as spark:
-        yield pipeline, bound(pipeline, spark), spark
+        yield bound(pipeline, spark), spark
 
 
 @contextmanager
-def _bound_without_rows(
-    file: Path, *, safe: bool = False, debug: bool
-) -> Iterator[tuple[Pipeline, Queries]]:
+def bound_without_rows(pipeline: Pipeline, *, debug: bool) -> Iterator[Queries]:
     """For what runs nothing: with Spark only where Spark alone knows the source."""
-    pipeline = _read(file, safe=safe)
     rows = declared(pipeline)
     if rows is not None:
-        yield pipeline, bound_to(pipeline, rows)
+        yield bound_to(pipeline, rows)
         return
-    with _bound(file, safe=safe, debug=debug) as (pipeline, queries, _):
-        yield pipeline, queries
+    with _bound(pipeline, debug=debug) as (queries, _):
+        yield queries
 
 
 def _read(file: Path, *, safe: bool) -> Pipeline:

@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sash.cli.spark_session import spark_session
+from sash.cli.commands.pipelines import bound_without_rows
 from sash.errors import Unsupported
 from sash.pipeline import read
-from sash.pipeline.binding import bound
 from sash.planner.explain.state_size import in_bytes
 
 if TYPE_CHECKING:
@@ -32,8 +31,8 @@ def run(
         raise Unsupported("mode", "batch", "'stream' for sash size", hint="A batch keeps nothing.")
     trigger = pipeline.run.trigger.every
     seconds = every or (BY_DEFAULT if trigger is None else trigger.length / 1e6)
-    with spark_session(app=f"sash size {pipeline.name}", debug=debug, settings=pipeline.spark) as spark:
-        bounds = {name: query.bound for name, query in bound(pipeline, spark).items()}
+    with bound_without_rows(pipeline, debug=debug) as queries:
+        bounds = {name: query.bound for name, query in queries.items()}
     size = cluster_size(bounds, Load(rate=rate, keys=round(keys), seconds=seconds), partitions=partitions)
     print(json.dumps(size.as_data(), ensure_ascii=False) if as_json else as_text(size))
 

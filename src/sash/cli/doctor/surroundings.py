@@ -43,7 +43,7 @@ def disk() -> HealthCheck:
 
 
 def machine_code() -> HealthCheck:
-    """Where compiled kernels are kept for the next process. Without it each process compiles anew."""
+    """Where compiled kernels are kept for the next process. Without it each process compiles them again."""
     name, fix = "machine code", f"export SASH_CACHE_DIR={quote(_temporary())}/sash-cache"
     try:
         from sash.aggregation.kernels.compiler.module_cache import directory

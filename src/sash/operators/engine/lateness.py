@@ -10,34 +10,27 @@ A window that has closed so before a batch came is *over*: nothing of that batch
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from sash.arrays import Ints, Mask
-from sash.operators.bound import BoundQuery
 from sash.operators.engine.pending import Events
-from sash.operators.engine.slots import Slots
 from sash.operators.kinds.clock import clock_mapping
-from sash.operators.windows.ranges import NEVER
 from sash.semantics.event import Order
 from sash.semantics.query import Query
 from sash.semantics.watermark import LateBy
 from sash.semantics.windows import SessionWindow, TimeWindow
 
-Key = tuple[Any, ...]
 
-
-def final_until(query: Query, watermark: int) -> int:
-    """Up to when events are final. Those of sessions are when their session is (see `over_sessions`)."""
-    held = query.retained if session_of(query) is None else query.allowed_lateness.length
-    return watermark - held
+def held_back(query: Query) -> int:
+    """How far behind the watermark events become final. Those of sessions are when their session is (see
+    `over_sessions`)."""
+    return query.retained if session_of(query) is None else query.allowed_lateness.length
 
 
 def over_until(query: Query, watermark: int) -> int:
-    """Windows that close by then are over when a batch is judged by this watermark."""
-    return -NEVER if query.late_by is LateBy.TIME else watermark - query.allowed_lateness.length
+    """Windows that close by then are over when a batch is judged by this watermark, where windows judge."""
+    return watermark - query.allowed_lateness.length
 
 
 def session_of(query: Query) -> SessionWindow | None:
@@ -64,24 +57,16 @@ def are_on_time(query: Query, times: Ints, watermark: int) -> Mask:
     return accepted
 
 
-def held_times(bound: BoundQuery, pending: Events | None, slots: Slots) -> dict[Key, list[int]]:
-    """The times of the events that wait, by key, sorted."""
-    if pending is None or not len(pending):
-        return {}
-    waiting = pending.ordered(Order.EVENT_TIME)
-    own = waiting.slots()
-    parts = np.split(waiting.time, waiting.offsets(own)[1:-1])
-    keys = _keys_of(slots.keys_of(own).select(list(bound.keys)), len(own))
-    return {key: times.tolist() for key, times in zip(keys, parts, strict=True)}
-
-
 def with_joining(
-    accepted: Mask, keys: pa.Table, times: Ints, open_times: dict[Key, list[int]], window: SessionWindow
+    accepted: Mask, owner: Ints, times: Ints, pending: Events | None, window: SessionWindow
 ) -> Mask:
     """Accepts what is late by itself and joins a session that is open: one that holds an event, of those
-    that are held (sorted, by key), no farther away than neighbours are."""
+    that wait or came before, no farther away than neighbours are. `owner` is the slot of each event, or a
+    number of its own for a key that has none. Only keys with such an event are looked at one by one."""
     accepted = accepted.copy()
-    for row, (key, time) in enumerate(zip(_keys_of(keys, len(times)), times.tolist(), strict=True)):
+    rows = np.flatnonzero(np.isin(owner, owner[~accepted]))
+    open_times = _waiting_times(pending, owner[rows])
+    for row, key, time in zip(rows.tolist(), owner[rows].tolist(), times[rows].tolist(), strict=True):
         near = open_times.setdefault(key, [])
         at = bisect_left(near, time - window.reach)
         accepted[row] |= at < len(near) and near[at] <= time + window.reach
@@ -90,9 +75,14 @@ def with_joining(
     return accepted
 
 
-def _keys_of(keys: pa.Table, count: int) -> list[Key]:
-    columns = [column.to_pylist() for column in keys.columns]
-    return list(zip(*columns, strict=True)) if columns else [()] * count
+def _waiting_times(pending: Events | None, slots: Ints) -> dict[int, list[int]]:
+    """The times of the events of these slots that wait, sorted."""
+    if pending is None:
+        return {}
+    waiting = pending.where(np.isin(pending.slot, slots)).ordered(Order.EVENT_TIME)
+    own = waiting.slots()
+    parts = np.split(waiting.time, waiting.offsets(own)[1:-1])
+    return {slot: times.tolist() for slot, times in zip(own.tolist(), parts, strict=False)}
 
 
 def over_sessions(window: SessionWindow, pending: Events, until: int) -> Mask:

@@ -25,8 +25,7 @@ from sash.operators.columns.times import to_integers
 from sash.operators.engine.content import MARK, marks
 from sash.operators.engine.lateness import (
     are_on_time,
-    final_until,
-    held_times,
+    held_back,
     over_sessions,
     over_until,
     session_of,
@@ -100,13 +99,8 @@ class WindowOperator(OperatorState):
         window = session_of(query)
         if window is None or query.late_by is LateBy.OWN_WINDOWS or accepted.all():
             return accepted
-        return with_joining(
-            accepted,
-            rows.select(list(self.bound.keys)),
-            times,
-            held_times(self.bound, self.pending, self.slots),
-            window,
-        )
+        owner = self.slots.find(rows.select(list(self.bound.keys)), len(times))
+        return with_joining(accepted, owner, times, self.pending, window)
 
     def _take(self, rows: pa.Table, times: Ints) -> None:
         """Rows that are on time become events that wait."""
@@ -153,8 +147,10 @@ class WindowOperator(OperatorState):
 
     def advance(self, watermark: int, *, flush: bool = False) -> Answer:
         self.journal.entry.advanced(watermark)
-        tick, self._over = self._ticks(watermark), over_until(self.bound.query, self._now)
-        self.ledgers = [ledger.without(self._over) for ledger in self.ledgers]
+        tick = self._ticks(watermark)
+        if self.bound.query.late_by is not LateBy.TIME:
+            self._over = over_until(self.bound.query, self._now)
+            self.ledgers = [ledger.without(self._over) for ledger in self.ledgers]
         self.clock.advance_to(watermark)
         self._reports, self._late, self._tick = [self._no_reports], [self._no_late], tick
         self._forgotten = 0
@@ -180,7 +176,7 @@ class WindowOperator(OperatorState):
         """Which events are final now, and which keys have work to do."""
         assert self.pending is not None
         query, now = self.bound.query, self._now
-        settled, window = max(self.settled, final_until(query, now)), session_of(query)
+        settled, window = max(self.settled, now - held_back(query)), session_of(query)
         if window is None:
             ready = self._is_final(self.pending.time, settled) | flush
         else:
@@ -230,7 +226,8 @@ class WindowOperator(OperatorState):
     def windows(self, turn: Turn, track: Track, ranges: Ranges, windows: Windows) -> None:
         if self.own is not None and len(ranges):
             ranges = only_own(self.own, self.slots.keys_of(turn.slots), ranges)
-        ranges = ranges.where(ranges.closes_at > self._over)
+        if self._over > -NEVER:
+            ranges = ranges.where(ranges.closes_at > self._over)
         closed = turn.closed(ranges)
         if not turn.corrects:
             self._emit(turn, track, ranges.where(closed), None, windows)
@@ -300,17 +297,16 @@ class WindowOperator(OperatorState):
         if self.pending is None or self.bound.query.order is Order.ARRIVAL:
             return None
         now, upcoming = self._now, []
+        kinds = [track.kind for group in self.groups for track in group.tracks]
         for due in (self.slots.next_timer("closes"), self._forgets_at()):
             if due is not None:
                 upcoming.append(due)
         if len(self.pending):
             times = np.unique(self.pending.time)
-            kinds = [track.kind for group in self.groups for track in group.tracks]
             wakes = np.concatenate([kind.wakes(times) for kind in kinds])
             upcoming += [max(int(wakes.min()), now + 1)] if wakes.min() < NEVER else []
         if self.bound.query.empty and len(self.slots) and self.clock.value is not None:
             # Windows that hold nothing are reported too, also while no key of this bucket is active.
-            kinds = [track.kind for group in self.groups for track in group.tracks]
             upcoming += [kind.ends_after(now) for kind in kinds if isinstance(kind, ClockKind)]
         emit = self.bound.query.emit
         if emit.when is When.EVERY and len(self.slots):

@@ -66,20 +66,31 @@ class Slots:
 
     def of(self, keys: pa.Table, count: int) -> tuple[Ints, Ints]:
         """The slot of each of `count` rows with these keys, and the slots that are new."""
+        if not count:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        codes, words, data, hashes = self._hashed(keys, count)
+        found = self._found(hashes, words, data)
+        unknown = np.flatnonzero(found < 0)
+        found[unknown] = self._added(hashes[unknown], words[unknown], data)
+        return found[codes], found[unknown]
+
+    def find(self, keys: pa.Table, count: int) -> Ints:
+        """The slot of each of these rows; a negative number for each key that has none."""
+        codes, words, data, hashes = self._hashed(keys, count)
+        found = self._found(hashes, words, data)
+        return np.where(found < 0, -1 - np.arange(len(found)), found)[codes]
+
+    def _hashed(self, keys: pa.Table, count: int) -> tuple[Ints, Ints, Bytes, Ints]:
+        """A number for the key of each of `count` rows; the words, bytes and hash of each key."""
         names = keys.column_names
         codes = key_codes(keys, names) if names else np.zeros(count, np.int64)
-        if not len(codes):
-            return codes, codes
         # Codes are dense: the first row of each, without sorting.
         first = np.empty(int(codes.max()) + 1, np.int64)
         first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
         words, data = self._words(keys.take(pa.array(first))) if names else _NO_KEY
         hashes = np.empty(len(words), np.int64)
         key_index.kernel("hash_keys")(words, self.codec.variable, data, hashes)
-        found = self._found(hashes, words, data)
-        unknown = np.flatnonzero(found < 0)
-        found[unknown] = self._added(hashes[unknown], words[unknown], data)
-        return found[codes], found[unknown]
+        return codes, words, data, hashes
 
     def keys_of(self, slots: Ints) -> pa.Table:
         """The key of each of these slots; a table without columns when the stream has no key."""

@@ -29,7 +29,7 @@ from sash.operators.engine import waiting
 from sash.operators.engine.compaction import compact
 from sash.operators.engine.entries import Entry, joined, parts_of
 from sash.operators.engine.journal import LAYOUT, Journal, JournalHead
-from sash.operators.engine.lateness import final_until, session_of
+from sash.operators.engine.lateness import held_back, session_of
 from sash.operators.engine.ledger import Ledger
 from sash.operators.engine.pending import Events
 from sash.operators.engine.plan import StatePlan
@@ -130,8 +130,7 @@ class OperatorState(ABC):
         if self.plan.forgets:
             expires = np.maximum.reduce([group.expires(newest) for group in self.groups])
         if query.forget_after.length:
-            ahead = -final_until(query, 0)
-            expires = np.minimum(expires, newest + query.forget_after.length - ahead)
+            expires = np.minimum(expires, newest + query.forget_after.length - held_back(query))
         return expires
 
     def _forgets_at(self) -> int | None:
@@ -141,7 +140,7 @@ class OperatorState(ABC):
         patience = int(self._expires(np.zeros(1, np.int64))[0])
         if expires is None or not 0 < patience < NEVER:
             return None
-        due = max(expires - final_until(self.bound.query, 0), self._now + 1)
+        due = max(expires + held_back(self.bound.query), self._now + 1)
         return -(-due // patience) * patience
 
     def _forget(self, slots: Ints) -> Ints:

@@ -35,6 +35,7 @@ class LocalSource:
     """Who computes the windows, or the wish that the planner decides."""
 
     bounded = True
+    ends = True
 
     @classmethod
     def of(cls, data: Any) -> LocalSource | None:
@@ -98,13 +99,7 @@ class LocalSource:
 
     def frame(self, reports: pa.Table) -> Any:
         """An answer in the form of the input."""
-        if self.form == "pandas":
-            return reports.to_pandas()
-        if self.form == "polars":
-            import polars
-
-            return polars.from_arrow(reports)
-        return reports
+        return framed(reports, self.form)
 
     def dataframe(self, bound: BoundQuery) -> Any:
         return self.frame(self.collect(bound))
@@ -125,6 +120,17 @@ class LocalSource:
             here = f"compute each window, here for the first {TRIAL:g} s; the rest in worker processes if"
             return [*stages, f"{here} that pays, which is known by then"]
         return [*stages, *workers_of(plan.pattern, bound)]
+
+
+def framed(rows: pa.Table, form: str) -> Any:
+    """Rows as a frame of the kind that went in."""
+    if form == "pandas":
+        return rows.to_pandas()
+    if form == "polars":
+        import polars
+
+        return polars.from_arrow(rows)
+    return rows
 
 
 def _plain(table: pa.Table) -> pa.Table:

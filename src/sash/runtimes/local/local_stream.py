@@ -9,7 +9,7 @@ goes with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, NoReturn, TypeAlias
@@ -28,7 +28,7 @@ from sash.planner.facts import Facts
 from sash.planner.plans.plan import Plan, make_plan
 from sash.planner.sampling import assumed
 from sash.runtimes.flat import flat_table
-from sash.runtimes.local.local_source import LocalSource
+from sash.runtimes.local.local_source import LocalSource, framed
 from sash.semantics.durations import Duration
 from sash.semantics.watermark import Watermark
 
@@ -58,40 +58,35 @@ class Tables:
     """Tables of one schema, which the first one has; it is read at once, the others when they are due."""
 
     def __init__(self, data: Iterator[Any] | Sequence[Any]) -> None:
-        self._data, self._read = data, False
-        self._given = iter(data)
-        first = next(self._given, None)
-        if first is None:
+        given = iter(data)
+        item = next(given, None)
+        if item is None:
             raise ArgumentError("data", "an iterator without tables", "tables, the first with the schema")
-        self._first, self.form = _taken(first, 0), _source(first, 0).form
-        self.schema = self._first.schema
+        first = _source(item, 0)
+        self.schema, self.form = first.schema, first.form
+        self._data: Iterable[Any] | None = (
+            data if isinstance(data, Sequence) else chain([first.table], given)
+        )
 
     def __iter__(self) -> Iterator[pa.Table]:
-        if isinstance(self._data, Sequence):
-            return self._checked(iter(self._data))
-        if self._read:
+        data = self._data
+        if data is None:
             raise ArgumentError(
                 "data", "an iterator that has been read", "one that was not, or a list of tables"
             )
-        self._read, first = True, self._first
-        del self._first
-        return self._checked(chain([first], self._given))
+        self._data = data if isinstance(data, Sequence) else None
+        return (self._checked(item, number) for number, item in enumerate(data))
 
-    def _checked(self, data: Iterator[Any]) -> Iterator[pa.Table]:
-        for number, item in enumerate(data):
-            table = _taken(item, number)
-            if table.schema.names != self.schema.names:
-                found, wanted = table.schema.names, self.schema.names
-                raise ArgumentError(f"data, table {number}", found, f"with the columns {wanted}")
-            try:
-                yield table.cast(self.schema)
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-                wanted = f"of the first table's types ({error})"
-                raise ArgumentError(f"data, table {number}", str(table.schema), wanted) from None
-
-
-def _taken(item: Any, number: int) -> pa.Table:
-    return _source(item, number).table
+    def _checked(self, item: Any, number: int) -> pa.Table:
+        table = _source(item, number).table
+        if table.schema.names != self.schema.names:
+            found, wanted = table.schema.names, self.schema.names
+            raise ArgumentError(f"data, table {number}", found, f"with the columns {wanted}")
+        try:
+            return table.cast(self.schema)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            wanted = f"of the first table's types ({error})"
+            raise ArgumentError(f"data, table {number}", str(table.schema), wanted) from None
 
 
 def _source(item: Any, number: int) -> LocalSource:
@@ -111,6 +106,7 @@ class LocalStream:
     prepared: TableFunction = _unchanged
 
     bounded = False
+    ends = True
 
     @classmethod
     def of(cls, data: Any) -> LocalStream | None:
@@ -122,19 +118,20 @@ class LocalStream:
 
     def then(self, prepared: TableFunction) -> LocalStream:
         """The same with other columns: `prepared` makes them, for each table."""
-        assert self.prepared is _unchanged
-        return replace(self, schema=prepared(self.schema.empty_table()).schema, prepared=prepared)
+        before = self.prepared
+        return LocalStream(
+            self.tables, prepared(self.schema.empty_table()).schema, lambda table: prepared(before(table))
+        )
 
     def batches(self, bound: BoundQuery, *, flat: bool) -> Iterator[BatchResult]:
         """The result of each table, and at the end that of the end."""
-        frame = LocalSource(self.schema.empty_table(), self.tables.form).frame
         tables = iter(self.tables)  # here, so that an iterator that has been read is refused at once
 
         def results() -> Iterator[BatchResult]:
             for number, (answer, watermark) in enumerate(self._answers(bound, tables)):
                 reports = bound.ordered(answer.reports)
                 shaped = flat_table(reports) if flat else reports
-                yield BatchResult(number, frame(shaped), frame(answer.late), watermark)
+                yield BatchResult(number, self._frame(shaped), self._frame(answer.late), watermark)
 
         return results()
 
@@ -151,12 +148,13 @@ class LocalStream:
         return pa.concat_tables([bound.output.empty_table(), *(answer.reports for answer, _ in answers)])
 
     def dataframe(self, bound: BoundQuery) -> Any:
-        return LocalSource(self.schema.empty_table(), self.tables.form).frame(self.collect(bound))
+        return self._frame(self.collect(bound))
 
     def flat_dataframe(self, bound: BoundQuery) -> Any:
-        return LocalSource(self.schema.empty_table(), self.tables.form).frame(
-            flat_table(self.collect(bound))
-        )
+        return self._frame(flat_table(self.collect(bound)))
+
+    def _frame(self, rows: pa.Table) -> Any:
+        return framed(rows, self.tables.form)
 
     def plan(self, bound: BoundQuery) -> Plan:
         facts = Facts.of(bound, assumed(bound, AUTO), where="process", cores=1)
@@ -222,7 +220,5 @@ class StreamRun:
     def _keep(self) -> None:
         """The journal of the operator, from which it builds its arena again when most of that is dead."""
         saved = self._operator.save()
-        self._chunks.update(saved.written)
-        for number in saved.dropped:
-            self._chunks.pop(number, None)
+        saved.put_into(self._chunks)
         self._operator.resume(saved.header, self._chunks)

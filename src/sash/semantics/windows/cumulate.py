@@ -78,7 +78,7 @@ class CumulateWindow(ContextFreeWindow):
 
 
 def cumulate(max: DurationLike, step: DurationLike, *, origin: DurationLike = 0) -> CumulateWindow:
-    """Windows that grow by `step` up to `max`, then start anew."""
+    """Windows that grow by `step` up to `max`, then start again."""
     size, growth = durations.positive(max, "max"), durations.positive(step, "step")
     shift = durations.parse(origin, "origin")
     unit = durations.same_unit(max=size, step=growth, origin=shift)

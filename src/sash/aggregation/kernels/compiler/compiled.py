@@ -49,7 +49,7 @@ from sash.aggregation.kernels.folds.lowering import (
 )
 from sash.aggregation.kernels.state import ring_tree
 from sash.aggregation.monoid import Kind, Monoid
-from sash.arrays import Array, Mask
+from sash.arrays import Array, Mask, read_only
 from sash.errors import ArgumentError, IntegerOverflow, SashWarning, Unsupported
 
 TEMPLATES: dict[str, Callable[..., Any]] = {
@@ -149,7 +149,7 @@ class Compiled:
                 "columns", f"{len(columns)} columns", f"one per field of {self.monoid.name}"
             )
         pairs = zip(columns, self.dtypes, strict=True)
-        ready = tuple(_read_only("columns", column, dtype) for column, dtype in pairs)
+        ready = tuple(_prepared("columns", column, dtype) for column, dtype in pairs)
         if len({len(column) for column in ready}) > 1:
             raise ArgumentError("columns", [len(column) for column in ready], "all of the same length")
         return ready
@@ -171,7 +171,7 @@ class Compiled:
         if any(len(a) != count for a in ready) or len(masks) not in (0, count):
             raise ArgumentError("inputs", [len(a) for a in (*ready, masks)], f"all {count} long")
         with lifting(self.monoid):
-            self.kernel("lift_all")(ready, _read_only("valid", masks, np.dtype(np.bool_)), out)
+            self.kernel("lift_all")(ready, _prepared("valid", masks, np.dtype(np.bool_)), out)
         return out
 
     def fold(self, columns: Sequence[Array], lo: int, hi: int) -> Element:
@@ -254,20 +254,14 @@ def _compiled(monoid: Monoid, kinds: tuple[Kind, ...] | None) -> Compiled:
     return Compiled(monoid, kinds)
 
 
-def _read_only(name: str, array: Array, dtype: np.dtype[Any]) -> Array:
+def _prepared(name: str, array: Array, dtype: np.dtype[Any]) -> Array:
     if array.dtype != dtype:
         if not np.can_cast(array.dtype, dtype, "safe"):
             raise ArgumentError(name, f"an array of {array.dtype}", f"an array of {dtype}")
         array = array.astype(dtype)
     if array.ndim != 1:
         raise ArgumentError(name, f"{array.ndim} dimensions", "one-dimensional")
-    if not (array.flags.c_contiguous and array.flags.aligned):
-        array = np.require(array, requirements=["C", "A"])
-    if not array.flags.writeable:
-        return array
-    view: Array = array.view()
-    view.flags.writeable = False
-    return view
+    return read_only(array)
 
 
 def _input(name: str, array: Array) -> Array:
@@ -275,18 +269,18 @@ def _input(name: str, array: Array) -> Array:
     array = np.asarray(array)
     match array.dtype.kind:
         case "b":
-            return _read_only(name, array, np.dtype(np.bool_))
+            return _prepared(name, array, np.dtype(np.bool_))
         case "u" if array.dtype.itemsize == 8:
             if len(array) and array.max() >= 2**63:
                 raise IntegerOverflow(
                     f"column {name} holds {array.max()}, which does not fit in a signed int"
                 )
-            return _read_only(name, array.astype(np.int64), np.dtype(np.int64))
+            return _prepared(name, array.astype(np.int64), np.dtype(np.int64))
         case "i" | "u":
-            return _read_only(name, array, np.dtype(np.int64))
+            return _prepared(name, array, np.dtype(np.int64))
         case "f":
-            return _read_only(name, array, np.dtype(np.float64))
+            return _prepared(name, array, np.dtype(np.float64))
         case "O":
-            return _read_only(name, array, np.dtype(object))
+            return _prepared(name, array, np.dtype(object))
         case _:
             raise ArgumentError(name, f"an array of {array.dtype}", "of bools, ints or floats")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sash.aggregation.kernels.compiler.vocabulary import Columns, combine, identity, load, scratch, store
-from sash.arrays import Ints, Mask
+from sash.arrays import Ints, Mask, read_only
 from sash.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -136,17 +136,11 @@ def _refuse(size: int, lo: Ints, hi: Ints, groups: Ints) -> None:
 
 
 def _positions(name: str, array: Ints) -> Ints:
-    flags = array.flags
-    if array.dtype == np.int64 and array.ndim == 1 and flags.c_contiguous and not flags.writeable:
-        return array  # made ready once, for the folds of several monoids
-    array = np.ascontiguousarray(array)
     if array.dtype.kind not in "iu" or array.ndim != 1:
         raise ArgumentError(
             name, f"{array.dtype} in {array.ndim} dimensions", "a one-dimensional int array"
         )
-    view: Ints = array.astype(np.int64, copy=False).view()
-    view.flags.writeable = False
-    return view
+    return read_only(array.astype(np.int64, copy=False))
 
 
 def _shares(groups: Ints, threads: int) -> list[tuple[int, int]]:

@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from sash.aggregation.kernels.compiler.machine import Kernel, build
-from sash.arrays import Ints
+from sash.arrays import Ints, read_only
 from sash.errors import ArgumentError
 
 
 def rows_by_key(codes: npt.NDArray[np.integer], keys: int) -> tuple[Ints, Ints]:
     """Offsets and order of rows whose keys are coded 0 … keys − 1."""
-    view = _read_only(codes.astype(np.int32 if codes.dtype.itemsize <= 4 else np.int64, copy=False))
+    view = read_only(codes.astype(np.int32 if codes.dtype.itemsize <= 4 else np.int64, copy=False))
     offsets, order = np.zeros(keys + 1, np.int64), np.empty(len(codes), np.int64)
     bad = _kernel()(view, offsets, order)
     if bad >= 0:
@@ -36,7 +36,7 @@ def is_sorted(first: Ints, *then: Ints) -> bool:
     >>> is_sorted(np.array([1, 1, 2]), np.array([5, 7, 0])), is_sorted(np.array([1, 1]), np.array([7, 5]))
     (True, False)
     """
-    return bool(_sorted()(*map(_read_only, (first, then[0] if then else first))))
+    return bool(_sorted()(*map(read_only, (first, then[0] if then else first))))
 
 
 def stands_sorted(first: Ints, then: Ints) -> bool:
@@ -64,13 +64,6 @@ def counting_sort(codes: npt.NDArray[np.integer], offsets: Ints, order: Ints) ->
         offsets[key] = offsets[key - 1]
     offsets[0] = 0
     return -1
-
-
-def _read_only(numbers: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
-    """One type for a kernel, however the numbers came."""
-    view = np.ascontiguousarray(numbers).view()
-    view.flags.writeable = False
-    return view
 
 
 @cache

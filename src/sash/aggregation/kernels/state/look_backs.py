@@ -18,15 +18,16 @@ def cut_look_backs(
     in their order, so that each search goes on from the one before it."""
     each = len(sizes)
     for index in range(len(which)):
-        key, at, goes_on = which[index], ordinals[index], index > 0 and which[index - 1] == which[index]
+        key, at = which[index], ordinals[index]
+        goes_on = index > 0 and which[index - 1] == key and ordinals[index - 1] <= at
         first, ring = base[key], mask[key]
         time = times[first + (at & ring)]
-        end = max(at + 1, hi[(index - 1) * each]) if goes_on and ordinals[index - 1] <= at else at + 1
+        end = max(at + 1, hi[(index - 1) * each]) if goes_on else at + 1
         if end < count[key] and times[first + (end & ring)] == time:
             end = first_from(times, first, ring, end, count[key], time, True)
         for window in range(each):
             begin = max(head[key], since[window, key])
-            if goes_on and ordinals[index - 1] <= at:
+            if goes_on:
                 begin = max(begin, lo[(index - 1) * each + window])
             bound = time - sizes[window]
             if begin <= at and times[first + (begin & ring)] <= bound:

@@ -59,6 +59,7 @@ class SparkSource:
     """How windows are spread over tasks, or the wish that the planner decides."""
 
     bounded = True
+    ends = True
 
     @classmethod
     def of(cls, data: Any) -> SparkSource | StreamingSource | None:

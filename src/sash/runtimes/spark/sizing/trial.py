@@ -102,9 +102,7 @@ def _run(bound: BoundQuery, keys: int, scale: int, span: float, batches: int, co
         saved = operator.save()
         took = time.thread_time() - began
         header = saved.header
-        chunks.update(saved.written)
-        for number in saved.dropped:
-            del chunks[number]
+        saved.put_into(chunks)
         watermark = max(watermark, int(to_integers(rows[bound.time]).max()) - delay)
         batch += 1
         if batch > batches // 2:

@@ -7,7 +7,7 @@ elastic one chooses the number of its tasks for every micro-batch (see `elastic`
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from os import PathLike, fspath
 from typing import Any, cast
 
@@ -140,11 +140,8 @@ def start_writing(
         register.require_same(emitted.queries)
         delivery = register.around(delivery)
     writer = _writer(emitted.rows, fspath(checkpoint), trigger, name).outputMode("append")
-    writer = writer.foreachBatch(delivery)
-    if closes:
-        return _running(writer.start(), spark)
-    with without_empty_batches(spark):
-        return _running(writer.start(), spark)
+    with nullcontext() if closes else without_empty_batches(spark):
+        return _running(writer.foreachBatch(delivery).start(), spark)
 
 
 def _answers_on_arrival(bound: BoundQuery) -> bool:

@@ -10,6 +10,7 @@ events and reports are in each progress report of the running query, under `obse
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NoReturn, Protocol
 
 import pyarrow as pa
@@ -80,6 +81,7 @@ class StreamingSource:
     """How long nothing may come until time goes on by the clock."""
 
     bounded = False
+    ends = False
     rows_in_spark = True
     """Whether Spark reads the rows, and could compute with them."""
 
@@ -87,7 +89,7 @@ class StreamingSource:
     def schema(self) -> pa.Schema:
         return arrow_schema(self.df)
 
-    @property
+    @cached_property
     def upstream(self) -> Upstream:
         return Upstream.of(self.df)
 
