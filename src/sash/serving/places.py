@@ -75,7 +75,7 @@ def require_known(known: Known, found: Any) -> None:
 
 
 def place_of(store: str | os.PathLike[str], *, create: bool = True) -> Place:
-    """The store of a URL or a path. A folder is made if it is not there, expected it is to be read only."""
+    """The store of a URL or a path. A folder is made if it is not there, unless it is to be read only."""
     text = require_place(store, "store")
     if text.startswith(_SCHEMES):
         url, name = urldefrag(text)
@@ -86,7 +86,7 @@ def place_of(store: str | os.PathLike[str], *, create: bool = True) -> Place:
 
 
 def require_place(store: Any, argument: str) -> str:
-    """The URL or path itself, expected it is neither."""
+    """The URL or path itself, unless it is neither."""
     text = os.fspath(store) if isinstance(store, str | os.PathLike) else ""
     if not isinstance(text, str) or not text or ("://" in text and not text.startswith(_SCHEMES)):
         raise ArgumentError(argument, store, "'redis://host:port/db' or the path of a folder")
@@ -113,11 +113,23 @@ class RedisPlace:
 
     @contextmanager
     def reading(self) -> Iterator[Read]:
-        yield self._read
+        """One connection for all reads, without the client: what it does around a command takes twice as
+        long as the server does."""
+        pool, root = self._client.connection_pool, self._root
+        connection = self._asked(pool.get_connection)
 
-    def _read(self, names: Sequence[bytes]) -> list[Any]:
-        root = self._root
-        return list(self._asked(lambda: self._client.mget([root + name for name in names])))
+        def mget(names: Sequence[bytes]) -> Any:
+            try:
+                connection.send_command("MGET", *[root + name for name in names])
+                return connection.read_response()
+            except BaseException:
+                connection.disconnect()  # an answer may be on its way still
+                raise
+
+        try:
+            yield lambda names: self._asked(lambda: mget(names))
+        finally:
+            pool.release(connection)
 
     def write(
         self, values: Mapping[bytes, bytes], removed: Sequence[bytes],
