@@ -114,8 +114,8 @@ secret: $(READY) java peers  ## probe the live engines, and write docs/secret
 	$(BIN)/sash secret table --format markdown --results docs/secret/results.json > docs/secret/table.md
 	$(BIN)/sash secret table --format html --results docs/secret/results.json > docs/secret/table.html
 
-bench: $(READY) java redis  ## run the benchmarks: ratios inside one run
-	$(BIN)/python -m benchmarks
+bench: $(READY) java  ## compare with other engines: one table, half an hour on a quiet machine
+	$(BIN)/python -m benchmarks --opponents
 
 pictures: $(READY) chromium  ## photograph the live page for the documentation, in docs/images
 	$(BIN)/python -m tests.dashboard.pictures

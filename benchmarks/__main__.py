@@ -1,8 +1,9 @@
 """Run the benchmark programs one after the other, each in a process of its own.
 
-    python -m benchmarks [--list] [--quick] [name …]
+    python -m benchmarks [--list] [--quick] [--opponents] [name …]
 
-The exit code is 1 as soon as one program's is not 0; the last lines name it.
+With `--opponents` only those run that compare Sash with others, and what they found is one table at the end
+(see `summary`). The exit code is 1 as soon as one program's is not 0; the last lines name it.
 """
 
 from __future__ import annotations
@@ -11,11 +12,16 @@ import argparse
 import ast
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from benchmarks import summary
+
 HERE = Path(__file__).parent
+OPPONENTS = ("rolling", "windows", "features_joins", "spark", "one_pass")
+"""The programs that compare Sash with others, each with the option --json."""
 
 
 def programs() -> dict[str, str]:
@@ -47,6 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--list", action="store_true", help="list them, and run nothing")
     parser.add_argument("--quick", action="store_true", help="small sizes, seconds instead of minutes")
+    parser.add_argument(
+        "--opponents", action="store_true", help=f"only {', '.join(OPPONENTS)}, in one table"
+    )
     options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in known]
     if unknown:
@@ -56,16 +65,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name, headline in known.items():
             print(f"{name:<{width}}{headline}")
         return 0
-    failed = [name for name in options.names or known if not _succeeds(name, quick=options.quick)]
+    names = options.names or (OPPONENTS if options.opponents else known)
+    with tempfile.TemporaryDirectory(prefix="sash-bench-") as folder:
+        found = {name: Path(folder) / f"{name}.json" for name in names if name in OPPONENTS}
+        failed = [name for name in names if not _succeeds(name, quick=options.quick, to=found.get(name))]
+        written = [path for path in found.values() if path.is_file()]
+        if written:
+            print(f"\n{summary.table(written)}\n")
     if failed:
         print(f"not reached, or broken: {', '.join(failed)}")
     return int(bool(failed))
 
 
-def _succeeds(name: str, *, quick: bool) -> bool:
+def _succeeds(name: str, *, quick: bool, to: Path | None) -> bool:
     print(f"── {name} " + "─" * (80 - len(name)), flush=True)
     begin = time.perf_counter()
     command = [sys.executable, "-m", f"benchmarks.{name}", *(["--quick"] if quick else [])]
+    command += ["--json", str(to)] if to is not None else []
     # A process each, so that no program inherits the memory or the machine code of the one before.
     code = subprocess.run(command, cwd=HERE.parent, check=False).returncode
     print(f"{name}: {time.perf_counter() - begin:.1f} s, exit code {code}", flush=True)

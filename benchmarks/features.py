@@ -41,6 +41,8 @@ PER_FILE, PAUSE = 50, 0.05
 WARM_UP = 3.0
 """Seconds of the first turn."""
 THROUGH = "rows as they came, through mapInArrow"
+Started = Callable[..., Any]
+"""A stream of rows, a sink and the folder of a checkpoint → the running query."""
 
 
 def latest(spark: SparkSession, folder: Path, *, batches: int) -> Table:
@@ -100,29 +102,32 @@ def rows_at(times: Any, keys: Any, values: Any, now: int) -> Any:
 def arrival(spark: SparkSession, folder: Path, *, seconds: float) -> list[Table]:
     """Seconds from arrival to row: the median, and what one in a hundred takes longer than."""
 
-    def rolling(emit: Any) -> Callable[[DataFrame], DataFrame]:
-        def features(df: DataFrame) -> DataFrame:
+    def rolling(emit: Any) -> Started:
+        def features(df: DataFrame, sink: Any, checkpoint: Path) -> Any:
             stream = sash.stream(df, time="ts", key="k", delay="1 second")
-            found: DataFrame = (
-                stream.rolling("1 minute", "10 minutes", emit=emit)
-                .agg(n=sash.count(), s=sash.sum("x"))
-                .dataframe()
-            )
-            return found
+            rolled = stream.rolling("1 minute", "10 minutes", emit=emit)
+            return rolled.agg(n=sash.count(), s=sash.sum("x")).start(sink, checkpoint=checkpoint)
 
         return features
 
-    contenders: dict[str, Callable[[DataFrame], DataFrame]] = {
+    def of_spark(made: Callable[[DataFrame], DataFrame]) -> Started:
+        def plain(df: DataFrame, sink: Any, checkpoint: Path) -> Any:
+            writer = made(df).writeStream.foreachBatch(sink)
+            return writer.option("checkpointLocation", str(checkpoint)).start()
+
+        return plain
+
+    contenders: dict[str, Started] = {
         'rolling, emit="arrival"': rolling("arrival"),
         "rolling, as it is by default": rolling("close"),
-        THROUGH: _passed_through,
-        "rows as they came, through an empty transformWithStateInPandas": _through_state,
+        THROUGH: of_spark(_passed_through),
+        "rows as they came, through an empty transformWithStateInPandas": of_spark(_through_state),
     }
     waits: dict[str, Any] = {}
     # They take turns, and what the first turn takes is left out: Spark compiles itself as it runs.
     for turn, length in enumerate((WARM_UP, seconds / 2, seconds / 2)):
-        for number, (name, made) in enumerate(contenders.items()):
-            found = measured(spark, folder / f"{turn}-{number}", made, seconds=length)
+        for number, (name, started) in enumerate(contenders.items()):
+            found = measured(spark, folder / f"{turn}-{number}", started, seconds=length)
             if turn:
                 waits[name] = np.concatenate([waits.get(name, np.empty(0)), found])
     tables = []
@@ -137,9 +142,7 @@ def arrival(spark: SparkSession, folder: Path, *, seconds: float) -> list[Table]
     return tables
 
 
-def measured(
-    spark: SparkSession, folder: Path, made: Callable[[DataFrame], DataFrame], *, seconds: float
-) -> Any:
+def measured(spark: SparkSession, folder: Path, started: Started, *, seconds: float) -> Any:
     """How long the rows of the last two thirds took to the sink."""
     source = folder / "events"
     source.mkdir(parents=True)
@@ -153,8 +156,7 @@ def measured(
 
     write(source, 0)
     df = spark.readStream.schema("ts timestamp, k long, x long").parquet(str(source))
-    writer = made(df).writeStream.foreachBatch(sink)
-    running = writer.option("checkpointLocation", str(folder / "checkpoint")).start()
+    running = started(df, sink, folder / "checkpoint")
     try:
         for number in range(1, 6):  # these start Python and load kernels
             running.processAllAvailable()

@@ -20,7 +20,7 @@ import polars as pl
 import pyarrow as pa
 
 import sash
-from benchmarks.harness import Table, finish, options
+from benchmarks.harness import Opponent, Table, Times, finish, options
 
 SPAN, TOLERANCE = 10**10, 10**7
 LIMIT = 1.5
@@ -86,10 +86,14 @@ def main() -> int:
             for _ in range(chosen.rounds):
                 for name, run in runs.items():
                     taken[name].append(timed(run))
-            for number, what in enumerate(("elapsed", "of all cores")):
-                best = {name: min(times[number] for times in own) for name, own in taken.items()}
-                ratio = best["sash"] / best["polars"]
-                tables[-1].add(f"{direction}, time {what}", best["sash"], ratio, limit=LIMIT)
+            elapsed, busy = (
+                {name: Times(tuple(times[number] for times in own)) for name, own in taken.items()}
+                for number in range(2)
+            )
+            title = f"polars, join_asof, {direction}"
+            tables[-1].against(Opponent(title, count, elapsed["sash"], elapsed["polars"]), limit=LIMIT)
+            ratio = busy["sash"].best / busy["polars"].best
+            tables[-1].add(f"{direction}, time of all cores", busy["sash"].best, ratio, limit=LIMIT)
     return finish(tables, chosen)
 
 

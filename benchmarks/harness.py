@@ -1,4 +1,4 @@
-"""What the kernel benchmarks share: contenders that take turns, the best of several rounds, one table.
+"""What the benchmarks share: contenders that take turns, the best and the median of several rounds, tables.
 
 Times on a shared machine drift by more than the differences that matter. So contenders alternate inside one
 run, the best round of each counts, and only ratios between them are judged.
@@ -9,11 +9,37 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+
+@dataclass(frozen=True)
+class Times:
+    """Seconds of the rounds of one contender."""
+
+    rounds: tuple[float, ...]
+
+    @property
+    def best(self) -> float:
+        return min(self.rounds)
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.rounds)
+
+
+@dataclass(frozen=True)
+class Opponent:
+    """Who was measured beside Sash, with which settings, over how many rows; the rounds of both."""
+
+    name: str
+    rows: int
+    ours: Times
+    theirs: Times
 
 
 @dataclass(frozen=True)
@@ -24,6 +50,7 @@ class BenchmarkRow:
     seconds: float
     ratio: float
     limit: float | None = None
+    opponent: Opponent | None = None
 
     @property
     def reached(self) -> bool:
@@ -42,25 +69,39 @@ class Table:
         print(f"\n{self.title}")
         print(f"{'':<44}{'ms':>10}{'× ' + self.yardstick:>20}{'reach':>9}")
 
-    def add(self, what: str, seconds: float, ratio: float, *, limit: float | None = None) -> None:
-        row = BenchmarkRow(what, seconds, ratio, limit)
+    def add(
+        self, what: str, seconds: float, ratio: float,
+        *, limit: float | None = None, opponent: Opponent | None = None,
+    ) -> None:  # fmt: skip
+        row = BenchmarkRow(what, seconds, ratio, limit, opponent)
         self.rows.append(row)
         promised = "" if limit is None else f"≤ {limit:.3g}"
         verdict = "" if limit is None else "  met" if row.reached else "  missed"
         print(f"{what:<44}{1e3 * seconds:>10.4f}{ratio:>20.2f}{promised:>9}{verdict}", flush=True)
 
+    def against(self, opponent: Opponent, *, limit: float | None = None) -> None:
+        """Sash beside one opponent, by their best rounds: a row of what `make bench` ends with."""
+        ours, theirs = opponent.ours, opponent.theirs
+        self.add(
+            f"against {opponent.name}", ours.best, ours.best / theirs.best, limit=limit, opponent=opponent
+        )
 
-def race(contenders: Mapping[str, Callable[[], Any]], *, rounds: int) -> dict[str, float]:
-    """Seconds of the best round of each contender, after one round that only warms up."""
-    best = dict.fromkeys(contenders, float("inf"))
+
+def turns(contenders: Mapping[str, Callable[[], Any]], *, rounds: int) -> dict[str, Times]:
+    """The rounds of each contender, after one round that only warms up."""
+    taken: dict[str, list[float]] = {name: [] for name in contenders}
     for turn in range(rounds + 1):
         for name, run in contenders.items():
             begin = time.perf_counter()
             run()
-            elapsed = time.perf_counter() - begin
             if turn > 0:
-                best[name] = min(best[name], elapsed)
-    return best
+                taken[name].append(time.perf_counter() - begin)
+    return {name: Times(tuple(seconds)) for name, seconds in taken.items()}
+
+
+def race(contenders: Mapping[str, Callable[[], Any]], *, rounds: int) -> dict[str, float]:
+    """Seconds of the best round of each contender."""
+    return {name: times.best for name, times in turns(contenders, rounds=rounds).items()}
 
 
 def options(description: str, *, parts: tuple[str, ...] = ()) -> argparse.Namespace:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 import sash
-from benchmarks.harness import Table, race
+from benchmarks.harness import Opponent, Table, turns
 from benchmarks.spark.inputs import events, written
 from benchmarks.spark.runs import drain, stream
 from benchmarks.spark.runs import finish as run_to_end
@@ -32,58 +32,53 @@ def tables(spark: SparkSession, folder: Path, *, quick: bool, rounds: int) -> li
         # First: Spark keeps the metrics of a thousand stages.
         shuffled(spark, folder, rows=rows),
         static_tumbling(spark, path, rows=rows, rounds=rounds),
-        static_sliding(spark, path, folder, rows=rows, rounds=rounds),
+        static_sliding(spark, path, rows=rows, rounds=rounds),
         streaming_tumbling(spark, path, rows=rows, rounds=rounds),
     ]
 
 
 def static_tumbling(spark: SparkSession, path: Path, *, rows: int, rounds: int) -> Table:
+    return _static(spark, path, TUMBLING, ("10 seconds", None), rows=rows, rounds=rounds, limit=1.2)
+
+
+def static_sliding(spark: SparkSession, path: Path, *, rows: int, rounds: int) -> Table:
+    lengths = ("60 seconds", "1 second")
+    return _static(spark, path, SLIDING, lengths, rows=rows, rounds=rounds, limit=1 / 15)
+
+
+def _static(
+    spark: SparkSession, path: Path, window: Any, lengths: tuple[str, str | None],
+    *, rows: int, rounds: int, limit: float,
+) -> Table:  # fmt: skip
     df = spark.read.parquet(str(path))
-    seconds = race(
+    times = turns(
         {
-            "sash": lambda: run_to_end(_windows(df, TUMBLING).dataframe()),
-            "native": lambda: run_to_end(_native(df, "10 seconds")),
+            "sash": lambda: run_to_end(_windows(df, window).dataframe()),
+            "native": lambda: run_to_end(_native(df, *lengths)),
         },
         rounds=rounds,
     )
-    table = Table(f"batch: {rows:,} rows, {KEYS:,} keys, count, sum and max, tumbling 10 s", "F.window")
+    table = Table(f"Spark batch: {_worded(*lengths)}, {KEYS:,} keys, count, sum and max", "opponent")
     table.start()
-    table.add("sash", seconds["sash"], seconds["sash"] / seconds["native"], limit=1.2)
-    table.add("F.window", seconds["native"], 1.0)
+    table.against(Opponent("Spark, F.window", rows, times["sash"], times["native"]), limit=limit)
     return table
 
 
-def static_sliding(spark: SparkSession, path: Path, folder: Path, *, rows: int, rounds: int) -> Table:
-    share = 10
-    part = written(folder / "part", events(rows // share, KEYS, SECONDS), files=8)
-    df, few = (spark.read.parquet(str(one)) for one in (path, part))
-    seconds = race(
-        {
-            "sash": lambda: run_to_end(_windows(df, SLIDING).dataframe()),
-            "native": lambda: run_to_end(_native(few, "60 seconds", "1 second")),
-        },
-        rounds=rounds,
-    )
-    native = seconds["native"] * share
-    table = Table(f"batch: {rows:,} rows, {KEYS:,} keys, the same, 60 s every 1 s", "F.window")
-    table.start()
-    table.add("sash", seconds["sash"], seconds["sash"] / native, limit=1 / 15)
-    table.add(f"F.window, {share} × its time for a {share}th of the rows", native, 1.0)
-    return table
+def _worded(size: str, slide: str | None) -> str:
+    return f"tumbling {size}" if slide is None else f"{size} every {slide}"
 
 
 def streaming_tumbling(spark: SparkSession, path: Path, *, rows: int, rounds: int) -> Table:
-    seconds = race(
+    times = turns(
         {
             "sash": lambda: _drain_elastic(_windows(stream(spark, path), TUMBLING)),
             "native": lambda: drain(_native(stream(spark, path).withWatermark("ts", DELAY), "10 seconds")),
         },
         rounds=rounds,
     )
-    table = Table(f"streaming: {rows:,} rows, {KEYS:,} keys, the same, tumbling 10 s", "Spark")
+    table = Table(f"Spark stream: tumbling 10 seconds, {KEYS:,} keys, count, sum and max", "opponent")
     table.start()
-    table.add("sash", seconds["sash"], seconds["sash"] / seconds["native"], limit=0.85)
-    table.add("Spark", seconds["native"], 1.0)
+    table.against(Opponent("Spark, F.window", rows, times["sash"], times["native"]), limit=0.85)
     return table
 
 

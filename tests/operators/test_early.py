@@ -78,7 +78,7 @@ def many(events: int) -> pa.Table:
     )
 
 
-def test_differential_the_public_way_folds_early_and_a_forced_window_sequence_does_not() -> None:
+def test_differential_the_public_way_folds_early_under_every_pattern_but_agnostic_farms() -> None:
     table = many(1_200_000)
     query = (
         sash.stream(table, time="t", key=["a", "b"])
@@ -87,9 +87,17 @@ def test_differential_the_public_way_folds_early_and_a_forced_window_sequence_do
     )
     assert Early(2).fold(query.bound, table, table["t"].to_numpy()) is not None
     assert "as they stand" in query.explain("plan")
-    assert "as they stand" not in query.parallel(sash.WinSeq()).explain("plan")
-    plain = query.parallel(sash.WinSeq()).collect()
-    for early in (query.collect(), query.parallel(sash.WinMapReduce(3, 2)).collect()):
+    agnostic = query.parallel(sash.WinFarm(2, model="agnostic"))
+    assert "as they stand" not in agnostic.explain("plan")
+    plain = agnostic.collect()
+    patterns = (
+        sash.WinSeq(),
+        sash.KeyFarm(2),
+        sash.WinFarm(2),
+        sash.PaneFarm(2, 1),
+        sash.WinMapReduce(3, 2),
+    )
+    for early in (query.collect(), *(query.parallel(pattern).collect() for pattern in patterns)):
         exact = ["a", "b", "window", "n", "lo"]
         assert early.select(exact).equals(plain.select(exact))
         for name in ("s", "sd"):

@@ -186,11 +186,12 @@ def test_what_will_not_be_folded_early_is_not_estimated_as_if_it_were(
 
 def test_a_pattern_that_was_asked_for_is_estimated_with_what_it_does() -> None:
     bound = query(sash.sliding(10_000, every=1_000), LIGHT)
-    by_key = plan_of(bound, DENSE, parallelism=sash.KeyFarm(3))
-    assert by_key.chosen.steps[0].what == "arrange events"
-    assert by_key.candidates[0].steps[0].what == "fold panes as events stand"
-    dealt = plan_of(bound, DENSE, parallelism=sash.WinMapReduce(3, 2)).chosen.steps[0]
-    assert (dealt.what, dealt.share) == ("fold panes as events stand", 1 / 3)
+    whole = plan_of(bound, DENSE, parallelism=sash.WinFarm(3, model="agnostic"))
+    assert whole.chosen.steps[0].what == "arrange events"
+    assert whole.candidates[0].steps[0].what == "fold panes as events stand"
+    for pattern in (sash.KeyFarm(3), sash.WinMapReduce(3, 2)):
+        dealt = plan_of(bound, DENSE, parallelism=pattern).chosen.steps[0]
+        assert (dealt.what, dealt.share) == ("fold panes as events stand", 1 / 3)
 
 
 def test_what_is_as_good_as_the_best_but_simpler_wins() -> None:

@@ -192,6 +192,26 @@ def level_of(pattern: Pattern) -> Level:
     return levels[0] if levels else FUSED
 
 
+def pane_workers(pattern: Pattern) -> int | None:
+    """How many workers fold panes of events before these are arranged, where that pays; None where workers
+    are handed the events of whole windows.
+
+    >>> pane_workers(KeyFarm(4)), pane_workers(PaneFarm(2, 1)), pane_workers(WinFarm(4, model="agnostic"))
+    (4, 2, None)
+    """
+    match pattern:
+        case WinSeq():
+            return 1
+        case PaneFarm():
+            return pattern.plq
+        case WinMapReduce():
+            return pattern.map
+        case WinFarm(model="agnostic"):
+            return None
+        case _:
+            return pattern.degree
+
+
 def require_pattern(given: Any) -> Pattern | None:
     """What `.parallel` was given; None for "auto"."""
     if given == "auto":

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import StatePlan, keeps_panes
 from sash.operators.folding.early_panes import Early
-from sash.operators.patterns.declared import Farm, PaneFarm, WinFarm, WinMapReduce
+from sash.operators.patterns.declared import Farm, PaneFarm, WinFarm, WinMapReduce, pane_workers
 from sash.planner.plans.plan import Plan
 
 
@@ -86,12 +86,9 @@ def _by_spark(plan: Plan, fold: str, slow: tuple[str, ...]) -> FoldAlgorithm:
 
 def _early(bound: BoundQuery, plan: Plan) -> str:
     """Where a long input in process may be folded before it is arranged."""
-    facts = plan.facts
-    if (
-        plan.forced
-        or facts.where != "process"
-        or not Early(facts.cores).considers(bound, facts.events.rows)
-    ):
+    facts, declared = plan.facts, plan.pattern if plan.forced else None
+    events_stay = declared is not None and pane_workers(declared) is None
+    if facts.where != "process" or events_stay or not Early(facts.cores).considers(bound, facts.events.rows):
         return "nowhere"
     return "before events are grouped, if the first of them show that many share a pane"
 

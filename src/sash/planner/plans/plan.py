@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sash.operators.bound import BoundQuery
-from sash.operators.patterns.declared import WinMapReduce
+from sash.operators.patterns.declared import pane_workers
 from sash.planner.auto import Auto, Parallelism
 from sash.planner.costs.constants import Costs
 from sash.planner.costs.in_process import process_steps
@@ -100,13 +100,11 @@ def cheapest(costed: tuple[Candidate, ...]) -> Candidate:
 
 
 def steps_of(choice: Choice, facts: Facts, costs: Costs, *, forced: bool = False) -> list[CostStep]:
-    """What the candidate does; one that the user named does nothing else."""
+    """What the candidate does; one that the user named does it with the workers that it names."""
     match facts.where:
         case "process":
             assert choice is not None  # buckets are Spark's
-            early: int | None = facts.cores
-            if forced:
-                early = choice.map if isinstance(choice, WinMapReduce) else None
+            early = pane_workers(choice) if forced else facts.cores
             return process_steps(choice, facts, costs.process, early=early)
         case "spark batch":
             return spark_steps(choice, facts, costs.spark, costs.process)

@@ -12,7 +12,7 @@ from sash.operators.bound import BoundQuery, BoundWhole
 from sash.operators.bounded import answer
 from sash.operators.folding.early_panes import Early
 from sash.operators.folding.values import Evaluator
-from sash.operators.patterns.declared import WinMapReduce
+from sash.operators.patterns.declared import pane_workers
 from sash.operators.patterns.evaluate import evaluator, workers_of
 from sash.operators.step_counter import watched
 from sash.planner.auto import AUTO, Auto, Parallelism, available_cores
@@ -73,11 +73,12 @@ class LocalSource:
 
     @property
     def _early(self) -> Early | None:
-        """Who folds panes before events are arranged: nobody, under a pattern that hands out events by key
-        or by window."""
+        """Who folds panes before events are arranged: the workers of a pattern do, as all cores do where
+        there is none."""
         if isinstance(self.parallelism, Auto):
             return Early(self.parallelism.cores or available_cores())
-        return Early(self.parallelism.map) if isinstance(self.parallelism, WinMapReduce) else None
+        workers = pane_workers(self.parallelism)
+        return None if workers is None else Early(workers)
 
     def parallel(self, parallelism: Parallelism, bound: BoundQuery) -> LocalSource:
         return replace(self, parallelism=parallelism)
