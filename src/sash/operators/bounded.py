@@ -7,6 +7,10 @@ The answer is that of `semantics.reference` for a single batch.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +19,7 @@ from sash.arrays import Ints
 from sash.operators.answer import Answer, features, late_rows, reports
 from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling
 from sash.operators.columns.heap import keep_freed_memory
-from sash.operators.columns.layout import Layout, arrange
+from sash.operators.columns.layout import Arrangement, Layout, balanced
 from sash.operators.columns.times import to_integers
 from sash.operators.engine.latest_rows import latest_of
 from sash.operators.folding.early_panes import Early
@@ -36,12 +40,14 @@ def answer(
     horizon: int | None = None,
     evaluate: Evaluator = evaluated,
     early: Early | None = None,
+    shares: int = 1,
 ) -> Answer:
     """Evaluate a bound query over a table.
 
     `ordinals` are the arrival order of the rows (as they stand, when not given). `horizon` is the greatest
     time of the whole input, when the table is only a part of it. `evaluate` computes the values of windows,
-    over panes that `early` folds before, if it is given and the query allows it.
+    over panes that `early` folds before, if it is given and the query allows it. With several `shares` of
+    the keys each has a thread, which moves its events, cuts their windows and folds them.
     """
     keep_freed_memory()
     if ordinals is None:
@@ -58,24 +64,65 @@ def answer(
     folded = early.fold(bound, table, times) if early is not None else None
     if folded is not None:
         return Answer(answer(*folded, horizon=horizon, evaluate=evaluate).reports, late[0])
-    layout = arrange(table, list(bound.keys), times, ordinals, bound.query.order)
+    arranged = Arrangement.of(table, list(bound.keys), times, ordinals, bound.query.order)
+    if shares > 1:
+        parts = _in_threads(bound, arranged, horizon, evaluate, shares)
+    else:
+        parts = [_over(bound, arranged.layout(), horizon, evaluate)]
+    # Shares follow each other within each window, as their keys do.
+    reported = [table for tables in zip(*(part.reports for part in parts), strict=True) for table in tables]
+    return Answer(
+        pa.concat_tables(reported),
+        pa.concat_tables([*late, *(late for part in parts for late in part.late)]),
+    )
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The answer over some keys."""
+
+    reports: list[pa.Table]
+    """For each window."""
+    late: list[pa.Table]
+
+
+def _in_threads(
+    bound: BoundQuery, arranged: Arrangement, horizon: int, evaluate: Evaluator, shares: int
+) -> list[_Part]:
+    # Over nothing first: what has to be compiled is compiled before the threads meet there.
+    empty = _over(bound, arranged.layout(0, 0), horizon, evaluate)
+    with ThreadPoolExecutor(shares, thread_name_prefix="sash") as executor:
+        jobs = [
+            executor.submit(_over_slots, bound, arranged, slots, horizon, evaluate)
+            for slots in pairwise(balanced(arranged.offsets, shares))
+        ]
+        return [job.result() for job in counted(jobs)] or [empty]
+
+
+def _over_slots(
+    bound: BoundQuery, arranged: Arrangement, slots: tuple[int, int], horizon: int, evaluate: Evaluator
+) -> _Part:
+    return _over(bound, arranged.layout(*slots), horizon, evaluate)
+
+
+def _over(bound: BoundQuery, layout: Layout, horizon: int, evaluate: Evaluator) -> _Part:
     if isinstance(bound, BoundLatest):
-        return Answer(latest_of(bound, layout, horizon), late[0])
+        return _Part([latest_of(bound, layout, horizon)], [])
     if isinstance(bound, BoundRolling):
         lookbacks = [
             evaluate(bound, window, layout, look_back_ranges(window, layout)).columns
             for window in bound.query.windows
         ]
-        return Answer(features(bound, layout.rows, lookbacks), late[0])
+        return _Part([features(bound, layout.rows, lookbacks)], [])
     keys = layout.rows.select(list(bound.keys)).take(pa.array(layout.firsts))
-    parts = []
+    part = _Part([], [])
     for window in counted(bound.query.windows):
         placed, displaced = _place(bound, window, layout)
-        late.append(displaced)
+        part.late.append(displaced)
         ranges = window_ranges(window, placed, horizon=horizon, empty=bound.query.empty)
         reported = _reported(bound, ranges, horizon)
-        parts.append(reports(bound, window, placed, reported, keys=keys, evaluate=evaluate))
-    return Answer(pa.concat_tables(parts), pa.concat_tables(late))
+        part.reports.append(reports(bound, window, placed, reported, keys=keys, evaluate=evaluate))
+    return part
 
 
 def _reported(bound: BoundQuery, ranges: Ranges, newest: int) -> Ranges:

@@ -68,19 +68,54 @@ class Layout:
             yield lo, [Event(int(self.times[p]), p - lo, slot, values[p]) for p in range(lo, hi)]
 
 
+@dataclass(frozen=True)
+class Arrangement:
+    """Where the events of each key stand, before they are moved there."""
+
+    rows: pa.Table
+    times: Ints
+    sorting: Ints
+    """The row of each position."""
+    offsets: Ints
+    order: Order
+
+    @classmethod
+    def of(cls, rows: pa.Table, keys: list[str], times: Ints, ordinals: Ints, order: Order) -> Arrangement:
+        """Group `rows` by `keys` and sort each group. Null is a key of its own, as in Spark's groupBy.
+        Groups come in the order of their keys, so that most answers need not be sorted again."""
+        codes = key_codes(rows, keys, ranked=True)
+        slots = int(codes.max()) + 1 if len(codes) else 0
+        by = (ordinals,) if order is Order.ARRIVAL else (times, ordinals)
+        if is_sorted(*by):
+            offsets, sorting = rows_by_key(codes, slots)
+        else:
+            first = np.lexsort(by[::-1])
+            offsets, then = rows_by_key(codes[first], slots)
+            sorting = first[then]
+        return cls(rows, times, sorting, offsets, order)
+
+    def layout(self, first: int = 0, last: int | None = None) -> Layout:
+        """Of the slots first ≤ s < last, which count from 0 there."""
+        offsets = self.offsets[first : None if last is None else last + 1]
+        sorting = self.sorting[offsets[0] : offsets[-1]]
+        return Layout(
+            self.rows.take(pa.array(sorting)), self.times[sorting], offsets - offsets[0], self.order
+        )
+
+
+def balanced(offsets: Ints, parts: int) -> list[int]:
+    """Where to cut the slots into at most so many runs, about equal in events; none of them is empty.
+
+    >>> balanced(np.array([0, 1, 2, 9, 10]), 2), balanced(np.array([0, 5]), 3), balanced(np.array([0]), 2)
+    ([0, 3, 4], [0, 1], [0])
+    """
+    targets = np.linspace(0, offsets[-1], parts + 1)[1:-1]
+    return sorted({0, *np.searchsorted(offsets, targets).tolist(), len(offsets) - 1})
+
+
 def arrange(rows: pa.Table, keys: list[str], times: Ints, ordinals: Ints, order: Order) -> Layout:
-    """Group `rows` by `keys` and sort each group. Null is a key of its own, as in Spark's groupBy. Groups
-    come in the order of their keys, so that most answers need not be sorted again."""
-    codes = key_codes(rows, keys, ranked=True)
-    slots = int(codes.max()) + 1 if len(codes) else 0
-    by = (ordinals,) if order is Order.ARRIVAL else (times, ordinals)
-    if is_sorted(*by):
-        offsets, sorting = rows_by_key(codes, slots)
-    else:
-        first = np.lexsort(by[::-1])
-        offsets, then = rows_by_key(codes[first], slots)
-        sorting = first[then]
-    return Layout(rows.take(pa.array(sorting)), times[sorting], offsets, order)
+    """All events, grouped by key and sorted."""
+    return Arrangement.of(rows, keys, times, ordinals, order).layout()
 
 
 def key_codes(rows: pa.Table, keys: list[str], *, ranked: bool = False) -> Ints:

@@ -10,13 +10,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from sash.operators.columns.layout import balanced
 from sash.operators.patterns.share import WindowShare
 
 
 def by_keys(share: WindowShare, replicas: int) -> list[WindowShare]:
     """At most `replicas` shares, about equal in events, no key in two of them."""
-    offsets = share.layout.offsets
-    targets = np.linspace(0, offsets[-1], replicas + 1)[1:-1]
-    slots = [0, *np.searchsorted(offsets, targets).tolist(), share.layout.slots]
+    slots = balanced(share.layout.offsets, replicas)
     cuts = np.searchsorted(share.ranges.slot, slots).tolist()
     return [share.neighbours(first, last) for first, last in pairwise(cuts) if first < last]

@@ -3,7 +3,8 @@
     panes first        fold the events of each key and pane as they stand, where that pays: all threads
     every pattern      arrange events, cut windows, write reports: one thread
     WinSeq             lift, fold and lower, on that thread
-    KeyFarm(n)         the same in n shares; the busiest has the hottest key
+    KeyFarm(n)         all of it in n shares, as soon as it is known where events belong; the busiest has
+                       the hottest key
     WinFarm(n)         each worker folds all events of its windows: overlapping ones are folded n times over
     … agnostic         runs of neighbouring windows; each repeats the events of one window at its beginning
     PaneFarm(p, w)     cut panes, fold each event once, fold windows from panes
@@ -73,13 +74,19 @@ class _ProcessEstimate:
     costs: ProcessCosts
 
     def steps(self, pattern: Pattern) -> Iterator[CostStep]:
-        rows = float(self.facts.events.rows)
-        yield CostStep("arrange events", rows * self.costs.arrange)
+        rows, share = float(self.facts.events.rows), 1.0
+        if isinstance(pattern, KeyFarm) and isinstance(pattern.held, WinSeq) and not self.facts.whole:
+            share = self._key_share(pattern.degree)
+        # Half of it finds out where events belong, on one thread; the other half moves them.
+        yield CostStep("arrange events", rows * self.costs.arrange, (1 + share) / 2)
         for cut in self.facts.cuts:
             found = cut.windows * self.costs.cut
-            yield CostStep("cut windows", found if cut.on_columns else found + rows * self.costs.definition)
+            defined = (
+                0.0 if cut.on_columns else rows * self.costs.definition
+            )  # by Python, which takes turns
+            yield CostStep("cut windows", found * share + defined)
             yield from self._whole(pattern, cut) if self.facts.whole else self._folded(pattern, cut)
-            yield CostStep("write reports", cut.windows * self.costs.report)
+            yield CostStep("write reports", cut.windows * self.costs.report, share)
 
     def _folded(self, pattern: Pattern, cut: WindowFacts) -> Iterator[CostStep]:
         rows = float(self.facts.events.rows)

@@ -88,7 +88,11 @@ def _early(bound: BoundQuery, plan: Plan) -> str:
     """Where a long input in process may be folded before it is arranged."""
     facts, declared = plan.facts, plan.pattern if plan.forced else None
     events_stay = declared is not None and pane_workers(declared) is None
-    if facts.where != "process" or events_stay or not Early(facts.cores).considers(bound, facts.events.rows):
+    if (
+        facts.where != "process"
+        or events_stay
+        or not Early(facts.cores).considers(bound, facts.events.rows)
+    ):
         return "nowhere"
     return "before events are grouped, if the first of them show that many share a pane"
 

@@ -11,8 +11,8 @@ from sash.operators.answer import Answer
 from sash.operators.bound import BoundQuery, BoundWhole
 from sash.operators.bounded import answer
 from sash.operators.folding.early_panes import Early
-from sash.operators.folding.values import Evaluator
-from sash.operators.patterns.declared import pane_workers
+from sash.operators.folding.values import Evaluator, evaluated
+from sash.operators.patterns.declared import KeyFarm, WinSeq, pane_workers
 from sash.operators.patterns.evaluate import evaluator, workers_of
 from sash.operators.step_counter import watched
 from sash.planner.auto import AUTO, Auto, Parallelism, available_cores
@@ -67,9 +67,9 @@ class LocalSource:
 
     def _answer(self, bound: BoundQuery, columns: list[str]) -> Answer:
         with watched() as steps, shown("windows", lambda: ProgressReading(steps.share)):
-            return answer(
-                bound, self.table.select(columns), evaluate=self._evaluator(bound), early=self._early
-            )
+            evaluate, shares = self._workers(bound)
+            rows = self.table.select(columns)
+            return answer(bound, rows, evaluate=evaluate, early=self._early, shares=shares)
 
     @property
     def _early(self) -> Early | None:
@@ -91,12 +91,15 @@ class LocalSource:
         cores = known.cores or available_cores()
         return Facts.of(bound, counted(bound, self.table, known), where="process", cores=cores)
 
-    def _evaluator(self, bound: BoundQuery) -> Evaluator:
-        if not isinstance(self.parallelism, Auto):
-            return evaluator(self.parallelism)
+    def _workers(self, bound: BoundQuery) -> tuple[Evaluator, int]:
+        """Who computes the values of windows, and how many shares of the keys there are."""
+        declared = None if isinstance(self.parallelism, Auto) else self.parallelism
         if isinstance(bound, BoundWhole):
-            return TriedFirst(self._facts(bound), costs())
-        return evaluator(self.plan(bound).pattern)
+            return TriedFirst(self._facts(bound), costs()) if declared is None else evaluator(declared), 1
+        pattern = self.plan(bound).pattern if declared is None else declared
+        if isinstance(pattern, KeyFarm) and isinstance(pattern.held, WinSeq):
+            return evaluated, pattern.degree
+        return evaluator(pattern), 1
 
     def frame(self, reports: pa.Table) -> Any:
         """An answer in the form of the input."""
