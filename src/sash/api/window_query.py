@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from sash.api.handle import Launch, QueryHandle, require_bounded
 from sash.api.source import Bounded, Source
-from sash.api.why import NO_KEY, explain_window
 from sash.display import tables
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling
@@ -25,10 +24,10 @@ from sash.runtimes.flat import flat_schema, flat_table
 from sash.runtimes.local.local_stream import BatchResult, LocalStream
 from sash.semantics.run_as import as_engine
 from sash.semantics.secret import Profile
-from sash.semantics.why import Why
 
 if TYPE_CHECKING:
     from sash.runtimes.spark.sinks.protocol import Sink
+    from sash.semantics.why import Why
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,7 @@ class WindowQuery(QueryHandle):
         self,
         *,
         at: Any,
-        key: Any = NO_KEY,
+        key: Any = ...,
         as_of: int | None = None,
         events: Any = None,
         engines: str | Iterable[str] | None = None,
@@ -129,6 +128,8 @@ class WindowQuery(QueryHandle):
             streaming DataFrame needs them.
         engines: the SECRET profiles to compare with; all when not given.
         """
+        from sash.api.why import explain_window
+
         if isinstance(self.bound, BoundLatest):
             raise Unsupported(
                 "explain_window", "latest", "of windows", hint="A key has one row, and none waits."
