@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Never, cast, overload
 
 import pyarrow as pa
 
@@ -257,8 +257,13 @@ class Windowed:
         """
         return replace(self, query=as_engine(self.query, engine))
 
-    def agg(self, **aggregates: Monoid) -> WindowQuery:
+    def agg(self, *unnamed: Never, **aggregates: Monoid) -> WindowQuery:
         """One output column for each aggregate: `agg(n=sash.count(), total=sash.sum("price"))`."""
+        if unnamed:
+            raise ArgumentError(
+                "agg", unnamed[0], "given aggregates with the names of their columns",
+                hint="For example .agg(n=sash.count()).",
+            )  # fmt: skip
         if not aggregates:
             raise ArgumentError("agg", {}, "given at least one aggregate, such as n=sash.count()")
         for name, monoid in aggregates.items():

@@ -103,7 +103,7 @@ def _arrivals(bound: BoundQuery, rows: pa.Table, key: Hashable) -> Iterable[Arri
 
 
 def _key_of(values: tuple[Any, ...]) -> Hashable:
-    """A key as a user says it: a value, or a tuple when several columns make it."""
+    """A key as a user writes it: a value, or a tuple when several columns make it."""
     return values[0] if len(values) == 1 else values
 
 
