@@ -36,8 +36,8 @@ def pictures() -> Mapping[str, Picture]:
     ]
     engines = ["flink", "storm", "stream", "coral8"]
     return {
-        "clock-windows": picture_of(by_clock, events, title="cut by the clock or a counter"),
-        "data-windows": picture_of(by_data, events, title="cut by the events"),
+        "clock-windows": picture_of(by_clock, events, title="windows of time and of rows"),
+        "data-windows": picture_of(by_data, events, title="windows that depend on the events"),
         "secret": sash.secret.draw(engines, range(10, 20), 3, 3),
     }
 

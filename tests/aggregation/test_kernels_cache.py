@@ -75,6 +75,22 @@ fast = compiled(Monoid("brief", ("x",), lambda: 0, lambda x: x, lambda a, b: a +
 print(json.dumps([fast.mode, int(fast.fold((np.arange(4),), 0, 4)), fast.kernel("fold").compilations]))
 """
 
+LIBRARY_PROGRAM = """
+import json, math, sys
+import numpy as np
+from sash.aggregation.kernels.compiler.compiled import compiled
+from sash.aggregation.monoid import Monoid
+
+def combine(a, b):
+    noise = np.random.normal(0.0, 0.0)
+    return math.atan2(a + b, 2.0) + math.erf(a) + math.gamma(1.0 + b) + noise + a ** 0.3
+
+fast = compiled(Monoid("library", ("x",), lambda: 0.0, lambda x: x, combine, lambda s: s))
+value = float(fast.fold((np.arange(4.0),), 0, 4))
+compiler = [name for name in ("numba.np.linalg", "scipy.linalg") if name in sys.modules]
+print(json.dumps([fast.mode, value, fast.kernel("fold").compilations, compiler]))
+"""
+
 
 def run(program: Path, cache: Path, *arguments: str) -> Any:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("NUMBA_")}
@@ -172,3 +188,13 @@ def test_the_cache_is_where_the_platform_keeps_caches(
 def test_importing_the_package_of_kernels_does_not_load_numba() -> None:
     program = "import sys, sash, sash.aggregation.kernels; sys.exit('numba' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_machine_code_is_loaded_without_the_compiler_and_finds_what_it_calls(tmp_path: Path) -> None:
+    program = tmp_path / "library.py"
+    program.write_text(LIBRARY_PROGRAM)
+    first = run(program, tmp_path / "cache")
+    again = run(program, tmp_path / "cache")
+    assert first[0] == again[0] == "cached"
+    assert again[1] == first[1]
+    assert again[2:] == [0, []]

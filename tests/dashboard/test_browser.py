@@ -104,6 +104,15 @@ def test_nothing_is_claimed_before_the_first_answer(browser: Browser, server: Se
     page.close()
 
 
+def test_the_latest_windows_fit_on_a_narrow_page(browser: Browser, server: Server) -> None:
+    page = browser.new_page(viewport={"width": 400, "height": 900})
+    page.goto(f"{server.url}#queries")
+    page.get_by_role("button", name="vwap").click()
+    table = page.locator(".numbered")
+    table.wait_for()
+    assert table.evaluate("one => one.scrollWidth <= one.clientWidth")
+
+
 @pytest.mark.parametrize("width", [400, 1280])
 def test_no_event_of_the_lab_lies_on_another_and_the_drawing_comes_first(
     browser: Browser, server: Server, width: int

@@ -51,6 +51,12 @@ def test_a_picture_is_accessible_and_takes_the_colours_of_its_page() -> None:
     assert picture._repr_svg_() == picture.svg()
 
 
+def test_a_window_of_time_is_drawn_from_its_start_to_its_end_and_others_around_their_events() -> None:
+    picture = picture_of([windows.tumbling(10), windows.rows(2)], sequence([3, 8, 12, 20]))
+    drawn = [[(span.start, span.end) for span in lane.spans] for lane in picture.lanes]
+    assert drawn == [[(0, 10), (10, 20), (20, 30)], [(2.5, 8.5), (11.5, 20.5)]]
+
+
 def test_a_saved_picture_brings_colours_for_light_and_dark(tmp_path: Path) -> None:
     file = sash.secret.draw("flink", [1, 2, 9], 3, 3).save(tmp_path / "flink.svg")
     style = ElementTree.parse(file).getroot().findtext(f"{SVG}style") or ""

@@ -32,6 +32,16 @@ def test_a_column_that_is_not_there_is_named_with_the_aggregate_that_reads_it() 
     assert str(far.value) == (
         "n = correlation('amount', 'wibble'): there is no column 'wibble'. There are 't', 'amount', 'line'."
     )
+    with pytest.raises(UnknownColumn) as condition:
+        answer(n=sash.count(where="amout > 3"))
+    assert str(condition.value) == (
+        "n = count(where=amout > 3): there is no column 'amout'. Did you mean 'amount'?"
+    )
+
+
+def test_an_aggregate_without_a_name_is_answered_with_how_to_name_it() -> None:
+    with pytest.raises(ArgumentError, match=r"For example \.agg\(n=sash\.count\(\)\)\."):
+        stream().window(sash.rows(2)).agg(sash.count())
 
 
 def test_a_lift_that_fails_is_named_with_its_error() -> None:

@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from sash.api.head import Head
 from sash.errors import ArgumentError, Unsupported
-from sash.planner.explain.explanation_text import printed, require_form
 from sash.semantics.durations import DurationLike
 
 if TYPE_CHECKING:
@@ -92,6 +91,8 @@ class QueryHandle(ABC):
         for people, are printed and returned; "json", for machines, is only returned, with the keys that
         `sash.planner.explain.explanation` documents.
         """
+        from sash.planner.explain.explanation_text import printed, require_form
+
         require_form(form)
         if form == "json":
             return self._as_json()

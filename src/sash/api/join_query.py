@@ -20,7 +20,7 @@ from sash.operators.joins.bound_asof import BoundAsof
 from sash.operators.patterns.declared import Pattern, WinSeq
 from sash.planner.auto import Auto, available_cores, require_parallelism
 from sash.planner.explain.explanation import VERSION
-from sash.planner.explain.explanation_text import numbered, sections
+from sash.planner.explain.explanation_text import named
 from sash.runtimes.local.local_join import LocalJoin
 from sash.runtimes.local.local_source import LocalSource
 from sash.runtimes.local.local_stream import LocalStream
@@ -184,12 +184,11 @@ class JoinQuery(QueryHandle):
 
     def _as_text(self) -> str:
         facts = self._explained()
-        semantics, found, stages = facts["semantics"], facts["candidates"], facts["stages"]
-        return sections(
+        return named(
             [
-                ("semantics", [semantics["pairs"], semantics["order"]]),
-                ("candidates", [f"{found['how']}: {found['why']}"]),
-                ("stages", numbered(stages)),
+                *facts["semantics"].items(),
+                ("found", ": ".join(facts["candidates"].values())),
+                ("runs", " → ".join(facts["stages"])),
             ]
         )
 

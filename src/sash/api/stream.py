@@ -5,33 +5,35 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Never, cast, overload
 
 import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
-from sash.api.enrichment import On, enriched
-from sash.api.join_query import JoinQuery, answered_streams, joined_streams
 from sash.api.source import Source, Unbounded, source_of
 from sash.api.window_query import WindowQuery
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling, BoundWhole
 from sash.operators.folding.whole_windows import Apply, Fold, WholeWindow
-from sash.operators.joins.lookup import Missing
 from sash.operators.patterns.declared import Pattern
 from sash.planner.auto import AUTO, Auto, Parallelism, require_parallelism
 from sash.runtimes import ddl
 from sash.semantics import durations, windows
-from sash.semantics.asof import Direction
 from sash.semantics.durations import Duration, DurationLike, Unit
 from sash.semantics.event import Order, Row
-from sash.semantics.join import How, Where
 from sash.semantics.predicate import require_callable
 from sash.semantics.query import NO_TIME, Emit, Query, When
 from sash.semantics.run_as import as_engine
 from sash.semantics.secret import Profile
 from sash.semantics.window import Window
 from sash.semantics.windows import SlideByTupleWindow
+
+if TYPE_CHECKING:  # joins are imported where one is asked for
+    from sash.api.enrichment import On
+    from sash.api.join_query import JoinQuery
+    from sash.operators.joins.lookup import Missing
+    from sash.semantics.asof import Direction
+    from sash.semantics.join import How, Where
 
 
 @dataclass(frozen=True)
@@ -183,12 +185,16 @@ class Stream:
         if on is None:
             if within is None:
                 raise ArgumentError("within", None, "given with a stream, or on=… with a static table")
+            from sash.api.join_query import joined_streams
+
             return joined_streams(self, other, within=within, where=where, how=how, suffixes=suffixes)
         if within is not None or where is not None or isinstance(other, Stream):
             raise ArgumentError(
                 "on", on, "given with a static table, and without within and where",
                 hint="The keys of two streams are those of sash.stream(…, key=…).",
             )  # fmt: skip
+        from sash.api.enrichment import enriched
+
         found = enriched(self.source, other, on=on, how=how, suffix=suffixes[1])
         return replace(self, source=found)
 
@@ -205,6 +211,8 @@ class Stream:
             equally near, the earlier). On a stream the last two need a tolerance.
         suffix:    added to the columns of `other` whose names this stream has too.
         """
+        from sash.api.join_query import answered_streams
+
         return answered_streams(self, other, tolerance=tolerance, direction=direction, suffix=suffix)
 
 
@@ -249,8 +257,13 @@ class Windowed:
         """
         return replace(self, query=as_engine(self.query, engine))
 
-    def agg(self, **aggregates: Monoid) -> WindowQuery:
+    def agg(self, *unnamed: Never, **aggregates: Monoid) -> WindowQuery:
         """One output column for each aggregate: `agg(n=sash.count(), total=sash.sum("price"))`."""
+        if unnamed:
+            raise ArgumentError(
+                "agg", unnamed[0], "given aggregates with the names of their columns",
+                hint="For example .agg(n=sash.count()).",
+            )  # fmt: skip
         if not aggregates:
             raise ArgumentError("agg", {}, "given at least one aggregate, such as n=sash.count()")
         for name, monoid in aggregates.items():

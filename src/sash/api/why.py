@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
@@ -36,24 +36,20 @@ class Recorded(Protocol):
     def rows(self, columns: list[str]) -> pa.Table: ...
 
 
-class NoKey:
-    """The caller named no key: null is a key, too."""
-
-
-NO_KEY: Final = NoKey()
-
-
 def explain_window(
     source: Source,
     bound: BoundQuery,
     *,
     at: Any,
-    key: Any = NO_KEY,
+    key: Any = ...,
     as_of: int | None = None,
     events: Any = None,
     engines: str | Iterable[str] | None = None,
 ) -> NotebookWhy:
-    """What became of the events of `key` at time `at`. See `WindowQuery.explain_window`."""
+    """What became of the events of `key` at time `at`. See `WindowQuery.explain_window`.
+
+    Where no key is given it is `...`, because None is a key: null.
+    """
     given = source if events is None else source_of(events)
     if not isinstance(given, Recorded):
         what = None if events is None else "a stream"
@@ -107,17 +103,17 @@ def _arrivals(bound: BoundQuery, rows: pa.Table, key: Hashable) -> Iterable[Arri
 
 
 def _key_of(values: tuple[Any, ...]) -> Hashable:
-    """A key as a user says it: a value, or a tuple when several columns make it."""
+    """A key as a user writes it: a value, or a tuple when several columns make it."""
     return values[0] if len(values) == 1 else values
 
 
 def _key(bound: BoundQuery, given: Any) -> Hashable:
     names = ", ".join(bound.keys)
     if not bound.keys:
-        if not isinstance(given, NoKey):
+        if given is not ...:
             raise ArgumentError("key", given, "left out: this query has no key")
         return None
-    if isinstance(given, NoKey):
+    if given is ...:
         raise ArgumentError("key", None, f"given: whose window? A value of {names}")
     if isinstance(given, Mapping):
         if set(given) != set(bound.keys):

@@ -11,24 +11,22 @@ import pyarrow as pa
 
 from sash.api.handle import Launch, QueryHandle, require_bounded
 from sash.api.source import Bounded, Source
-from sash.api.why import NO_KEY, explain_window
 from sash.display import tables
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling
 from sash.operators.patterns.allowed import require_allowed
 from sash.operators.patterns.declared import Pattern
 from sash.planner.auto import Auto, require_parallelism
-from sash.planner.explain.explanation import Explanation
-from sash.planner.explain.explanation_text import as_plan, as_text
-from sash.planner.explain.notebook import Planned, parts_of
 from sash.runtimes.flat import flat_schema, flat_table
 from sash.runtimes.local.local_stream import BatchResult, LocalStream
 from sash.semantics.run_as import as_engine
 from sash.semantics.secret import Profile
-from sash.semantics.why import Why
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what a first query does not need is imported where it is used
+    from sash.planner.explain.explanation import Explanation
+    from sash.planner.explain.notebook import Planned
     from sash.runtimes.spark.sinks.protocol import Sink
+    from sash.semantics.why import Why
 
 
 @dataclass(frozen=True)
@@ -104,9 +102,13 @@ class WindowQuery(QueryHandle):
 
     def plan(self) -> Planned:
         """What `explain` prints as an object, which notebooks show as tables."""
+        from sash.planner.explain.notebook import Planned
+
         return Planned(self._explained())
 
     def _explained(self) -> Explanation:
+        from sash.planner.explain.explanation import Explanation
+
         plan = self.source.plan(self.bound)
         return Explanation.of(self.bound, plan, stages=self.source.stages(self.bound, plan))
 
@@ -114,7 +116,7 @@ class WindowQuery(QueryHandle):
         self,
         *,
         at: Any,
-        key: Any = NO_KEY,
+        key: Any = ...,
         as_of: int | None = None,
         events: Any = None,
         engines: str | Iterable[str] | None = None,
@@ -129,6 +131,8 @@ class WindowQuery(QueryHandle):
             streaming DataFrame needs them.
         engines: the SECRET profiles to compare with; all when not given.
         """
+        from sash.api.why import explain_window
+
         if isinstance(self.bound, BoundLatest):
             raise Unsupported(
                 "explain_window", "latest", "of windows", hint="A key has one row, and none waits."
@@ -144,6 +148,8 @@ class WindowQuery(QueryHandle):
 
     def _repr_html_(self) -> str:
         """For notebooks: what it means, and how it will be computed."""
+        from sash.planner.explain.notebook import parts_of
+
         return tables.block("query", parts_of(self._explained()))
 
     @property
@@ -189,9 +195,13 @@ class WindowQuery(QueryHandle):
         return self._explained().as_json()
 
     def _as_text(self) -> str:
+        from sash.planner.explain.explanation_text import as_text
+
         return as_text(self._explained())
 
     def _as_plan(self) -> str:
+        from sash.planner.explain.explanation_text import as_plan
+
         return as_plan(self._explained())
 
 

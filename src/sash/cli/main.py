@@ -14,7 +14,8 @@ from sash._version import __version__
 from sash.cli.commands import secret
 from sash.errors import SashError
 
-SAFE = "Refuse what is code: [spark], select, options that are not known to be data."
+# The backslash keeps Rich from reading the name of the table as markup.
+SAFE = r"Refuse what is code: \[spark], select, options that are not known to be data."
 
 
 class _OneSentence(TyperGroup):
@@ -47,7 +48,7 @@ def _sentence(error: Exception) -> str:
 app = typer.Typer(
     name="sash",
     cls=_OneSentence,
-    help="Every sliding window that streaming research knows, for PySpark.",
+    help="Sliding-window analytics on PySpark: every kind of window, features for every event.",
     no_args_is_help=True,
     add_completion=False,
 )
@@ -66,7 +67,7 @@ def root(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
 ) -> None:
-    """Every sliding window that streaming research knows, for PySpark."""
+    """Sliding-window analytics on PySpark: every kind of window, features for every event."""
 
 
 @app.command()

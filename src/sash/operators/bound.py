@@ -49,8 +49,9 @@ class BoundQuery:
                 raise Unsupported("key", key, "a column of a simple type, not a struct, list or map")
         self._check_time()
         for name, monoid in self.aggregates.items():
+            condition = [] if monoid.where is None else [f"where={monoid.where}"]
+            inputs = ", ".join([*map(repr, monoid.columns), *condition])
             for column in monoid.reads:
-                inputs = ", ".join(map(repr, monoid.columns))
                 self._check_column(name, column, use=f"{name} = {monoid.name}({inputs})")
         for window in self.query.windows:
             for column in _columns_of(window):

@@ -3,9 +3,9 @@
     Picture = axis × Mark, one per event × Lane, one per engine or window kind
     Lane    = rows of Spans that do not overlap
 
-Positions are numbers on the axis of the windows: times, or event numbers. A span reaches from half a unit
-before its first position to half a unit after its last, so that it encloses the events that it holds and
-a reader need not know which end is open.
+Positions are numbers on the axis of the windows: times, or event numbers. A window [0, 10) of time reaches
+from 0 to 10. Where events are the bounds, a span reaches from half a unit before the first to half a unit
+after the last, so that it encloses them.
 """
 
 from __future__ import annotations

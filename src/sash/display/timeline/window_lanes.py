@@ -44,19 +44,21 @@ def lane_of(
     """The windows over these events; reported are those that the watermark max τ − delay has closed."""
     ordered, displaced = window.place(arrange(events, order))
     watermark = max((event.time for event in events), default=0) - delay
-    clock = isinstance(window, TimeWindow | CumulateWindow | SlideByTimeWindow)
+    # Bounds that the clock sets are drawn where they are; where events are bounds, around these events.
+    ahead = 0.0 if isinstance(window, TimeWindow | CumulateWindow) else 0.5
+    behind = 0.0 if isinstance(window, TimeWindow | CumulateWindow | SlideByTimeWindow) else 0.5
     spans = []
     for extent in window.extents(ordered):
         if extent.start is None or extent.end is None:
             continue
         closes = extent.closes_at
         closed = closes is not None and (order is Order.ARRIVAL or watermark >= closes)
-        end = extent.end - 0.5 if clock else extent.end + 0.5
+        end = extent.end + behind
         content = run([event.ordinal for event in ordered[extent.lo : extent.hi]])
         reported = max(end, _closing(events, closes + delay)) if closed and closes is not None else None
         state = "reported" if closed else "waiting"
         note = f"w {extent.id} holds {content}: {state}"
-        spans.append(Span(extent.start - 0.5, end, content, reported, note))
+        spans.append(Span(extent.start - ahead, end, content, reported, note))
     remarks = [f"{label(event.ordinal)} has no place: {reason}" for event, reason in displaced]
     if len(spans) > MOST:
         remarks.append(f"… and {len(spans) - MOST} more windows")

@@ -63,6 +63,11 @@ def as_text(explanation: Explanation) -> str:
         *(("cheaper", advice) for advice in explanation.advice),
         ("more", 'explain("plan"): stages, candidates, estimated costs; explain("json")'),
     ]
+    return named(facts)
+
+
+def named(facts: Iterable[tuple[str, str]]) -> str:
+    """One line per fact, its name in front."""
     return "\n".join(f"{name:<8} {fact}" for name, fact in facts)
 
 

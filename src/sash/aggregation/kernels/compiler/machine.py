@@ -48,6 +48,7 @@ from numba import njit
 
 from sash import errors
 from sash.aggregation.kernels.compiler.casts import as_bool, as_float, as_int, put_result
+from sash.aggregation.kernels.compiler.machine_code import kept_on_disk
 
 {decorators}
 
@@ -165,8 +166,8 @@ def _executed(text: str, outside: dict[str, Any]) -> Callable[..., Any]:
 def _header() -> str:
     # The casts are imported, not written into the text; their own text therefore joins the key.
     digest = hashlib.sha256(inspect.getsource(casts).encode()).hexdigest()[:8]
-    written = OPTIONS | {"entry": OPTIONS["entry"] | {"cache": True}}
-    lines = [f"{name} = njit(**{options!r})" for name, options in written.items()]
+    makers = dict.fromkeys(OPTIONS, "njit") | {"entry": "kept_on_disk"}
+    lines = [f"{name} = {makers[name]}(**{options!r})" for name, options in OPTIONS.items()]
     return HEADER.format(casts=digest, decorators="\n".join(lines))
 
 

@@ -13,9 +13,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sash.aggregation.kernels.compiler.machine_code import kept_on_disk
 from sash.arrays import Ints
 
 QUADRATIC = 64
@@ -99,5 +99,5 @@ def _by_share(
     begins[0] = 0
 
 
-_compiled = njit(cache=True, nogil=True)
+_compiled = kept_on_disk(nogil=True)
 _all_distinct, _mixed, _all_by_share = _compiled(_distinct), _compiled(mix), _compiled(_by_share)

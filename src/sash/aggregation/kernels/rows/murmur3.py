@@ -10,9 +10,9 @@ here agree, so that a key falls into the same bucket on either way.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sash.aggregation.kernels.compiler.machine_code import kept_on_disk
 from sash.arrays import Bytes, Mask
 
 State = NDArray[np.uint32]
@@ -65,8 +65,8 @@ def _finish(state: np.uint64, length: np.uint64) -> np.uint64:
     return state ^ state >> _16
 
 
-_mixed = njit(cache=True, nogil=True)(_mix)
-_finished = njit(cache=True, nogil=True)(_finish)
+_mixed = kept_on_disk(nogil=True)(_mix)
+_finished = kept_on_disk(nogil=True)(_finish)
 
 
 def _integers(values: NDArray[np.uint32], valid: Mask, state: State) -> None:
@@ -97,6 +97,6 @@ def _strings(offsets: NDArray[np.int32], data: Bytes, valid: Mask, state: State)
             state[i] = _finished(mixed, _U(end - begin))
 
 
-_hash_integers = njit(cache=True, nogil=True)(_integers)
-_hash_longs = njit(cache=True, nogil=True)(_longs)
-_hash_strings = njit(cache=True, nogil=True)(_strings)
+_hash_integers = kept_on_disk(nogil=True)(_integers)
+_hash_longs = kept_on_disk(nogil=True)(_longs)
+_hash_strings = kept_on_disk(nogil=True)(_strings)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from sash.aggregation.kernels.compiler.machine_code import kept_on_disk
 from sash.arrays import Ints, Numbers
 
 
@@ -37,4 +37,4 @@ def _cut(numbers: Numbers, offsets: Ints, slots: Ints, bounds: Numbers, after: b
         cuts[index] = position
 
 
-_cut_all = njit(cache=True, nogil=True)(_cut)
+_cut_all = kept_on_disk(nogil=True)(_cut)

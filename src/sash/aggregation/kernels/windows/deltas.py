@@ -10,9 +10,9 @@ that differences stay within them.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sash.aggregation.kernels.compiler.machine_code import kept_on_disk
 from sash.arrays import Ints, Mask, Numbers
 
 NOT_A_NUMBER, DECREASED = 1, 2
@@ -46,7 +46,7 @@ def _misfits(
                 top = value
 
 
-_misfits_of_all = njit(cache=True, nogil=True)(_misfits)
+_misfits_of_all = kept_on_disk(nogil=True)(_misfits)
 
 
 def ring_triggers(
@@ -85,4 +85,4 @@ def _ring_triggers(
     return found
 
 
-_ring_triggers_of_all = njit(cache=True, nogil=True)(_ring_triggers)
+_ring_triggers_of_all = kept_on_disk(nogil=True)(_ring_triggers)

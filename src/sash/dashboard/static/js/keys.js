@@ -111,7 +111,8 @@ function table(rows, looksBack) {
   if (!latest.length) return null;
   const names = Object.keys(latest[0].values);
   const heads = (looksBack ? ["time"] : ["window", "from", "to"]).map((name) => h("th", { scope: "col" }, name));
-  return h("div", { class: "scroll" }, h("table", {},
+  const numbered = !looksBack && latest.every((row) => row.name === undefined);
+  return h("div", { class: numbered ? "scroll numbered" : "scroll" }, h("table", {},
     h("caption", { class: "unseen" }, "The latest of them in numbers"),
     h("thead", {}, h("tr", {}, heads, names.map((name) => h("th", { class: "number", scope: "col" }, name)))),
     h("tbody", {}, latest.map((row) => h("tr", {},

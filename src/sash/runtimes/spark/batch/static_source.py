@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
@@ -48,6 +49,10 @@ from sash.runtimes.spark.patterns.static_plan import (
 from sash.runtimes.spark.requirements import require_workers, shuffle_partitions, task_slots
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 from sash.semantics.windows import SlideByTimeWindow
+
+# A function of this module would let every worker import it, with the planner and all that is of streams.
+REPORTS: Callable[[Answer], pa.Table] = attrgetter("reports")
+LATE: Callable[[Answer], pa.Table] = attrgetter("late")
 
 
 @dataclass(frozen=True)
@@ -125,7 +130,7 @@ class SparkSource:
         if pattern is None and plan.facts.folded_by_spark:
             return self._folded_by_spark(bound)
         if pattern is None:
-            return self._windowed(bound, bound.columns, bound.output, _reports)
+            return self._windowed(bound, bound.columns, bound.output, REPORTS)
         query = BucketQuery(bound, tuple(bound.columns))
         if is_agnostic(pattern):
             rows = self._rows(query, self._bucket(bound))
@@ -137,7 +142,7 @@ class SparkSource:
         return by_position.flat(self.dataframe(bound), WINDOW)
 
     def late_dataframe(self, bound: BoundQuery) -> DataFrame:
-        return self._windowed(bound, bound.schema.names, bound.late_output, lambda answer: answer.late)
+        return self._windowed(bound, bound.schema.names, bound.late_output, LATE)
 
     def stages(self, bound: BoundQuery, plan: Plan) -> list[str]:
         keys = ", ".join(bound.keys) or "one bucket: no key"
@@ -157,7 +162,7 @@ class SparkSource:
         panes = Panes.of(bound)
         assert panes is not None, "only for queries that fold panes"
         folded, names = panes.folded, panes.folded.schema.names
-        return self._windowed(folded, names, bound.output, _reports, rows=fold.panes(self.df, panes))
+        return self._windowed(folded, names, bound.output, REPORTS, rows=fold.panes(self.df, panes))
 
     def _windowed(
         self, bound: BoundQuery, columns: list[str], output: pa.Schema, part: Callable[[Answer], pa.Table],
@@ -188,10 +193,6 @@ class SparkSource:
     def _bucket(self, bound: BoundQuery) -> Column:
         buckets = shuffle_partitions(self.df.sparkSession) * BUCKETS_PER_PARTITION
         return by_position.bucket(bound, buckets).alias(BUCKET)
-
-
-def _reports(answer: Answer) -> pa.Table:
-    return answer.reports
 
 
 def _needs_horizon(bound: BoundQuery) -> bool:
