@@ -83,9 +83,10 @@ def fill(bound: Any, header: Path, chunks: Chunks, held: int, keys: int) -> dict
 
 
 def serve(bound: Any, header: Path, chunks: Chunks, held: int, count: int) -> dict[str, Any]:
-    """Batches of a thousand events; the first three, which also load kernels, are not timed."""
+    """Batches of a thousand events; the first three, which also load kernels, are not timed. `seconds` are
+    those of `insert` and `advance`; `written` those of journal, snapshots and what is put together."""
     operator = WindowOperator.load(bound, header.read_bytes(), chunks, name="bucket")
-    seconds, combines = [], []
+    seconds, written, combines = [], [], []
     for number in range(count):
         rows = queries.batch(number, after=held).select(bound.columns)
         until = int(rows["t"][-1].value)
@@ -94,17 +95,19 @@ def serve(bound: Any, header: Path, chunks: Chunks, held: int, count: int) -> di
         operator.advance(until)
         seconds.append(time.perf_counter() - began)
         combines.append(_combines(operator) - before)
+        began = time.perf_counter()
         saved = operator.save()
         chunks.take(saved)
         operator.resume(saved.header, chunks)
+        written.append(time.perf_counter() - began)
     anonymous = next(
         int(line.split()[1])
         for line in Path("/proc/self/status").read_text().splitlines()
         if "RssAnon" in line
     )
     return {
-        "seconds": sorted(seconds[3:]), "reads": chunks.reads, "anonymous": anonymous * 1024,
-        "combines": sorted(combines[3:]),
+        "seconds": sorted(seconds[3:]), "written": sorted(written[3:]), "reads": chunks.reads,
+        "anonymous": anonymous * 1024, "combines": sorted(combines[3:]),
     }  # fmt: skip
 
 

@@ -18,7 +18,8 @@ is the whole definition; every fast path is tested against this module. Nothing 
   report: its windows that are still open are not reported, and it begins anew if it comes again.
 - Look-backs that are answered on arrival, and the latest row of a key, are defined in `features`.
 - An event that has no place goes to the late output with the reason: its time is null, it is too late, or
-  a window cannot place it. Nothing is dropped silently.
+  a window cannot place it. One that lies between windows (a slide longer than the size, a threshold that is
+  not met) is in neither.
 """
 
 from __future__ import annotations
