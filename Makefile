@@ -60,7 +60,7 @@ $(LAKES)/.ready: tools/lakes/pom.xml tools/kafka/settings.xml
 	@touch $@
 
 test-lakes: $(OTHER)/.ready java lakes  ## run the tests of Delta and Iceberg, with a Spark that they are for
-	$(OTHER)/bin/python -m pytest tests/lakes
+	$(OTHER)/bin/python -m pytest -m "" tests/lakes
 
 demo: $(READY) java  ## stream a made-up market through windows on Spark, half a minute
 	$(BIN)/sash demo

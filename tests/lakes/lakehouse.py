@@ -6,6 +6,8 @@ import datetime as dt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 import sash
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ EVENTS = [
     [(70, "a"), (71, "b")],
 ]
 WINDOW = 10
+TOO_LATE = (-30, "b")
+"""More than a minute behind the second lot."""
 
 
 def lake_settings(warehouse: Path) -> dict[str, str]:
@@ -51,6 +55,18 @@ def append(spark: SparkSession, table: str, format_: str, lot: list[tuple[int, s
     events.write.format(format_).mode("append").saveAsTable(table)
 
 
+def table_of(lot: list[tuple[int, str]]) -> pa.Table:
+    types = pa.schema([("ts", pa.timestamp("us", "UTC")), ("k", pa.string()), ("x", pa.int64())])
+    rows = [{"ts": OPENING + dt.timedelta(seconds=at), "k": key, "x": at} for at, key in lot]
+    return pa.Table.from_pylist(rows, types)
+
+
+def commits_of(spark: SparkSession, table: str, format_: str) -> int:
+    if format_ == "delta":
+        return spark.sql(f"DESCRIBE HISTORY {table}").count()
+    return spark.table(f"{table}.snapshots").count()
+
+
 def query_over(events: DataFrame) -> Any:
     """Counts that may be corrected for a minute."""
     stream = sash.stream(events, time="ts", key="k", allowed_lateness="1 minute")
@@ -71,3 +87,18 @@ def newest(rows: list[Any]) -> dict[tuple[str, int], tuple[int, int]]:
     first = int(OPENING.timestamp()) // WINDOW
     ordered = sorted(rows, key=lambda row: row.revision)
     return {(row.k, row.window.id - first): (row.n, row.x) for row in ordered}
+
+
+def latest_over(events: Any) -> Any:
+    """The current counts of each key."""
+    stream = sash.stream(events, time="ts", key="k", allowed_lateness="1 minute")
+    return stream.latest("10 seconds", "1 minute").agg(n=sash.count())
+
+
+def expected_latest(events: Any) -> list[tuple[str, int, int]]:
+    """Of all events together, in process."""
+    return latest_rows(latest_over(events).collect().to_pylist())
+
+
+def latest_rows(rows: list[dict[str, Any]]) -> list[tuple[str, int, int]]:
+    return sorted((row["k"], row["n_10_seconds"], row["n_1_minute"]) for row in rows)

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 import sash
 from sash.errors import ArgumentError, UnknownColumn
+from sash.runtimes.spark.compat import snapshot_summaries
+from sash.runtimes.spark.sinks import tables
 from sash.runtimes.spark.sinks.tables import TableSink
-from tests.lakes.lakehouse import CATALOG, EVENTS, append, expected, newest, query_over
+from tests.lakes.lakehouse import (
+    CATALOG,
+    EVENTS,
+    TOO_LATE,
+    append,
+    commits_of,
+    expected,
+    expected_latest,
+    latest_rows,
+    newest,
+    query_over,
+    table_of,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,9 +65,7 @@ class Flow:
         self.start().awaitTermination()
 
     def commits(self) -> int:
-        if self.format == "delta":
-            return self.spark.sql(f"DESCRIBE HISTORY {self.windows}").count()
-        return self.spark.table(f"{self.windows}.snapshots").count()
+        return commits_of(self.spark, self.windows, self.format)
 
     def rows(self) -> list[Any]:
         return self.spark.table(self.windows).collect()
@@ -154,3 +168,55 @@ def test_keys_that_cannot_be_are_named(lake: SparkSession, tmp_path: Path) -> No
         TableSink("q", path=str(tmp_path / "t"), keys=("nothing",)).write(lake.range(1), 0)
     with pytest.raises(ArgumentError, match="MERGE knows Iceberg tables by name"):
         TableSink("q", path="/t", format="iceberg", keys=("id",))
+
+
+def test_iceberg_is_asked_for_the_newest_batch_of_a_writer_and_for_no_other(
+    lake: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many batches there are. One that was rolled back is not in the table."""
+    sinks = [TableSink(name, table="lake.db.numbered", format="iceberg", keys=("id",)) for name in "pq"]
+    for batch in range(5):
+        for sink in sinks:
+            sink.write(lake.range(3), batch)
+    read = 0
+
+    def counted(*given: Any, **options: Any) -> Iterator[Mapping[str, str]]:
+        nonlocal read
+        for summary in snapshot_summaries(*given, **options):
+            read += 1
+            yield summary
+
+    monkeypatch.setattr(tables, "snapshot_summaries", counted)
+    assert [[sink.has(lake, batch) for batch in (3, 4, 5)] for sink in sinks] == [[True, True, False]] * 2
+    assert read == 3 * 2 + 3 * 1
+    oldest_first = lake.table("lake.db.numbered.snapshots").orderBy("committed_at").collect()
+    lake.sql(f"CALL lake.system.rollback_to_snapshot('db.numbered', {oldest_first[-3].snapshot_id})")
+    assert [sink.has(lake, 4) for sink in sinks] == [False, False]
+    assert [sink.has(lake, 3) for sink in sinks] == [True, True]
+
+
+FEATURES = PIPELINE.replace('windows = ["tumbling 10 seconds"]', 'latest = ["10 seconds", "1 minute"]')
+
+
+@pytest.mark.parametrize("format_", ["delta", "iceberg"])
+def test_a_pipeline_file_of_latest_rows_and_late_rows(
+    lake: SparkSession, tmp_path: Path, format_: str
+) -> None:
+    from typer.testing import CliRunner
+
+    from sash.cli.main import app
+
+    flow = Flow(lake, tmp_path, format_, "latest")
+    late = f"{CATALOG[format_]}late_latest"
+    text = FEATURES.format(format=format_, events=flow.events, windows=flow.windows)
+    text = text.replace(
+        'keys = ["k", "window.id"]', f'keys = ["k"]\n\n[late]\nformat = "{format_}"\ntable = "{late}"'
+    )
+    (tmp_path / "latest.toml").write_text(text)
+    for lot in (*EVENTS, [TOO_LATE]):
+        append(lake, flow.events, format_, lot)
+        run = CliRunner().invoke(app, ["run", str(tmp_path / "latest.toml")])
+        assert run.exit_code == 0, run.output
+    rows = [row.asDict() for row in flow.rows()]
+    assert latest_rows(rows) == expected_latest(pa.concat_tables(table_of(lot) for lot in EVENTS))
+    assert [(row.x, row.k) for row in lake.table(late).collect()] == [TOO_LATE]

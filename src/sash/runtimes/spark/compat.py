@@ -3,7 +3,7 @@
     schemas      Spark ↔ Arrow, as the rows of a Python stage have them      pyspark.sql.pandas.types
     plans        the analysed plan of a DataFrame, as text                   the JVM's query execution
     sessions     the one that this process has, if any                       the active SparkContext
-    the JVM      whether a format is known, small files, a database                 the JVM's session
+    the JVM      whether a format is known, small files, a database, Iceberg's snapshots   the JVM's session
     executors    which there are, more of them, fewer of them                      the JVM's SparkContext
     state        whether Python can talk to the state store                  the messages of both
 
@@ -12,7 +12,7 @@ PySpark 4.1, 4.2 and 4.3 differ here, and nowhere else that we use.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from inspect import signature
 from typing import Any, Self, cast
 
@@ -245,6 +245,22 @@ class Database:
                 self._connection.rollback()
         finally:
             self._connection.close()
+
+
+def snapshot_summaries(spark: SparkSession, *, table: str, path: str) -> Iterator[Mapping[str, str]]:
+    """What is written in the snapshots of an Iceberg table, from the current one back to the first: those
+    that its rows are made of, and none that was rolled back. Read one by one, as far as the caller goes."""
+    iceberg, session = _jvm(spark).org.apache.iceberg, cast(Any, spark)
+    if table:
+        found = iceberg.spark.Spark3Util.loadIcebergTable(session._jsparkSession, table)
+    else:
+        found = iceberg.hadoop.HadoopTables(session._jsc.hadoopConfiguration()).load(path)
+    found.refresh()  # a catalog remembers tables for half a minute
+    snapshot = found.currentSnapshot()
+    while snapshot is not None:
+        yield dict(snapshot.summary())
+        parent = snapshot.parentId()
+        snapshot = None if parent is None else found.snapshot(parent)
 
 
 def _jvm(spark: SparkSession) -> Any:

@@ -2,7 +2,8 @@
 
     delta      the transaction (name of the writer, number of the batch) is in its log: Delta itself leaves
                out one that it has
-    iceberg    a snapshot has the writer and the batch among its properties, which are looked at before
+    iceberg    a snapshot has the writer and the batch among its properties; before a batch is written, the
+               newest one of the writer is found, from the current snapshot back
 
 Rows are appended, or merged by keys: then a row takes the place of the one with the same keys, so that a
 table has the newest revision of every window. Either is one commit: the table has all of a batch or nothing
@@ -18,10 +19,10 @@ from uuid import uuid4
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from sash.errors import ArgumentError, UnknownColumn
 from sash.runtimes.places import resolved
+from sash.runtimes.spark.compat import snapshot_summaries
 from sash.runtimes.spark.sinks.shapes import newest_revisions
 from sash.runtimes.spark.sinks.writer import writer_of
 
@@ -61,10 +62,11 @@ class TableSink:
     def has(self, spark: SparkSession, batch: int) -> bool:
         if self.format == "delta" or not self._exists(spark):
             return False
-        number = F.col("summary")[PROPERTY + self._marked(spark)].cast("long")
-        place = f"{self.table}.snapshots" if self.table else f"{self.path}#snapshots"
-        newest = spark.read.format("iceberg").load(place).agg(F.max(number)).collect()[0][0]
-        return newest is not None and newest >= batch
+        name = PROPERTY + self._marked(spark)
+        summaries = snapshot_summaries(spark, table=self.table, path=self.path)
+        # Batches of a writer are in order, so that its newest one tells of all, however many there are.
+        newest = next((summary[name] for summary in summaries if name in summary), None)
+        return newest is not None and int(newest) >= batch
 
     def _marked(self, spark: SparkSession) -> str:
         return f"{self.writer}-{writer_of(spark)}"
