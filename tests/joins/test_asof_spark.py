@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import sash
-from sash.errors import Unsupported
+from sash.errors import ArgumentError, Unsupported
 from sash.semantics.asof import DIRECTIONS, Direction
 from tests.joins.test_join_spark import LEFT, QUOTES, RIGHT, TRADES, at, tables
 from tests.runtimes.micro_batches import Delivered, Ran, read_batches, stream_batches, write_batches
@@ -134,8 +134,6 @@ def test_what_would_wait_for_ever_or_has_no_such_form_is_refused(
         with pytest.raises(Unsupported, match="would wait for ever"):
             own.join_asof(own, direction=direction)  # type: ignore[arg-type]
     query = own.join_asof(own, suffix="_2")
-    with pytest.raises(Unsupported, match="left out for a join"):
-        query.start(
-            tmp_path / "out", checkpoint=tmp_path / "checkpoint", elastic=sash.Elastic(min=1, max=2)
-        )
+    with pytest.raises(ArgumentError, match="elastic must be"):
+        query.start(tmp_path / "out", checkpoint=tmp_path / "checkpoint", elastic=2)
     assert "the newest right row of each key" in query.explain()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sash.operators.joins.bound import BoundJoin
 from sash.operators.joins.operator import JoinOperator
 from sash.runtimes.spark.joins.spreading import bucket_count
-from sash.runtimes.spark.joins.streaming_join import IS_RIGHT, JoinBucketCall, JoinProcessor, JoinStage
+from sash.runtimes.spark.joins.streaming_join import JoinBucketCall, JoinStage
 from sash.runtimes.spark.packing.blocks import PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.packing.columns import places
 from sash.runtimes.spark.streaming.clock import Clock
@@ -32,7 +32,7 @@ def packed(stage: JoinStage, side: Side, table: pa.Table) -> Iterator[tuple[int,
     by_position = table.rename_columns(places(table.column_names))
     for blocks in stage.packer(side)(by_position.to_batches()):
         for row in blocks.select([PACKED_BUCKET, PAYLOAD]).to_pylist():
-            yield row[PACKED_BUCKET], SimpleNamespace(**row, **{IS_RIGHT: side is Side.RIGHT})
+            yield row[PACKED_BUCKET], (row[PAYLOAD], int(side is Side.RIGHT))
 
 
 def joined(join: BoundJoin, tables: dict[Side, pa.Table]) -> tuple[list[Numbers], int, int]:
@@ -47,7 +47,7 @@ def joined(join: BoundJoin, tables: dict[Side, pa.Table]) -> tuple[list[Numbers]
     for number, rows in arrived.items():
         bucket = SimpleNamespace(number=number, operator=JoinOperator(join))
         call = JoinBucketCall(stage, bucket)  # type: ignore[arg-type]
-        call.insert(JoinProcessor(stage)._arrived(bucket, iter(rows)))  # type: ignore[arg-type]
+        call.insert(stage.arrived(number, rows))
         pairs += numbers_in(bucket.operator.advance(0, flush=True))
         events, late = events + call._counts["events"], late + call._counts["late"]
     return sorted(pairs, key=str), events, late

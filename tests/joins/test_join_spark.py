@@ -113,6 +113,26 @@ def test_differential_streams_give_the_pairs_of_the_process(spark: SparkSession,
     assert ran.counted("reports") == len(expected)
 
 
+@pytest.mark.parametrize("how", PREDICATES)
+def test_differential_elastic_streams_give_the_pairs_of_the_process_at_every_degree(
+    spark: SparkSession, how: str, tmp_path: Path
+) -> None:
+    left = stream_batches(spark, tables(LEFT, TRADES, 3))
+    right = stream_batches(spark, tables(RIGHT, QUOTES, 3))
+    query = joined(left, right, PREDICATES[how], key=how == "hash")
+    pairs: Rows = []
+    elastic = sash.Elastic(max=3, controller=lambda samples: (2, 1, 3)[len(samples) % 3], buckets=6)
+    running = query.start(
+        lambda reports, batch: pairs.extend(reports.toArrow().to_pylist()),
+        checkpoint=tmp_path, elastic=elastic, trigger="available now",
+    )  # fmt: skip
+    running.awaitTermination()
+    expected = settled(in_process(PREDICATES[how], key=how == "hash"))
+    assert sorted(map(str, pa.Table.from_pylist(pairs, query.bound.output).to_pylist())) == expected
+    assert list(running.degrees.values()) == [2, 1, 3]
+    assert sum(batch.events for batch in running.metrics) == 580
+
+
 def test_a_stream_joined_with_itself_meets_itself(spark: SparkSession) -> None:
     def near(data: Any) -> Any:
         own = sash.stream(data, time="ts", delay="30 seconds")

@@ -64,18 +64,22 @@ def batches(draw: st.DrawFn, *, inputs: int) -> list[Arrived]:
 class OnTime:
     """The definition: a tuple is on time unless it is behind the watermark of the batches before its own.
 
-    watermark  =  the least, over the inputs, of the newest time so far, less the delay
+    watermark  =  the least, over the inputs, of the newest time so far, less the input's delay
     """
 
-    delay: int
+    delay: Sequence[int]
     kept: Arrived
     newest: list[int | None]
     late: int = 0
 
     @classmethod
-    def of(cls, arrived: Sequence[Arrived], *, delay: int) -> OnTime:
+    def of(cls, arrived: Sequence[Arrived], *, delay: int | Sequence[int]) -> OnTime:
         inputs = len(arrived[0])
-        judged = cls(delay, [[] for _ in range(inputs)], [None] * inputs)
+        judged = cls(
+            [delay] * inputs if isinstance(delay, int) else delay,
+            [[] for _ in range(inputs)],
+            [None] * inputs,
+        )
         for batch in arrived:
             judged.take(batch)
         return judged
@@ -83,8 +87,9 @@ class OnTime:
     @property
     def watermark(self) -> int | None:
         """None as long as an input has brought nothing."""
-        known = [time for time in self.newest if time is not None]
-        return min(known) - self.delay if len(known) == len(self.newest) else None
+        several = zip(self.newest, self.delay, strict=True)
+        known = [time - delay for time, delay in several if time is not None]
+        return min(known) if len(known) == len(self.newest) else None
 
     def take(self, batch: Arrived) -> None:
         before = self.watermark

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 import sash
 from benchmarks.stretch.stress import disorder, stress
-from sash.errors import ArgumentError, PredicateError
+from sash.errors import ArgumentError, PredicateError, Unsupported
 from sash.operators import Aggregate, Arrival, ElasticOperator, Input, Join, Stateful, WindowSet, setup
 from sash.operators.elastic.mapping import balanced
+from sash.operators.stateful.process_shares import ProcessShares
 from sash.operators.stateful.running import Running
 
 EVENTS = Input(pa.schema([("t", pa.int64()), ("ks", pa.list_(pa.int64())), ("x", pa.int64())]), time="t")
@@ -286,6 +287,84 @@ def test_balanced_mappings_are_even_and_move_no_more_shares_than_they_must(
             kept = sum(min(int((before == each).sum()), most) for each in instances)
             assert int((mapping == before).sum()) >= kept - len(instances)
         before = mapping
+
+
+@settings(deadline=None, max_examples=80)
+@given(
+    st.lists(st.integers(0, 50), min_size=8, max_size=64),
+    st.lists(st.sets(st.integers(0, 9), min_size=1, max_size=8), min_size=1, max_size=5),
+)
+def test_mappings_by_load_are_as_even_as_shares_allow_and_stay_where_they_are(
+    load: list[int], sequence: list[set[int]]
+) -> None:
+    before = None
+    for chosen in sequence:
+        instances = sorted(chosen)
+        mapping = balanced(len(load), instances, before=before, load=load)
+        loads = np.array([sum(np.array(load)[mapping == each]) for each in instances])
+        assert loads.sum() == sum(load)
+        # No instance is heavier than the mean by more than its lightest share of any load.
+        heaviest = instances[int(loads.argmax())]
+        lightest = min(
+            [cost for cost, own in zip(load, mapping, strict=True) if own == heaviest and cost] or [0]
+        )
+        assert loads.max() <= max(1.1 * loads.mean(), loads.min() + lightest) + 1e-9
+        assert balanced(len(load), instances, before=mapping, load=load).tolist() == mapping.tolist()
+        before = mapping
+
+
+def test_a_hot_key_leaves_its_instance_little_else() -> None:
+    hot = {"t": np.arange(4000), "ks": [[7] if n % 2 else [n % 40] for n in range(4000)], "x": [1] * 4000}
+    with setup(totals(shares=16), 2, 2) as elastic:
+        elastic.add("source", hot)
+        while elastic.sample().pending:
+            pass
+        change = elastic.reconfigure(2)
+        assert change.wait(30)
+        elastic.stop()
+        everything(elastic)
+    assert change.mapping is not None
+    home = change.mapping[int(elastic.running.load.argmax())]
+    counts = [int((change.mapping == each).sum()) for each in (home, 1 - home)]
+    assert counts[0] < counts[1]
+
+
+@pytest.mark.parametrize("kind", ["interpreted aggregate", "plain functions"])
+def test_oracle_functions_in_processes_give_the_same_answer_and_move_no_state(kind: str) -> None:
+    operator, rows = OPERATORS[kind](), events(600)
+    draw = random.Random(7)
+    with setup(operator, 1, 3, processes=True) as elastic:
+        changes = []
+        for lo in range(0, 600, 60):
+            elastic.add("source", part(rows, lo, lo + 60))
+            chosen = sorted(draw.sample(range(3), draw.randrange(1, 4)))
+            changes.append(elastic.reconfigure(chosen, [draw.choice(chosen) for _ in range(8)]))
+        elastic.stop()
+        found = everything(elastic)
+    assert canonical(found) == canonical(operator.over(rows))
+    assert found["time"].to_pylist() == sorted(found["time"].to_pylist())
+    assert {change.moved_bytes for change in changes} == {0}
+
+
+def test_a_function_that_fails_in_a_process_is_named_with_its_row_and_ends_the_processes() -> None:
+    def fail(windows: WindowSet, arrival: Arrival) -> Any:
+        return {"key": 1 // arrival.row.x}
+
+    bad = Stateful(
+        advance=10, size=10, inputs=EVENTS, keys="ks", update=fail, schema=pa.schema([("key", pa.int64())])
+    )
+    with setup(bad, 1, 2, processes=True) as elastic:
+        elastic.add("source", {"t": [1], "ks": [[1]], "x": [0]})
+        with pytest.raises(PredicateError, match="ZeroDivisionError"):
+            everything(elastic)
+        running = elastic.running
+    assert isinstance(running, ProcessShares)
+    assert not any(process.alive for process in running._processes)
+
+
+def test_processes_are_refused_where_kernels_do_the_work() -> None:
+    with pytest.raises(Unsupported, match="processes must be left out"):
+        setup(totals(), 1, 2, processes=True)
 
 
 def test_a_short_stress_with_abrupt_rates_loses_repeats_and_disorders_nothing() -> None:

@@ -101,10 +101,11 @@ def test_the_rows_of_both_sides_of_a_join_are_counted() -> None:
 
 def test_the_tuples_of_a_stateful_operator_are_counted() -> None:
     counts = Aggregate(advance=5, size=10, inputs=Input(SCHEMA, time="t"), keys="k", n=sash.count())
-    operator = OperatorOnStream(BoundOperator(counts, Duration(0, Unit.TICKS)))
+    operator = OperatorOnStream(BoundOperator.of(counts, Duration(0, Unit.TICKS)))
     header, chunks = saved_after(operator, [table([(7, "a", 1), (9, "b", 2), (9, "b", 2)])])
     found = inventory(header, chunks.items())
-    assert (found.holds, found.rows, found.keys) == ("tuples", 3, None)
+    assert (found.holds, found.rows, found.keys) == ("tuples and windows", 3, None)
+    assert (found.missing, found.orphaned) == (0, 0)
 
 
 def test_what_was_not_written_by_an_operator_is_refused() -> None:

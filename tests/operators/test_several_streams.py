@@ -36,7 +36,7 @@ def test_differential_in_pieces_it_says_what_it_says_at_once(
     batches: list[Arrived], forgetful: list[bool], delay: int, backwards: bool
 ) -> None:
     operator = diary(INPUTS[: len(batches[0])])
-    bound = BoundOperator(operator, NO_DELAY)
+    bound = BoundOperator.of(operator, NO_DELAY)
     running, header, chunks = OperatorOnStream(bound), None, {}
     judged, said, late = OnTime.of([[[] for _ in batches[0]]], delay=delay), [], 0
     for batch, forget in zip(batches, forgetful, strict=False):
@@ -56,7 +56,7 @@ def test_differential_in_pieces_it_says_what_it_says_at_once(
 def test_tuples_of_one_time_are_taken_in_the_order_of_the_inputs_whichever_came_first() -> None:
     # orders   . . . .  1@3          in the second batch
     # visits   0@3 2@3               in the first
-    operator = OperatorOnStream(BoundOperator(diary(INPUTS[:2]), NO_DELAY))
+    operator = OperatorOnStream(BoundOperator.of(diary(INPUTS[:2]), NO_DELAY))
     first = [[], [{"t": 3, "tag": "red", "number": 0}, {"t": 3, "tag": "red", "number": 2}]]
     second = [[{"t": 3, "tags": ["red"], "number": 1}], []]
     for batch in (first, second):
@@ -67,7 +67,7 @@ def test_tuples_of_one_time_are_taken_in_the_order_of_the_inputs_whichever_came_
 
 
 def test_a_single_input_travels_and_is_saved_in_its_own_schema() -> None:
-    operator = OperatorOnStream(BoundOperator(diary(INPUTS[:1]), NO_DELAY))
+    operator = OperatorOnStream(BoundOperator.of(diary(INPUTS[:1]), NO_DELAY))
     tuples = table(0, [{"t": 3, "tags": ["red"], "number": 1}])
     assert operator.bound.rows.placed(0, tuples) is tuples
     operator.insert(tuples, np.arange(1))

@@ -18,12 +18,15 @@ from sash.aggregation.stores.epochs import EpochStore
 from sash.aggregation.stores.lmdb import LMDB
 from sash.operators.bound import BoundQuery
 from sash.operators.elastic.declaration import Elastic
+from sash.operators.joins.bound import BoundJoin
 from sash.operators.protocol import StreamOperator
 from sash.operators.stateful.streaming import BoundOperator
 from sash.runtimes.spark.elastic.epoch_journal import EpochJournal
 from sash.runtimes.spark.elastic.epoch_step import EpochStep
 from sash.runtimes.spark.elastic.run import ElasticRun
 from sash.runtimes.spark.elastic.state_location import StateLocation
+from sash.runtimes.spark.joins.spreading import elastic_bucket_count
+from sash.runtimes.spark.joins.streaming_join import JoinStage, late_of
 from sash.runtimes.spark.packing.blocks import INPUT, NEWEST_AT, PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.packing.columns import places
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs
@@ -31,6 +34,7 @@ from sash.runtimes.spark.state.operators_in_state import OPERATORS
 from sash.runtimes.spark.stateful.operator_stages import OperatorStage, packer_of_input
 from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
+from sash.semantics.expression import Side
 from tests.runtimes.micro_batches import by_output, placed
 
 
@@ -72,7 +76,7 @@ class DryElastic:
             derived=False,
             operator=operator,
         )
-        self.run_ = ElasticRun(stage, bound.query.delay, Elastic(max=1), str(folder), {})
+        self.run_ = ElasticRun(stage, (bound.query.delay,), Elastic(max=1), str(folder), {})
         place = str(folder / "state")
         self.stage = stage
         self.home = StateLocation(place, files=True) if files else QuickHome(place)
@@ -98,7 +102,7 @@ class DryElastic:
         blocks = self.packed(batch)
         answers = []
         with self.home.journal() as store:
-            journal = EpochJournal(store, self.run_.description, epoch=epoch, inputs=self.run_.inputs)
+            journal = EpochJournal(store, self.run_.description, epoch=epoch, inputs=len(self.run_.delays))
             newest = journal.newest_with(blocks)
             before, after = (self.run_._watermark(time) for time in (journal.newest, newest))
             step = EpochStep(
@@ -122,7 +126,7 @@ class DryElastic:
             return []
         self.served.append((len(answers), tasks))
         told = by_output(self.stage, [row for batch in answers for row in batch.to_pylist()])
-        self.late += told.get(LATE, [])
+        self.late += [row for output, rows in told.items() if output != REPORTS for row in rows]
         return told[REPORTS]
 
     def begun(
@@ -131,7 +135,7 @@ class DryElastic:
         """What the first attempt of the only task does later; later ones do it now, and commit."""
         blocks = self.packed(batch)
         with self.home.journal() as store:
-            journal = EpochJournal(store, self.run_.description, epoch=epoch, inputs=self.run_.inputs)
+            journal = EpochJournal(store, self.run_.description, epoch=epoch, inputs=len(self.run_.delays))
             newest = journal.newest_with(blocks)
             before, after = (self.run_._watermark(time) for time in (journal.newest, newest))
             step = EpochStep(self.stage, self.home, epoch, 1, before, after, self.run_.name, journal.token)
@@ -158,18 +162,41 @@ class DryOperator(DryElastic):
     ) -> None:  # fmt: skip
         buckets, clock = tuple(range(self.BUCKETS)), Clock.of(ticks=True)
         self.stage = OperatorStage(bound, buckets, clock, (REPORTS, LATE))
-        inputs = len(bound.operator.inputs)
-        self.run_ = ElasticRun(self.stage, bound.delay, Elastic(max=1), str(folder), {}, inputs)
+        self.run_ = ElasticRun(self.stage, bound.delays, Elastic(max=1), str(folder), {})
         self.home = QuickHome(str(folder / "state"))
         self.degrees, self.forgetful, self.served, self.late = degrees, forgetful, [], []
 
     def packed(self, batch: Sequence[pa.Table]) -> pa.Table:
         operator, every = self.stage.bound.operator, []
         for number, table in enumerate(batch):
-            packer = packer_of_input(operator, number, buckets=self.BUCKETS, clock=self.stage.clock)
+            packer = packer_of_input(operator, number, buckets=self.stage.buckets, clock=self.stage.clock)
             blocks = _table(packer(table.rename_columns(places(table.column_names)).to_batches()))
             every.append(blocks.append_column(INPUT, pa.array([number] * blocks.num_rows, pa.int32())))
         return pa.concat_tables(every) if len(every) > 1 else every[0].drop_columns(INPUT)
+
+
+class DryJoin(DryElastic):
+    """A join in the same way. A batch is a table for each side."""
+
+    def __init__(
+        self, bound: BoundJoin, folder: Path, *, degrees: Callable[[int], int] = lambda epoch: 1,
+        forgetful: bool = False,
+    ) -> None:  # fmt: skip
+        count = elastic_bucket_count(bound.strategy, bound.kept, buckets=self.BUCKETS, tasks=4)
+        outputs = (REPORTS, *map(late_of, Side))
+        self.stage = JoinStage(bound, outputs, tuple(range(count)), Clock.of(ticks=True), derived=False)
+        delays = [bound.join.delay(side) for side in Side]
+        self.run_ = ElasticRun(self.stage, delays, Elastic(max=4), str(folder), {})
+        self.home = QuickHome(str(folder / "state"))
+        self.degrees, self.forgetful, self.served, self.late = degrees, forgetful, [], []
+
+    def packed(self, batch: Sequence[pa.Table]) -> pa.Table:
+        every = []
+        for number, (side, table) in enumerate(zip(Side, batch, strict=True)):
+            rows = table.rename_columns(places(table.column_names)).to_batches()
+            blocks = _table(self.stage.packer(side)(rows))
+            every.append(blocks.append_column(INPUT, pa.array([number] * blocks.num_rows, pa.int32())))
+        return pa.concat_tables(every)
 
 
 _PACKED = pa.schema(

@@ -51,6 +51,51 @@ def test_oracle_each_table_is_answered_as_the_reference_answers_it(
     assert sorted(late) == sorted((one.arrival.values["e"], one.reason) for one in oracle.late)
 
 
+@settings(max_examples=100, deadline=None)
+@given(
+    size=st.integers(1, 12),
+    every=st.integers(1, 12),
+    stream=arrivals(),
+    each=st.integers(1, 10),
+    delay=st.integers(0, 6),
+    lateness=st.integers(0, 12),
+)
+def test_oracle_windows_as_flink_with_an_allowed_lateness_are_those_of_the_reference(
+    size: int, every: int, stream: list[Arrival], each: int, delay: int, lateness: int
+) -> None:
+    parts = cut(stream, each)
+    events = sash.stream(
+        iter([table_of(part, TYPES) for part in parts]), time="t", key="k", delay=delay,
+        allowed_lateness=lateness,
+    )  # fmt: skip
+    query = events.window(sash.sliding(size, every=every)).semantics("pyflink").agg(**NUMBERS)
+    oracle = evaluate(query.bound.query, [Batch(tuple(part)) for part in parts])
+    results = list(query.batches())
+    reports = pa.concat_tables([result.reports for result in results])
+    assert rows_of(reports, NUMBERS) == expected_rows(oracle.reports, NUMBERS, named=False)
+    late = [(row["e"], row["late_reason"]) for result in results for row in result.late.to_pylist()]
+    assert sorted(late) == sorted((one.arrival.values["e"], one.reason) for one in oracle.late)
+
+
+def test_as_flink_a_window_is_reported_again_with_each_event_within_the_allowed_lateness() -> None:
+    # [0, 10) is kept until the watermark is 15:   1   12 (reported)   3 (again)   16   4 (late)
+    parts = [table(time) for time in (1, 12, 3, 16, 4)]
+    events = sash.stream(iter(parts), time="t", key="k", allowed_lateness=5)
+    query = events.window(sash.tumbling(10)).semantics("pyflink").agg(total=sash.sum("x"))
+    *results, _ = query.batches()
+    reports = [[(row["total"], row["revision"]) for row in each.reports.to_pylist()] for each in results]
+    assert reports == [[], [(1, 0)], [(4, 1)], [], []]
+    assert [each.late.num_rows for each in results] == [0, 0, 0, 0, 1]
+
+
+def test_lateness_of_sessions_and_of_engines_that_have_none_is_refused() -> None:
+    events = sash.stream(table(1), time="t", key="k", allowed_lateness=5)
+    with pytest.raises(Unsupported, match=r"allowed_lateness must be zero with semantics\('pyflink'\)"):
+        events.window(sash.session(3)).semantics("pyflink")
+    with pytest.raises(Unsupported, match=r"allowed_lateness must be zero with semantics\('bytewax'\)"):
+        events.window(sash.tumbling(3)).semantics("bytewax")
+
+
 def table(*times: int) -> pa.Table:
     return pa.table({"t": times, "k": ["a"] * len(times), "x": times})
 

@@ -51,7 +51,7 @@ def _lasting(part: Any) -> Any:
 
 def _described(query: Any) -> dict[str, Any]:
     if isinstance(query, sash.OperatorQuery):
-        return describe_operator(BoundOperator(query.operator, Duration(5, Unit.TICKS)))
+        return describe_operator(BoundOperator.of(query.operator, Duration(5, Unit.TICKS)))
     if isinstance(query, sash.JoinQuery):
         return describe_join(query.bound, buckets=4)
     return describe(query.bound, buckets=4)

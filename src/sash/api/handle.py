@@ -13,6 +13,7 @@ import pyarrow as pa
 from sash.api.head import Head
 from sash.errors import ArgumentError, Unsupported
 from sash.semantics.durations import DurationLike
+from sash.semantics.expression import Side
 
 if TYPE_CHECKING:
     from sash.operators.elastic.declaration import Elastic
@@ -35,6 +36,19 @@ class Launch:
         if isinstance(self.late, Mapping):
             raise ArgumentError("late", sorted(self.late), "one sink; only a join has one for each side")
         return self.late
+
+    def late_of_sides(self) -> dict[Side, Sink]:
+        """For a join."""
+        if self.late is not None and not isinstance(self.late, Mapping):
+            raise ArgumentError("late", self.late, "a sink for each side: {'left': …, 'right': …}")
+        return {side_of(side): late for side, late in (self.late or {}).items()}
+
+
+def side_of(name: str) -> Side:
+    try:
+        return Side(name)
+    except ValueError:
+        raise ArgumentError("side", name, "'left' or 'right'") from None
 
 
 class QueryHandle(ABC):
@@ -71,7 +85,7 @@ class QueryHandle(ABC):
             the answer or among these. For a join {"left": …, "right": …}, or one of them.
         checkpoint: the folder with Spark's progress, from which a stopped query resumes.
         elastic: sash.Elastic(min=1, max=8), between how many tasks each micro-batch may choose. Without
-            it Spark's settings decide, once and for all. Joins have no elastic form, operators no other.
+            it Spark's settings decide, once and for all.
         trigger: how often a micro-batch begins ('5 seconds'), or 'available now' (also written
             available_now or availableNow): all that is there, then stop. As soon as there is data, when not
             given.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 import pyarrow as pa
 
 from sash.api import join_words
-from sash.api.handle import Launch, QueryHandle, require_bounded
+from sash.api.handle import Launch, QueryHandle, require_bounded, side_of
 from sash.api.source import Source
 from sash.display import tables
 from sash.errors import ArgumentError, Unsupported
@@ -157,7 +156,7 @@ class JoinQuery(QueryHandle):
     def late(self, side: str) -> LateSide:
         """The events of the "left" or the "right" input that came too late for any pair. Those of streams
         are written by `start(sink, late={"left": …, "right": …})`."""
-        chosen = _side(side)
+        chosen = side_of(side)
         require_bounded(self.runtime.bounded)
         return LateSide(self, chosen)
 
@@ -227,17 +226,14 @@ class JoinQuery(QueryHandle):
         return self.runtime.dataframe(self.bound)
 
     def _started(self, sink: Sink, launch: Launch) -> Any:
-        _require_fixed(launch)
         from sash.runtimes.spark.joins.streaming_join import StreamingJoin
         from sash.runtimes.spark.streaming.start import start_join
 
         assert isinstance(self.runtime, StreamingJoin), "only Spark has streams"
-        if launch.late is not None and not isinstance(launch.late, Mapping):
-            raise ArgumentError("late", launch.late, "a sink for each side: {'left': …, 'right': …}")
         return start_join(
             self.runtime, self.bound, sink,
-            late={_side(side): late for side, late in (launch.late or {}).items()},
-            checkpoint=launch.checkpoint, trigger=launch.trigger, name=launch.name,
+            late=launch.late_of_sides(),
+            checkpoint=launch.checkpoint, elastic=launch.elastic, trigger=launch.trigger, name=launch.name,
         )  # fmt: skip
 
 
@@ -274,18 +270,3 @@ class LateSide(QueryHandle):
 
     def _as_text(self) -> str:
         return self.query._as_text()
-
-
-def _side(name: str) -> Side:
-    try:
-        return Side(name)
-    except ValueError:
-        raise ArgumentError("side", name, "'left' or 'right'") from None
-
-
-def _require_fixed(launch: Launch) -> None:
-    if launch.elastic is not None:
-        raise Unsupported(
-            "elastic", launch.elastic, "left out for a join",
-            hint="Spark's settings decide how parallel it is; sash.operators.Join has an elastic form.",
-        )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -11,11 +12,12 @@ import pyarrow as pa
 from sash.api.handle import Launch, QueryHandle
 from sash.errors import ArgumentError
 from sash.operators.stateful.declaration import Stateful
+from sash.operators.stateful.join import Join
 from sash.planner.explain.explanation import VERSION
 from sash.planner.explain.explanation_text import numbered, sections
 from sash.runtimes.local.local_source import LocalSource
 from sash.semantics import durations
-from sash.semantics.durations import DurationLike
+from sash.semantics.durations import Duration, DurationLike
 
 if TYPE_CHECKING:
     from sash.runtimes.spark.sinks.protocol import Sink
@@ -79,11 +81,20 @@ class OperatorQuery(QueryHandle):
         return self.runtime.dataframe()
 
     def _started(self, sink: Sink, launch: Launch) -> Any:
+        from sash.runtimes.spark.stateful.join_frames import StreamingJoinOperator
         from sash.runtimes.spark.stateful.operator_stages import StreamingOperator
+        from sash.runtimes.spark.streaming.start import start_join, start_operator
 
-        assert isinstance(self.runtime, StreamingOperator), "only Spark has streams"
-        return self.runtime.start(
-            sink, late=launch.late_of_one_input(),
+        runtime = self.runtime
+        if isinstance(runtime, StreamingJoinOperator):
+            return start_join(
+                runtime.join, runtime.bound, sink, late=launch.late_of_sides(),
+                checkpoint=launch.checkpoint, elastic=launch.elastic, trigger=launch.trigger,
+                name=launch.name,
+            )  # fmt: skip
+        assert isinstance(runtime, StreamingOperator), "only Spark has streams"
+        return start_operator(
+            runtime, sink, late=launch.late_of_one_input(),
             checkpoint=launch.checkpoint, elastic=launch.elastic, trigger=launch.trigger, name=launch.name,
         )  # fmt: skip
 
@@ -113,22 +124,25 @@ class OperatorQuery(QueryHandle):
         return sections([(semantics["operator"], lines), ("stages", numbered(found["stages"]))])
 
 
-def operate(operator: Stateful, *data: Any, delay: DurationLike = 0) -> OperatorQuery:
+def operate(
+    operator: Stateful, *data: Any, delay: DurationLike | Sequence[DurationLike] = 0
+) -> OperatorQuery:
     """A stateful operator over its inputs, one of `data` for each: a query, as those over windows are.
 
     Arrow tables, pandas or polars frames, or columns by name, all sorted by time, are computed in this
     process. Static PySpark DataFrames are computed by Spark: a tuple goes once to each bucket that owns one
-    of its keys. Streaming PySpark DataFrames need `.start(sink, checkpoint=…, elastic=sash.Elastic(…))`;
-    `delay` is how far behind the newest tuple another may come and still be on time. Of several inputs the
-    one that is furthest behind counts, and one that has brought nothing yet holds back the others. Tuples
-    of one time are taken in the order of the inputs.
+    of its keys. `.dataframe()` of streaming PySpark DataFrames is one too, so that operators and windows
+    follow each other; `.start(sink, checkpoint=…)` runs it, with `elastic=` on as many tasks as it needs.
+    `delay` is how far behind the newest tuple another may come and still be on time, one for all inputs or
+    one for each. Of several inputs the one that is furthest behind counts, and one that has brought nothing
+    yet holds back the others. Tuples of one time are taken in the order of the inputs.
     """
     if not isinstance(operator, Stateful):
         raise ArgumentError("operator", operator, "a sash.operators.Stateful")
     return OperatorQuery(operator, _runtime(operator, data, delay))
 
 
-def _runtime(operator: Stateful, data: tuple[Any, ...], delay: DurationLike) -> OperatorRuntime:
+def _runtime(operator: Stateful, data: tuple[Any, ...], delay: Any) -> OperatorRuntime:
     on_spark = [type(each).__module__.startswith(("pyspark.", "sash.runtimes.spark.")) for each in data]
     if not any(on_spark):
         if len(data) != len(operator.inputs):
@@ -139,13 +153,26 @@ def _runtime(operator: Stateful, data: tuple[Any, ...], delay: DurationLike) -> 
         raise ArgumentError("data", [type(each).__name__ for each in data], "all DataFrames, or all tables")
     from sash.operators.stateful.streaming import BoundOperator
     from sash.runtimes.spark.stateful import operator_stages as operating
+    from sash.runtimes.spark.stateful.join_frames import StaticJoinOperator, StreamingJoinOperator
 
     frames = tuple(map(operating.frame_of, data))
     operating.require_fitting(operator, frames)
     if not any(df.isStreaming for df in frames):
+        if isinstance(operator, Join):
+            return StaticJoinOperator(operator, frames)
         return operating.StaticOperator(operator, frames)
     if not all(df.isStreaming for df in frames):
         kinds = ["streaming" if df.isStreaming else "static" for df in frames]
         raise ArgumentError("data", kinds, "all streaming DataFrames, or all static ones")
-    bound = BoundOperator(operator, durations.not_negative(delay, "delay"))
-    return operating.StreamingOperator(bound, frames)
+    delays = _delays(delay, len(frames))
+    if isinstance(operator, Join):
+        return StreamingJoinOperator(operator, delays, frames)
+    return operating.StreamingOperator(BoundOperator(operator, delays), frames)
+
+
+def _delays(given: Any, inputs: int) -> tuple[Duration, ...]:
+    """One for each input."""
+    each = list(given) if isinstance(given, list | tuple) else [given] * inputs
+    if len(each) != inputs:
+        raise ArgumentError("delay", given, f"one delay, or one for each of {inputs} inputs")
+    return tuple(durations.not_negative(one, "delay") for one in each)

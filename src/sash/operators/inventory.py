@@ -1,7 +1,7 @@
 """What a saved operator holds, read without its query: for people who look into a checkpoint.
 
 header   which kind of operator it is, how far time has come; of windows, how many keys there are
-chunks   entries of a journal and parts of a snapshot; tuples; or rows of the two sides of a join
+chunks   entries of a journal and parts of a snapshot; tuples and windows; or rows of both sides of a join
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Inventory:
     """The operator of one bucket."""
 
     holds: str
-    """What its rows are: those of a journal, tuples, or rows of both sides."""
+    """What its rows are: those of a journal, tuples and windows, or rows of both sides."""
     watermark: int | None
     """In the query's unit; None before there is one."""
     keys: int | None
@@ -68,7 +68,7 @@ def _batch(payload: memoryview) -> int:
 _FORMS = (
     _Format("rows of the journal", journal.HEADER, entries.chunk_name, entries.rows_in, journal.chunks_of),
     _Format("rows of both sides", join.HEADER, join.chunk_name, _batch),
-    _Format("tuples", tuples.HEADER, tuples.chunk_name, _stream),
+    _Format("tuples and windows", tuples.HEADER, tuples.chunk_name, _stream, tuples.chunks_of),
 )
 
 

@@ -151,12 +151,14 @@ def declared_window(window: Window) -> Window:
 def as_engine(query: Query, engine: str | Profile) -> Query:
     """The query whose windows are reported as `engine` does; refused where that is not known."""
     name = engine if isinstance(engine, str) else "this profile"
+    windows = tuple(engine_window(window, engine) for window in query.windows)
+    lateness = query.allowed_lateness
+    refuses_lateness = lateness.length > 0 and not _allows_lateness(engine, windows)
     unsupported = {
         "emit": (query.emit.early, str(query.emit), "'close'"),
         "empty": (query.empty, query.empty, "False"),
-        "allowed_lateness": (query.allowed_lateness.length > 0, str(query.allowed_lateness), "zero"),
+        "allowed_lateness": (refuses_lateness, str(lateness), "zero"),
     }
-    windows = tuple(engine_window(window, engine) for window in query.windows)
     for argument, (given, value, works) in unsupported.items():
         if given:
             raise Unsupported(
@@ -164,6 +166,14 @@ def as_engine(query: Query, engine: str | Profile) -> Query:
                 hint="The profile determines what is reported, and when.",
             )  # fmt: skip
     return replace(query, windows=windows, late_by=_late_by(engine, windows))
+
+
+def _allows_lateness(engine: str | Profile, windows: tuple[Window, ...]) -> bool:
+    """Flink keeps time windows that long after their end, and reports them again with each event that still
+    comes for them. When it merges sessions it does not take back what it has reported, as Sash does."""
+    profile = _profile(engine)
+    by_windows = profile.watermark and profile.late_by is LateBy.WINDOWS
+    return by_windows and all(isinstance(window, TimeWindow) for window in windows)
 
 
 def _late_by(engine: str | Profile, windows: tuple[Window, ...]) -> LateBy:

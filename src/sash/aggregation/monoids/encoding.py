@@ -3,7 +3,8 @@
     value  =  tag · payload             decode(encode(v)) == v, of the same type
 
 Stores hold bytes and nothing is ever pickled, so elements that carry strings, decimals, dates or lists of
-them need a codec that can only build values. A time zone comes back as its offset from UTC.
+them need a codec that can only build values. A time zone comes back as its offset from UTC. Other rooms
+add types of their own, each as a tuple of plain values (`register`).
 
 >>> decode(encode(("a", 1, 2.5, None)))
 ('a', 1, 2.5, None)
@@ -30,7 +31,7 @@ _DOUBLE = struct.Struct("<d")
 
 
 def encode(value: Any) -> bytes:
-    """The bytes of a number, text, decimal, date or time, or of a list, tuple or dict of them."""
+    """The bytes of a number, text, decimal, date or time, or of a list, tuple, set or dict of them."""
     out: list[bytes] = []
     _write(value, out)
     return b"".join(out)
@@ -100,7 +101,7 @@ def _write(value: Any, out: list[bytes]) -> None:
         raise Unsupported(
             "value",
             value,
-            "a number, text, bytes, decimal, date, time, or a list, tuple or dict of them",
+            "a number, text, bytes, decimal, date, time, or a list, tuple, set or dict of them",
             hint=f"Give the monoid its own encode and decode for {type(value).__name__}.",
         )
     writer(value, out)
@@ -147,8 +148,26 @@ _WRITERS: dict[type, Callable[[Any, list[bytes]], None]] = {
     timedelta: _sized(b"u", lambda span: _int_bytes(span // _MICROSECOND)),
     tuple: _sequence(b"("),
     list: _sequence(b"["),
+    set: _sequence(b"<"),
+    frozenset: _sequence(b">"),
     dict: _write_dict,
 }
+
+_SEQUENCES: dict[bytes, Callable[[list[Any]], Any]] = {
+    b"(": tuple, b"[": list, b"<": set, b">": frozenset,
+}  # fmt: skip
+_REGISTERED: dict[bytes, Callable[..., Any]] = {}
+
+
+def register(tag: bytes, kind: type, fields: Callable[[Any], tuple[Any, ...]]) -> None:
+    """Values of this type are written as the tuple of their fields, and made again by `kind(*fields)`."""
+
+    def write(value: Any, out: list[bytes]) -> None:
+        out.append(tag)
+        _write(fields(value), out)
+
+    _WRITERS[kind], _REGISTERED[tag] = write, kind
+
 
 _SIZED_READERS: dict[bytes, Callable[[bytes], Any]] = {
     b"i": lambda raw: int.from_bytes(raw, "little", signed=True),
@@ -172,7 +191,10 @@ def _read(data: bytes, at: int) -> tuple[Any, int]:
         keys, middle = _read(data, start)
         values, end = _read(data, middle)
         return dict(zip(keys, values, strict=True)), end
-    if tag not in _SIZED_READERS and tag not in (b"(", b"["):
+    if tag in _REGISTERED:
+        fields, end = _read(data, start)
+        return _REGISTERED[tag](*fields), end
+    if tag not in _SIZED_READERS and tag not in _SEQUENCES:
         raise CorruptValue(f"an encoded element starts with an unknown tag {tag!r} at byte {at}")
     size, body = _LENGTH.unpack_from(data, start)[0], start + _LENGTH.size
     if tag in _SIZED_READERS:
@@ -183,4 +205,4 @@ def _read(data: bytes, at: int) -> tuple[Any, int]:
     for _ in range(size):
         item, end = _read(data, end)
         items.append(item)
-    return (tuple(items) if tag == b"(" else items), end
+    return _SEQUENCES[tag](items), end

@@ -107,7 +107,11 @@ class Epochs:
         buffers = self.running.buffers()
         mapping = change.given
         if mapping is None:
-            mapping = operator.mapping(operator.shares, change.instances, before=before.mapping)
+            mapping = operator.mapping(
+                operator.shares, change.instances, before=before.mapping, load=self.running.load
+            )
+            # What was long ago counts less and less.
+            self.running.load *= 0.5
         now = Epoch(before.number + 1, change.instances, mapping)
         entering = [each for each in now.instances if each not in before.instances]
         leaving = [each for each in before.instances if each not in now.instances]

@@ -5,7 +5,8 @@
 
 `setup(operator, m, n)` starts m instances and keeps n − m in a pool. Virtual shared-nothing: every instance
 reads the same input and handles the keys of its shares, as if it were alone (Gulisano et al., STRETCH,
-2022). Kernels release Python's lock, so that instances whose work is a kernel run side by side.
+2022). Kernels release Python's lock, so that instances whose work is a kernel run side by side; functions
+in plain Python do so with `processes=True` (`stateful.process_shares`).
 
 Operators form graphs by the gates that they have in common: `entry` is the gate that an operator reads,
 such as the exit of another one, and `exit` the gate that it feeds, such as the entry of another one.
@@ -38,6 +39,7 @@ from sash.operators.elastic.metrics import Meter, Sample
 from sash.operators.order.interleaved import Batch, Input, Interleaved
 from sash.operators.order.scalegate import CAPACITY, Control, ScaleGate
 from sash.operators.stateful.declaration import TIME, Stateful
+from sash.operators.stateful.process_shares import ProcessShares
 
 
 class ElasticOperator:
@@ -56,16 +58,18 @@ class ElasticOperator:
         feeds: int = 0,
         name: str = "",
         mapping: Sequence[int] | Ints | None = None,
+        processes: bool = False,
         capacity: int = CAPACITY,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         """`sources` and `readers` are those of the gates that are made here; `feeds` is the input of a
-        given `exit` that this operator feeds, and `name` distinguishes it from others at the same gates."""
+        given `exit` that this operator feeds, and `name` distinguishes it from others at the same gates.
+        `processes`: the operator's functions, which are plain Python and take long, run in n processes."""
         if not 1 <= m <= n <= operator.shares:
             expected = f"1 ≤ m ≤ n ≤ {operator.shares}, the number of shares"
             raise ArgumentError("m, n", (m, n), expected, hint="Give the operator more shares.")
         self.operator, self.limit, self.clock = operator, n, clock
-        self.running = operator.start()
+        self.running = ProcessShares(operator, n) if processes else operator.start()
         first = chosen_instances(m, limit=n)
         self._name, self._feeds, self._owns_exit = name, feeds, exit is None
         output = Input(operator.schema, time=TIME)
@@ -80,7 +84,7 @@ class ElasticOperator:
         if not (entry.add_readers(names) and exit.add_sources(dict.fromkeys(names, feeds))):
             raise ArgumentError("name", name, "a name that no other operator has at these gates")
         assigned = (
-            operator.mapping(operator.shares, first)
+            operator.mapping(operator.shares, first, before=None, load=None)
             if mapping is None
             else checked(mapping, shares=operator.shares, instances=first)
         )
@@ -204,6 +208,7 @@ class ElasticOperator:
         with self._ending:
             self._ended += 1
             if self._ended == self.limit:
+                self.running.close()
                 self.exit.remove_sources(self._names(range(self.limit)))
                 if not self.exit.sources:
                     self.exit.close()

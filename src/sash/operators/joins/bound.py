@@ -135,6 +135,8 @@ class BoundJoin(BoundSides):
     join: IntervalJoin
     suffixes: tuple[str, str] = ("_left", "_right")
     prefixes: tuple[str, str] | None = None
+    after: int = 0
+    """How much later the output has a pair than the definition: one tick for J+."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

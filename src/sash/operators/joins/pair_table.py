@@ -19,10 +19,10 @@ from sash.semantics.expression import Side
 
 def pair_table(
     store: JoinStore, found: Sequence[Pairs], alone: Mapping[Side, Ints] | None = None, *,
-    places: bool = False, after: int = 0,
+    places: bool = False,
 ) -> pa.Table:  # fmt: skip
-    """Pairs and rows that stay alone, in the form and the order of the join's output, `after` the time that
-    the definition has; with `places`, those of their rows too."""
+    """Pairs and rows that stay alone, in the form and the order of the join's output; with `places`, those
+    of their rows too."""
     bound, pairs = store.bound, sum(len(left) for left, _ in found)
     alone = alone or {}
     if not pairs + sum(map(len, alone.values())):
@@ -45,7 +45,7 @@ def pair_table(
     ranks = {side: rows if own.all() else np.cumsum(own) - 1 for side, own in has.items()}
     sides = {side: met[side].table(ranks[side][order], has[side][order]) for side in Side}
     columns = [_key(sides, key, bound, has[Side.LEFT][order]) for key in bound.keys]
-    columns.append(from_integers(time[order] + after, bound.time_type))
+    columns.append(from_integers(time[order] + bound.after, bound.time_type))
     columns += [sides[side][name] for side in Side for name in bound.of(side).others]
     if not places:
         return pa.table(columns, schema=bound.output)

@@ -1,8 +1,9 @@
 """What a worker process does.
 
-It gets a computation once, then windows over chunks of rows, and returns their values. Chunks are
-Arrow files in shared memory: they are mapped, not read, and a window is a slice of them. It ends when its
-parent closes the connection, or when nothing was requested in a while.
+It is set up once for what it computes, and then answers requests: windows over chunks of rows here, steps
+of an operator in `stateful.share_worker`. Chunks are Arrow files in shared memory: they are mapped, not
+read, and a window is a slice of them. It ends when its parent closes the connection, or, if it holds no
+state, when nothing was requested in a while.
 
 Only what it needs is imported here, without Numba: a worker starts in the time that Arrow takes to load.
 """
@@ -14,6 +15,7 @@ import traceback
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import cloudpickle
 import pyarrow as pa
@@ -25,6 +27,19 @@ from sash.operators.windows.ranges import Ranges
 IDLE_SECONDS = 120
 
 
+@runtime_checkable
+class Setup(Protocol):
+    """The first message: what all requests that follow are answered by."""
+
+    holds_state: ClassVar[bool]
+
+    def set_up(self) -> Any: ...
+
+
+class Request(Protocol):
+    def answered_by(self, worker: Any) -> Any: ...
+
+
 @dataclass(frozen=True)
 class WorkerSetup:
     """A computation for all windows that follow, as cloudpickle writes it, and the schema of the rows."""
@@ -34,6 +49,12 @@ class WorkerSetup:
     path: tuple[str, ...]
     """Where modules are found that the computation refers to by name."""
 
+    holds_state: ClassVar[bool] = False
+
+    def set_up(self) -> Worker:
+        find_modules(self.path)
+        return Worker(cloudpickle.loads(self.computation), self.schema)
+
 
 @dataclass(frozen=True)
 class WindowRequest:
@@ -41,6 +62,9 @@ class WindowRequest:
 
     files: tuple[str, ...]
     ranges: Ranges
+
+    def answered_by(self, worker: Worker) -> tuple[Ints, pa.Table]:
+        return worker.values(self)
 
 
 @dataclass(frozen=True)
@@ -59,11 +83,6 @@ class Worker:
     schema: pa.Schema
     mapped: dict[str, pa.Table] = field(default_factory=dict)
 
-    @classmethod
-    def set_up(cls, setup: WorkerSetup) -> Worker:
-        sys.path[:] = [*setup.path, *(entry for entry in sys.path if entry not in setup.path)]
-        return cls(cloudpickle.loads(setup.computation), setup.schema)
-
     def values(self, request: WindowRequest) -> tuple[Ints, pa.Table]:
         # A file that is not requested again is let go, so that its memory is free once it is unlinked.
         kept = self.mapped
@@ -77,18 +96,22 @@ def _mapped(name: str) -> pa.Table:
         return reader.read_all()
 
 
+def find_modules(path: tuple[str, ...]) -> None:
+    sys.path[:] = [*path, *(entry for entry in sys.path if entry not in path)]
+
+
 def serve(connection: Connection) -> None:
     """Answer requests until the other side is gone."""
-    worker: Worker | None = None
-    while connection.poll(IDLE_SECONDS):
-        message: WorkerSetup | WindowRequest = connection.recv()
+    worker: Any = None
+    patience: float | None = IDLE_SECONDS
+    while connection.poll(patience):
+        message: Setup | Request = connection.recv()
         try:
-            if isinstance(message, WorkerSetup):
-                worker = Worker.set_up(message)
+            if isinstance(message, Setup):
+                worker, patience = message.set_up(), None if message.holds_state else IDLE_SECONDS
                 connection.send(None)
             else:
-                assert worker is not None
-                connection.send(worker.values(message))
+                connection.send(message.answered_by(worker))
         except Exception as error:
             connection.send(WorkerFailure(str(error), traceback.format_exc()))
 

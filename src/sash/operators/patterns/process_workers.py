@@ -31,7 +31,13 @@ from sash.errors import PredicateError, Unsupported
 from sash.operators.folding.values import Values
 from sash.operators.folding.whole_windows import WholeWindow
 from sash.operators.patterns import process_worker
-from sash.operators.patterns.process_worker import WindowRequest, WorkerFailure, WorkerSetup
+from sash.operators.patterns.process_worker import (
+    Request,
+    Setup,
+    WindowRequest,
+    WorkerFailure,
+    WorkerSetup,
+)
 from sash.operators.windows.ranges import Ranges
 
 IN_MEMORY = Path("/dev/shm")
@@ -44,11 +50,11 @@ class Process:
         mine, its = socket.socketpair()
         with its:
             start = f"from {process_worker.__name__} import main; main({its.fileno()})"
-            command = [sys.executable, "-c", f"import sys; sys.path[:] = {list(_path())!r}; {start}"]
+            command = [sys.executable, "-c", f"import sys; sys.path[:] = {list(module_path())!r}; {start}"]
             self._child = subprocess.Popen(command, pass_fds=[its.fileno()], stdin=subprocess.DEVNULL)
         self._connection = Connection(mine.detach())
 
-    def request(self, message: WorkerSetup | WindowRequest) -> Any:
+    def request(self, message: Setup | Request) -> Any:
         """The answer; PredicateError when the computation raised, or when the process died of it."""
         try:
             self._connection.send(message)
@@ -56,7 +62,7 @@ class Process:
         except (EOFError, OSError):
             raise PredicateError(
                 f"a worker process ended with exit code {self.end()} while it computed windows; the "
-                "function over whole windows may have used too much memory, or ended the process"
+                "function that it called may have used too much memory, or ended the process"
             ) from None
         if isinstance(answer, WorkerFailure):
             error = PredicateError(answer.message)
@@ -123,7 +129,7 @@ class ProcessWorkers:
     @classmethod
     @contextmanager
     def of(cls, computation: WholeWindow, schema: pa.Schema, *, workers: int) -> Iterator[ProcessWorkers]:
-        setup = WorkerSetup(_pickled(computation), schema, _path())
+        setup = WorkerSetup(pickled(computation), schema, module_path())
         with (
             tempfile.TemporaryDirectory(prefix=f"sash-{os.getpid()}-", dir=_fastest()) as directory,
             lent(workers) as processes,
@@ -152,16 +158,17 @@ class ProcessWorkers:
             self._free.put(process)
 
 
-def _pickled(computation: WholeWindow) -> bytes:
+def pickled(computation: Any, *, argument: str = "fn", instead: str = "with sash.WinSeq()") -> bytes:
+    """As a worker process can read it; Unsupported where it refers to what cannot be sent."""
     try:
-        pickled: bytes = cloudpickle.dumps(computation)
+        data: bytes = cloudpickle.dumps(computation)
     except Exception as error:  # whatever a captured object raises when it is pickled
         raise Unsupported(
-            "fn", computation, "a function that can be sent to a worker process",
+            argument, computation, "something that can be sent to a worker process",
             hint=f"It refers to something that cannot be pickled ({error}). Make that inside the function, "
-            "or compute in this process with sash.WinSeq().",
+            f"or compute in this process {instead}.",
         ) from error  # fmt: skip
-    return pickled
+    return data
 
 
 def _fastest() -> Path | None:
@@ -169,6 +176,6 @@ def _fastest() -> Path | None:
     return IN_MEMORY if IN_MEMORY.is_dir() and os.access(IN_MEMORY, os.W_OK) else None
 
 
-def _path() -> tuple[str, ...]:
+def module_path() -> tuple[str, ...]:
     """Where this process finds modules."""
     return tuple(entry or str(Path.cwd()) for entry in sys.path)

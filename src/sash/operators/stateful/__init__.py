@@ -6,9 +6,11 @@ keys.py          f_MK over columns: a set of keys for every tuple
 names.py         keys that are not integers, as integers
 running.py       shares of keys, each touched by one instance at a time
 prepared.py      what instances need of a run, computed by them together
-interpreted.py   a share for functions in plain Python
+interpreted_shares.py   shares for functions in plain Python
+process_shares.py       the same in worker processes      share_worker.py   what these do
 aggregate.py     A+: f_U is a monoid     panes.py, pane_table.py   its shares, as compiled tables of panes
-join.py          J+: ScaleJoin           matching.py               its shares, as columns of stored tuples
-streaming.py     between batches: tuples that wait, and those of open windows
+join.py          J+: ScaleJoin           join_shares.py            its shares, those of all window joins
+streaming.py     between batches: tuples that wait, and open windows
+pane_log.py, window_log.py   what is saved of windows: folds of panes, or the states of functions
 common_rows.py   tuples of several inputs as rows of one table, where they travel and wait
 """

@@ -26,9 +26,11 @@ from typing import Any
 import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
+from sash.aggregation.monoids.encoding import decode, encode
 from sash.errors import ArgumentError, UnknownColumn
 from sash.operators.bound import at_time, result_type
 from sash.operators.elastic.mapping import Assignment, balanced
+from sash.operators.folding.folder import ObjectFolder
 from sash.operators.order.interleaved import Input
 from sash.operators.stateful.declaration import SHARES, Answer, Stateful
 from sash.operators.stateful.keys import Keys, key_function
@@ -99,6 +101,14 @@ class Aggregate(Stateful):
             for monoid, folded in zip(self.aggregates.values(), windows[0], strict=True)
         ]
         return {self.key: windows.key, **dict(zip(self.aggregates, lowered, strict=True))}
+
+    def pack(self, states: list[Any]) -> bytes:
+        (folds,), codecs = states, map(ObjectFolder, self.aggregates.values())
+        return encode([[codec.encode(e) for e in own] for codec, own in zip(codecs, folds, strict=True)])
+
+    def unpack(self, data: bytes) -> list[Any]:
+        codecs = map(ObjectFolder, self.aggregates.values())
+        return [[[codec.decode(e) for e in own] for codec, own in zip(codecs, decode(data), strict=True)]]
 
     def start(self) -> Running:
         schema = self.inputs[0].schema

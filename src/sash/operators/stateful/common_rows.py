@@ -61,6 +61,13 @@ class CommonRows:
             columns += tuples.columns if other == number else nulls
         return pa.Table.from_arrays(columns, schema=self.schema)
 
+    def tuples(self, number: int, rows: pa.Table) -> pa.Table:
+        """Back: the tuples of an input in rows that are all of it, whatever their columns are called."""
+        own = self.inputs[number].schema
+        first = sum(len(other.schema) for other in self.inputs[:number])
+        columns = rows.columns[first : first + len(own)]
+        return pa.Table.from_arrays(columns, names=own.names).cast(own)
+
     def known(self, rows: pa.Table) -> pa.ChunkedArray:
         """Which rows have a time."""
         return reduce(pc.or_, (self._of(number, rows) for number in range(len(self.inputs))))

@@ -31,7 +31,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pyarrow as pa
 
-from sash.errors import ArgumentError, UnitError
+from sash.aggregation.monoids import encoding
+from sash.errors import ArgumentError, UnitError, Unsupported
 from sash.operators.elastic.mapping import Assignment, balanced
 from sash.operators.order.interleaved import END_OF_TIME, Batch, Input, interleave
 from sash.operators.stateful.keys import Keys, key_function
@@ -122,6 +123,32 @@ class Stateful:
     def state(self) -> Any:
         """The state of a new window."""
         return self._state()
+
+    # How windows are saved on a stream
+
+    def pack(self, states: list[Any]) -> bytes:
+        """The states of a window, one for each input, as bytes. Override it, and `unpack`, for states that
+        are made of other things than plain values and tuples."""
+        try:
+            return encoding.encode(states)
+        except Unsupported as error:
+            raise Unsupported(
+                "state", states, "made of numbers, texts, times, tuples, and lists, sets or dicts of them",
+                hint="Override pack and unpack in a subclass to save states of another kind.",
+            ) from error  # fmt: skip
+
+    def unpack(self, data: bytes) -> list[Any]:
+        """The states that `pack` was given."""
+        states: list[Any] = encoding.decode(data)
+        return states
+
+    @property
+    def keeps_tuples(self) -> bool:
+        """Whether a window is nothing but its tuples: they are saved once then, however many windows hold
+        them."""
+        stores = type(self).update is Stateful.update and self._update is store and self._state is list
+        own_state = type(self).state is not Stateful.state
+        return stores and not own_state and (self.window_type == "multi" or self.slides_silently)
 
     @property
     def slides_silently(self) -> bool:

@@ -25,6 +25,7 @@ Disjoint-Parallel and Skew-Resilient Stream Join', IEEE Transactions on Big Data
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -44,6 +45,8 @@ from sash.semantics.event import Row
 from sash.semantics.expression import Side
 
 SHARES = 16
+TICK = 1
+"""δ: a pair's time is that long after the later of its tuples."""
 
 
 class Join(Stateful):
@@ -79,7 +82,12 @@ class Join(Stateful):
         left, right = (
             BoundSide(side, own.schema, own.time, ()) for side, own in zip(Side, self.sides, strict=True)
         )
-        return BoundJoin(self.join, left, right, prefixes=self.prefixes)
+        return BoundJoin(self.join, left, right, prefixes=self.prefixes, after=TICK)
+
+    def late_by(self, delays: Sequence[Duration]) -> BoundJoin:
+        """The same over streams whose events may come so long after newer ones."""
+        left, right = delays[0], delays[-1]
+        return replace(self.bound, join=replace(self.join, left_delay=left, right_delay=right))
 
     def update(self, windows: WindowSet, arrival: Arrival) -> Answer:
         """Store the tuple when it is its turn; compare it with what the other side has stored here."""

@@ -6,7 +6,7 @@ own pace. Rows are kept once, for all of them, until the slowest share needs the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow as pa
 
@@ -21,9 +21,6 @@ from sash.semantics.expression import Side
 
 if TYPE_CHECKING:
     from sash.operators.stateful.join import Join
-
-TICK = 1
-"""δ: a pair's time is that long after the later of its tuples."""
 
 
 class JoinShares(Running):
@@ -58,11 +55,18 @@ class JoinShares(Running):
             for number in mine.tolist():
                 with self.share(number):
                     found += self.store.meet_in(number, arrival)
-        pairs = pair_table(self.store, found, after=TICK)
+        pairs = pair_table(self.store, found)
         for number in mine.tolist():
             with self.share(number):
                 self.store.expire(run.watermark - self._within, number=number)
         return pairs
+
+    @property
+    def holds(self) -> bool:
+        return bool(self.store.stored)
+
+    def log(self) -> NoReturn:
+        raise AssertionError("a join on a stream is saved by sash.operators.joins")
 
     def buffers(self) -> list[tuple[int, int]]:
         columns = [

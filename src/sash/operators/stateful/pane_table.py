@@ -72,6 +72,13 @@ class PaneTable:
         empty = self.progress[kernel.LATEST] == kernel.UNUSED
         return 2**63 - 1 if empty else int(self.progress[kernel.DUE])
 
+    @property
+    def holds(self) -> bool:
+        """Whether a window that is still to end has anything in it."""
+        _, size, pane, _ = self.lengths.tolist()
+        latest, due = self.progress[kernel.LATEST], self.progress[kernel.DUE]
+        return bool(latest != kernel.UNUSED and latest * pane >= due - size)
+
     def step(
         self,
         elements: Columns,

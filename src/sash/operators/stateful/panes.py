@@ -6,6 +6,8 @@ only by the instance that has the share.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import gcd
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,10 +21,10 @@ from sash.arrays import Array, Ints, Mask
 from sash.operators.columns.arrow_columns import from_numpy, kind_of
 from sash.operators.columns.times import from_integers
 from sash.operators.folding.lifting import inputs_of
-from sash.operators.order.interleaved import Interleaved
+from sash.operators.order.interleaved import END_OF_TIME, Interleaved
 from sash.operators.stateful.pane_table import Expired, PaneTable
 from sash.operators.stateful.prepared import Prepared
-from sash.operators.stateful.running import Running
+from sash.operators.stateful.running import Running, StateLog
 
 if TYPE_CHECKING:
     from sash.operators.stateful.aggregate import Aggregate
@@ -90,6 +92,50 @@ class CompiledAggregate(Running):
             values, valid = machine.lower(elements, present=None if known.all() else known)
             columns.append(from_numpy(values, valid, field.type))
         return pa.Table.from_arrays(columns, schema=operator.schema)
+
+    @property
+    def holds(self) -> bool:
+        return any(tables[0].holds for tables in self._tables)
+
+    def resume(self, floor: int, taken: int) -> None:
+        super().resume(floor, taken)
+        for tables in self._tables:
+            for table in tables:
+                table.progress[kernel.DUE] = floor + self.operator.clock.size
+
+    def log(self) -> StateLog:
+        from sash.operators.stateful.pane_log import PaneLog
+
+        return PaneLog(self)
+
+    def take_panes(self, starts: Ints, keys: Ints, folds: Sequence[tuple[Columns, Mask]]) -> None:
+        """Panes that were folded before, in the order of time, into the only share."""
+        every, (tables,) = np.arange(len(starts)), self._tables
+        for machine, table, (elements, known) in zip(self.machines.values(), tables, folds, strict=True):
+            nothing = Expired(machine)
+            ready = machine.columns(elements)
+            table.step(ready, _frozen(known), _frozen(starts), every, keys, kernel.BEGINNING, nothing)
+        self._due[0] = tables[0].idle_until
+
+    def partial_panes(self, run: Interleaved, prepared: Prepared) -> list[Expired]:
+        """What the tuples of a run fold to in each pane of each key, for each aggregate."""
+        lifted = prepared.once("elements", lambda: self._lifted(run))
+        found = []
+        for machine, (elements, valid) in zip(self.machines.values(), lifted, strict=True):
+            table, expired = PaneTable(machine, advance=self.pane, size=self.pane), Expired(machine)
+            for piece in prepared.pieces():
+                table.step(
+                    elements, valid, _frozen(run.times), piece.event, piece.key, kernel.BEGINNING, expired
+                )
+            none = np.empty(0, np.int64)
+            table.step(elements, valid, _frozen(run.times), none, none, END_OF_TIME, expired)
+            found.append(expired)
+        return found
+
+    @property
+    def pane(self) -> int:
+        """No window cuts a pane of this length."""
+        return gcd(self.operator.clock.slide, self.operator.clock.size)
 
     def buffers(self) -> list[tuple[int, int]]:
         arrays = [array for tables in self._tables for table in tables for array in table.arrays]

@@ -10,12 +10,12 @@ share (prepared.py). A tuple reaches an instance once, whatever the number of it
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -31,6 +31,28 @@ from sash.operators.stateful.prepared import Piece, Prepared, cuts
 from sash.operators.windows.ranges import NEVER
 
 
+class StateLog(Protocol):
+    """What of the windows is written between two batches, for an operator with one share: chunks of what
+    has changed, each written once."""
+
+    def take(self, run: Interleaved, prepared: Prepared) -> None:
+        """One more run was processed."""
+        ...
+
+    def save(self, number: int, watermark: int) -> dict[int, pa.Table]:
+        """What has changed since the last time, as chunks from `number` on."""
+        ...
+
+    @property
+    def live(self) -> list[int]:
+        """The chunks that are needed, in the order in which they were written."""
+        ...
+
+    def load(self, chunks: Mapping[int, pa.Table], watermark: int) -> None:
+        """The windows that were open at this watermark, from the chunks that were live."""
+        ...
+
+
 class Running(ABC):
     """The running half of an operator."""
 
@@ -41,17 +63,24 @@ class Running(ABC):
         )
         self.reached = np.full(operator.shares, -NEVER)
         """How far each share has come."""
+        self.load = np.zeros(operator.shares)
+        """What each share has cost lately: how many times a tuple met one of its keys."""
         self._prepared: WeakKeyDictionary[Interleaved, Prepared] = WeakKeyDictionary()
         self._preparing = Lock()
-        self._taken = 0
+        self.taken = 0
+        """How many tuples have come."""
+        self.logged: StateLog | None = None
         self._keys_a_tuple = 0.0
         """As in the piece that was read last: the next run will not be very different."""
 
     def process(self, run: Interleaved) -> pa.Table:
         """What is emitted for one more run, when there is a single instance."""
-        numbered = replace(run, first=self._taken)
-        self._taken += len(run)
-        return self.step(numbered, np.arange(self.operator.shares))
+        numbered = replace(run, first=self.taken)
+        self.taken += len(run)
+        answer = self.step(numbered, np.arange(self.operator.shares))
+        if self.logged is not None:
+            self.logged.take(numbered, self._prepared[numbered])
+        return answer
 
     def finish(self) -> pa.Table:
         """No more tuples come: every window expires."""
@@ -67,6 +96,7 @@ class Running(ABC):
         # As many pieces as there are instances with shares like this one.
         prepared = self._prepare(run, pieces=self.operator.shares // max(len(mine), 1))
         answer = self._answer(run, prepared, mine)
+        self.load[mine] += sum(np.diff(piece.offsets)[mine] for piece in prepared.pieces())
         self.reached[mine] = max(run.watermark, int(run.times[-1]) if len(run) else run.watermark)
         return answer
 
@@ -80,6 +110,25 @@ class Running(ABC):
 
     @abstractmethod
     def _answer(self, run: Interleaved, prepared: Prepared, mine: Ints) -> pa.Table: ...
+
+    # Between two batches of a stream
+
+    @property
+    @abstractmethod
+    def holds(self) -> bool:
+        """Whether any window is open, or any row waits for its turn."""
+
+    @abstractmethod
+    def log(self) -> StateLog | None:
+        """What writes its windows down; None: they follow from their tuples."""
+
+    def resume(self, floor: int, taken: int) -> None:
+        """Go on where another one stopped: windows that start before `floor` have expired, and so many
+        tuples have come."""
+        self.taken = taken
+
+    def close(self) -> None:  # noqa: B027 (most have nothing to do)
+        """No more steps follow."""
 
     @abstractmethod
     def buffers(self) -> list[tuple[int, int]]:

@@ -1,11 +1,12 @@
-"""O+ between two batches of a stream: its state is the tuples that an open window may hold.
+"""O+ between two batches of a stream: the tuples that wait, and the windows that are open.
 
     insert     judge by the watermark, keep the rest
     advance    hand the tuples before the watermark to the operator, in the order of time
 
-A window of type `multi` knows nothing but its own tuples. So tuples are all that has to be saved: an
-operator that is loaded again processes those of its open windows once more, and what it emits then was
-emitted before. A `single` window may remember what has left it, and is therefore refused on streams.
+What is saved of the windows depends on what they are: the folds of their panes (`pane_log`), the states
+that users' functions made (`window_log`), or, where a window is nothing but its tuples, these, each once.
+So no function of a user is called again for what was saved, and `single` windows may remember what has left
+them.
 
 Tuples wait until the watermark has passed them, because O+ takes them in the order of time. All tuples of
 one time are therefore handed over together, whichever batches they came with: those of an earlier input
@@ -17,17 +18,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sash.aggregation.stores.values import seal, unseal
 from sash.arrays import Ints, Mask
-from sash.errors import Unsupported
+from sash.errors import CorruptValue
 from sash.operators.answer import Answer
 from sash.operators.columns.table_bytes import bytes_of, table_of
 from sash.operators.late_rows import UNTIMED, late_schema, with_reason
@@ -39,18 +40,23 @@ from sash.semantics.durations import Duration
 from sash.semantics.watermark import Lateness
 
 HEADER = b"header of tuples"
+LAYOUT = 2
+"""Goes up with every change of what a header or a chunk holds. The first one, without a number, had tuples
+of open windows and no windows; it is read too."""
 
 
 @dataclass(frozen=True)
 class BoundOperator:
-    """An operator over a stream for each input, whose events may come `delay` after newer ones."""
+    """An operator over a stream for each input, whose events may come so long after newer ones."""
 
     operator: Stateful
-    delay: Duration
+    delays: tuple[Duration, ...]
+    """Of each input."""
 
-    def __post_init__(self) -> None:
-        if self.operator.window_type != "multi":
-            raise Unsupported("window", self.operator.window_type, "'multi' on a stream")
+    @classmethod
+    def of(cls, operator: Stateful, delay: Duration) -> BoundOperator:
+        """With one delay for all inputs."""
+        return cls(operator, (delay,) * len(operator.inputs))
 
     @cached_property
     def rows(self) -> CommonRows:
@@ -94,26 +100,34 @@ class OperatorOnStream:
     """The tuples of a bucket, and the running operator."""
 
     def __init__(self, bound: BoundOperator) -> None:
-        self.bound, self.running = bound, bound.operator.start()
+        operator = copy(bound.operator)
+        # One instance at a time has the bucket.
+        operator.shares = 1
+        self.bound, self.running = bound, operator.start()
         self.watermark: int | None = None
         self.chunks = 0
         none = np.empty(0, np.int64)
         self.held = self.waiting = Tuples(bound.schema.empty_table(), none, none)
+        """Tuples of open windows that are nothing but these, and tuples of after the watermark."""
+        self.log = self.running.logged = self.running.log()
         self._unsaved: dict[int, bytes] = {}
         self._saved: frozenset[int] = frozenset()
 
-    def insert(self, rows: pa.Table, ordinals: Ints) -> pa.Table:
-        rows = rows.take(pa.array(np.argsort(ordinals, kind="stable")))
-        known = self.bound.rows.known(rows)
-        late = [with_reason(rows.filter(pc.invert(known)), UNTIMED)]
-        rows = rows.filter(known)
+    def insert(self, rows: pa.Table, ordinals: Ints, *, originals: Mask | None = None) -> pa.Table:
+        """A row that is not one of the `originals` is a copy: another bucket reports it, if it is late."""
+        order = np.argsort(ordinals, kind="stable")
+        rows = rows.take(pa.array(order))
+        originals = np.ones(rows.num_rows, np.bool_) if originals is None else originals[order]
+        known = self.bound.rows.known(rows).to_numpy()
+        late = [with_reason(rows.filter(pa.array(~known & originals)), UNTIMED)]
+        rows, originals = rows.filter(pa.array(known)), originals[known]
         times = self.bound.rows.times(rows)
         on_time = np.full(len(times), True) if self.watermark is None else times >= self.watermark
-        late.append(with_reason(rows.filter(pa.array(~on_time)), Lateness.TOO_LATE.value))
+        late.append(with_reason(rows.filter(pa.array(~on_time & originals)), Lateness.TOO_LATE.value))
         if on_time.any():
             chunk = np.full(int(on_time.sum()), self.chunks)
             new = Tuples(rows.filter(pa.array(on_time)), times[on_time], chunk)
-            self._unsaved[self.chunks] = seal(chunk_name(self.chunks), bytes_of(new.rows, compressed=True))
+            self._unsaved[self.chunks] = _sealed(self.chunks, new.rows)
             self.chunks += 1
             self.waiting = self.waiting.plus(new)
         return pa.concat_tables(late)
@@ -123,12 +137,13 @@ class OperatorOnStream:
         if self.watermark is None or watermark > self.watermark:
             self.watermark = watermark
             ready = self.waiting.time < watermark
-            if len(self.held.time) or ready.any():
+            if self.running.holds or ready.any():
                 arrived = self.waiting.where(ready)
                 rows = self._process(arrived)
-                held = self.held.plus(arrived)
-                self.held = held.where(held.time > watermark - self.bound.operator.clock.size)
                 self.waiting = self.waiting.where(~ready)
+                if self.log is None:
+                    held = self.held.plus(arrived)
+                    self.held = held.where(held.time > watermark - self.bound.operator.clock.size)
         return Answer(rows, self.bound.late_output.empty_table())
 
     def _process(self, tuples: Tuples) -> pa.Table:
@@ -143,7 +158,7 @@ class OperatorOnStream:
         upcoming = []
         if len(self.waiting.time):
             upcoming.append(int(self.waiting.time.min()) + 1)
-        if len(self.held.time):
+        if self.running.holds:
             assert self.watermark is not None
             upcoming.append(self.bound.operator.next_end(self.watermark))
         return min(upcoming, default=None)
@@ -155,10 +170,22 @@ class OperatorOnStream:
 
     def save(self) -> Saved:
         used = np.concatenate([self.held.chunk, self.waiting.chunk])
-        live = frozenset(np.unique(used).tolist())
+        tuples, windows = np.unique(used).tolist(), list[int]()
+        if self.log is not None and self.watermark is not None:
+            new = self.log.save(self.chunks, self.watermark)
+            self._unsaved |= {number: _sealed(number, table) for number, table in new.items()}
+            self.chunks, windows = self.chunks + len(new), self.log.live
+        live = frozenset([*tuples, *windows])
         written = {number: data for number, data in self._unsaved.items() if number in live}
         dropped, self._saved, self._unsaved = self._saved - live, live, {}
-        facts = {"watermark": self.watermark, "chunks": self.chunks, "live": sorted(live)}
+        facts = {
+            "layout": LAYOUT,
+            "watermark": self.watermark,
+            "taken": self.running.taken,
+            "chunks": self.chunks,
+            "tuples": tuples,
+            "windows": windows,
+        }
         return Saved(seal(HEADER, json.dumps(facts).encode()), written, dropped)
 
     @classmethod
@@ -171,25 +198,61 @@ class OperatorOnStream:
         name: str | None = None,
     ) -> Self:
         operator = cls(bound)
-        if header is None:
-            return operator
-        facts = json.loads(bytes(unseal(HEADER, header)))
-        operator.watermark, operator.chunks = facts["watermark"], facts["chunks"]
-        operator._saved = frozenset(facts["live"])
-        for number in facts["live"]:
-            rows = table_of(unseal(chunk_name(number), chunks[number])).cast(bound.schema)
-            own = np.full(rows.num_rows, number)
-            operator.waiting = operator.waiting.plus(Tuples(rows, bound.rows.times(rows), own))
-        operator._process_again()
+        if header is not None:
+            operator._restore(json.loads(bytes(unseal(HEADER, header))), chunks)
         return operator
 
-    def _process_again(self) -> None:
-        if self.watermark is None:
-            return
-        before = self.waiting.time < self.watermark
-        self.held, self.waiting = self.waiting.where(before), self.waiting.where(~before)
-        if before.any():
-            self._process(self.held)
+    def _restore(self, facts: dict[str, Any], chunks: Mapping[int, bytes]) -> None:
+        layout = facts.get("layout", 1)
+        if layout == 1:
+            facts = facts | {"tuples": facts["live"], "windows": [], "taken": 0}
+        elif layout != LAYOUT:
+            raise CorruptValue(
+                f"the state was saved by another version of Sash, in layout {layout}; this one reads up to "
+                f"{LAYOUT}: start the query anew, or go on with the version that saved it"
+            )
+        self.watermark, self.chunks = facts["watermark"], facts["chunks"]
+        self._saved = frozenset([*facts["tuples"], *facts["windows"]])
+        for number in facts["tuples"]:
+            rows = _opened(number, chunks).cast(self.bound.schema)
+            own = np.full(rows.num_rows, number)
+            self.waiting = self.waiting.plus(Tuples(rows, self.bound.rows.times(rows), own))
+        if self.watermark is not None:
+            windows = {number: _opened(number, chunks) for number in facts["windows"]}
+            self._go_on(windows, facts["taken"], replay=layout == 1 or self.log is None)
+
+    def _go_on(self, windows: Mapping[int, pa.Table], taken: int, *, replay: bool) -> None:
+        """The running operator as it was when the watermark had come so far."""
+        assert self.watermark is not None
+        operator, before = self.bound.operator, self.waiting.time < self.watermark
+        passed, self.waiting = self.waiting.where(before), self.waiting.where(~before)
+        passed = passed.where((passed.time > self.watermark - operator.clock.size) & replay)
+        self.running.resume(
+            operator.next_end(self.watermark) - operator.clock.size, max(taken - len(passed.time), 0)
+        )
+        if len(passed.time):
+            self._process(passed)
+        if self.log is None:
+            self.held = passed
+        else:
+            self.log.load(windows, self.watermark)
+
+
+def _sealed(number: int, rows: pa.Table) -> bytes:
+    return seal(chunk_name(number), bytes_of(rows, compressed=True))
+
+
+def _opened(number: int, chunks: Mapping[int, bytes]) -> pa.Table:
+    try:
+        return table_of(unseal(chunk_name(number), chunks[number]))
+    except KeyError:
+        raise CorruptValue(f"the state lacks the chunk {number}") from None
+
+
+def chunks_of(header: bytes) -> frozenset[int]:
+    """The chunks that a header names."""
+    facts = json.loads(bytes(unseal(HEADER, header)))
+    return frozenset(facts["live"] if "layout" not in facts else [*facts["tuples"], *facts["windows"]])
 
 
 def in_stream(bound: BoundOperator, operator: Stateful) -> BoundOperator:

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from sash.aggregation.monoids import encoding
 from sash.semantics.event import Row
 
 
@@ -21,6 +22,11 @@ class Arrival:
     input: int
     ordinal: int
     row: Row
+
+
+# States are saved as plain values, and tuples are what most of them hold.
+encoding.register(b"R", Row, lambda row: (dict(row),))
+encoding.register(b"A", Arrival, lambda it: (it.time, it.input, it.ordinal, it.row))
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""What one of n tasks does in an epoch: the buckets b with b mod n = its number, one after the other.
+"""What one of n tasks does in an epoch: the buckets that are mapped to it, one after the other.
 
     rows arrived, judged by watermark m;  the batch has moved it to m':
         advance(m), insert(rows), advance(m), advance(m')
@@ -21,7 +21,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -35,13 +35,12 @@ from sash.runtimes.spark.packing.answers import PackedAnswers
 from sash.runtimes.spark.packing.blocks import (
     ANSWERED,
     COUNTS,
+    INPUT,
     NO_OUTPUT,
     OUTPUT,
     PACKED_BUCKET,
     PAYLOAD,
-    rows_of,
 )
-from sash.runtimes.spark.streaming.processor import BucketCall
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.runtimes.spark.streaming.worker_gc import freeze_gc
 
@@ -90,6 +89,8 @@ class EpochStep:
     """Of this execution of the epoch: greater than those of all executions before it."""
     change: Change | None = None
     """Of the aggregates since the epoch before: every bucket is then saved in the new form."""
+    mapping: tuple[int, ...] | None = None
+    """The task of each bucket; None: bucket b has task b mod `tasks`."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         freeze_gc()
@@ -104,10 +105,10 @@ class EpochStep:
         """`attempt` is greater for a later attempt of the same task."""
         began, busy = time.time(), 0.0
         stage = self._stage()
-        numbers = [bucket for bucket in stage.buckets if bucket % self.tasks == task]
+        numbers = [bucket for bucket in stage.buckets if self.task_of(bucket) == task]
         stores = dict(zip(numbers, self.home.buckets(numbers), strict=True))
         fenced = False
-        for bucket, payloads in _by_bucket(batches, numbers):
+        for bucket, blocks in _by_bucket(batches, numbers):
             since = time.perf_counter()
             # Not before its rows are here: a task whose driver has died learns of it by missing rows.
             if not fenced:
@@ -115,7 +116,7 @@ class EpochStep:
                 kind.fence_together(list(stores.values()), self.token << ATTEMPT_BITS | attempt)
                 fenced = True
             stores[bucket].rollback(self.epoch - 1)
-            rows = list(self._serve(stage, bucket, payloads, stores[bucket]))
+            rows = list(self._serve(stage, bucket, blocks, stores[bucket]))
             busy += time.perf_counter() - since
             yield from rows
         since = time.perf_counter()
@@ -123,6 +124,9 @@ class EpochStep:
             type(stores[numbers[0]]).commit_together(list(stores.values()), self.epoch)
         busy += time.perf_counter() - since
         yield _row(b"", NO_OUTPUT, dict.fromkeys(COUNTS, 0), (task, began, time.time(), busy))
+
+    def task_of(self, bucket: int) -> int:
+        return bucket % self.tasks if self.mapping is None else self.mapping[bucket]
 
     def _stage(self) -> WindowStage:
         """The stage as this process got it first: its monoids are compiled already."""
@@ -132,17 +136,17 @@ class EpochStep:
         return stage
 
     def _serve(
-        self, stage: WindowStage, bucket: int, payloads: list[pa.Buffer], store: EpochStore
+        self, stage: WindowStage, bucket: int, blocks: list[Block], store: EpochStore
     ) -> Iterator[pa.RecordBatch]:
         held = HeldBucket(stage, bucket, store)
         changes = self.change is not None and not held.is_new
-        if not payloads and not changes and held.sleeps(self.after):
+        if not blocks and not changes and held.sleeps(self.after):
             return
         loaded = held.load(self.change)
-        call = BucketCall(stage, loaded)
-        if payloads:
+        call = stage.call(stage, loaded)
+        if blocks:
             call.reach(self.before)
-            call.insert(rows_of(bucket, payloads, stage.block))
+            call.insert(stage.arrived(bucket, blocks))
             call.reach(self.before)
         call.advance(self.after)
         held.save(loaded)
@@ -159,18 +163,27 @@ def _row(
     )
 
 
-def _by_bucket(batches: Iterable[pa.RecordBatch], mine: list[int]) -> Iterator[tuple[int, list[pa.Buffer]]]:
+Block: TypeAlias = "tuple[pa.Buffer, int]"
+"""A payload, and the number of its input."""
+
+
+def _by_bucket(batches: Iterable[pa.RecordBatch], mine: list[int]) -> Iterator[tuple[int, list[Block]]]:
     """Each of my buckets with its blocks, which arrive sorted by bucket; those without any at the end."""
     idle = dict.fromkeys(mine)
     rows = (
-        (bucket, payload.as_buffer())
+        (bucket, payload.as_buffer(), number)
         for batch in batches
-        for bucket, payload in zip(
-            batch.column(PACKED_BUCKET).to_pylist(), batch.column(PAYLOAD), strict=True
+        for bucket, payload, number in zip(
+            batch.column(PACKED_BUCKET).to_pylist(), batch.column(PAYLOAD), _inputs(batch), strict=True
         )
     )
     for bucket, blocks in groupby(rows, key=lambda row: row[0]):
         del idle[bucket]
-        yield bucket, [payload for _, payload in blocks if payload.size]
+        yield bucket, [(payload, number) for _, payload, number in blocks if payload.size]
     for bucket in idle:
         yield bucket, []
+
+
+def _inputs(batch: pa.RecordBatch) -> list[int]:
+    several = INPUT in batch.schema.names
+    return batch.column(INPUT).to_pylist() if several else [0] * batch.num_rows

@@ -23,12 +23,16 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from sash.arrays import Floats, Ints
 from sash.errors import StoreError
 from sash.operators.elastic.declaration import Elastic
+from sash.operators.elastic.mapping import balanced
 from sash.operators.elastic.metrics import Sample
 from sash.runtimes.spark.compat import HadoopFolder
 from sash.runtimes.spark.elastic.epoch_journal import EpochJournal, require_same_query, where
@@ -38,7 +42,7 @@ from sash.runtimes.spark.elastic.metering import BatchMeter, BatchMetrics, behin
 from sash.runtimes.spark.elastic.state_location import StateLocation
 from sash.runtimes.spark.native.epoch_fold import EpochFold, EpochRows
 from sash.runtimes.spark.packing.answers import PackedAnswers
-from sash.runtimes.spark.packing.blocks import PACKED_BUCKET, PAYLOAD
+from sash.runtimes.spark.packing.blocks import INPUT, PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.sinks.protocol import BatchSink
 from sash.runtimes.spark.sinks.shapes import skip
 from sash.runtimes.spark.state.arenas import QUERY_ID
@@ -46,19 +50,23 @@ from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, BUCKETS
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.semantics.durations import Duration
 
+FADING = 0.8
+"""What is left of a load one batch later."""
+TOLERANCE = 0.25
+"""Of loads: a bucket that moves is loaded by another worker."""
+
 
 @dataclass
 class ElasticRun:
     """The function of `foreachBatch`."""
 
     stage: WindowStage
-    delay: Duration
+    delays: Sequence[Duration]
+    """Of each input; where there are several, blocks name theirs."""
     elastic: Elastic
     checkpoint: str
     sinks: Mapping[str, BatchSink]
     """By output."""
-    inputs: int = 1
-    """Where there are several, blocks name theirs."""
     meter: BatchMeter = field(default_factory=BatchMeter)
     query: StreamingQuery | None = None
     name: str = field(default_factory=lambda: uuid4().hex)
@@ -67,13 +75,18 @@ class ElasticRun:
     """How Spark folds the rows of a batch; None: they come in blocks."""
     executors: ExecutorDegree | None = None
     """None: their number is not changed."""
+    mapping: Ints | None = None
+    """f_μ of the batch before: the task of each bucket."""
+    load: Floats | None = None
+    """What each bucket has cost lately, as bytes of its blocks."""
 
     def __call__(self, arriving: DataFrame, epoch: int) -> None:
         began = time.time()
         with self._home(arriving).journal() as store:
             journal = EpochJournal(
-                store, self.description, epoch=epoch, inputs=self.inputs, checkpoint=where(self.checkpoint)
-            )
+                store, self.description, epoch=epoch, inputs=len(self.delays),
+                checkpoint=where(self.checkpoint),
+            )  # fmt: skip
             before = self._watermark(journal.newest)
             with self._arrived(arriving, before) as arrived:
                 newest = journal.newest_with(arrived.stamps)
@@ -81,6 +94,7 @@ class ElasticRun:
                 blocks = arrived.blocks
                 if not arrived.stamps.num_rows:
                     blocks = self._no_blocks(arriving.sparkSession)
+                self._weigh(arrived.stamps)
                 metrics = self._answered(blocks, epoch, before, after, journal) | arrived.counts
             journal.commit(newest)
         took = time.time() - began
@@ -88,6 +102,13 @@ class ElasticRun:
         self._measure(batch)
         if self.executors is not None:
             self.executors.after()
+
+    def _weigh(self, stamps: pa.Table) -> None:
+        """What the blocks of this batch add to the load, where it is known whose they are."""
+        if PAYLOAD in stamps.column_names:
+            load = np.zeros(len(self.stage.buckets)) if self.load is None else FADING * self.load
+            np.add.at(load, stamps[PACKED_BUCKET].to_numpy(), stamps[PAYLOAD].to_numpy())
+            self.load = load
 
     @contextmanager
     def _arrived(self, arriving: DataFrame, watermark: int) -> Iterator[EpochRows]:
@@ -97,7 +118,7 @@ class ElasticRun:
             return
         blocks = arriving.persist()
         try:
-            yield EpochRows(blocks, blocks.drop(PACKED_BUCKET, PAYLOAD).toArrow())
+            yield EpochRows(blocks, blocks.withColumn(PAYLOAD, F.length(PAYLOAD)).toArrow())
         finally:
             blocks.unpersist()
 
@@ -125,28 +146,35 @@ class ElasticRun:
 
     def _watermark(self, newest: Sequence[int]) -> int:
         """As Spark computes it: whole milliseconds, never below 0, where 0 means that nothing is known."""
-        delay = self.stage.clock.spark_delay(self.delay.length)
-        return self.stage.clock.watermark(min(newest) // 1000 - int(delay.split()[0]))
+        clock = self.stage.clock
+        delays = (int(clock.spark_delay(delay.length).split()[0]) for delay in self.delays)
+        each = (time // 1000 - delay for time, delay in zip(newest, delays, strict=True))
+        return clock.watermark(min(each))
 
     def _no_blocks(self, spark: SparkSession) -> DataFrame:
         """A row for each bucket: where there are none at all, Spark would leave out the step."""
         buckets = spark.range(0, len(self.stage.buckets), 1, 1)
-        return buckets.select(F.col("id").alias(PACKED_BUCKET), F.lit(b"").alias(PAYLOAD))
+        blank = [F.col("id").alias(PACKED_BUCKET), F.lit(b"").alias(PAYLOAD)]
+        return buckets.select(*blank, *([F.lit(0).alias(INPUT)] if len(self.delays) > 1 else []))
 
     def _answered(
         self, blocks: DataFrame, epoch: int, before: int, after: int, journal: EpochJournal
     ) -> dict[str, Any]:
         """Step and sink; what the step measured of itself."""
         degree = self.elastic.degree(list(self.meter.samples))
+        self.mapping = balanced(
+            len(self.stage.buckets), range(degree), before=self.mapping, load=self.load, tolerance=TOLERANCE
+        )
+        tasks = [int(task) for task in self.mapping]
         if self.executors is not None:
             self.executors.before(degree)
         step = EpochStep(
             self.stage, self._home(blocks), epoch, degree, before, after, self.name, journal.token,
-            journal.change,
+            journal.change, tuple(tasks),
         )  # fmt: skip
         stepped = (
-            blocks.select(PACKED_BUCKET, PAYLOAD)
-            .repartitionById(degree, F.col(PACKED_BUCKET).cast("int"))
+            blocks.select(PACKED_BUCKET, PAYLOAD, *([INPUT] if len(self.delays) > 1 else []))
+            .repartitionById(degree, F.element_at(F.lit(tasks), F.col(PACKED_BUCKET).cast("int") + 1))
             .sortWithinPartitions(PACKED_BUCKET)
             .mapInArrow(step, STEPPED)
             .persist()
@@ -159,7 +187,8 @@ class ElasticRun:
             for output, sink in self.sinks.items():
                 if sink.has(stepped.sparkSession, epoch):
                     continue
-                if metrics[output]:
+                # The late rows of the sides of a join are counted together.
+                if metrics[output.split()[0]]:
                     sink.write(PackedAnswers(self.stage.schemas).opened(stepped, output), epoch)
                 else:
                     skip(sink, epoch)

@@ -44,6 +44,14 @@ def bucket_count(strategy: Strategy, kept: Sequence[Side], partitions: int) -> i
     return partitions if strategy.how == "join matrix" else partitions * BUCKETS_PER_PARTITION
 
 
+def elastic_bucket_count(strategy: Strategy, kept: Sequence[Side], *, buckets: int, tasks: int) -> int:
+    """The same where any number of tasks up to `tasks` may serve the buckets: a row that is copied along a
+    line is copied for each task there could be, and no more."""
+    if strategy.how != "hash" and len(kept) > 1:
+        return 1
+    return tasks if strategy.how == "join matrix" else buckets
+
+
 @dataclass(frozen=True)
 class JoinRoute:
     """Where the rows of one side go."""

@@ -9,10 +9,10 @@ windows; what differs is that a block has the side that it is of.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NoReturn, cast
+from typing import Any, ClassVar, NoReturn, cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -24,10 +24,11 @@ from sash.operators.joins.bound import BoundJoin
 from sash.operators.joins.bound_asof import BoundAsof
 from sash.operators.joins.operator import JoinOperator
 from sash.operators.joins.two_sided import TwoSidedOperator
-from sash.runtimes.spark.joins.spreading import JoinRoute, bucket_count
+from sash.runtimes.spark.joins.spreading import JoinRoute, bucket_count, elastic_bucket_count
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.answers import answers_with
 from sash.runtimes.spark.packing.blocks import (
+    INPUT,
     NEWEST_AT,
     PACKED,
     PACKED_BUCKET,
@@ -41,9 +42,9 @@ from sash.runtimes.spark.packing.columns import ORDINAL, ORIGINAL
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs, Schemas
 from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions
 from sash.runtimes.spark.state.fingerprint import describe_join
-from sash.runtimes.spark.state.operators_in_state import Bucket
+from sash.runtimes.spark.streaming.bucket_call import BucketCall
 from sash.runtimes.spark.streaming.clock import Clock
-from sash.runtimes.spark.streaming.processor import BucketCall, WindowProcessor
+from sash.runtimes.spark.streaming.processor import WindowProcessor
 from sash.runtimes.spark.streaming.stateful_step import Emitted, answers_of
 from sash.runtimes.spark.streaming.upstream import NEWEST, NEWEST_TICK, Upstream
 from sash.runtimes.spark.streaming.window_stage import WindowStage
@@ -55,8 +56,25 @@ def late_of(side: Side) -> str:
     return f"{LATE} {side.value}"
 
 
-IS_RIGHT = "right"
-"""The column with the side of a block."""
+class JoinBucketCall(BucketCall):
+    """One call of the join operator of a bucket."""
+
+    def advance(self, watermark: int) -> None:
+        self._take("reports", self._operator.advance(watermark))
+
+    def insert(self, rows: Mapping[Side, pa.Table]) -> None:
+        for side, table in rows.items():
+            original = table[ORIGINAL].to_numpy()
+            self._counts["events"] += int(original.sum())
+            names = self._operator.bound.of(side).schema.names
+            arrived = table.drop_columns([ORDINAL, ORIGINAL]).rename_columns(names)
+            late = self._operator.insert(side, arrived, table[ORDINAL].to_numpy(), originals=original)
+            self._counts["late"] += late.num_rows
+            self._keep(late_of(side), late)
+
+    @property
+    def _operator(self) -> TwoSidedOperator:
+        return cast(TwoSidedOperator, self._bucket.operator)
 
 
 @dataclass(frozen=True)
@@ -69,6 +87,21 @@ class JoinStage:
     buckets: tuple[int, ...]
     clock: Clock
     derived: bool
+
+    call: ClassVar[type[BucketCall]] = JoinBucketCall
+
+    def of_bucket(self, number: int) -> BoundJoin | BoundAsof:
+        """The same for all of them."""
+        return self.bound
+
+    def arrived(self, bucket: int, blocks: Iterable[tuple[bytes | pa.Buffer, int]]) -> dict[Side, pa.Table]:
+        """The rows of each side: input 0 is the left."""
+        payloads: list[list[bytes | pa.Buffer]] = [[] for _ in Side]
+        for payload, number in blocks:
+            payloads[number].append(payload)
+        return {
+            side: rows_of(bucket, own, self.blocks[side]) for side, own in zip(Side, payloads, strict=True)
+        }
 
     @property
     def operator(self) -> type[TwoSidedOperator]:
@@ -98,45 +131,6 @@ class JoinStage:
         route = JoinRoute(self.bound.strategy, side, len(self.buckets), own.schema, self.bound.kept)
         time = by_position.places(own.schema.names)[own.schema.names.index(own.time)]
         return Packer(self.blocks[side], time, self.buckets, self.clock, route)
-
-
-class JoinBucketCall(BucketCall):
-    """One call of the join operator of a bucket."""
-
-    def advance(self, watermark: int) -> None:
-        self._take("reports", self._operator.advance(watermark))
-
-    def insert(self, rows: Mapping[Side, pa.Table]) -> None:
-        for side, table in rows.items():
-            original = table[ORIGINAL].to_numpy()
-            self._counts["events"] += int(original.sum())
-            names = self._operator.bound.of(side).schema.names
-            arrived = table.drop_columns([ORDINAL, ORIGINAL]).rename_columns(names)
-            late = self._operator.insert(side, arrived, table[ORDINAL].to_numpy(), originals=original)
-            self._counts["late"] += late.num_rows
-            self._keep(late_of(side), late)
-
-    @property
-    def _operator(self) -> TwoSidedOperator:
-        return cast(TwoSidedOperator, self._bucket.operator)
-
-
-class JoinProcessor(WindowProcessor):
-    """What `transformWithState` runs."""
-
-    def __init__(self, stage: JoinStage) -> None:
-        self._blocks = stage.blocks
-        super().__init__(cast(WindowStage, stage))  # it has the same face
-
-    def _call(self, bucket: Bucket) -> BucketCall:
-        return JoinBucketCall(self.stage, bucket)
-
-    def _arrived(self, bucket: Bucket, rows: Iterator[Any]) -> Any:
-        payloads: dict[Side, list[bytes]] = {side: [] for side in Side}
-        for row in rows:
-            side = Side.RIGHT if getattr(row, IS_RIGHT) else Side.LEFT
-            payloads[side].append(getattr(row, PAYLOAD))
-        return {side: rows_of(bucket.number, payloads[side], self._blocks[side]) for side in Side}
 
 
 @dataclass(frozen=True)
@@ -189,20 +183,42 @@ class StreamingJoin:
             derived,
         )
         left, right = (self._packed(stage, side, inputs[side], upstreams[side]) for side in Side)
-        return answers_of(left.unionAll(right), JoinProcessor(stage))
+        # It has the face of a window's stage.
+        return answers_of(left.unionAll(right), WindowProcessor(cast(WindowStage, stage)))
+
+    def elastic(
+        self, bound: BoundJoin | BoundAsof, outputs: Outputs, *, buckets: int, most: int
+    ) -> tuple[DataFrame, JoinStage]:
+        """The blocks of both sides for the elastic runtime, which has so many buckets and at most so many
+        tasks, and what its tasks do with them."""
+        count = elastic_bucket_count(bound.strategy, bound.kept, buckets=buckets, tasks=most)
+        stage = JoinStage(
+            bound, outputs, tuple(range(count)), Clock.of(ticks=bound.left.ticks), derived=False
+        )
+        left, right = (
+            df.select(*by_position.placed(bound.of(side).schema.names))
+            .mapInArrow(stage.packer(side), PACKED)
+            .withColumn(INPUT, F.lit(_number(side)))
+            for side, df in zip(Side, (self.left, self.right), strict=True)
+        )
+        return left.unionAll(right), stage
 
     def _packed(self, stage: JoinStage, side: Side, df: DataFrame, upstream: Upstream) -> DataFrame:
         own = stage.bound.of(side)
         upstream.require_about(df, own.time, ticks=own.ticks)
         rows = df.select(*by_position.placed(own.schema.names))
-        packed = rows.mapInArrow(stage.packer(side), PACKED)
-        packed = packed.withColumn(IS_RIGHT, F.lit(side is Side.RIGHT))
+        packed = rows.mapInArrow(stage.packer(side), PACKED).withColumn(INPUT, F.lit(_number(side)))
         if not upstream.columns:
             name = NEWEST_TICK if own.ticks else NEWEST
             packed = packed.withColumnRenamed(NEWEST_AT, name)
             delay = stage.clock.spark_delay(stage.bound.join.delay(side).length)
             packed = packed.withWatermark(name, delay)
-        return packed.select(PACKED_BUCKET, PAYLOAD, IS_RIGHT)
+        return packed.select(PACKED_BUCKET, PAYLOAD, INPUT)
+
+
+def _number(side: Side) -> int:
+    """Of the input: the left is 0."""
+    return int(side is Side.RIGHT)
 
 
 def _state(bound: BoundJoin | BoundAsof) -> str:

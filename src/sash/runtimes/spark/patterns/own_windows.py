@@ -19,7 +19,8 @@ from sash.runtimes.spark.packing.blocks import without_nulls
 from sash.runtimes.spark.packing.key_hash import buckets
 from sash.runtimes.spark.patterns.route import Route
 from sash.runtimes.spark.state.operators_in_state import Bucket
-from sash.runtimes.spark.streaming.processor import BucketCall, WindowProcessor
+from sash.runtimes.spark.streaming.bucket_call import BucketCall
+from sash.runtimes.spark.streaming.processor import WindowProcessor
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 
 

@@ -91,6 +91,7 @@ def _window_join(bound: BoundJoin) -> dict[str, Any]:
         "within": str(join.within),
         "where": str(bound.tree) if bound.tree is not None else plain(join.where),
         "suffixes": list(bound.suffixes),
+        **({"prefixes": list(bound.prefixes)} if bound.prefixes is not None else {}),
         # Checkpoints of inner joins are there already, and do not have it.
         **({"how": join.how} if join.how != "inner" else {}),
     }
@@ -109,12 +110,13 @@ def describe_operator(bound: BoundOperator) -> dict[str, Any]:
     operator = bound.operator
     functions = ("update", "output", "slide", "state")
     several = len(operator.inputs) > 1
+    delays = list(dict.fromkeys(map(str, bound.delays)))
     return {
         "format": FORMAT,
         "kind": kind_of(operator),
         "advance": operator.clock.slide,
         "size": operator.clock.size,
-        "delay": str(bound.delay),
+        "delay": delays[0] if len(delays) == 1 else list(map(str, bound.delays)),
         "columns": {field.name: _type(field.type) for field in bound.schema},
         "answer": {field.name: _type(field.type) for field in operator.schema},
         "keys": plain(operator.keys),
@@ -125,6 +127,7 @@ def describe_operator(bound: BoundOperator) -> dict[str, Any]:
         "aggregates": plain(getattr(operator, "aggregates", None)),
         # Checkpoints of a single input are there already, and do not have it.
         **({"time": [own.time for own in operator.inputs]} if several else {}),
+        **({"window": operator.window_type} if operator.window_type != "multi" else {}),
     }
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import struct
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -124,7 +124,7 @@ class StateOfBuckets:
     """The state variables of one task. Spark points them at the bucket that it is working on."""
 
     def __init__(
-        self, state: MapState, *, bound: BoundQuery, operator: type[StreamOperator],
+        self, state: MapState, *, bound: Callable[[int], BoundQuery], operator: type[StreamOperator],
         description: Mapping[str, Any],
     ) -> None:  # fmt: skip
         self._bound, self._operator, self._state = bound, operator, state
@@ -132,10 +132,11 @@ class StateOfBuckets:
 
     def load(self, number: int) -> Bucket:
         """The bucket as it was saved, or a new one; DifferentQuery if another query saved it."""
+        bound = self._bound(number)
         token, chunks = self._state.getValue((TOKEN,)), ChunksInState(self._state)
         if token is None:
             name = uuid4().bytes
-            fresh = self._operator.load(self._bound, None, chunks, name=arena_name(name))
+            fresh = self._operator.load(bound, None, chunks, name=arena_name(name))
             return Bucket(number, name, fresh, None, chunks, is_new=True)
         payload = unseal(sealed_as(number), token[0])
         query, name, writing, timer = _TOKEN.unpack_from(payload)
@@ -143,13 +144,13 @@ class StateOfBuckets:
         timer = None if timer == _NO_TIMER else timer
         change = None if query == self._fingerprint else self._change(number)
         if change is not None:
-            name, changed = upgraded(self._operator, self._bound, header, chunks, change)
+            name, changed = upgraded(self._operator, bound, header, chunks, change)
             return Bucket(number, name, changed, timer, chunks, is_new=True, restored=True)
         operator = OPERATORS.take(name, writing)
         if operator is not None:
             operator.resume(header, chunks)
         else:
-            operator = self._operator.load(self._bound, header, chunks, name=arena_name(name))
+            operator = self._operator.load(bound, header, chunks, name=arena_name(name))
         return Bucket(number, name, operator, timer, chunks, restored=chunks.read > 0)
 
     def save(self, bucket: Bucket) -> None:

@@ -26,8 +26,8 @@ from sash.operators.stateful.common_rows import CommonRows
 from sash.operators.stateful.declaration import Stateful
 from sash.operators.stateful.keys import KeyFunction
 from sash.runtimes.spark.packing import columns as by_position
-from sash.runtimes.spark.packing.blocks import Packer
-from sash.runtimes.spark.packing.columns import BUCKET
+from sash.runtimes.spark.packing.blocks import Arrived, Packer, Sent
+from sash.runtimes.spark.packing.columns import ORDINAL
 from sash.runtimes.spark.packing.key_hash import hashes
 
 
@@ -35,26 +35,38 @@ from sash.runtimes.spark.packing.key_hash import hashes
 class KeySetPacker:
     """Rows → blocks for buckets: the function of `mapInArrow` before the shuffle."""
 
-    keys: KeyFunction
     rows: CommonRows
     number: int
     """Of the input."""
     packer: Packer
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return self.packer(map(self._sent, batches))
+        return self.packer(map(self._placed, batches))
 
-    def _sent(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Every row once for each of its buckets, which a last column names."""
+    def _placed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """As all inputs have them in common."""
         schema = self.rows.inputs[self.number].schema
         tuples = pa.Table.from_batches([batch]).rename_columns(schema.names).cast(schema)
-        offsets, found = self.keys.sets(tuples)
-        ends, buckets = distinct(np.asarray(offsets), buckets_of(found, len(self.packer.buckets)))
-        copies = pa.array(np.repeat(np.arange(tuples.num_rows), np.diff(ends)))
-        sent = self.rows.placed(self.number, tuples.take(copies)).combine_chunks()
-        columns = [column.combine_chunks() for column in sent.columns]
-        names = [*by_position.places(sent.column_names), BUCKET]
-        return pa.record_batch([*columns, pa.array(buckets, pa.int32())], names=names)
+        placed = self.rows.placed(self.number, tuples).combine_chunks()
+        columns = [column.combine_chunks() for column in placed.columns]
+        return pa.record_batch(columns, names=by_position.places(placed.column_names))
+
+
+@dataclass(frozen=True)
+class KeySetRoute:
+    """Every tuple once to each bucket that owns a key of it; the first of these counts it."""
+
+    keys: KeyFunction
+    rows: CommonRows
+    number: int
+    count: int
+    """Of the buckets."""
+
+    def sent(self, arrived: Arrived) -> Sent:
+        offsets, found = self.keys.sets(self.rows.tuples(self.number, arrived.rows.drop_columns(ORDINAL)))
+        ends, buckets = distinct(np.asarray(offsets), buckets_of(found, self.count))
+        rows = np.repeat(np.arange(arrived.rows.num_rows), np.diff(ends))
+        return Sent(rows, buckets, np.diff(rows, prepend=-1) != 0)
 
 
 @dataclass(frozen=True)

@@ -1,37 +1,39 @@
 """O+ over DataFrames of Spark.
 
 static       key sets → pack → groupBy(bucket).applyInArrow(the operator of the bucket)
-streaming    key sets → pack → the elastic runtime, with the operator's tuples in the decoupled store
+streaming    key sets → pack → the operator of the bucket, with its windows in Spark's state store, or in
+             the decoupled store of the elastic runtime
 
 Each input is packed by itself, into blocks of one common schema, and all of them are one DataFrame then.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import starmap
-from os import PathLike, fspath
 from typing import Any, ClassVar, NoReturn, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from sash.errors import ArgumentError, Unsupported
+from sash.errors import ArgumentError, DataError, Unsupported
 from sash.operators.elastic.declaration import Elastic
 from sash.operators.order.interleaved import END_OF_TIME, weave
 from sash.operators.stateful.common_rows import CommonRows
 from sash.operators.stateful.declaration import TIME, Stateful
-from sash.operators.stateful.join import Join
 from sash.operators.stateful.streaming import BoundOperator, OperatorOnStream, in_stream
 from sash.runtimes.spark.compat import struct_of
-from sash.runtimes.spark.elastic.run import ElasticQuery
 from sash.runtimes.spark.files.parquet_stream import ParquetStream
 from sash.runtimes.spark.monitoring.job_progress import jobs_shown
 from sash.runtimes.spark.packing import columns as by_position
+from sash.runtimes.spark.packing.answers import answers_with
 from sash.runtimes.spark.packing.blocks import (
     INPUT,
+    NEWEST_AT,
     PACKED,
     PACKED_BUCKET,
     PAYLOAD,
@@ -39,18 +41,18 @@ from sash.runtimes.spark.packing.blocks import (
     block_schema,
     rows_of,
 )
-from sash.runtimes.spark.packing.bucket_ids import BUCKETS_PER_PARTITION
-from sash.runtimes.spark.packing.columns import ORDINAL, arrow_schema
+from sash.runtimes.spark.packing.bucket_ids import BUCKETS_PER_PARTITION, bucket_ids
+from sash.runtimes.spark.packing.columns import ORDINAL, ORIGINAL, arrow_schema
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs, Schemas
-from sash.runtimes.spark.requirements import require_workers, shuffle_partitions
-from sash.runtimes.spark.sinks.choice import sinks_for
-from sash.runtimes.spark.sinks.protocol import Sink
-from sash.runtimes.spark.state.fingerprint import describe_operator
-from sash.runtimes.spark.stateful.key_sets import KeySetPacker, in_bucket
+from sash.runtimes.spark.requirements import require_streaming, require_workers, shuffle_partitions
+from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, BUCKETS, describe_operator
+from sash.runtimes.spark.stateful.key_sets import KeySetPacker, KeySetRoute, in_bucket
+from sash.runtimes.spark.streaming.bucket_call import BucketCall
 from sash.runtimes.spark.streaming.clock import Clock
-from sash.runtimes.spark.streaming.start import start_elastic
+from sash.runtimes.spark.streaming.processor import WindowProcessor
+from sash.runtimes.spark.streaming.stateful_step import Emitted, answers_of
+from sash.runtimes.spark.streaming.upstream import NEWEST, NEWEST_TICK, Upstream
 from sash.runtimes.spark.streaming.window_stage import WindowStage
-from sash.semantics.durations import DurationLike
 
 _SENT = ("send each tuple once to each bucket that owns a key of it", "shuffle by bucket")
 
@@ -64,11 +66,6 @@ def frame_of(data: Any) -> DataFrame:
 
 def require_fitting(operator: Stateful, frames: tuple[DataFrame, ...]) -> None:
     """Refuse frames that the operator cannot read."""
-    if isinstance(operator, Join):
-        raise Unsupported(
-            "operator", "Join", "another operator on Spark",
-            hint="sash.stream(left, …).join(sash.stream(right, …), within=…, where=…) joins DataFrames.",
-        )  # fmt: skip
     if len(frames) != len(operator.inputs):
         expected = f"one frame for each of {len(operator.inputs)} inputs"
         raise ArgumentError("data", f"{len(frames)} frames", expected)
@@ -80,18 +77,37 @@ def require_fitting(operator: Stateful, frames: tuple[DataFrame, ...]) -> None:
                 raise ArgumentError(f"data[{number}]", str(found), expected)
 
 
+class OperatorBucketCall(BucketCall):
+    """One call of the operator of a bucket. Copies of a tuple are counted by another bucket."""
+
+    def insert(self, rows: pa.Table) -> None:
+        original = rows[ORIGINAL].to_numpy()
+        self._counts["events"] += int(original.sum())
+        arrived = rows.drop_columns([ORDINAL, ORIGINAL]).rename_columns(self._stage.columns)
+        operator = cast(OperatorOnStream, self._bucket.operator)
+        self._take("late", operator.insert(arrived, rows[ORDINAL].to_numpy(), originals=original))
+
+
 @dataclass(frozen=True)
 class OperatorStage:
-    """What the elastic runtime knows of an operator, with the face of a window's `WindowStage`."""
+    """What a runtime knows of an operator on a stream, with the face of a window's `WindowStage`."""
 
     bound: BoundOperator
     buckets: tuple[int, ...]
     clock: Clock
     outputs: Outputs = (REPORTS,)
+    derived: bool = False
     operator: type[OperatorOnStream] = OperatorOnStream
 
+    call: ClassVar[type[BucketCall]] = OperatorBucketCall
+
     def of_bucket(self, number: int) -> BoundOperator:
-        return in_stream(self.bound, in_bucket(self.bound.operator, number, len(self.buckets)))
+        place = self.buckets.index(number)
+        return in_stream(self.bound, in_bucket(self.bound.operator, place, len(self.buckets)))
+
+    def arrived(self, bucket: int, blocks: Iterable[tuple[bytes | pa.Buffer, int]]) -> pa.Table:
+        """Rows of all inputs: each has the time of its own."""
+        return rows_of(bucket, (payload for payload, _ in blocks), self.block)
 
     @property
     def columns(self) -> list[str]:
@@ -99,7 +115,7 @@ class OperatorStage:
 
     @property
     def block(self) -> pa.Schema:
-        return block_schema(self.bound.schema)
+        return block_schema(self.bound.schema, originals=True)
 
     @property
     def schema(self) -> pa.Schema:
@@ -112,13 +128,14 @@ class OperatorStage:
 
     @cached_property
     def description(self) -> dict[str, Any]:
-        return describe_operator(self.bound)
+        buckets = {BUCKETS: len(self.buckets), BUCKET_NUMBERS: list(self.buckets)}
+        return describe_operator(self.bound) | buckets
 
 
 def sent_to_buckets(
-    frames: tuple[DataFrame, ...], operator: Stateful, *, buckets: int, clock: Clock
-) -> DataFrame:
-    """The tuples of all inputs in blocks, each tuple once for each bucket that owns a key of it."""
+    frames: tuple[DataFrame, ...], operator: Stateful, *, buckets: tuple[int, ...], clock: Clock
+) -> list[DataFrame]:
+    """The tuples of each input in blocks, each tuple once for each bucket that owns a key of it."""
 
     def sent(number: int, df: DataFrame) -> DataFrame:
         packer = packer_of_input(operator, number, buckets=buckets, clock=clock)
@@ -126,34 +143,41 @@ def sent_to_buckets(
         blocks = tuples.mapInArrow(packer, PACKED)
         return blocks if len(frames) == 1 else blocks.withColumn(INPUT, F.lit(number))
 
-    return reduce(DataFrame.unionAll, starmap(sent, enumerate(frames)))
+    return list(starmap(sent, enumerate(frames)))
 
 
-def packer_of_input(operator: Stateful, number: int, *, buckets: int, clock: Clock) -> KeySetPacker:
+def packer_of_input(
+    operator: Stateful, number: int, *, buckets: tuple[int, ...], clock: Clock
+) -> KeySetPacker:
     """Tuples of one input → blocks for buckets, with rows as all inputs have them in common."""
     rows = CommonRows(operator.inputs)
     names = rows.schema.names
     time = by_position.places(names)[names.index(rows.time(number))]
-    packer = Packer(block_schema(rows.schema), time, tuple(range(buckets)), clock)
-    return KeySetPacker(operator.keys[number], rows, number, packer)
+    route = KeySetRoute(operator.keys[number], rows, number, len(buckets))
+    packer = Packer(block_schema(rows.schema, originals=True), time, buckets, clock, route)
+    return KeySetPacker(rows, number, packer)
 
 
 def _static(operator: Stateful, frames: tuple[DataFrame, ...]) -> DataFrame:
     """The whole output over static DataFrames, one for each input."""
-    buckets = shuffle_partitions(frames[0].sparkSession) * BUCKETS_PER_PARTITION
+    count = shuffle_partitions(frames[0].sparkSession) * BUCKETS_PER_PARTITION
     rows = CommonRows(operator.inputs)
 
     def answer(table: pa.Table) -> pa.Table:
         bucket = table[PACKED_BUCKET][0].as_py()
-        arrived = rows_of(bucket, table[PAYLOAD].to_pylist(), block_schema(rows.schema))
-        arrived = arrived.drop_columns(ORDINAL).rename_columns(rows.schema.names)
-        arrived = arrived.filter(rows.known(arrived))
-        mine = in_bucket(operator, bucket, buckets)
+        block = block_schema(rows.schema, originals=True)
+        arrived = rows_of(bucket, table[PAYLOAD].to_pylist(), block)
+        arrived = arrived.drop_columns([ORDINAL, ORIGINAL]).rename_columns(rows.schema.names)
+        if not pc.all(rows.known(arrived)).as_py():
+            # As in process: a bounded input has no late output.
+            raise DataError("every row of an operator's inputs must hold a time; got a null")
+        mine = in_bucket(operator, bucket, count)
         parts = rows.parts(arrived, rows.times(arrived))
         return mine.start().process(weave(mine.inputs, parts, watermark=END_OF_TIME, first=0))
 
-    blocks = sent_to_buckets(frames, operator, buckets=buckets, clock=_clock(operator))
-    return blocks.groupBy(PACKED_BUCKET).applyInArrow(answer, struct_of(operator.schema))
+    blocks = sent_to_buckets(frames, operator, buckets=tuple(range(count)), clock=clock_of(operator))
+    together = reduce(DataFrame.unionAll, blocks)
+    return together.groupBy(PACKED_BUCKET).applyInArrow(answer, struct_of(operator.schema))
 
 
 @dataclass(frozen=True)
@@ -187,46 +211,64 @@ class StreamingOperator:
     bounded: ClassVar[bool] = False
 
     def collect(self) -> NoReturn:
-        self._refuse("collect()")
+        raise Unsupported(
+            "data", "a streaming DataFrame", "bounded for collect()",
+            hint="It has no end: run it with .start(sink, checkpoint=…), or write .dataframe() to a sink.",
+        )  # fmt: skip
 
-    def dataframe(self) -> NoReturn:
-        self._refuse("dataframe()")
+    def dataframe(self) -> DataFrame:
+        return self.emitted((REPORTS,)).output()
 
     @property
     def stages(self) -> list[str]:
-        return [*_SENT, "run the operator of each bucket, with its tuples in the elastic query's store"]
+        delays = ", ".join(map(str, self.bound.delays))
+        return [
+            *_SENT,
+            f"watermark: the least of the inputs', with a delay of {delays}",
+            "run the operator of each bucket, with its windows in RocksDB or in an elastic query's store",
+            *answers_with({REPORTS: self.bound.output}).stages,
+        ]
 
-    def _refuse(self, call: str) -> NoReturn:
-        raise Unsupported(
-            "data", "a streaming DataFrame", f"bounded for {call} of an operator",
-            hint="It has no end: run it with .start(sink, checkpoint=…, elastic=sash.Elastic(…)).",
-        )  # fmt: skip
+    def emitted(self, outputs: Outputs) -> Emitted:
+        """Rows and late tuples, in one pass."""
+        spark, operator = self.frames[0].sparkSession, self.bound.operator
+        upstreams = list(map(Upstream.of, self.frames))
+        derived = any(upstream.derived for upstream in upstreams)
+        require_streaming(spark, chained=derived)
+        # Spark has one watermark for all: a delay on top of one that a stream came with holds for all.
+        several = zip(self.bound.delays, upstreams, strict=True)
+        kept = [delay.length for delay, upstream in several if upstream.columns]
+        clock = Clock.of(ticks=_ticks(operator), delay=max(kept, default=0))
+        buckets = bucket_ids(partitions=shuffle_partitions(spark), each=BUCKETS_PER_PARTITION)
+        stage = OperatorStage(self.bound, buckets, clock, outputs, derived)
+        sent = sent_to_buckets(self.frames, operator, buckets=buckets, clock=clock)
+        packed = [self._timed(number, blocks, upstreams[number]) for number, blocks in enumerate(sent)]
+        # It has the face of a window's stage.
+        processor = WindowProcessor(cast(WindowStage, stage))
+        return answers_of(reduce(DataFrame.unionAll, packed), processor)
 
-    def start(
-        self,
-        sink: Sink,
-        *,
-        late: Sink | None,
-        checkpoint: str | PathLike[str],
-        elastic: Elastic | None,
-        trigger: DurationLike | None,
-        name: str | None,
-    ) -> ElasticQuery:
-        """Run until it is stopped, with the number of tasks that the controller wants. Tuples that come too
-        late go to the sink `late`, in the same pass."""
-        if not isinstance(elastic, Elastic):
-            raise ArgumentError("elastic", elastic, "sash.Elastic(min=…, max=…) for an operator")
-        operator, clock = self.bound.operator, _clock(self.bound.operator)
-        sinks = sinks_for({REPORTS: ("sink", sink), LATE: ("late", late)})
-        stage = OperatorStage(self.bound, tuple(range(elastic.buckets)), clock, tuple(sinks))
-        packed = sent_to_buckets(self.frames, operator, buckets=elastic.buckets, clock=clock)
-        return start_elastic(
-            packed, cast(WindowStage, stage), sinks,  # it has the same face
-            delay=self.bound.delay, checkpoint=fspath(checkpoint), elastic=elastic, trigger=trigger,
-            name=name, inputs=len(self.frames),
-        )  # fmt: skip
+    def _timed(self, number: int, blocks: DataFrame, upstream: Upstream) -> DataFrame:
+        """Blocks with the watermark of their input."""
+        ticks = _ticks(self.bound.operator)
+        upstream.require_about(self.frames[number], self.bound.operator.inputs[number].time, ticks=ticks)
+        if not upstream.columns:
+            name = NEWEST_TICK if ticks else NEWEST
+            delay = clock_of(self.bound.operator).spark_delay(self.bound.delays[number].length)
+            blocks = blocks.withColumnRenamed(NEWEST_AT, name).withWatermark(name, delay)
+        return blocks.select(PACKED_BUCKET, PAYLOAD)
+
+    def elastic(self, outputs: Outputs, elastic: Elastic) -> tuple[DataFrame, OperatorStage]:
+        """The blocks of all inputs for the elastic runtime, and what its tasks do with them."""
+        operator, clock = self.bound.operator, clock_of(self.bound.operator)
+        stage = OperatorStage(self.bound, tuple(range(elastic.buckets)), clock, outputs)
+        blocks = sent_to_buckets(self.frames, operator, buckets=stage.buckets, clock=clock)
+        return reduce(DataFrame.unionAll, blocks), stage
 
 
-def _clock(operator: Stateful) -> Clock:
+def clock_of(operator: Stateful) -> Clock:
+    return Clock.of(ticks=_ticks(operator))
+
+
+def _ticks(operator: Stateful) -> bool:
     time = operator.inputs[0]
-    return Clock.of(ticks=bool(pa.types.is_integer(time.schema.field(time.time).type)))
+    return bool(pa.types.is_integer(time.schema.field(time.time).type))

@@ -34,7 +34,8 @@ from sash.runtimes.spark.packing.outputs import REPORTS, Outputs
 from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, FOLDED_EARLY, INPUT, describe
 from sash.runtimes.spark.state.operators_in_state import Bucket
 from sash.runtimes.spark.streaming.batch_watermark import watermark_of_batch
-from sash.runtimes.spark.streaming.processor import BucketCall, WindowProcessor
+from sash.runtimes.spark.streaming.bucket_call import BucketCall
+from sash.runtimes.spark.streaming.processor import WindowProcessor
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.runtimes.spark.streaming.worker_gc import freeze_gc
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
-from operator import attrgetter
 from typing import Any, Self
 
 import pyarrow as pa
@@ -28,71 +27,14 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
-from sash.operators.engine import LatestOperator
-from sash.runtimes.spark.packing.answers import Answers, Counts, PackedAnswers
-from sash.runtimes.spark.packing.blocks import ANSWER, COUNTS, PAYLOAD, RELAY, opened, rows_of
-from sash.runtimes.spark.packing.columns import ORDINAL
+from sash.runtimes.spark.packing.answers import Answers, PackedAnswers
+from sash.runtimes.spark.packing.blocks import ANSWER, COUNTS, INPUT, PAYLOAD, RELAY, opened
 from sash.runtimes.spark.packing.outputs import LATE
 from sash.runtimes.spark.state.operators_in_state import Bucket, StateOfBuckets
+from sash.runtimes.spark.streaming.bucket_call import BucketCall
 from sash.runtimes.spark.streaming.light_processor import state_of
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.runtimes.spark.streaming.worker_gc import freeze_gc
-
-
-class BucketCall:
-    """What the operator of a bucket emits in the course of one call."""
-
-    def __init__(self, stage: WindowStage, bucket: Bucket) -> None:
-        self._stage, self._bucket = stage, bucket
-        self._parts: dict[str, list[pa.Table]] = {output: [] for output in stage.schemas}
-        self._counts = dict.fromkeys(COUNTS, 0)
-
-    def reach(self, watermark: int) -> None:
-        """Time passes while the batch goes on. Where it has one answer for each key, that is computed at
-        its end."""
-        if isinstance(self._bucket.operator, LatestOperator):
-            self._bucket.operator.judge_by(watermark)
-        else:
-            self.advance(watermark)
-
-    def advance(self, watermark: int) -> None:
-        answer = self._bucket.operator.advance(watermark)
-        self._take("reports", answer.reports)
-        self._take("late", answer.late)
-        self._counts["forgotten"] += answer.forgotten
-
-    def insert(self, rows: pa.Table) -> None:
-        arrived = rows.drop_columns(ORDINAL).rename_columns(self._stage.columns)
-        self._counts["events"] += self._originals(arrived).num_rows
-        late = self._bucket.operator.insert(arrived, rows[ORDINAL].to_numpy())
-        self._take("late", self._originals(late))
-
-    def _originals(self, rows: pa.Table) -> pa.Table:
-        """Those that are counted here: all, unless some are copies of what another bucket counts."""
-        return rows
-
-    def _take(self, output: str, part: pa.Table) -> None:
-        self._counts[output] += part.num_rows
-        self._keep(output, part)
-
-    def _keep(self, output: str, part: pa.Table) -> None:
-        """For the sink of this output, if it has one."""
-        if output in self._parts and part.num_rows:
-            schema = self._stage.schemas[output]
-            self._parts[output].append(part.select(schema.names).cast(schema))
-
-    def answer(self) -> tuple[dict[str, pa.Table], Counts]:
-        """The rows of each output that has some, and the counts."""
-        bucket = self._bucket
-        state = {"restored": int(bucket.restored), "read": bucket.chunks.read, "written": bucket.written}
-        tables = {output: pa.concat_tables(parts) for output, parts in self._parts.items() if parts}
-        return tables, self._counts | state
-
-    def outgoing(self, answers: Answers) -> Iterator[Any]:
-        """The answer and its counts, unless both are empty."""
-        tables, counts = self.answer()
-        if any(counts.values()):
-            yield from answers.outgoing(tables, counts)
 
 
 class WindowProcessor(StatefulProcessor):
@@ -117,7 +59,7 @@ class WindowProcessor(StatefulProcessor):
         stage = self.stage
         self._handle = handle
         self._state = StateOfBuckets(
-            state, bound=stage.bound, operator=stage.operator, description=stage.description
+            state, bound=stage.of_bucket, operator=stage.operator, description=stage.description
         )
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Any]:
@@ -160,11 +102,12 @@ class WindowProcessor(StatefulProcessor):
         return self._state.load(number)
 
     def _call(self, bucket: Bucket) -> BucketCall:
-        return BucketCall(self.stage, bucket)
+        return self.stage.call(self.stage, bucket)
 
     def _arrived(self, bucket: Bucket, rows: Iterator[Any]) -> Any:
         """What `BucketCall.insert` takes."""
-        return rows_of(bucket.number, map(attrgetter(PAYLOAD), rows), self.stage.block)
+        blocks = ((getattr(row, PAYLOAD), getattr(row, INPUT, 0)) for row in rows)
+        return self.stage.arrived(bucket.number, blocks)
 
     def _set_timer(self, bucket: Bucket, now: int) -> None:
         """The one timer of a bucket."""

@@ -6,7 +6,7 @@ elastic one chooses the number of its tasks for every micro-batch (see `elastic`
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from os import PathLike, fspath
 from typing import Any, cast
@@ -37,6 +37,7 @@ from sash.runtimes.spark.sinks.protocol import BatchSink, Sink
 from sash.runtimes.spark.sinks.shapes import ShapedSink
 from sash.runtimes.spark.state.arenas import remove_when_ended
 from sash.runtimes.spark.state.register import Register
+from sash.runtimes.spark.stateful.operator_stages import StreamingOperator
 from sash.runtimes.spark.streaming.batch_watermark import with_watermark
 from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.delivery import BatchFunction, Delivery
@@ -105,7 +106,8 @@ def start(
     arriving, stage = (source.packed(stage), stage) if fold is None else (source.df, fold.stage)
     return start_elastic(
         arriving, stage, sinks,
-        delay=bound.query.delay, checkpoint=place, elastic=elastic, trigger=trigger, name=name, fold=fold,
+        delays=[bound.query.delay], checkpoint=place, elastic=elastic, trigger=trigger, name=name,
+        fold=fold,
     )  # fmt: skip
 
 
@@ -172,15 +174,52 @@ def start_join(
     *,
     late: Mapping[Side, Sink],
     checkpoint: str | PathLike[str],
+    elastic: Elastic | None,
     trigger: DurationLike | None,
     name: str | None,
-) -> StreamingQuery:
+) -> StreamingQuery | ElasticQuery:
     """A join of two streams."""
     given = {late_of(side): (f"late[{side.value!r}]", late.get(side)) for side in Side}
     sinks = sinks_for({REPORTS: ("sink", sink), **given})
+    if elastic is not None:
+        if not isinstance(elastic, Elastic):
+            raise ArgumentError("elastic", elastic, "sash.Elastic(min=…, max=…), or left out")
+        blocks, stage = inputs.elastic(bound, tuple(sinks), buckets=elastic.buckets, most=elastic.max)
+        return start_elastic(
+            blocks, cast(WindowStage, stage), sinks,  # it has the same face
+            delays=[bound.join.delay(side) for side in Side], checkpoint=fspath(checkpoint),
+            elastic=elastic, trigger=trigger, name=name,
+        )  # fmt: skip
     emitted, place = inputs.emitted(bound, tuple(sinks)), fspath(checkpoint)
     register = _register(inputs.left.sparkSession, place)
     return start_writing(emitted, sinks, checkpoint=place, trigger=trigger, name=name, register=register)
+
+
+def start_operator(
+    inputs: StreamingOperator,
+    sink: Sink,
+    *,
+    late: Sink | None,
+    checkpoint: str | PathLike[str],
+    elastic: Elastic | None,
+    trigger: DurationLike | None,
+    name: str | None,
+) -> StreamingQuery | ElasticQuery:
+    """A stateful operator over streams. Tuples that come too late go to the sink `late`."""
+    sinks = sinks_for({REPORTS: ("sink", sink), LATE: ("late", late)})
+    place, spark = fspath(checkpoint), inputs.frames[0].sparkSession
+    if elastic is not None:
+        if not isinstance(elastic, Elastic):
+            raise ArgumentError("elastic", elastic, "sash.Elastic(min=…, max=…), or left out")
+        blocks, stage = inputs.elastic(tuple(sinks), elastic)
+        return start_elastic(
+            blocks, cast(WindowStage, stage), sinks,  # it has the same face
+            delays=inputs.bound.delays, checkpoint=place, elastic=elastic, trigger=trigger, name=name,
+        )  # fmt: skip
+    return start_writing(
+        inputs.emitted(tuple(sinks)), sinks,
+        checkpoint=place, trigger=trigger, name=name, register=_register(spark, place),
+    )  # fmt: skip
 
 
 def _register(spark: SparkSession, checkpoint: str) -> Register | None:
@@ -192,12 +231,11 @@ def start_elastic(
     stage: WindowStage,
     sinks: Mapping[str, BatchSink],
     *,
-    delay: Duration,
+    delays: Sequence[Duration],
     checkpoint: str,
     elastic: Elastic,
     trigger: DurationLike | None,
     name: str | None,
-    inputs: int = 1,
     fold: EpochFold | None = None,
 ) -> ElasticQuery:
     """An elastic query over the blocks of a stream, or of several, which `arriving` then tells apart; with
@@ -207,7 +245,7 @@ def start_elastic(
     require_free_columns(sinks, lambda output: stage.schemas[output].names)
     warn_of_costly_settings(arriving.sparkSession, elastic=True)
     executors = ExecutorDegree.of(arriving.sparkSession) if elastic.executors else None
-    run = ElasticRun(stage, delay, elastic, checkpoint, sinks, inputs, fold=fold, executors=executors)
+    run = ElasticRun(stage, delays, elastic, checkpoint, sinks, fold=fold, executors=executors)
     run.require_same_query(arriving.sparkSession)
     query = _writer(arriving, checkpoint, trigger, name).foreachBatch(run).start()
     return ElasticQuery(_running(query, arriving.sparkSession), run)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -12,10 +13,11 @@ from sash.operators.bound import BoundQuery
 from sash.operators.engine import operator_of, with_late_columns
 from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark.packing import columns as by_position
-from sash.runtimes.spark.packing.blocks import Packer, RowRoute, block_schema
+from sash.runtimes.spark.packing.blocks import Packer, RowRoute, block_schema, rows_of
 from sash.runtimes.spark.packing.columns import BUCKET, Share
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs, Schemas
 from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, describe
+from sash.runtimes.spark.streaming.bucket_call import BucketCall
 from sash.runtimes.spark.streaming.clock import Clock
 
 
@@ -52,6 +54,13 @@ class WindowStage:
     def of_bucket(self, number: int) -> BoundQuery:
         """What the operator of a bucket computes: the same for all of them."""
         return self.bound
+
+    call: ClassVar[type[BucketCall]] = BucketCall
+    """What one call of the operator of a bucket does."""
+
+    def arrived(self, bucket: int, blocks: Iterable[tuple[bytes | pa.Buffer, int]]) -> pa.Table:
+        """What `call` inserts, of the blocks of a bucket, each with the number of its input."""
+        return rows_of(bucket, (payload for payload, _ in blocks), self.block)
 
     @property
     def columns(self) -> list[str]:

@@ -23,7 +23,8 @@ from sash.runtimes.spark.packing.answers import Answers, PlainAnswers
 from sash.runtimes.spark.packing.blocks import PAYLOAD, rows_of
 from sash.runtimes.spark.packing.columns import ORDINAL
 from sash.runtimes.spark.state.operators_in_state import Bucket, StateOfBuckets
-from sash.runtimes.spark.streaming.processor import BucketCall, timer_of
+from sash.runtimes.spark.streaming.bucket_call import BucketCall
+from sash.runtimes.spark.streaming.processor import timer_of
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.runtimes.spark.streaming.worker_gc import freeze_gc
 from sash.runtimes.spark.together.named_state import NamedState
@@ -54,7 +55,7 @@ class TogetherProcessor:
         self._states = {
             query.name: StateOfBuckets(
                 cast(MapState, NamedState(state, query.state)),
-                bound=self.stage.stages[query.name].bound,
+                bound=self.stage.stages[query.name].of_bucket,
                 operator=self.stage.stages[query.name].operator,
                 description=self.stage.stages[query.name].description,
             )

@@ -1,0 +1,73 @@
+"""What the operator of a bucket emits in the course of one call: rows of each output, and counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from sash.operators.engine import LatestOperator
+from sash.runtimes.spark.packing.answers import Answers, Counts
+from sash.runtimes.spark.packing.blocks import COUNTS
+from sash.runtimes.spark.packing.columns import ORDINAL
+from sash.runtimes.spark.state.operators_in_state import Bucket
+
+if TYPE_CHECKING:
+    from sash.runtimes.spark.streaming.window_stage import WindowStage
+
+
+class BucketCall:
+    """What the operator of a bucket emits in the course of one call."""
+
+    def __init__(self, stage: WindowStage, bucket: Bucket) -> None:
+        self._stage, self._bucket = stage, bucket
+        self._parts: dict[str, list[pa.Table]] = {output: [] for output in stage.schemas}
+        self._counts = dict.fromkeys(COUNTS, 0)
+
+    def reach(self, watermark: int) -> None:
+        """Time passes while the batch goes on. Where it has one answer for each key, that is computed at
+        its end."""
+        if isinstance(self._bucket.operator, LatestOperator):
+            self._bucket.operator.judge_by(watermark)
+        else:
+            self.advance(watermark)
+
+    def advance(self, watermark: int) -> None:
+        answer = self._bucket.operator.advance(watermark)
+        self._take("reports", answer.reports)
+        self._take("late", answer.late)
+        self._counts["forgotten"] += answer.forgotten
+
+    def insert(self, rows: pa.Table) -> None:
+        arrived = rows.drop_columns(ORDINAL).rename_columns(self._stage.columns)
+        self._counts["events"] += self._originals(arrived).num_rows
+        late = self._bucket.operator.insert(arrived, rows[ORDINAL].to_numpy())
+        self._take("late", self._originals(late))
+
+    def _originals(self, rows: pa.Table) -> pa.Table:
+        """Those that are counted here: all, unless some are copies of what another bucket counts."""
+        return rows
+
+    def _take(self, output: str, part: pa.Table) -> None:
+        self._counts[output] += part.num_rows
+        self._keep(output, part)
+
+    def _keep(self, output: str, part: pa.Table) -> None:
+        """For the sink of this output, if it has one."""
+        if output in self._parts and part.num_rows:
+            schema = self._stage.schemas[output]
+            self._parts[output].append(part.select(schema.names).cast(schema))
+
+    def answer(self) -> tuple[dict[str, pa.Table], Counts]:
+        """The rows of each output that has some, and the counts."""
+        bucket = self._bucket
+        state = {"restored": int(bucket.restored), "read": bucket.chunks.read, "written": bucket.written}
+        tables = {output: pa.concat_tables(parts) for output, parts in self._parts.items() if parts}
+        return tables, self._counts | state
+
+    def outgoing(self, answers: Answers) -> Iterator[Any]:
+        """The answer and its counts, unless both are empty."""
+        tables, counts = self.answer()
+        if any(counts.values()):
+            yield from answers.outgoing(tables, counts)
