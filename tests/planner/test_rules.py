@@ -64,7 +64,7 @@ def plan_of(
 @pytest.mark.parametrize(
     ("bound", "events", "how", "chosen"),
     [
-        (query(sash.tumbling(100), LIGHT), MILLION, {}, "WinSeq()"),
+        (query(sash.tumbling(100), LIGHT), MILLION, {}, "KeyFarm(4)"),
         (query(sash.sliding(9_000, every=90), HEAVY), MILLION, {}, "KeyFarm(4)"),
         # One key, or a hot one: its panes or its windows are shared out.
         (query(sash.rows(1_000, every=10), HEAVY), ONE_KEY, {}, "PaneFarm(plq=4, wlq=4)"),
@@ -252,9 +252,9 @@ def test_a_pattern_that_was_asked_for_is_taken_and_compared_with_the_planners_ow
     plan = plan_of(bound, MILLION, parallelism=sash.WinFarm(3))
     assert plan.forced
     assert plan.pattern == sash.WinFarm(3)
-    assert plan.why == "as requested; by itself the planner would choose WinSeq()"
+    assert plan.why == "as requested; by itself the planner would choose KeyFarm(4)"
     assert (
-        plan_of(bound, MILLION, parallelism=sash.WinSeq()).why
+        plan_of(bound, MILLION, parallelism=sash.KeyFarm(4)).why
         == "as requested, and as the planner would choose"
     )
 
