@@ -15,8 +15,8 @@ of the other stream that slides with it, and every pair is reported exactly once
 event's place in the arrival order of its side. A stream that is joined with itself meets itself: every
 event is a left one and a right one.
 
-- Null is a key of its own, as everywhere. But a null that `where` reads makes its answer false: a null
-  compares to nothing, as in SQL.
+- Null is a key of its own, as everywhere. But a null that `where` reads makes its answer false, whatever
+  else it reads: a null compares to nothing.
 - The watermark of the join is the lesser of its sides' (none until both have one). Events before it are too
   late: they are in no pair, nor alone, and go to the late output.
 - A pair, or an event that stays alone, is final, and reported, when the watermark has passed its time: then
