@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+STORES = {
+    "RocksDB": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    "memory and files": "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
+}
+"""The state stores of Spark's own aggregations, which are at their best with one or with the other."""
+
 
 def finish(df: DataFrame) -> None:
     """A static DataFrame."""

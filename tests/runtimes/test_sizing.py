@@ -54,7 +54,7 @@ def test_a_trial_with_few_keys_predicts_a_bucket_with_many(name: str, keys: int)
     assert small.scale > 1
     for predicted, counted in (
         (small.arena_of_a_key, large.arena_of_a_key), (small.kept_of_a_key, large.kept_of_a_key),
-        (small.written, large.written), (small.block, large.block),
+        (small.written, large.written), (small.block, large.block), (small.shuffled, large.shuffled),
         (small.reports, large.reports), (small.report_bytes, large.report_bytes),
     ):  # fmt: skip
         assert predicted == NEAR(counted, rel=CLOSE)

@@ -121,6 +121,7 @@ def _stored(trials: Mapping[str, Trial], load: Load, cores: int) -> list[Quantit
     batch = load.rate * load.seconds
     row = max(trial.block for trial in trials.values())
     rows = f"{batch:,.0f} events · {row:.3g} bytes"
+    sent = sum(trial.shuffled for trial in trials.values())
     arenas = _by_key("arenas", {name: trial.arena_of_a_key for name, trial in trials.items()}, trials, load)
     kept = _by_key("journal", {name: trial.kept_of_a_key for name, trial in trials.items()}, trials, load)
     written = _by_event("state", {name: trial.written for name, trial in trials.items()}, load)
@@ -133,7 +134,7 @@ def _stored(trials: Mapping[str, Trial], load: Load, cores: int) -> list[Quantit
     ]  # fmt: skip
     traffic = [
         *_by_event("source, as a block has it", {"": row}, load),
-        *_by_event("shuffle", {name: trial.block for name, trial in trials.items()}, load),
+        *_by_event("shuffle", {name: trial.shuffled for name, trial in trials.items()}, load),
         *written,
         *_by_event("reports", {name: trial.report_bytes for name, trial in trials.items()}, load),
     ]
@@ -145,7 +146,11 @@ def _stored(trials: Mapping[str, Trial], load: Load, cores: int) -> list[Quantit
     local = [
         *arenas,
         *(Term(f"{each.name} in RocksDB", each.amount, each.how) for each in kept),
-        Term("shuffle files", 2 * batch * row, f"2 micro-batches · {rows}"),
+        Term(
+            "shuffle files",
+            2 * batch * sent,
+            f"2 micro-batches · {batch:,.0f} events · {sent:.3g} bytes, counted",
+        ),
     ]
     heaps = Term("heaps", cores * JVM, f"{cores:,} cores · {JVM / 1e9:g} GB")
     return [

@@ -7,7 +7,8 @@ so those of the trial are as full as those of the bucket, and its bytes are the 
     arena      most bytes of its tables               on the local disk of an executor, mapped into memory
     kept       most bytes of snapshot and journal     in the state store, durable
     written    bytes of headers and chunks            to the state store, for each event
-    block      bytes of a row in a block              through the shuffle, for each event
+    block      bytes of a row in a block              in memory, for each event
+    shuffled   the same, compressed as Spark does     through the shuffle, for each event
     reports    rows and bytes                         to the sink, for each event
     seconds    of one core                            for each event
 """
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
+import pyarrow as pa
 
 from sash.operators.bound import BoundQuery
 from sash.operators.columns.times import to_integers
@@ -26,6 +28,8 @@ from sash.operators.engine import operator_of
 from sash.runtimes.spark.packing.blocks import block_of
 from sash.runtimes.spark.sizing.load import Events, Load, filling_seconds
 
+SHUFFLE_CODEC = "lz4_raw"
+"""spark.io.compression.codec, which is lz4 by default."""
 EVENTS = 400_000
 """Of a trial, at most: some seconds."""
 BATCHES = 60
@@ -55,6 +59,7 @@ class Trial:
     kept: int
     written: float
     block: float
+    shuffled: float
     reports: float
     report_bytes: float
     seconds: float
@@ -87,7 +92,7 @@ def _run(bound: BoundQuery, keys: int, scale: int, span: float, batches: int, co
     operator = operator_of(bound).load(bound, None, chunks)
     arena = kept = batch = 0
     writing = _Writing()
-    blocks = reports = report_bytes = seconds = measured = 0.0
+    blocks = shuffled = reports = report_bytes = seconds = measured = 0.0
     delay, watermark, length = bound.query.delay.length, 0, span / batches
     while batch < batches or (writing.cycles < CYCLES and batch < LONGER * batches):
         # Not from 0 on: a watermark of 0 means that nothing is known yet.
@@ -112,12 +117,15 @@ def _run(bound: BoundQuery, keys: int, scale: int, span: float, batches: int, co
             written = len(header) + sum(map(len, saved.written.values()))
             writing.add(count, written, snapshot=operator.journal.head.snapshot_version)
             seconds += took
-            blocks += len(block_of(0, rows))
+            block = block_of(0, rows)
+            blocks += len(block)
+            shuffled += len(pa.compress(block, codec=SHUFFLE_CODEC))
             reports += sum(answer.reports.num_rows for answer in answers)
             report_bytes += sum(answer.reports.nbytes for answer in answers)
     return Trial(
         bool(bound.keys), keys, scale, batch * length, batch * count, arena, kept, writing.of_an_event,
-        blocks / measured, reports / measured, report_bytes / measured, seconds / measured,
+        blocks / measured, shuffled / measured, reports / measured, report_bytes / measured,
+        seconds / measured,
     )  # fmt: skip
 
 
