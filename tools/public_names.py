@@ -55,7 +55,8 @@ def _section(title: str, names: Iterable[tuple[str, Any]]) -> str:
 
 def _kind(name: str, value: Any) -> str:
     for home, kind in _HOMES.items():
-        if getattr(home, name, None) is value:
+        made_there = getattr(value, "__module__", "").startswith(home.__name__)  # and not imported by it
+        if made_there and getattr(home, name, None) is value:
             return kind
     if ismodule(value):
         return "module"

@@ -30,6 +30,12 @@ def test_the_table_of_public_names_is_what_the_code_has_today() -> None:
     assert not re.search(r"\| +\|$", table, re.M), "a public name has no docstring"
 
 
+def test_what_a_module_imports_is_not_of_its_kind() -> None:
+    """`sash.ArgumentError` was called a pattern, because the module of the patterns raises it."""
+    assert "| `ArgumentError` | error |" in public_names.page()
+    assert "| `KeyFarm` | pattern |" in public_names.page()
+
+
 @pytest.mark.parametrize("name", pictures.pictures())
 def test_a_timeline_of_the_documentation_is_what_the_code_draws_today(name: str) -> None:
     drawn = pictures.pictures()[name].svg(standalone=True)

@@ -204,3 +204,26 @@ def test_what_does_not_work_is_refused_in_one_sentence() -> None:
     with pytest.raises(Unsupported, match="over an iterator"):
         sash.together(one=totals([table(1)]))
     assert "each table is a micro-batch" in query.explain("plan")
+
+
+def test_a_stream_of_tables_is_explained_as_the_operator_that_runs() -> None:
+    """Not as the plan of a bounded input, of which nothing is kept."""
+    stream = sash.stream([table(1)], time="t", key="k")
+    panes = stream.window(sash.sliding(3600, every=60)).agg(total=sash.sum("x")).explain()
+    assert "a tree of folds over the panes of each key" in panes
+    assert "of a key: at most 61 panes of 60" in panes
+    assert "in this process, table after table" in panes
+    events = stream.rolling(5).agg(n=sash.count()).explain()
+    assert "of a key: the events of the last 5" in events
+    running = stream.window(sash.session(5)).agg(n=sash.count()).explain()
+    assert "of a key: the running fold of its open window" in running
+    whole = stream.window(sash.rows(3)).apply(len, schema="n bigint").explain()
+    assert "of a key: the last 3 events (whole rows)" in whole
+    for text in (panes, events, running, whole):
+        assert "two stacks" not in text
+        assert "10,000,000" not in text
+
+
+def test_latest_over_a_stream_of_tables_is_emitted_when_it_changes() -> None:
+    text = sash.stream([table(1)], time="t", key="k").latest(5).agg(n=sash.count()).explain()
+    assert "when the row of a key has changed" in text

@@ -1,9 +1,9 @@
 """The source of a pipeline as what `sash.stream` takes.
 
-Parquet files of a stream are read in Python (`sash.read_stream_parquet`), which is several times faster
-than Spark's own reader. A schema that is not given is that of the files which are there. Kafka and sockets
-carry bytes: with a schema they are read as JSON, and what is no such JSON has null in every column, so that
-it ends in the late output and not in a window.
+Parquet files of a stream are read in Python (`sash.read_stream_parquet`), which takes about a fifth less
+time for a whole query than Spark's own reader. A schema that is not given is that of the files which are
+there. Kafka and sockets carry bytes: with a schema they are read as JSON, and what is no such JSON has null
+in every column, so that it ends in the late output and not in a window.
 """
 
 from __future__ import annotations

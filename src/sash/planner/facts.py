@@ -32,7 +32,7 @@ from sash.semantics.windows import (
     TimeWindow,
 )
 
-Where = Literal["process", "spark batch", "spark streaming"]
+Where = Literal["process", "process streaming", "spark batch", "spark streaming"]
 Known = Literal["counted", "sampled", "given", "assumed"]
 
 DENSE = 100.0
@@ -124,6 +124,11 @@ class Facts:
 
     spark: SparkFold | None = None
     """None where nothing is computed by Spark itself."""
+
+    @property
+    def streaming(self) -> bool:
+        """Whether input comes batch after batch, so that the stateful operator runs."""
+        return self.where in ("process streaming", "spark streaming")
 
     @property
     def folded_by_spark(self) -> bool:

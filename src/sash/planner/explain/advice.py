@@ -57,12 +57,12 @@ def _is_compiled(name: str, facts: Facts) -> bool:
 
 
 def _order(bound: BoundQuery, plan: Plan) -> Iterator[str]:
-    """On Spark, what commutes is folded before the shuffle, or kept as panes."""
+    """What commutes is folded before the shuffle on Spark, and kept as panes on a stream."""
     if plan.facts.where == "process" or not clock_windows(bound) or isinstance(bound, BoundRolling):
         return
     ordered = [name for name, monoid in bound.aggregates.items() if not monoid.commutative]
     if ordered:
-        panes = "kept as panes" if plan.facts.where == "spark streaming" else "folded before the shuffle"
+        panes = "kept as panes" if plan.facts.streaming else "folded before the shuffle"
         yield (
             f"{', '.join(ordered)}: not declared commutative; if a ⊕ b = b ⊕ a for all elements, declare "
             f"commutative=True, and events are {panes}"

@@ -43,7 +43,7 @@ def algorithm_of(bound: BoundQuery, plan: Plan) -> FoldAlgorithm:
         return FoldAlgorithm(
             "recalculate", "each window anew, by the function that was given", "nowhere", ()
         )
-    if plan.facts.where == "spark streaming":
+    if plan.facts.streaming:
         return _streaming(bound, plan, fold, slow)
     inner = plan.pattern.held if isinstance(plan.pattern, Farm) else plan.pattern
     folds = isinstance(inner, PaneFarm | WinMapReduce)
@@ -68,6 +68,13 @@ def algorithm_of(bound: BoundQuery, plan: Plan) -> FoldAlgorithm:
 def _in_python(plan: Plan) -> str:
     """Why Spark does not fold by itself, where it was considered."""
     return f"; in Python, because {plan.facts.spark.why}" if plan.facts.spark is not None else ""
+
+
+def _panes_of_a_stream(plan: Plan) -> str:
+    if plan.facts.where == "process streaming":
+        return "with each table, of the events that are not late"
+    where = "after the shuffle, because only the stateful step knows which events are late"
+    return where + _when_elastic(plan)
 
 
 def _when_elastic(plan: Plan) -> str:
@@ -104,8 +111,7 @@ def _streaming(bound: BoundQuery, plan: Plan, fold: str, slow: tuple[str, ...]) 
             "panes in a tree",
             "events into panes as they arrive, and a tree of folds over the panes of each key: a window "
             "takes O(log n) combines, and a batch costs what it brings, however much is held",
-            "after the shuffle, because only the stateful step knows which events are late"
-            + _when_elastic(plan),
+            _panes_of_a_stream(plan),
             slow,
         )
     state = StatePlan(bound, rows=agnostic)

@@ -143,7 +143,7 @@ class Explanation:
             keys=bound.keys,
             windows=_windows(bound, facts),
             rows=_rows(bound),
-            reported=_reported(bound),
+            reported=_reported(bound, facts),
             whole=facts.whole,
             aggregates=_aggregates(bound, facts),
             events=EventsExplanation(
@@ -168,9 +168,9 @@ def _rows(bound: BoundQuery) -> Literal["window", "event", "key"]:
     return "event" if isinstance(bound, BoundRolling) else "window"
 
 
-def _reported(bound: BoundQuery) -> str:
+def _reported(bound: BoundQuery, facts: Facts) -> str:
     if isinstance(bound, BoundLatest):
-        return emitted_latest(bound.query)
+        return emitted_latest(bound.query, streaming=facts.streaming)
     return emitted_rolling(bound.query) if isinstance(bound, BoundRolling) else reported(bound.query)
 
 

@@ -17,6 +17,7 @@ SHOWN = 8
 
 _NAMES = {
     "process": "in this process",
+    "process streaming": "in this process, table after table",
     "spark batch": "on Spark, batch",
     "spark streaming": "on Spark, streaming",
 }

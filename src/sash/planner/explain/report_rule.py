@@ -39,18 +39,20 @@ def emitted_rolling(query: Query) -> str:
     return f"{rule}; the end of the input closes the rest" if query.flush else rule
 
 
-def emitted_latest(query: Query) -> str:
+def emitted_latest(query: Query, *, streaming: bool) -> str:
     """When the row of a key is emitted.
 
     >>> from sash.semantics.query import Emit
     >>> from sash.semantics.windows import slide_by_tuple
-    >>> emitted_latest(Query((slide_by_tuple(5, 1),), emit=Emit.parse("every 10"), flush=False))
+    >>> by_tens = Query((slide_by_tuple(5, 1),), emit=Emit.parse("every 10"), flush=False)
+    >>> emitted_latest(by_tens, streaming=True)
     'when the row of a key has changed; now is the watermark (the newest time), a multiple of 10'
     """
-    if query.flush:
+    if not streaming:
         return "at the end of the input; now is the newest time"
     every = f", a multiple of {query.emit.period}" if query.emit.period.length else ""
-    return f"when the row of a key has changed; now is the watermark ({_newest(query)}){every}"
+    rule = f"when the row of a key has changed; now is the watermark ({_newest(query)}){every}"
+    return f"{rule}; at the end of the input it is the newest time" if query.flush else rule
 
 
 def _often(query: Query) -> str:

@@ -48,6 +48,8 @@ def candidates(where: Where, cores: int, *, events_known: bool = False) -> list[
     >>> [named(choice) for choice in candidates("process", 1)]
     ['WinSeq()', 'PaneFarm(plq=1, wlq=1)']
     """
+    if where == "process streaming":
+        return [WinSeq()]
     if where == "spark streaming" and not events_known:
         return [None]
     alone = PaneFarm(1, 1)

@@ -11,6 +11,8 @@ def because(choice: Choice, facts: Facts) -> str:
     """The one sentence of a plan."""
     if facts.where == "spark streaming" and choice is None:
         return "a bucket of keys is one worker on a stream, and Spark spreads the buckets over its tasks"
+    if facts.where == "process streaming":
+        return "one process keeps the windows of all keys"
     if facts.where == "process" and facts.whole and facts.function is None:
         return "what the function takes is only known once it has run; the estimates assume 1 ms per window"
     on_spark = facts.where == "spark batch"

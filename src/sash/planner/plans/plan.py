@@ -102,7 +102,7 @@ def cheapest(costed: tuple[Candidate, ...]) -> Candidate:
 def steps_of(choice: Choice, facts: Facts, costs: Costs, *, forced: bool = False) -> list[CostStep]:
     """What the candidate does; one that the user named does it with the workers that it names."""
     match facts.where:
-        case "process":
+        case "process" | "process streaming":
             assert choice is not None  # buckets are Spark's
             early = pane_workers(choice) if forced else facts.cores
             return process_steps(choice, facts, costs.process, early=early)

@@ -157,7 +157,7 @@ class LocalStream:
         return framed(rows, self.tables.form)
 
     def plan(self, bound: BoundQuery) -> Plan:
-        facts = Facts.of(bound, assumed(bound, AUTO), where="process", cores=1)
+        facts = Facts.of(bound, assumed(bound, AUTO), where="process streaming", cores=1)
         return make_plan(bound, facts, costs(), parallelism=Auto(cores=1))
 
     def parallel(self, parallelism: Parallelism, bound: BoundQuery) -> LocalStream:

@@ -4,7 +4,7 @@
 
 Spark finds the files, remembers which it has seen, and cuts them into micro-batches, exactly as for
 `spark.readStream.parquet`: each file once, also after a restart. But what it streams are their names. Rows
-never pass through the JVM on their way to the packer, which is several times faster than Spark's row path.
+never pass through the JVM on their way to the packer: a whole query takes about a fifth less time.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def read_stream_parquet(
     spark: SparkSession | None = None,
     **options: str | int | float | bool,
 ) -> ParquetStream:
-    """The parquet files of a folder as a stream, several times faster than Spark's own.
+    """The parquet files of a folder as a stream, read by Python: queries take about a fifth less time.
 
     path:    a folder, or a pattern; on this machine or where both Spark and pyarrow can read.
     schema:  of all files; of the first one when not given. A partitioned folder (day=…/) needs it.
