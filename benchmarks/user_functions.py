@@ -3,9 +3,9 @@
     python -m benchmarks.user_functions [--quick] [--json PATH] [--rounds 3]
 
 Every tuple has one key and meets one window; f_U computes for about a millisecond. Two instances in threads
-take turns with Python's lock. In processes they should need about half the time of one. Where other programs
-use the cores, the clock shows little of that; so the time that the busiest process has computed is judged:
-on a free machine nothing is done sooner.
+take turns with Python's lock. In processes they should need about half the time of one. Where other
+programs use the cores, the clock shows little of that; so the time that the busiest process has computed is
+judged: on a free machine nothing is done sooner.
 """
 
 from __future__ import annotations
