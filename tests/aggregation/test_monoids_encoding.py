@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from sash.aggregation.monoids.encoding import decode, encode, sketch_key
 from sash.errors import CorruptValue, Unsupported
+from sash.operators import Arrival
+from sash.semantics.event import Row
 from sash.testing.sameness import same
 
 SCALARS = st.one_of(
@@ -74,8 +76,30 @@ def test_the_sign_of_zero_survives():
 
 
 def test_what_cannot_be_written_says_what_to_do():
-    with pytest.raises(Unsupported, match="Give the monoid its own encode and decode for set"):
-        encode({1, 2})
+    with pytest.raises(Unsupported, match="Give the monoid its own encode and decode for object"):
+        encode(object())
+
+
+def test_equal_sets_have_equal_bytes_whatever_was_added_first():
+    words = [str(number) for number in range(50)]
+    backwards = dict.fromkeys(words[::-1])
+    assert encode(set(words)) == encode(set(backwards))
+    assert decode(encode({1, "a", (2.5, None)})) == {1, "a", (2.5, None)}
+    assert type(decode(encode(frozenset(words)))) is frozenset
+
+
+def test_tuples_of_a_stream_come_back_and_what_is_none_is_refused():
+    arrival = Arrival(3, 1, 7, Row({"x": 2.5, "tags": ["a", None]}))
+    back = decode(encode([arrival]))[0]
+    assert (back.time, back.input, back.ordinal, dict(back.row)) == (3, 1, 7, dict(arrival.row))
+    for damaged in (
+        b"R" + encode((5,)),
+        b"A" + encode((1, 2, 3, {"x": 1})),
+        b"A" + encode((1,)),
+        b"R" + encode(3),
+    ):
+        with pytest.raises(CorruptValue):
+            decode(damaged)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from sash.aggregation.stores.values import seal
 from sash.errors import CorruptValue, Unsupported
 from sash.operators import Aggregate, Input, Stateful
 from sash.operators.columns.table_bytes import bytes_of
+from sash.operators.inventory import inventory
 from sash.operators.order.interleaved import interleave
 from sash.operators.stateful.streaming import HEADER, BoundOperator, OperatorOnStream, chunk_name
 from sash.semantics.durations import Duration, Unit
@@ -137,6 +138,28 @@ def test_state_is_bounded_by_the_window() -> None:
     assert running.wakes_at() == 397
     running.advance(1000)
     assert running.wakes_at() is None
+
+
+def test_long_windows_have_few_chunks_and_one_part_of_a_pane_is_left_of_many() -> None:
+    daily = Aggregate(
+        advance=500, size=2000, inputs=TWEETS, keys="tags", n=sash.count(), last=sash.last("size")
+    )
+    bound, chunks, header = BoundOperator.of(daily, NO_DELAY), {}, None
+    running, emitted = OperatorOnStream(bound), []
+    rows = [(time, [f"tag {time % 3}"], time % 7) for time in range(3000)]
+    for time in range(0, 3000, 5):
+        running.insert(table(rows[time : time + 5]), np.arange(5))
+        emitted.append(running.advance(time + 5).reports)
+        saved = running.save()
+        header, chunks = saved.header, chunks | dict(saved.written)
+        chunks = {number: data for number, data in chunks.items() if number not in saved.dropped}
+        assert len(chunks) <= 30
+        if time % 250 == 0:
+            running = OperatorOnStream.load(bound, header, chunks)
+    assert inventory(header, chunks.items()).rows < 200
+    whole = [row for row in daily.over(table(rows)).to_pylist() if row["time"] <= 3000]
+    found = pa.concat_tables(emitted).to_pylist()
+    assert sorted(map(str, found)) == sorted(map(str, whole)) != []
 
 
 def test_tuples_without_a_time_are_late() -> None:

@@ -171,3 +171,39 @@ def test_differential_a_stream_as_spark_structured_equals_sparks_own_windows(spa
     found = sorted(map(str, Ran(ours).rows))
     assert found == sorted(map(str, Ran(theirs).rows))
     assert len(found) > 40
+
+
+def test_differential_a_stream_as_spark_structured_equals_sparks_own_sessions_with_late_events(
+    spark: SparkSession,
+) -> None:
+    from pyspark.sql import functions as F
+
+    # a: one session that stays open; b: bursts, each a session. The last batch brings events of the first
+    # seconds: a's open session does not take them, and no session of b is there for them any more.
+    rng, start = random.Random(37), 1_700_000_000_000
+    steady = [(ms, "a") for ms in range(start, start + 120_000, 900)]
+    bursts = [
+        (start + burst + rng.randrange(3_000), "b") for burst in range(0, 120_000, 9_000) for _ in "123"
+    ]
+    arrived = sorted([*steady, *bursts], key=lambda one: one[0] + rng.randrange(4_000))
+    quarter = len(arrived) // 4
+    parts = [arrived[at : at + quarter] for at in range(0, 4 * quarter, quarter)]
+    parts[3] += [(start + 5_100, "a"), (start + 7_700, "b"), (start + 20_300, "b"), (start + 30_000, "a")]
+    schema = pa.schema([("ts", pa.timestamp("us", "UTC")), ("k", pa.string()), ("x", pa.int64())])
+    batches = [
+        pa.Table.from_pylist([{"ts": ms * 1000, "k": k, "x": ms % 5} for ms, k in part], schema=schema)
+        for part in parts
+    ]
+    source = stream_batches(spark, batches)
+    query = (
+        sash.stream(source, time="ts", key="k", delay="5 seconds")
+        .window(sash.session("3 seconds"))
+        .semantics("spark_structured")
+        .agg(**SUMS)
+    )
+    ours = Ran(query.dataframe().selectExpr("k", "window.start", "window.end", "n", "s", "hi"))
+    theirs = by_spark(source.withWatermark("ts", "5 seconds"), F.session_window("ts", "3 seconds"))
+    found = sorted(map(str, ours.rows))
+    assert found == sorted(map(str, Ran(theirs).rows))
+    assert len(found) > 8
+    assert ours.counted("late") == 4

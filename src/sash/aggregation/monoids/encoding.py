@@ -124,6 +124,14 @@ def _sequence(tag: bytes) -> Callable[[Any, list[bytes]], None]:
     return write
 
 
+def _unordered(tag: bytes) -> Callable[[Any, list[bytes]], None]:
+    def write(values: Any, out: list[bytes]) -> None:
+        # Equal sets have equal bytes, in every process.
+        out += (tag, _LENGTH.pack(len(values)), *sorted(map(encode, values)))
+
+    return write
+
+
 def _write_dict(value: dict[Any, Any], out: list[bytes]) -> None:
     out.append(b"{")
     _write(tuple(value), out)
@@ -148,8 +156,8 @@ _WRITERS: dict[type, Callable[[Any, list[bytes]], None]] = {
     timedelta: _sized(b"u", lambda span: _int_bytes(span // _MICROSECOND)),
     tuple: _sequence(b"("),
     list: _sequence(b"["),
-    set: _sequence(b"<"),
-    frozenset: _sequence(b">"),
+    set: _unordered(b"<"),
+    frozenset: _unordered(b">"),
     dict: _write_dict,
 }
 
@@ -159,14 +167,17 @@ _SEQUENCES: dict[bytes, Callable[[list[Any]], Any]] = {
 _REGISTERED: dict[bytes, Callable[..., Any]] = {}
 
 
-def register(tag: bytes, kind: type, fields: Callable[[Any], tuple[Any, ...]]) -> None:
-    """Values of this type are written as the tuple of their fields, and made again by `kind(*fields)`."""
+def register(
+    tag: bytes, kind: type, fields: Callable[[Any], tuple[Any, ...]], make: Callable[..., Any]
+) -> None:
+    """Values of this type are written as the tuple of their fields, and made again by `make(*fields)`;
+    that raises a TypeError for fields that cannot be those of one."""
 
     def write(value: Any, out: list[bytes]) -> None:
         out.append(tag)
         _write(fields(value), out)
 
-    _WRITERS[kind], _REGISTERED[tag] = write, kind
+    _WRITERS[kind], _REGISTERED[tag] = write, make
 
 
 _SIZED_READERS: dict[bytes, Callable[[bytes], Any]] = {

@@ -4,7 +4,9 @@
     a pane     the chunks' parts of it, combined in the order in which they were written
 
 Tuples come in the order of time, so that parts do too, whatever the monoid. A chunk is needed as long as an
-open window may hold one of its panes.
+open window may hold one of its panes. Of the newest chunks, every few that are alike in size become one, in
+which a pane has one part again: so there are few chunks, however many batches a window is long, and what is
+loaded are panes.
 """
 
 from __future__ import annotations
@@ -15,8 +17,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from sash.arrays import Array
+from sash.aggregation.kernels.compiler.vocabulary import Columns
+from sash.arrays import Array, Ints, Mask
 from sash.operators.order.interleaved import Interleaved
+from sash.operators.stateful.pane_table import Expired
 from sash.operators.stateful.prepared import Prepared
 
 if TYPE_CHECKING:
@@ -25,56 +29,65 @@ if TYPE_CHECKING:
 START, KEY = "start", "key"
 
 
+FEW = 8
+
+
 class PaneLog:
     """Of an operator with one share."""
 
     def __init__(self, running: CompiledAggregate) -> None:
         self._running = running
         self._unsaved: list[pa.Table] = []
-        self._newest: dict[int, int] = {}
-        """The start of the newest pane of each chunk."""
+        self._chunks: dict[int, pa.Table] = {}
+        """Those that are needed, the oldest first."""
 
     def take(self, run: Interleaved, prepared: Prepared) -> None:
         if len(run):
-            running = self._running
-            found = [expired.in_order() for expired in running.partial_panes(run, prepared)]
-            ends, keys = found[0][:2]
-            columns = {START: pa.array(ends - running.pane)}
-            columns[KEY] = running.names.column(keys, running.operator.payload.field(0).type)
-            for number, (_, _, known, elements) in enumerate(found):
-                columns[f"{number}"] = pa.array(known)
-                for place, element in enumerate(elements):
-                    columns[f"{number}.{place}"] = pa.array(element)
-            self._unsaved.append(pa.table(columns))
+            self._unsaved.append(self._table(self._running.partial_panes(run, prepared)))
 
     def save(self, number: int, watermark: int) -> dict[int, pa.Table]:
         floor = self._floor(watermark)
-        self._newest = {chunk: newest for chunk, newest in self._newest.items() if newest >= floor}
-        if not self._unsaved:
-            return {}
-        table = pa.concat_tables(self._unsaved)
+        self._chunks = {chunk: table for chunk, table in self._chunks.items() if _newest(table) >= floor}
+        new = _since(floor, self._unsaved)
         self._unsaved = []
-        table = table.filter(pa.array(table[START].to_numpy() >= floor))
-        if not table.num_rows:
+        if new is None:
             return {}
-        self._newest[number] = int(table[START].to_numpy().max())
-        return {number: table}
+        while len(tail := list(self._chunks)[-FEW:]) == FEW and _rank(self._chunks[tail[0]]) <= _rank(new):
+            new = self._folded(pa.concat_tables([*map(self._chunks.pop, tail), new]))
+        self._chunks[number] = new
+        return {number: new}
 
     @property
     def live(self) -> list[int]:
-        return list(self._newest)
+        return list(self._chunks)
 
     def load(self, chunks: Mapping[int, pa.Table], watermark: int) -> None:
-        running, floor = self._running, self._floor(watermark)
-        for number, table in chunks.items():
-            self._newest[number] = int(table[START].to_numpy().max())
-            table = table.filter(pa.array(table[START].to_numpy() >= floor))
-            keys = running.names.numbers(table[KEY].combine_chunks(), time=watermark)
-            folds = []
-            for place, machine in enumerate(running.machines.values()):
-                elements = [_array(table[f"{place}.{nth}"]) for nth in range(len(machine.dtypes))]
-                folds.append((tuple(elements), _array(table[f"{place}"])))
-            running.take_panes(_array(table[START]), np.ascontiguousarray(keys), folds)
+        self._chunks = dict(chunks)
+        table = _since(self._floor(watermark), list(chunks.values()))
+        if table is not None:
+            self._running.take_panes(*self._arrays(table, watermark))
+
+    def _folded(self, table: pa.Table) -> pa.Table:
+        return self._table(self._running.folded_panes(*self._arrays(table, _newest(table))))
+
+    def _table(self, panes: list[Expired]) -> pa.Table:
+        running = self._running
+        found = [expired.in_order() for expired in panes]
+        ends, keys = found[0][:2]
+        columns = {START: pa.array(ends - running.pane)}
+        columns[KEY] = running.names.column(keys, running.operator.payload.field(0).type)
+        for number, (_, _, known, elements) in enumerate(found):
+            columns[f"{number}"] = pa.array(known)
+            columns |= {f"{number}.{place}": pa.array(element) for place, element in enumerate(elements)}
+        return pa.table(columns)
+
+    def _arrays(self, table: pa.Table, time: int) -> tuple[Ints, Ints, list[tuple[Columns, Mask]]]:
+        keys = self._running.names.numbers(table[KEY].combine_chunks(), time=time)
+        folds = []
+        for place, machine in enumerate(self._running.machines.values()):
+            elements = tuple(_array(table[f"{place}.{nth}"]) for nth in range(len(machine.dtypes)))
+            folds.append((elements, _array(table[f"{place}"])))
+        return _array(table[START]), np.ascontiguousarray(keys), folds
 
     def _floor(self, watermark: int) -> int:
         operator = self._running.operator
@@ -83,3 +96,21 @@ class PaneLog:
 
 def _array(column: pa.ChunkedArray) -> Array:
     return np.ascontiguousarray(column.to_numpy())
+
+
+def _since(floor: int, tables: list[pa.Table]) -> pa.Table | None:
+    """The panes that start at `floor` or later; None when there are none."""
+    if not tables:
+        return None
+    table = pa.concat_tables(tables)
+    table = table.filter(pa.array(table[START].to_numpy() >= floor))
+    return table if table.num_rows else None
+
+
+def _newest(table: pa.Table) -> int:
+    return int(table[START].to_numpy().max())
+
+
+def _rank(table: pa.Table) -> int:
+    """Of tables that are alike in size: within a factor of eight."""
+    return int(table.num_rows).bit_length() // 3

@@ -119,17 +119,30 @@ class CompiledAggregate(Running):
 
     def partial_panes(self, run: Interleaved, prepared: Prepared) -> list[Expired]:
         """What the tuples of a run fold to in each pane of each key, for each aggregate."""
+        pieces = prepared.pieces()
+        event, key = (np.concatenate([getattr(piece, of) for piece in pieces]) for of in ("event", "key"))
         lifted = prepared.once("elements", lambda: self._lifted(run))
-        found = []
-        for machine, (elements, valid) in zip(self.machines.values(), lifted, strict=True):
-            table, expired = PaneTable(machine, advance=self.pane, size=self.pane), Expired(machine)
-            for piece in prepared.pieces():
-                table.step(
-                    elements, valid, _frozen(run.times), piece.event, piece.key, kernel.BEGINNING, expired
-                )
-            none = np.empty(0, np.int64)
-            table.step(elements, valid, _frozen(run.times), none, none, END_OF_TIME, expired)
-            found.append(expired)
+        return self._in_panes(lifted, run.times, event, key)
+
+    def folded_panes(
+        self, starts: Ints, keys: Ints, folds: Sequence[tuple[Columns, Mask]]
+    ) -> list[Expired]:
+        """Parts of panes, in the order of time, as one for each pane and key."""
+        lifted = [
+            (machine.columns(elements), _frozen(known))
+            for machine, (elements, known) in zip(self.machines.values(), folds, strict=True)
+        ]
+        return self._in_panes(lifted, starts, np.arange(len(starts)), keys)
+
+    def _in_panes(
+        self, lifted: Sequence[tuple[Columns, Mask]], times: Ints, event: Ints, key: Ints
+    ) -> list[Expired]:
+        found = [Expired(machine) for machine in self.machines.values()]
+        for expired, (elements, valid) in zip(found, lifted, strict=True):
+            table = PaneTable(expired.machine, advance=self.pane, size=self.pane)
+            # Pieces stand one after the other in the order of tuples, but shares do not within a piece.
+            order = np.argsort(event, kind="stable")
+            table.step(elements, valid, _frozen(times), event[order], key[order], END_OF_TIME, expired)
         return found
 
     @property

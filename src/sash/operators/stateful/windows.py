@@ -24,9 +24,23 @@ class Arrival:
     row: Row
 
 
+def _row(values: Any) -> Row:
+    if not isinstance(values, dict):
+        raise TypeError(f"a row has columns, not {values!r}")
+    return Row(values)
+
+
+def _arrival(time: Any, number: Any, ordinal: Any, row: Any) -> Arrival:
+    if [type(part) for part in (time, number, ordinal, row)] != [int, int, int, Row]:
+        raise TypeError(
+            f"a tuple has a time, an input, an ordinal and a row, not {(time, number, ordinal)}"
+        )
+    return Arrival(time, number, ordinal, row)
+
+
 # States are saved as plain values, and tuples are what most of them hold.
-encoding.register(b"R", Row, lambda row: (dict(row),))
-encoding.register(b"A", Arrival, lambda it: (it.time, it.input, it.ordinal, it.row))
+encoding.register(b"R", Row, lambda row: (dict(row),), _row)
+encoding.register(b"A", Arrival, lambda it: (it.time, it.input, it.ordinal, it.row), _arrival)
 
 
 @dataclass(slots=True)
