@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sash.operators.bound import BoundQuery
-from sash.operators.engine import StatePlan, keeps_panes
+from sash.operators.engine import StatePlan, keeps_panes, takes_panes
 from sash.operators.folding.early_panes import Early
 from sash.operators.patterns.declared import Farm, PaneFarm, WinFarm, WinMapReduce
 from sash.planner.plans.plan import Plan
@@ -70,11 +70,13 @@ def _in_python(plan: Plan) -> str:
     return f"; in Python, because {plan.facts.spark.why}" if plan.facts.spark is not None else ""
 
 
-def _when_elastic(plan: Plan) -> str:
-    """What is different in a query that knows its watermark before a batch begins."""
-    if plan.pattern is not None or not plan.facts.folded_by_spark:
-        return ""
-    return "; with start(…, elastic=…) before it, by Spark's generated code"
+def _where_on_streams(bound: BoundQuery, plan: Plan) -> str:
+    """Tasks before the shuffle know the watermark of their batch where the query is started by Sash."""
+    after = "after the shuffle, where it is known which events are late"
+    if plan.pattern is not None or not takes_panes(bound):
+        return after
+    elastic = ", and with elastic=… by Spark's generated code" if plan.facts.folded_by_spark else ""
+    return f"{after}; with start() before it, where that saves rows{elastic}"
 
 
 def _by_spark(plan: Plan, fold: str, slow: tuple[str, ...]) -> FoldAlgorithm:
@@ -103,8 +105,7 @@ def _streaming(bound: BoundQuery, plan: Plan, fold: str, slow: tuple[str, ...]) 
             "panes in a tree",
             "events into panes as they arrive, and a tree of folds over the panes of each key: a window "
             "takes O(log n) combines, and a batch costs what it brings, however much is held",
-            "after the shuffle, because only the stateful step knows which events are late"
-            + _when_elastic(plan),
+            _where_on_streams(bound, plan),
             slow,
         )
     state = StatePlan(bound, rows=agnostic)

@@ -131,12 +131,15 @@ class JoinProcessor(WindowProcessor):
     def _call(self, bucket: Bucket) -> BucketCall:
         return JoinBucketCall(self.stage, bucket)
 
-    def _arrived(self, bucket: Bucket, rows: Iterator[Any]) -> Any:
+    def _arrived(self, bucket: Bucket, rows: Iterator[Any], now: int) -> Any:
         payloads: dict[Side, list[bytes]] = {side: [] for side in Side}
         for row in rows:
             side = Side.RIGHT if getattr(row, IS_RIGHT) else Side.LEFT
             payloads[side].append(getattr(row, PAYLOAD))
         return {side: rows_of(bucket.number, payloads[side], self._blocks[side]) for side in Side}
+
+    def _insert(self, call: BucketCall, arrived: Any) -> None:
+        call.insert(arrived)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ There is one timer per bucket, at the next watermark that has something to close
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from copy import copy
 from operator import attrgetter
 from typing import Any, Self
@@ -28,11 +28,12 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
-from sash.operators.engine import LatestOperator
+from sash.operators.engine import LatestOperator, WindowOperator
 from sash.runtimes.spark.packing.answers import Answers, Counts, PackedAnswers
 from sash.runtimes.spark.packing.blocks import ANSWER, COUNTS, PAYLOAD, RELAY, opened, rows_of
 from sash.runtimes.spark.packing.columns import ORDINAL
 from sash.runtimes.spark.packing.outputs import LATE
+from sash.runtimes.spark.packing.pane_blocks import NEWEST, ArrivedPanes, SharedPanes
 from sash.runtimes.spark.state.operators_in_state import Bucket, StateOfBuckets
 from sash.runtimes.spark.streaming.light_processor import state_of
 from sash.runtimes.spark.streaming.window_stage import WindowStage
@@ -66,6 +67,14 @@ class BucketCall:
         self._counts["events"] += self._originals(arrived).num_rows
         late = self._bucket.operator.insert(arrived, rows[ORDINAL].to_numpy())
         self._take("late", self._originals(late))
+
+    def insert_panes(self, shared: SharedPanes, arrived: ArrivedPanes, query: int = 0) -> None:
+        """Events that were folded before they came; `query` is the number of this one among those that
+        share them."""
+        operator, panes = self._bucket.operator, arrived.rows
+        assert isinstance(operator, WindowOperator), "no other one takes panes"
+        self._counts["events"] += arrived.events
+        operator.insert_panes(shared.keys(panes), panes[NEWEST].to_numpy(), shared.elements(panes, query))
 
     def _originals(self, rows: pa.Table) -> pa.Table:
         """Those that are counted here: all, unless some are copies of what another bucket counts."""
@@ -125,12 +134,12 @@ class WindowProcessor(StatefulProcessor):
             yield from self._relayed(self.answers.arrived(rows))
             return
         bucket = self._loaded(int(key[0]))
-        arrived = self._arrived(bucket, self.answers.arrived(rows))
         now = timerValues.getCurrentWatermarkInMs()
+        arrived = self._arrived(bucket, self.answers.arrived(rows), now)
         watermark, call = self.stage.clock.watermark(now), self._call(bucket)
         if not self.stage.derived:
             call.reach(watermark)
-        call.insert(arrived)
+        self._insert(call, arrived)
         call.advance(watermark)
         self._set_timer(bucket, now)
         # Before the first row goes out: whoever reads the answer may stop at any row.
@@ -162,9 +171,19 @@ class WindowProcessor(StatefulProcessor):
     def _call(self, bucket: Bucket) -> BucketCall:
         return BucketCall(self.stage, bucket)
 
-    def _arrived(self, bucket: Bucket, rows: Iterator[Any]) -> Any:
-        """What `BucketCall.insert` takes."""
-        return rows_of(bucket.number, map(attrgetter(PAYLOAD), rows), self.stage.block)
+    def _arrived(self, bucket: Bucket, rows: Iterator[Any], now: int) -> Any:
+        """What `_insert` takes, in a batch that Spark's watermark `now` judges."""
+        payloads: Iterable[bytes] = map(attrgetter(PAYLOAD), rows)
+        panes = None
+        if self.stage.panes is not None:
+            payloads, panes = self.stage.panes.arrived(bucket.number, payloads, milliseconds=now)
+        return rows_of(bucket.number, payloads, self.stage.block), panes
+
+    def _insert(self, call: BucketCall, arrived: Any) -> None:
+        rows, panes = arrived
+        call.insert(rows)
+        if panes is not None and self.stage.panes is not None:
+            call.insert_panes(self.stage.panes, panes)
 
     def _set_timer(self, bucket: Bucket, now: int) -> None:
         """The one timer of a bucket."""
