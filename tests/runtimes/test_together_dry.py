@@ -14,31 +14,49 @@ from hypothesis import strategies as st
 
 from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling
 from sash.runtimes.spark.packing.answers import PackedAnswers
-from sash.runtimes.spark.packing.blocks import NEWEST_AT, PACKED_BUCKET, PAYLOAD
+from sash.runtimes.spark.packing.blocks import NEWEST_AT, PACKED_BUCKET, PAYLOAD, SeveralPackers
 from sash.runtimes.spark.packing.columns import places
 from sash.runtimes.spark.packing.hashed_packer import HashedPacker
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.runtimes.spark.state.operators_in_state import OPERATORS
+from sash.runtimes.spark.streaming import early_panes
+from sash.runtimes.spark.streaming.early_panes import PanePacker
 from sash.runtimes.spark.streaming.light_processor import LightProcessor
 from sash.runtimes.spark.together.processor import TogetherProcessor
 from sash.runtimes.spark.together.stage import QueryOfStream, TogetherStage, buckets_of, output_of
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.query import Emit, Query, When
 from sash.semantics.reference import Arrival, Batch, evaluate
+from sash.semantics.window import Window
 from tests.operators.features import AGGREGATES as FEATURES
 from tests.operators.features import any_look_backs, look_backs, ticks
 from tests.runtimes.micro_batches import DryStream, MicroBatches, by_output
 from tests.runtimes.tables import table_of
+from tests.runtimes.test_early_panes import EAGER
+from tests.runtimes.test_paned_operator import AGGREGATES as PANED
+from tests.runtimes.test_paned_operator import bind, clock_windows
 from tests.runtimes.test_spark_streaming_dry import TYPES, bound_query, cut, expected, observed, queries
 
 PARTITIONS = 2
 COUNTED = ("events", "late", "reports")
 
 
+class EagerTogether(TogetherStage):
+    """Folds whatever can be folded, also of a few rows."""
+
+    @property
+    def packer(self) -> SeveralPackers:
+        packers = super().packer.packers
+        return SeveralPackers(
+            tuple(replace(one, worth=EAGER) if isinstance(one, PanePacker) else one for one in packers)
+        )
+
+
 class DryTogether:
     """Packer, processor and unpacker, one after the other. The queries may change between two batches."""
 
-    def __init__(self, bounds: Mapping[str, BoundQuery], *, forgetful: bool) -> None:
+    def __init__(self, bounds: Mapping[str, BoundQuery], *, forgetful: bool, early: bool = False) -> None:
+        self.early = early
         self.engine: Any = None
         self.forgetful = forgetful
         self.newest = self.watermark = 0
@@ -56,7 +74,9 @@ class DryTogether:
                 self.states += 1
                 kept[name] = QueryOfStream(name, f"{name} {self.states}", bound, (REPORTS, LATE))
         self.queries = {name: kept[name] for name in bounds}
-        self.stage = TogetherStage(tuple(self.queries.values()), PARTITIONS, ticks=True, derived=False)
+        self.stage = EagerTogether(
+            tuple(self.queries.values()), PARTITIONS, ticks=True, derived=False, early=self.early
+        )
         processor = TogetherProcessor(self.stage)
         processor.answers = PackedAnswers(self.stage.schemas)
         light = LightProcessor(processor, named=True)
@@ -73,10 +93,12 @@ class DryTogether:
         payloads: dict[int, list[bytes]] = {}
         packer = HashedPacker(iter, self.stage.shares, self.stage.packer)
         given = [] if table is None else table.select(self.stage.columns).combine_chunks().to_batches()
-        for packed in packer(given):
-            self.newest = max(self.newest, pc.max(packed[NEWEST_AT].cast(pa.int64())).as_py() // 1000)
-            for bucket, payload in zip(packed[PACKED_BUCKET], packed[PAYLOAD], strict=True):
-                payloads.setdefault(bucket.as_py(), []).append(payload.as_py())
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(early_panes, "watermark_of_batch", lambda: self.watermark)
+            for packed in packer(given):
+                self.newest = max(self.newest, pc.max(packed[NEWEST_AT].cast(pa.int64())).as_py() // 1000)
+                for bucket, payload in zip(packed[PACKED_BUCKET], packed[PAYLOAD], strict=True):
+                    payloads.setdefault(bucket.as_py(), []).append(payload.as_py())
         answered = self.engine.batch(self.watermark, payloads)
         for output, rows in by_output(self.stage, answered).items():
             self.rows.setdefault(output, []).extend(rows)
@@ -112,10 +134,51 @@ def test_oracle_every_query_has_the_reports_and_late_rows_of_the_reference(
     asked: list[Query], batches: list[list[Arrival]], forgetful: bool
 ) -> None:
     named = {f"q{number}": query for number, query in enumerate(asked)}
-    dry = DryTogether({name: bound_query(query) for name, query in named.items()}, forgetful=forgetful)
+    bounds = {name: bound_query(query) for name, query in named.items()}
+    dry = DryTogether(bounds, forgetful=forgetful, early=True)
     dry.run(tables(batches))
     for name, query in named.items():
         require_reference(dry, name, query, batches)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    asked=st.lists(clock_windows, min_size=1, max_size=4),
+    delays=st.lists(st.sampled_from([0, 4, 30]), min_size=4, max_size=4),
+    aggregates=st.lists(
+        st.lists(st.sampled_from(list(PANED)), min_size=1, unique=True), min_size=4, max_size=4
+    ),
+    batches=cut(),
+    forgetful=st.booleans(),
+)
+def test_oracle_queries_that_share_panes_have_the_reports_and_late_rows_of_the_reference(
+    asked: list[Window], delays: list[int], aggregates: list[list[str]], batches: list[list[Arrival]],
+    forgetful: bool,
+) -> None:  # fmt: skip
+    named = {
+        f"q{number}": bind(window, delay=delay, aggregates={name: PANED[name] for name in names})
+        for number, (window, delay, names) in enumerate(zip(asked, delays, aggregates, strict=False))
+    }
+    bounds = {name: replace(one, query=replace(one.query, flush=False)) for name, one in named.items()}
+    dry = DryTogether(bounds, forgetful=forgetful, early=True)
+    (shared,) = dry.stage.panes.values()
+    assert len(shared.panes.bound.aggregates) == len(
+        {name for names in aggregates[: len(asked)] for name in names}
+    )
+    dry.run(tables(batches))
+    for name, bound in bounds.items():
+        outcome = evaluate(bound.query, [Batch(tuple(batch)) for batch in batches])
+        found = [
+            (row["k"], row["window"]["id"], *(row[one] for one in bound.aggregates))
+            for row in dry.rows[name]
+        ]
+        reports = [(r.key, r.id, *r.values.values()) for r in outcome.reports]
+        assert sorted(found, key=repr) == sorted(reports, key=repr)
+        late = sorted((entry.arrival.values["e"], entry.reason) for entry in outcome.late)
+        rows = dry.rows[output_of(name, LATE)]
+        assert sorted((row["e"], row["late_reason"]) for row in rows) == late
+        counts = [dry.counts[f"{name} {count}"] for count in COUNTED]
+        assert counts == [sum(map(len, batches)), len(outcome.late), len(outcome.reports)]
 
 
 @settings(max_examples=10, deadline=None)

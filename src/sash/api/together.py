@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from sash.api.handle import require_unbounded
 from sash.api.window_query import WindowQuery
@@ -18,6 +18,7 @@ from sash.semantics.durations import DurationLike
 
 if TYPE_CHECKING:
     from sash.runtimes.spark.sinks.protocol import Sink
+    from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 
 
 def together(**queries: WindowQuery) -> Together:
@@ -128,10 +129,22 @@ class Together:
         return [
             "read the stream once",
             f"pack {len(columns)} columns into a block for each bucket",
-            *(f"buckets of ({keys}): {', '.join(names)}" for keys, names in groups.items()),
+            *(
+                f"buckets of ({keys}): {', '.join(names)}; {self._sent(names)}"
+                for keys, names in groups.items()
+            ),
             "one shuffle, one stateful step, each query with its own state",
             "each output to its own sink",
         ]
+
+    def _sent(self, names: list[str]) -> str:
+        """What travels to the buckets of these queries, which have the same keys."""
+        sources = {name: cast("StreamingSource", self.queries[name].source) for name in names}
+        whys = {name: source.why_rows(self.queries[name].bound) for name, source in sources.items()}
+        needs = [f"{name}: {why}" for name, why in whys.items() if why is not None]
+        if needs:
+            return f"rows as they are: {'; '.join(needs)}"
+        return "panes that they share, where that saves a quarter of the rows"
 
     def __repr__(self) -> str:
         return f"<sash queries together: {', '.join(self.queries)}>"

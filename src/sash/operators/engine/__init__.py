@@ -5,7 +5,13 @@ from sash.operators.engine.arrival import ArrivalOperator
 from sash.operators.engine.latest import LatestOperator
 from sash.operators.engine.operator import WindowOperator
 from sash.operators.engine.pane_level import PaneLevelOperator
-from sash.operators.engine.plan import StatePlan, hands_panes_on, keeps_panes, with_late_columns
+from sash.operators.engine.plan import (
+    StatePlan,
+    hands_panes_on,
+    keeps_panes,
+    takes_panes,
+    with_late_columns,
+)
 from sash.operators.engine.renaming import Change
 from sash.operators.engine.upgrade import upgrade
 
@@ -21,5 +27,5 @@ def operator_of(bound: BoundQuery) -> type[WindowOperator]:
 
 __all__ = [
     "Change", "LatestOperator", "PaneLevelOperator", "StatePlan", "WindowOperator",
-    "hands_panes_on", "keeps_panes", "operator_of", "upgrade", "with_late_columns",
+    "hands_panes_on", "keeps_panes", "operator_of", "takes_panes", "upgrade", "with_late_columns",
 ]  # fmt: skip

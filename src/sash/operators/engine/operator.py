@@ -118,6 +118,28 @@ class WindowOperator(OperatorState):
         self._wait(events)
         self.journal.entry.inserted(events.unslotted(keys))
 
+    def insert_panes(self, keys: pa.Table, newest: Ints, elements: pa.Table) -> None:
+        """Take events that are on time and were folded before they came, as `insert` takes their rows: a
+        pane or a part of one has a key, the time of its newest event, and the elements of all aggregates
+        in the order of `Panes.parts`."""
+        panes = self.plan.panes
+        assert panes is not None, "it keeps events"
+        assert not self.bound.keeps_ledger, "it keeps marks of events"
+        if not len(newest):
+            return
+        self.arena.begin()
+        self.clock.see(int(newest.max()))
+        sequence = self.arrived + np.arange(len(newest))
+        self.arrived += len(newest)
+        slots, starts = self._slots_of(keys, len(newest)), panes.starts(newest)
+        codes, chosen = group_by(slots, starts)
+        events = self._paned(
+            panes, panes.fold_panes(elements, codes, groups=len(chosen)),
+            slots[chosen], starts[chosen], sequence[chosen],
+        )  # fmt: skip
+        self._wait(events)
+        self.journal.entry.inserted(events.unslotted(keys.take(pa.array(chosen))))
+
     def _needed(self, rows: pa.Table) -> pa.Table:
         """The columns that are needed once a row is on time."""
         return rows.select([name for name in rows.column_names if name in self.plan.columns])
@@ -139,9 +161,13 @@ class WindowOperator(OperatorState):
         starts = panes.starts(times)
         codes, chosen = group_by(slots, starts)
         parts = panes.fold_events(rows, codes, groups=len(chosen))
+        return self._paned(panes, parts, slots[chosen], starts[chosen], sequence[chosen]), chosen
+
+    def _paned(
+        self, panes: Panes, parts: list[pa.Array], slots: Ints, starts: Ints, sequence: Ints
+    ) -> Events:
         table = pa.table(parts, schema=pa.schema(panes.parts))
-        none = np.zeros(len(chosen), np.int64)
-        return Events(table, slots[chosen], starts[chosen], sequence[chosen], none), chosen
+        return Events(table, slots, starts, sequence, np.zeros(len(starts), np.int64))
 
     # Time passes
 

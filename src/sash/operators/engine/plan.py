@@ -239,6 +239,12 @@ def hands_panes_on(bound: BoundQuery) -> bool:
     return keeps_panes(bound) and not bound.keeps_ledger and not bound.query.empty
 
 
+def takes_panes(bound: BoundQuery) -> bool:
+    """Whether its operator takes panes as it takes the events that were folded into them. A correction
+    needs marks of the events."""
+    return keeps_panes(bound) and not bound.keeps_ledger
+
+
 def with_late_columns(bound: BoundQuery) -> BoundQuery:
     """The query whose late rows have all columns of its input: the same, unless an event that was on time
     may turn out to be in no window."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from math import gcd
 
 from sash.operators.bound import BoundQuery, BoundRolling
-from sash.operators.engine import hands_panes_on
+from sash.operators.engine import takes_panes
 from sash.operators.folding.panes import Panes, clock_windows
 from sash.planner.facts import Facts
 from sash.planner.plans.plan import Plan
@@ -100,13 +100,11 @@ def _length(window: TimeWindow | RowsWindow, number: int) -> str:
 def _no_key(bound: BoundQuery, plan: Plan) -> Iterator[str]:
     if plan.facts.where != "spark streaming" or bound.keys or plan.pattern is not None:
         return
-    cores = plan.facts.cores
-    share = None
-    if hands_panes_on(bound):
-        share = f"sash.WinMapReduce({cores}, {cores})"
-    elif not isinstance(bound, BoundRolling):
-        share = f"sash.WinFarm({cores}, model='agnostic')"
-    hint = "" if share is None else f", and .parallel({share}) lets several tasks share it"
+    if takes_panes(bound):
+        return  # all tasks fold its rows under start(), and one computes over few panes
+    share = f"sash.WinFarm({plan.facts.cores}, model='agnostic')"
+    hint = f", and .parallel({share}) lets several tasks share it"
+    hint = "" if isinstance(bound, BoundRolling) else hint
     yield f"a stream without a key is one bucket, which one task computes; with a key there are many{hint}"
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sash.operators.bound import BoundQuery
-from sash.operators.engine import StatePlan, keeps_panes
+from sash.operators.engine import StatePlan, keeps_panes, takes_panes
 from sash.operators.folding.early_panes import Early
 from sash.operators.patterns.declared import Farm, PaneFarm, WinFarm, WinMapReduce, pane_workers
 from sash.planner.plans.plan import Plan
@@ -70,18 +70,15 @@ def _in_python(plan: Plan) -> str:
     return f"; in Python, because {plan.facts.spark.why}" if plan.facts.spark is not None else ""
 
 
-def _panes_of_a_stream(plan: Plan) -> str:
+def _where_on_streams(bound: BoundQuery, plan: Plan) -> str:
+    """Tasks before the shuffle know the watermark of their batch where the query is started by Sash."""
     if plan.facts.where == "process streaming":
         return "with each table, of the events that are not late"
-    where = "after the shuffle, because only the stateful step knows which events are late"
-    return where + _when_elastic(plan)
-
-
-def _when_elastic(plan: Plan) -> str:
-    """What is different in a query that knows its watermark before a batch begins."""
-    if plan.pattern is not None or not plan.facts.folded_by_spark:
-        return ""
-    return "; with start(…, elastic=…) before it, by Spark's generated code"
+    after = "after the shuffle, where it is known which events are late"
+    if plan.pattern is not None or not takes_panes(bound):
+        return after
+    elastic = ", and with elastic=… by Spark's generated code" if plan.facts.folded_by_spark else ""
+    return f"{after}; with start() before it, where that saves rows{elastic}"
 
 
 def _by_spark(plan: Plan, fold: str, slow: tuple[str, ...]) -> FoldAlgorithm:
@@ -111,7 +108,7 @@ def _streaming(bound: BoundQuery, plan: Plan, fold: str, slow: tuple[str, ...]) 
             "panes in a tree",
             "events into panes as they arrive, and a tree of folds over the panes of each key: a window "
             "takes O(log n) combines, and a batch costs what it brings, however much is held",
-            _panes_of_a_stream(plan),
+            _where_on_streams(bound, plan),
             slow,
         )
     state = StatePlan(bound, rows=agnostic)

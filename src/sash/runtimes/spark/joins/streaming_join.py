@@ -89,6 +89,7 @@ class JoinStage:
     derived: bool
 
     call: ClassVar[type[BucketCall]] = JoinBucketCall
+    panes: ClassVar[None] = None
 
     def of_bucket(self, number: int) -> BoundJoin | BoundAsof:
         """The same for all of them."""

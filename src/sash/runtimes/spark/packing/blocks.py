@@ -9,7 +9,7 @@ passes through as it is. So do answers that are not plain, and what one stage se
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -127,33 +127,49 @@ class Packer:
         if ORIGINAL in self.schema.names:
             assert sent.original is not None
             table = table.append_column(ORIGINAL, pa.array(sent.original[order]))
-        cuts = np.flatnonzero(np.diff(bucket_places, prepend=-1))
-        numbers, blocks, newest = [], [], []
-        for lo, hi in zip(cuts, np.append(cuts[1:], len(order)), strict=True):
-            rows = table.slice(lo, hi - lo)
-            bucket = self.buckets[bucket_places[lo]]
-            numbers.append(bucket)
-            blocks.append(block_of(bucket, rows))
-            newest.append(self.clock.stamp(to_integers(rows[self.time].drop_null())))
-        return pa.record_batch(
-            [
-                pa.array(numbers, pa.int64()),
-                pa.array(blocks, pa.binary()),
-                pa.array(newest, pa.timestamp("us", "UTC")),
-            ],
-            names=PACKED.names,
-        )
+
+        def block(share: int, lo: int, hi: int) -> tuple[int, bytes, int]:
+            rows, bucket = table.slice(lo, hi - lo), self.buckets[share]
+            stamp = self.clock.stamp(to_integers(rows[self.time].drop_null()))
+            return bucket, block_of(bucket, rows), stamp
+
+        return packed_blocks(bucket_places, block)
+
+    def blocks(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
+        """The same, as one of `SeveralPackers`."""
+        yield self.packed(table)
+
+
+def packed_blocks(shares: Ints, block: Callable[[int, int, int], tuple[int, bytes, int]]) -> pa.RecordBatch:
+    """The blocks of rows that are sorted by the place of their bucket: `block(place, lo, hi)` returns the
+    number of the bucket, its block, and how far time has come."""
+    cuts = np.flatnonzero(np.diff(shares, prepend=-1))
+    every = [
+        block(int(shares[lo]), int(lo), int(hi))
+        for lo, hi in zip(cuts, np.append(cuts[1:], len(shares)), strict=True)
+    ]
+    numbers, blocks, stamps = zip(*every, strict=True) if every else ((), (), ())
+    types = (pa.int64(), pa.binary(), pa.timestamp("us", "UTC"))
+    columns = zip((numbers, blocks, stamps), types, strict=True)
+    return pa.record_batch([pa.array(values, type_) for values, type_ in columns], names=PACKED.names)
+
+
+class BlockPacker(Protocol):
+    """What makes blocks of rows that are numbered already."""
+
+    def blocks(self, table: pa.Table) -> Iterator[pa.RecordBatch]: ...
 
 
 @dataclass(frozen=True)
 class SeveralPackers:
     """The same for several kinds of buckets: a row goes to one of each."""
 
-    packers: tuple[Packer, ...]
+    packers: tuple[BlockPacker, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         freeze_gc()
-        return (packer.packed(rows) for rows in numbered(batches) for packer in self.packers)
+        every = (packer.blocks(rows) for rows in numbered(batches) for packer in self.packers)
+        return (blocks for some in every for blocks in some)
 
 
 def numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -18,8 +18,6 @@ from sash.runtimes.spark.state.fingerprint import (
     BUCKET_NUMBERS,
     BUCKETS,
     ELEMENTS,
-    FOLDED_EARLY,
-    INPUT,
     ORDER,
     WINDOWS_IN_ORDER,
     differences,
@@ -115,8 +113,6 @@ def _obstacles(then: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
         yield "only windows with aggregates can take others on"
     elif "pattern" in now:
         yield f"aggregates are fixed under {now['pattern']}"
-    elif now.get(INPUT) == FOLDED_EARLY:
-        yield "aggregates are fixed where panes are folded before the shuffle"
     elif ORDER not in then:
         yield "it does not tell the order of its aggregates, being older than this version"
     elif then["kind"] == "BoundRolling" and "lifetime" in now["windows"] and _added(then, now):

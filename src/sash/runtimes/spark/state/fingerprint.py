@@ -29,10 +29,8 @@ from sash.semantics.watermark import LateBy
 
 ORDER, ELEMENTS = "aggregates in order", "elements"
 BUCKETS, BUCKET_NUMBERS = "buckets", "bucket numbers"
-INPUT, WINDOWS_IN_ORDER = "input", "windows in order"
+WINDOWS_IN_ORDER = "windows in order"
 """Entries of a description."""
-FOLDED_EARLY = "panes folded before the shuffle"
-"""What a step gets instead of rows, where that is so."""
 FORMAT = 1
 """Of what Sash keeps in a state store; a checkpoint of another format cannot be resumed."""
 

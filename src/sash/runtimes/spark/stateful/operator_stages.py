@@ -100,6 +100,7 @@ class OperatorStage:
     operator: type[OperatorOnStream] = OperatorOnStream
 
     call: ClassVar[type[BucketCall]] = OperatorBucketCall
+    panes: ClassVar[None] = None
 
     def of_bucket(self, number: int) -> BoundOperator:
         place = self.buckets.index(number)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sash.operators.engine import LatestOperator
+from sash.operators.engine import LatestOperator, WindowOperator
 from sash.runtimes.spark.packing.answers import Answers, Counts
 from sash.runtimes.spark.packing.blocks import COUNTS
 from sash.runtimes.spark.packing.columns import ORDINAL
+from sash.runtimes.spark.packing.pane_blocks import NEWEST, ArrivedPanes, SharedPanes
 from sash.runtimes.spark.state.operators_in_state import Bucket
 
 if TYPE_CHECKING:
@@ -44,6 +45,14 @@ class BucketCall:
         self._counts["events"] += self._originals(arrived).num_rows
         late = self._bucket.operator.insert(arrived, rows[ORDINAL].to_numpy())
         self._take("late", self._originals(late))
+
+    def insert_panes(self, shared: SharedPanes, arrived: ArrivedPanes, query: int = 0) -> None:
+        """Events that were folded before they came; `query` is the number of this one among those that
+        share them."""
+        operator, panes = self._bucket.operator, arrived.rows
+        assert isinstance(operator, WindowOperator), "no other one takes panes"
+        self._counts["events"] += arrived.events
+        operator.insert_panes(shared.keys(panes), panes[NEWEST].to_numpy(), shared.elements(panes, query))
 
     def _originals(self, rows: pa.Table) -> pa.Table:
         """Those that are counted here: all, unless some are copies of what another bucket counts."""

@@ -1,175 +1,159 @@
-"""Panes folded before the shuffle, on a stream without a key, which otherwise is the work of one task.
+"""Panes folded where rows are packed, before the shuffle.
 
-    rows ──fold by pane, in all tasks──▶ panes ──shuffle──▶ step over panes
+    rows ──▶ behind the watermark, or few of their key and pane ──▶ blocks of rows
+         └─▶ the others, one row per key and pane ────────────────▶ blocks of panes
 
-    behind the watermark m     counted as late, in a row without a time
-    all others                 one row per pane: elements, the newest time, the oldest, how many events
-    m is not known             the same, with events of one time instead of those of a pane
-
-Events of one time are late together, and so are those of a pane that has none on the other side of m. The
-step, which knows m, judges a row by its newest time, and raises where a pane lies on both sides.
+The tasks of a query that runs with `start()` know the watermark that judges their batch. The step keeps the
+same of rows and of panes, so that every block of rows is folded or not as it pays; a hot key, and a stream
+without a key, are small by then. Spark's generated code has no part in it: an aggregation of a streaming
+plan keeps a state of its own (decision 34).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from sash.errors import DataError
+from sash.aggregation.kernels.rows.cells import pane_cells
+from sash.arrays import Ints, Mask
 from sash.operators.bound import BoundQuery
 from sash.operators.columns.layout import key_codes
-from sash.operators.columns.times import from_integers, to_integers
-from sash.operators.engine import hands_panes_on
-from sash.operators.folding.panes import Panes, group_by
-from sash.runtimes.spark.packing import columns as by_position
-from sash.runtimes.spark.packing.blocks import Packer, numbered, without_nulls
-from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL
-from sash.runtimes.spark.packing.outputs import REPORTS, Outputs
-from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, FOLDED_EARLY, INPUT, describe
-from sash.runtimes.spark.state.operators_in_state import Bucket
+from sash.operators.columns.times import to_integers
+from sash.operators.engine import keeps_panes
+from sash.operators.folding.panes import group_by, pane_grid
+from sash.runtimes.spark.packing.blocks import Packer, numbered, packed_blocks, without_nulls
+from sash.runtimes.spark.packing.columns import places
+from sash.runtimes.spark.packing.pane_blocks import SharedPanes
 from sash.runtimes.spark.streaming.batch_watermark import watermark_of_batch
-from sash.runtimes.spark.streaming.bucket_call import BucketCall
-from sash.runtimes.spark.streaming.processor import WindowProcessor
-from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.runtimes.spark.streaming.worker_gc import freeze_gc
 
-EVENTS, OLDEST = "__sash_events", "__sash_oldest"
+
+class Worth(NamedTuple):
+    """When rows are folded."""
+
+    least: int = 1024
+    """Fewer rows than these are sent as they are."""
+    few: int = 4
+    """So many rows of a key and pane are worth a pane, which is wider than a row."""
+    saved: float = 0.25
+    """The part of all rows that must be saved."""
+    rest: int = 15
+    """How many blocks are sent as they are after one that was not worth it."""
 
 
-def folds_early(bound: BoundQuery, outputs: Outputs) -> bool:
-    """Whether a query is better off with panes than with rows: a few for each task, whatever comes."""
-    # Late rows leave as they came.
-    asked = not bound.keys and outputs == (REPORTS,) and hands_panes_on(bound)
-    return asked and Panes.of(bound) is not None
+_RESTING: dict[tuple[object, ...], int] = {}
+"""How many more blocks of a stream this process sends as they are."""
 
 
-@dataclass(frozen=True)
-class FoldingStage(WindowStage):
-    """The stage of a query whose rows are folded where they are packed."""
-
-    @cached_property
-    def panes(self) -> Panes:
-        panes = Panes.of(self.bound)
-        assert panes is not None, "only for queries that fold panes"
-        return panes
-
-    @cached_property
-    def step(self) -> StageOverPanes:
-        """What the panes are sent to."""
-        counts = [pa.field(EVENTS, pa.int64()), pa.field(OLDEST, pa.int64())]
-        folded = self.panes.folded
-        schema = pa.schema([*folded.schema, *counts])
-        bound = BoundQuery(folded.query, schema, folded.time, folded.keys)
-        return StageOverPanes(
-            bound, self.outputs, self.buckets, self.clock, self.derived, self.operator, query=self.bound
-        )
-
-    @property
-    def packer(self) -> Any:
-        return PanePacker(self, self.step.packer)
-
-
-@dataclass(frozen=True)
-class StageOverPanes(WindowStage):
-    """The stateful step over such panes."""
-
-    query: BoundQuery | None = None
-    """Over events."""
-
-    @property
-    def columns(self) -> list[str]:
-        """Also those that are counted, and not read by the query."""
-        return list(self.bound.schema.names)
-
-    @property
-    def description(self) -> dict[str, Any]:
-        assert self.query is not None
-        described = describe(self.query, buckets=len(self.buckets))
-        numbers = {BUCKET_NUMBERS: list(self.buckets)}
-        return described | numbers | {"state": self.operator.__name__, INPUT: FOLDED_EARLY}
+def why_rows(bound: BoundQuery) -> str | None:
+    """Why the rows of a query are not folded before the shuffle; None where they are."""
+    if keeps_panes(bound):
+        return "windows that can be corrected need to know their events" if bound.keeps_ledger else None
+    if pane_grid(bound) is None:
+        return "only clock windows in event-time order have panes"
+    if bound.query.forget_after.length:
+        return "forget_after counts from the newest event of a key, not of a pane"
+    return "an aggregate depends on the order of events, or its elements do not fit columns of numbers"
 
 
 @dataclass(frozen=True)
 class PanePacker:
-    """Rows → blocks of panes: the function of `mapInArrow` before the shuffle."""
+    """Rows → blocks of rows and of panes: the function of `mapInArrow` before the shuffle."""
 
-    stage: FoldingStage
     packer: Packer
+    shared: SharedPanes
+    columns: tuple[str, ...]
+    """Of the rows, which have them by position."""
+    worth: Worth = field(default_factory=Worth)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         freeze_gc()
-        known = watermark_of_batch()
-        watermark = None if known is None else self.stage.clock.watermark(known)
-        return (self.packer.packed(self.folded(table, watermark)) for table in numbered(batches))
+        return (blocks for rows in numbered(batches) for blocks in self.blocks(rows))
 
-    def folded(self, table: pa.Table, watermark: int | None) -> pa.Table:
-        """Of rows that are numbered already. None: the watermark is not known."""
-        bound, panes = self.stage.bound, self.stage.panes
-        columns = self.stage.columns
-        rows = table.select(by_position.places(columns)).rename_columns(columns)
-        times = to_integers(without_nulls(rows[bound.time]))
-        on_time = rows[bound.time].is_valid().to_numpy()
-        if watermark is not None:
-            on_time &= times >= watermark
-        late = table.num_rows - int(on_time.sum())
-        chosen = np.flatnonzero(on_time)
-        rows, times = rows.take(pa.array(chosen)), times[chosen]
-        cells = times if watermark is None else panes.starts(times)
-        codes, one = group_by(key_codes(rows, list(bound.keys)), cells)
-        newest, oldest = times[one], times[one]
+    def blocks(self, rows: pa.Table) -> Iterator[pa.RecordBatch]:
+        """Of rows that are numbered already. A task that does not know the watermark folds nothing."""
+        milliseconds = None if self._rests(rows.num_rows) else watermark_of_batch()
+        chosen = None
+        if milliseconds is not None:
+            chosen = self.chosen(rows, self.shared.watermark(milliseconds))
+        if milliseconds is None or chosen is None:
+            yield self.packer.packed(rows)
+            return
+        folded, codes = chosen
+        if not folded.all():
+            yield self.packer.packed(rows.filter(pa.array(~folded)))
+            rows = rows.filter(pa.array(folded))
+        yield self._folded(rows, codes, milliseconds)
+
+    def chosen(self, rows: pa.Table, watermark: int) -> tuple[Mask, Ints] | None:
+        """Which rows are folded, and for each of these the number of its key and pane; None where too few
+        rows would be saved."""
+        panes, worth, count = self.shared.panes, self.worth, rows.num_rows
+        keys, time = list(panes.bound.keys), panes.bound.time
+        rows = self._named(rows, [*keys, time])
+        times = to_integers(without_nulls(rows[time]))
+        folded: Mask = (times >= watermark) & rows[time].is_valid().to_numpy()
+        if not folded.all():
+            rows, times = rows.filter(pa.array(folded)), times[folded]
+        slots = key_codes(rows, keys)
+        cells = pane_cells(slots, times, origin=panes.origin, length=panes.length)
+        codes, _ = cells or group_by(slots, panes.starts(times))
+        counts = np.bincount(codes)
+        many = counts >= worth.few
+        if counts[many].sum() - many.sum() < max(worth.saved * count, 1):
+            _RESTING[self._stream] = worth.rest
+            return None
+        if not many.all():
+            kept = many[codes]
+            folded[np.flatnonzero(folded)[~kept]] = False
+            codes = (np.cumsum(many) - 1)[codes[kept]]
+        return folded, codes
+
+    def _rests(self, rows: int) -> bool:
+        """Whether these rows are not worth a look: by their number, or by the blocks before them."""
+        if rows < self.worth.least:
+            return True
+        left = _RESTING.get(self._stream, 0)
+        _RESTING[self._stream] = max(left - 1, 0)
+        return left > 0
+
+    @property
+    def _stream(self) -> tuple[object, ...]:
+        panes = self.shared.panes
+        return panes.bound.time, panes.bound.keys, panes.length, panes.origin
+
+    def _named(self, rows: pa.Table, names: list[str]) -> pa.Table:
+        place_of = dict(zip(self.columns, places(self.columns), strict=True))
+        return rows.select([place_of[name] for name in names]).rename_columns(names)
+
+    def _folded(self, rows: pa.Table, codes: Ints, milliseconds: int) -> pa.RecordBatch:
+        """A block for each bucket that has panes."""
+        shared, buckets, shares = self.shared, self.packer.buckets, rows[self.packer.share].to_numpy()
+        bound = shared.panes.bound
+        rows = self._named(rows, bound.columns)
+        times, events = to_integers(rows[bound.time]), np.bincount(codes)
+        one = np.empty(len(events), np.int64)
+        one[codes] = np.arange(len(codes))
+        newest = times[one]
         np.maximum.at(newest, codes, times)
-        np.minimum.at(oldest, codes, times)
-        schema = self.stage.step.bound.schema
-        found = pa.table(
+        panes = pa.table(
             [
                 *rows.select(list(bound.keys)).take(pa.array(one)).columns,
-                from_integers(newest, schema.field(bound.time).type),
-                *panes.fold_events(rows, codes, groups=len(one)),
-                np.bincount(codes, minlength=len(one)),
-                oldest,
+                pa.array(newest),
+                *shared.panes.fold_events(rows, codes, groups=len(one)),
             ],
-            names=schema.names,
-        ).cast(schema)
-        origin = chosen[one]
-        if late:
-            nowhere = pa.Table.from_pylist([{EVENTS: late}], schema=schema)
-            found, origin = pa.concat_tables([found, nowhere]), np.append(origin, 0)
-        found = found.rename_columns(by_position.places(schema.names))
-        for name in (ORDINAL, BUCKET):
-            found = found.append_column(name, table[name].take(pa.array(origin)))
-        return found
+            schema=shared.schema,
+        )
+        order = np.argsort(shares[one], kind="stable")
+        panes, newest, events = panes.take(pa.array(order)), newest[order], events[order]
 
+        def block(share: int, lo: int, hi: int) -> tuple[int, bytes, int]:
+            bucket, part, count = buckets[share], panes.slice(lo, hi - lo), int(events[lo:hi].sum())
+            sealed = shared.block(bucket, part, milliseconds=milliseconds, events=count)
+            return bucket, sealed, self.packer.clock.stamp(newest[lo:hi])
 
-class PaneBucketCall(BucketCall):
-    """What the step emits in the course of one call, with events counted and not panes."""
-
-    def insert(self, rows: pa.Table) -> None:
-        arrived = rows.drop_columns(ORDINAL).rename_columns(self._stage.columns)
-        self._require_one_side(arrived)
-        self._counts["events"] += pc.sum(arrived[EVENTS]).as_py() or 0
-        late = self._bucket.operator.insert(arrived, rows[ORDINAL].to_numpy())
-        self._counts["late"] += pc.sum(late[EVENTS]).as_py() or 0
-
-    def _require_one_side(self, arrived: pa.Table) -> None:
-        operator: Any = self._bucket.operator
-        watermark, timed = operator.clock.value, arrived.filter(pc.is_valid(arrived[OLDEST]))
-        if watermark is None or not timed.num_rows:
-            return
-        newest, oldest = to_integers(timed[self._stage.time]), timed[OLDEST].to_numpy()
-        if ((oldest < watermark) & (newest >= watermark)).any():
-            raise DataError(
-                "panes were folded by another watermark than that of their batch: start it again"
-            )
-
-
-class PaneProcessor(WindowProcessor):
-    """The stateful step over panes."""
-
-    def _call(self, bucket: Bucket) -> BucketCall:
-        return PaneBucketCall(self.stage, bucket)
+        return packed_blocks(shares[one][order], block)

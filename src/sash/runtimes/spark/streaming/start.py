@@ -77,7 +77,7 @@ def start(
     if elastic is None:
         spark, outputs = source.df.sparkSession, tuple(sinks)
         register = _register(spark, place)
-        early = register is not None and online is None and source.folds_early(bound, outputs)
+        early = register is not None and source.folds_early(bound)
         buckets = None if register is None else register.buckets()
         return start_writing(
             source.emitted(bound, outputs, buckets, early=early), sinks,

@@ -38,7 +38,7 @@ from sash.runtimes.spark.patterns.stream_plan import impossible_on_streams, stre
 from sash.runtimes.spark.patterns.streamed import farmed, is_chained
 from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions, task_slots
 from sash.runtimes.spark.streaming.clock import Clock
-from sash.runtimes.spark.streaming.early_panes import FoldingStage, PaneProcessor, folds_early
+from sash.runtimes.spark.streaming.early_panes import why_rows
 from sash.runtimes.spark.streaming.heartbeat import heartbeats
 from sash.runtimes.spark.streaming.processor import WindowProcessor
 from sash.runtimes.spark.streaming.stateful_step import Emitted, answers_of
@@ -149,10 +149,8 @@ class StreamingSource:
         opens = answers_with({REPORTS: bound.output}).stages
         if plan.pattern is not None:
             return [pack, watermark, *stream_stages_of(plan.pattern, keys, opens)]
-        early = self.folds_early(bound, (REPORTS,))
         return [
-            *(["fold panes in all tasks, when it runs with start() and without late="] if early else []),
-            f"{pack} of ({keys})",
+            f"{pack} of ({keys}), {self._early_or_why_not(bound)}",
             watermark,
             f"shuffle {len(_buckets(bound, partitions))} buckets to {partitions} partitions",
             f"window and fold, with {'panes' if keeps_panes(bound) else 'events'} in RocksDB",
@@ -169,11 +167,23 @@ class StreamingSource:
             hint="It has no end: write .dataframe() to a sink with writeStream.",
         )  # fmt: skip
 
-    def folds_early(self, bound: BoundQuery, outputs: Outputs) -> bool:
-        """Whether panes are folded before the shuffle: for that tasks must know the watermark of a batch,
-        and there must be one that is ours alone."""
-        own = not self.upstream.columns and self.idle is None and self.operator is None
-        return own and self.plan(bound).pattern is None and folds_early(bound, outputs)
+    def folds_early(self, bound: BoundQuery) -> bool:
+        """Whether rows may be folded before the shuffle, where tasks know the watermark of their batch."""
+        return self.why_rows(bound) is None
+
+    def why_rows(self, bound: BoundQuery) -> str | None:
+        """Why they are not."""
+        if self.upstream.derived:
+            return "rows of another stateful step are judged by the watermark before"
+        if self.operator is not None or self.plan(bound).pattern is not None:
+            return "the query is computed in a way of its own"
+        return why_rows(bound)
+
+    def _early_or_why_not(self, bound: BoundQuery) -> str:
+        why = self.why_rows(bound)
+        if why is not None:
+            return f"rows as they are: {why}"
+        return "under start() first folded into panes, in all tasks, where that saves a quarter of the rows"
 
     def emitted(
         self,
@@ -184,12 +194,10 @@ class StreamingSource:
         early: bool = False,
     ) -> Emitted:
         """Reports and late rows, in one pass; in the buckets that a checkpoint has, where that is known.
-        `early`: with panes that are folded before the shuffle."""
+        `early`: tasks know the watermark of their batch, and may fold rows."""
         pattern = self.plan(bound).pattern
         require_streaming(self.df.sparkSession, chained=self.upstream.derived or is_chained(pattern))
         stage = self.stage(bound, outputs, buckets, early=early)
-        if isinstance(stage, FoldingStage):
-            return answers_of(self.watermarked(stage), PaneProcessor(stage.step))
         if pattern is not None:
             return farmed(stage, pattern, partitions=self.partitions, packed=self.watermarked, kept=buckets)
         return answers_of(self.watermarked(stage), WindowProcessor(stage))
@@ -199,14 +207,14 @@ class StreamingSource:
     ) -> WindowStage:
         """The step of the query, not yet over any rows."""
         upstream, delay = self.upstream, bound.query.delay.length
-        made = FoldingStage if early else WindowStage
-        return made.of(
+        return WindowStage.of(
             bound,
             outputs,
             buckets=buckets or _buckets(bound, self.partitions),
             clock=Clock.of(ticks=_ticks(bound), delay=delay if upstream.columns else 0),
             derived=upstream.derived,
             operator=self.operator,
+            early=early,
         )
 
     def watermarked(self, stage: PackedStage) -> DataFrame:

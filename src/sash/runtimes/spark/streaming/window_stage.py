@@ -16,9 +16,11 @@ from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.blocks import Packer, RowRoute, block_schema, rows_of
 from sash.runtimes.spark.packing.columns import BUCKET, Share
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs, Schemas
+from sash.runtimes.spark.packing.pane_blocks import SharedPanes
 from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, describe
 from sash.runtimes.spark.streaming.bucket_call import BucketCall
 from sash.runtimes.spark.streaming.clock import Clock
+from sash.runtimes.spark.streaming.early_panes import PanePacker
 
 
 @dataclass(frozen=True)
@@ -42,14 +44,17 @@ class WindowStage:
     relays: pa.Schema | None = None
     """Of late rows that a step before this one has found, and that pass through it in a bucket of their
     own; None: there is no such step, or nobody asks for late rows."""
+    panes: SharedPanes | None = None
+    """What rows may be folded into before the shuffle, where tasks know the watermark of their batch."""
 
     @classmethod
     def of(
         cls, bound: BoundQuery, outputs: Outputs, *, buckets: tuple[int, ...], clock: Clock, derived: bool,
-        operator: type[StreamOperator] | None = None,
+        operator: type[StreamOperator] | None = None, early: bool = False,
     ) -> WindowStage:  # fmt: skip
         bound = with_late_columns(bound) if LATE in outputs else bound
-        return cls(bound, outputs, buckets, clock, derived, operator or operator_of(bound))
+        panes = SharedPanes.of([bound], [clock]) if early else None
+        return cls(bound, outputs, buckets, clock, derived, operator or operator_of(bound), panes=panes)
 
     def of_bucket(self, number: int) -> BoundQuery:
         """What the operator of a bucket computes: the same for all of them."""
@@ -110,6 +115,7 @@ class WindowStage:
         return self.clock.spark_delay(self.bound.query.delay.length)
 
     @property
-    def packer(self) -> Packer:
+    def packer(self) -> Packer | PanePacker:
         time = by_position.places(self.columns)[self.columns.index(self.bound.time)]
-        return Packer(self.block, time, self.buckets, self.clock, self.route)
+        packer = Packer(self.block, time, self.buckets, self.clock, self.route)
+        return packer if self.panes is None else PanePacker(packer, self.panes, tuple(self.columns))

@@ -6,7 +6,7 @@ once, and the timers of the bucket: one for each time at which any of them has s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, cast
@@ -66,7 +66,11 @@ class TogetherProcessor:
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Any]:
         number, now = int(key[0]), timerValues.getCurrentWatermarkInMs()
-        payloads = map(attrgetter(PAYLOAD), self.answers.arrived(rows))
+        payloads: Iterable[bytes] = map(attrgetter(PAYLOAD), self.answers.arrived(rows))
+        shared = self.stage.panes_of(number)
+        if shared is not None:
+            payloads, panes = shared.arrived(number, payloads, milliseconds=now)
+            sharing = [query.name for query in self.stage.of_bucket(number)]
         arrived = rows_of(number, payloads, self.stage.block)
         arrived = arrived.rename_columns([*self.stage.columns, ORDINAL])
 
@@ -75,6 +79,8 @@ class TogetherProcessor:
             if not turn.stage.derived:
                 turn.call.reach(watermark)
             turn.call.insert(arrived.select([*turn.stage.columns, ORDINAL]))
+            if shared is not None:
+                turn.call.insert_panes(shared, panes, sharing.index(turn.name))
             turn.call.advance(watermark)
 
         return self._worked(number, now, work)

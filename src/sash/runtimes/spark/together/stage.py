@@ -19,7 +19,9 @@ from sash.runtimes.spark.packing.blocks import COUNTS, Packer, SeveralPackers
 from sash.runtimes.spark.packing.bucket_ids import bucket_ids
 from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL, Share
 from sash.runtimes.spark.packing.outputs import REPORTS, Outputs, Schemas
+from sash.runtimes.spark.packing.pane_blocks import SharedPanes
 from sash.runtimes.spark.streaming.clock import Clock
+from sash.runtimes.spark.streaming.early_panes import PanePacker
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 
 _SPACING = 2**24
@@ -67,6 +69,8 @@ class TogetherStage:
     partitions: int
     ticks: bool
     derived: bool
+    early: bool = False
+    """Whether tasks know the watermark of their batch, and may fold rows before the shuffle."""
     gone: tuple[str, ...] = ()
     """The states of queries that were removed, which leave with the next call of each bucket."""
 
@@ -94,6 +98,21 @@ class TogetherStage:
     def of_bucket(self, number: int) -> Iterator[QueryOfStream]:
         """The queries that a bucket serves."""
         return (query for query in self.queries if number in self.stages[query.name].buckets)
+
+    @cached_property
+    def panes(self) -> Mapping[tuple[int, ...], SharedPanes]:
+        """What the queries of a group share, by its buckets, where all of them take panes."""
+        found = {}
+        for group in self.groups if self.early else ():
+            stages = [stage for stage in self.stages.values() if stage.buckets == group.buckets]
+            shared = SharedPanes.of([stage.bound for stage in stages], [stage.clock for stage in stages])
+            if shared is not None:
+                found[group.buckets] = shared
+        return found
+
+    def panes_of(self, number: int) -> SharedPanes | None:
+        """Of the queries that a bucket serves, in their order."""
+        return next((panes for buckets, panes in self.panes.items() if number in buckets), None)
 
     @cached_property
     def columns(self) -> list[str]:
@@ -150,7 +169,9 @@ class TogetherStage:
         """A row goes to one bucket of each group."""
         time = by_position.places(self.columns)[self.columns.index(self._bound.time)]
         clock = Clock.of(ticks=self.ticks)
-        packers = (
-            Packer(self.block, time, group.buckets, clock, share=group.share) for group in self.groups
-        )
-        return SeveralPackers(tuple(packers))
+        return SeveralPackers(tuple(self._packer(group, time, clock) for group in self.groups))
+
+    def _packer(self, group: Group, time: str, clock: Clock) -> Packer | PanePacker:
+        packer = Packer(self.block, time, group.buckets, clock, share=group.share)
+        panes = self.panes.get(group.buckets)
+        return packer if panes is None else PanePacker(packer, panes, tuple(self.columns))

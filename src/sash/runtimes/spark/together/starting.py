@@ -65,7 +65,7 @@ def start_together(
         chosen[output] = publishing(chosen[output], bounds[query], store, spark, pattern=None)
     return start_writing(
         emitted(source, stage), chosen,
-        checkpoint=place, trigger=trigger, name=name, register=register,
+        checkpoint=place, trigger=trigger, name=name, register=register, early=bool(stage.panes),
     )  # fmt: skip
 
 
@@ -82,7 +82,7 @@ def stage_of(
         for name, bound in bounds.items()
     )
     ticks = bool(pa.types.is_integer(queries[0].bound.time_type))
-    return TogetherStage(queries, partitions, ticks, upstream.derived)
+    return TogetherStage(queries, partitions, ticks, upstream.derived, early=not upstream.derived)
 
 
 def emitted(source: StreamingSource, stage: TogetherStage) -> Emitted:
