@@ -12,7 +12,8 @@ PySpark 4.1, 4.2 and 4.3 differ here, and nowhere else that we use.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from inspect import signature
 from typing import Any, Self, cast
 
@@ -22,7 +23,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arrow_schema
 from pyspark.sql.types import DataType, StructType
 
+from sash.disk_space import REASONS, no_space
 from sash.errors import CorruptValue
+from sash.runtimes.places import resolved
 
 _UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
 """PySpark 4.1 knows no other zone than UTC and has no argument for it."""
@@ -167,28 +170,41 @@ class HadoopFolder:
             stream.close()
 
     def write(self, name: str, data: bytes) -> None:
-        """A file, in place of one that may be there."""
-        stream = self._files.create(self._path_of(self._path, name), True)
-        try:
-            stream.write(bytearray(data))
-        finally:
-            stream.close()
+        """A file, in place of one that may be there; NoSpace when the disk has no room for it."""
+        with self._room_for(name):
+            self._fill(self._files.create(self._path_of(self._path, name), True), data)
 
     def create(self, name: str, data: bytes) -> bool:
         """A file, unless there is one of this name: then nothing changes, and False is returned."""
         from py4j.protocol import Py4JJavaError
 
-        try:
-            stream = self._files.create(self._path_of(self._path, name), False)
-        except Py4JJavaError as error:
-            if error.java_exception.getClass().getSimpleName() != "FileAlreadyExistsException":
-                raise
-            return False
+        with self._room_for(name):
+            try:
+                stream = self._files.create(self._path_of(self._path, name), False)
+            except Py4JJavaError as error:
+                if error.java_exception.getClass().getSimpleName() != "FileAlreadyExistsException":
+                    raise
+                return False
+            self._fill(stream, data)
+        return True
+
+    def _fill(self, stream: Any, data: bytes) -> None:
         try:
             stream.write(bytearray(data))
         finally:
             stream.close()
-        return True
+
+    @contextmanager
+    def _room_for(self, name: str) -> Iterator[None]:
+        from py4j.protocol import Py4JJavaError
+
+        try:
+            yield
+        except Py4JJavaError as error:
+            reason = next((each for each in REASONS if each in str(error)), None)
+            if reason is None:
+                raise
+            raise no_space(f"the file {name}", resolved(self._path.toString()), reason) from error
 
     def names(self) -> list[str]:
         """Of the files and folders in it, without those that are hidden; none when there is no folder."""
