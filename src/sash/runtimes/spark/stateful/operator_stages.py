@@ -25,6 +25,7 @@ from sash.operators.stateful.common_rows import CommonRows
 from sash.operators.stateful.declaration import TIME, Stateful
 from sash.operators.stateful.join import Join
 from sash.operators.stateful.streaming import BoundOperator, OperatorOnStream, in_stream
+from sash.runtimes.spark.batch.driver_memory import brought
 from sash.runtimes.spark.compat import struct_of
 from sash.runtimes.spark.elastic.run import ElasticQuery
 from sash.runtimes.spark.files.parquet_stream import ParquetStream
@@ -167,7 +168,7 @@ class StaticOperator:
 
     def collect(self) -> pa.Table:
         with jobs_shown(self.frames[0].sparkSession):
-            return self.dataframe().toArrow().cast(self.operator.schema).sort_by(TIME)
+            return brought(self.dataframe()).cast(self.operator.schema).sort_by(TIME)
 
     def dataframe(self) -> DataFrame:
         return _static(self.operator, self.frames)
