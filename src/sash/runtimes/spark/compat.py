@@ -229,6 +229,20 @@ class HadoopFolder:
             self._fill(stream, data)
         return True
 
+    def rename(self, name: str, other: str) -> bool:
+        """Give a file another name in one step; False when it has not got it: the name may be taken, or the
+        file be gone."""
+        from py4j.protocol import Py4JJavaError
+
+        try:
+            return bool(
+                self._files.rename(self._path_of(self._path, name), self._path_of(self._path, other))
+            )
+        except Py4JJavaError as error:
+            if error.java_exception.getClass().getSimpleName() != "FileNotFoundException":
+                raise
+            return False
+
     def _fill(self, stream: Any, data: bytes) -> None:
         try:
             stream.write(bytearray(data))
