@@ -21,7 +21,7 @@
     │   ├── CorruptValue           damaged or foreign bytes under a key
     │   ├── DifferentQuery         a checkpoint that another query made
     │   ├── StoreUnavailable       the server does not answer after bounded retries
-    │   ├── NoSpace                the disk has no room for a window arena        (also an OSError)
+    │   ├── NoSpace                the disk has no room for what must be written (also an OSError)
     │   └── EpochError             commit, rollback or read of an epoch that is not there
     ├── EngineError                a live engine that is probed died, hung or failed
     ├── PipelineError              a pipeline file has a mistake, with its line         (also a ValueError)
@@ -179,7 +179,7 @@ class StoreUnavailable(StoreError, ConnectionError):
 
 
 class NoSpace(StoreError, OSError):
-    """The disk has no room for a window arena; the message names the setting that moves it."""
+    """The disk has no room for what must be written; the message names the folder and what is free."""
 
 
 class EpochError(StoreError):

@@ -273,13 +273,22 @@ def _together(data: Any) -> dict[str, Any]:
 def _rows_in(folder: Path) -> list[Row]:
     """What is published there, each batch as its manifest has it."""
     rows: list[Row] = []
-    for manifest in sorted((folder / "_sash").glob("[0-9]*"), key=lambda file: int(file.name)):
-        sealed = unseal(b"batch %d of a folder" % int(manifest.name), manifest.read_bytes())
-        written = json.loads(bytes(sealed))
-        for name in written["files"]:
-            file = folder / f"batch={manifest.name}" / written["execution"] / name
+    for batch, manifest in sorted(_manifests_in(folder / "_sash").items()):
+        for name in manifest["files"]:
+            file = folder / f"batch={batch}" / manifest["execution"] / name
             rows += _zoned(pq.read_table(file, partitioning=None)).to_pylist()
     return rows
+
+
+def _manifests_in(folder: Path) -> dict[int, Row]:
+    found = {}
+    for file in folder.glob("[0-9]*"):
+        sealed = unseal(b"batch %d of a folder" % int(file.name), file.read_bytes())
+        found[int(file.name)] = json.loads(bytes(sealed))
+    for file in sorted((folder / "runs").glob("[0-9]*")):
+        sealed = unseal(file.name.encode(), file.read_bytes())
+        found |= {one["batch"]: one for one in json.loads(bytes(sealed))}
+    return found
 
 
 def _zoned(table: Table) -> Table:

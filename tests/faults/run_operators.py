@@ -17,10 +17,12 @@ from typing import Any
 
 import sash
 from sash.runtimes.spark.compat import struct_of
+from sash.runtimes.spark.sinks import manifest_runs
 from tests.faults.operators import OPERATORS, SCHEMA
 
 
 def main(home: Path, redis: str, *names: str) -> None:
+    manifest_runs.FAN = 2  # so that a few batches are enough to put manifests together
     spark = sash.spark_session(
         master="local[2,4]", app="operators to be killed", spark_sql_shuffle_partitions="1",
         # One of many queries may die before its first batch is planned: nothing is done, nothing lost.

@@ -25,9 +25,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sash import disk_space
 from sash.errors import ArgumentError, NoSpace, StoreError
 from sash.operators.arena import Arena, ArenaHome, GrowingArray, TableSpec, owners
-from sash.operators.arena import growing as growing_module
 from sash.operators.arena import head as head_module
 from sash.operators.arena import home as home_module
 
@@ -144,7 +144,7 @@ def test_growth_reserves_blocks_where_the_system_has_no_call_for_it(
     test_growth_reserves_blocks_of_the_disk(tmp_path)
 
 
-@pytest.mark.parametrize("code", sorted(growing_module._NOT_OFFERED))
+@pytest.mark.parametrize("code", sorted(disk_space._NOT_OFFERED))
 def test_growth_reserves_blocks_where_the_file_system_refuses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +14,12 @@ import pytest
 
 import sash
 from sash.errors import ArgumentError, SettingError, Unsupported
+from sash.operators.elastic.controllers import predictive
 from sash.operators.elastic.metrics import Sample
-from sash.runtimes.spark.elastic.metering import BatchMeter, BatchMetrics, behind
+from sash.runtimes.spark.elastic.epoch_step import BEGAN, BUSY, TASK, TOOK
+from sash.runtimes.spark.elastic.metering import BatchMeter, BatchMetrics, behind, metrics_of
 from sash.runtimes.spark.elastic.state_location import require_reachable
+from sash.runtimes.spark.packing.blocks import COUNTS
 from tests.aggregation.conftest import RedisServer
 from tests.runtimes.micro_batches import read_batches, stream_batches, write_batches
 from tests.runtimes.test_spark_streaming import (
@@ -223,10 +228,10 @@ def test_where_state_could_be_lost_an_elastic_query_is_refused(
 # What a controller sees
 
 
-def batch(number: int, *, began: float, busy: float) -> BatchMetrics:
+def batch(number: int, *, waited: float, busy: float, began: float = 0.0) -> BatchMetrics:
     """Three seconds with two instances, a third of it in the step."""
     counts = {"late": 0, "reports": 0, "forgotten": 0, "restored": 0, "read": 0, "written": 0}
-    times = {"began": began, "seconds": 3.0, "step": 1.0, "busy": busy}
+    times = {"began": began, "waited": waited, "seconds": 3.0, "step": 1.0, "busy": busy}
     return BatchMetrics(batch=number, degree=2, events=100, watermark=0, **counts, **times)
 
 
@@ -234,9 +239,9 @@ def test_utilisation_counts_the_time_that_instances_have_and_not_that_of_the_dri
     # batch 0 [ pack | step 1 s | sink ] books [ pack | step 1 s | sink ] books … waits 4 s … [ … ]
     #         0                      3  3.1                         6.1  6.2            10.2
     meter = BatchMeter()
-    meter.add(batch(0, began=0.0, busy=1.9), pending=0, bookkeeping=0.0)
-    meter.add(batch(1, began=3.1, busy=1.9), pending=0, bookkeeping=0.1)
-    meter.add(batch(2, began=10.2, busy=1.0), pending=7, bookkeeping=0.1)
+    meter.add(batch(0, waited=0.0, busy=1.9), pending=0, bookkeeping=0.0)
+    meter.add(batch(1, waited=0.1, busy=1.9), pending=0, bookkeeping=0.1)
+    meter.add(batch(2, waited=4.1, busy=1.0), pending=7, bookkeeping=0.1)
     first, back_to_back, last = meter.samples
     assert first.seconds == pytest.approx(3.0)
     assert back_to_back.utilisation == pytest.approx(0.95)
@@ -245,6 +250,43 @@ def test_utilisation_counts_the_time_that_instances_have_and_not_that_of_the_dri
     assert last.utilisation == pytest.approx(1.0 / (2 * 5.0))
     assert last.work == pytest.approx(1.0)
     assert last.pending == 7
+
+
+@pytest.mark.parametrize("jump", [3600.0, -3600.0])
+def test_a_clock_that_jumps_changes_nothing_of_what_a_controller_sees(jump: float) -> None:
+    steady, jumping = BatchMeter(), BatchMeter()
+    for number in range(6):
+        began = 4.0 * number + (jump if number >= 3 else 0.0)
+        for meter, at in ((steady, 4.0 * number), (jumping, began)):
+            meter.add(batch(number, waited=1.0, busy=1.5, began=at), pending=0, bookkeeping=0.1)
+    assert list(steady.samples) == list(jumping.samples)
+    times = [sample.time for sample in steady.samples]
+    assert times == sorted(times)
+
+
+@pytest.mark.parametrize("jump", [3600.0, -3600.0])
+def test_a_step_in_which_a_clock_jumps_took_no_longer_than_the_driver_waited(jump: float) -> None:
+    counts = dict.fromkeys(COUNTS, 0)
+    tasks = [{TASK: n, BEGAN: 100.0 + n * jump, TOOK: 1.0, BUSY: 0.5} | counts for n in range(2)]
+    found = metrics_of(pa.Table.from_pylist(tasks), within=2.5)
+    assert 1.0 <= found["step"] <= 2.5
+    assert (found["degree"], found["busy"]) == (2, 1.0)
+
+
+@pytest.mark.parametrize("jump", [-3600.0, pytest.param(3600.0, marks=pytest.mark.soak)])
+def test_a_clock_that_jumps_while_an_elastic_query_runs_changes_neither_answers_nor_degrees(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jump: float
+) -> None:
+    real, calls = time.time, itertools.count()
+    monkeypatch.setattr(time, "time", lambda: real() + jump * (next(calls) // 2 % 2))
+    rows, sink = trades(240), Sunk()
+    elastic = replace(ELASTIC, controller=predictive(window=60.0))
+    running = run(by_minute(stream_batches(spark, cut(rows, 6))), sink, tmp_path / "c", elastic=elastic)
+    assert sink.rows == in_process(rows) != []
+    assert all(0 <= sample.seconds < 600 for sample in running.samples)
+    times = [sample.time for sample in running.samples]
+    assert times == sorted(times)
+    assert times[-1] < 600
 
 
 def test_what_waits_in_a_source_is_known_where_the_source_says_it() -> None:

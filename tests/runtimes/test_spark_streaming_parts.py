@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
@@ -12,11 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sash
 from sash.aggregation import monoids
-from sash.errors import CorruptValue, DataError, DifferentQuery
+from sash.errors import ArgumentError, CorruptValue, DataError, DifferentQuery
 from sash.operators.arena import ArenaHome
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator
+from sash.operators.joins.operator import JoinOperator
 from sash.runtimes.spark.packing import blocks as packing
 from sash.runtimes.spark.packing.bucket_ids import bucket_ids, partition_of
 from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL
@@ -26,6 +29,7 @@ from sash.runtimes.spark.state.operators_in_state import OperatorCache
 from sash.runtimes.spark.streaming.clock import TICKS_SHIFT, UNKNOWN, Clock
 from sash.runtimes.spark.streaming.upstream import Upstream
 from sash.semantics import windows
+from sash.semantics.expression import Side
 from sash.semantics.query import Query
 from sash.semantics.window import Window
 
@@ -247,17 +251,87 @@ def test_a_function_that_closes_over_itself_can_be_described() -> None:
 # Operators at hand
 
 
+@dataclass
+class Held:
+    """What a cache sees of an operator."""
+
+    memory: int = 0
+
+
+def at_hand(cache: OperatorCache, names: str) -> str:
+    return "".join(name for name in names if cache.take(name.encode(), b"writing") is not None)
+
+
+def test_the_operators_at_hand_are_bounded_in_bytes_and_the_one_used_longest_ago_leaves() -> None:
+    cache = OperatorCache(memory=100)
+    for name in "abc":
+        cache.keep(name.encode(), b"writing", Held(30))
+    cache.keep(b"a", b"writing", cache.take(b"a", b"writing"))
+    assert cache.size == 90
+    cache.keep(b"d", b"writing", Held(50))
+    assert cache.size == 80
+    assert at_hand(cache, "abcd") == "ad"
+    assert cache.size == 0
+    for name, size in (("e", 10), ("f", 1000)):  # what is larger than all is at hand alone
+        cache.keep(name.encode(), b"writing", Held(size))
+    assert at_hand(cache, "ef") == "f"
+
+
+def test_the_bound_in_bytes_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SASH_WORKER_MEMORY", "1k")
+    cache = OperatorCache()
+    for name in "abc":
+        cache.keep(name.encode(), b"writing", Held(500))
+    assert at_hand(cache, "abc") == "bc"
+    monkeypatch.setenv("SASH_WORKER_MEMORY", "much")
+    with pytest.raises(ArgumentError, match="SASH_WORKER_MEMORY must be a number of bytes"):
+        cache.keep(b"a", b"writing", Held(1))
+
+
+def test_an_operator_counts_what_it_holds_and_not_the_files_that_it_maps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SASH_ARENA_DIR", str(tmp_path))
+    query = bound(windows.session(10))
+    rows = pa.table({"t": np.arange(0, 10**6, 100), "x": np.arange(10**4)}).cast(query.schema)
+    sizes = []
+    for name in (None, "mapped"):
+        operator = WindowOperator.load(query, None, {}, name=name)
+        operator.insert(rows, np.arange(len(rows)))
+        assert operator.memory >= rows.nbytes / 2, "they wait"
+        operator.advance(10**7)
+        sizes.append(operator.memory)
+    in_memory, mapped = sizes
+    assert mapped == 0 < in_memory
+
+
+def test_a_join_counts_the_rows_that_it_holds_until_they_expire() -> None:
+    rows = pa.table({"t": np.arange(1_000) // 10, "x": np.arange(1_000)})
+    sides = (sash.stream(rows.slice(0, 0), time="t", delay=5) for _ in Side)
+    query = next(sides).join(next(sides), within=10).bound
+    join, chunks = JoinOperator(query), dict[int, bytes]()
+    for side in Side:
+        join.insert(side, rows.cast(query.of(side).schema), np.arange(1_000))
+    join.advance(50)
+    saved = join.save()
+    saved.put_into(chunks)
+    assert join.memory >= 2 * rows.nbytes
+    assert JoinOperator.load(query, saved.header, chunks).memory == pytest.approx(join.memory, rel=0.1)
+    join.advance(10**6)
+    assert join.memory == 0
+
+
 def test_the_operators_at_hand_are_bounded_in_number() -> None:
     cache = OperatorCache(limit=2)
     for name in (b"a", b"b", b"c"):
-        cache.keep(name, b"writing", object())
+        cache.keep(name, b"writing", Held())
     assert cache.take(b"a", b"writing") is None
     assert cache.take(b"c", b"writing") is not None
 
 
 def test_an_operator_that_was_taken_is_not_at_hand_any_more() -> None:
     cache = OperatorCache()
-    cache.keep(b"a", b"writing", object())
+    cache.keep(b"a", b"writing", Held())
     assert cache.take(b"a", b"writing") is not None
     assert cache.take(b"a", b"writing") is None
 

@@ -89,12 +89,18 @@ class ReportFolder:
 
     def _of_batches(self, newest: int | None) -> list[Path]:
         """The files of batches that are published and were not read; of the newest `FILES` at most."""
-        first = self._next if newest is None else max(self._next, newest - FILES + 1)
+        if newest is None:
+            # The manifests of older batches are put together: few are listed here.
+            names = (path.name for path in (self.path / MANIFESTS).iterdir())
+            found = sorted(int(name) for name in names if name.isdecimal() and int(name) >= self._next)
+        else:
+            first = max(self._next, newest - FILES + 1)
+            batches = range(first, newest + 1)
+            found = [batch for batch in batches if (self.path / MANIFESTS / str(batch)).exists()]
         files: list[Path] = []
-        for batch in range(first, (first + FILES if newest is None else newest + 1)):
-            if (self.path / MANIFESTS / str(batch)).exists():
-                files += sorted((self.path / f"batch={batch}").glob("*/*.parquet"))
-                self._next = batch + 1
+        for batch in found[:FILES]:
+            files += sorted((self.path / f"batch={batch}").glob("*/*.parquet"))
+            self._next = batch + 1
         return files
 
     def _listed(self) -> list[Path]:

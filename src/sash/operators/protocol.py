@@ -72,3 +72,9 @@ class StreamOperator(Protocol):
         ...
 
     def save(self) -> Saved: ...
+
+    @property
+    def memory(self) -> int:
+        """About how many bytes of this process it takes between two batches, without files that are mapped:
+        they are the machine's."""
+        ...

@@ -6,6 +6,8 @@ process has a transaction open. This module keeps those three rules so that `lmd
 
 from __future__ import annotations
 
+import errno
+import mmap
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -15,7 +17,8 @@ from typing import Any, TypeVar
 
 import lmdb
 
-from sash.errors import ArgumentError, StoreError
+from sash.disk_space import REASONS, allocate, free_bytes, no_space, room_for
+from sash.errors import ArgumentError, NoSpace, StoreError
 
 Result = TypeVar("Result")
 
@@ -26,6 +29,11 @@ _registry = threading.Lock()
 _inherited: list[Environment] = []
 """What a forked child got from its parent and may not even close, so that it must stay referenced."""
 
+READERS = 1024
+"""Transactions that read at the same time, on the whole machine."""
+LOCK_SIZE = 192 + (READERS - 1) * 64
+"""Bytes of the file with their slots, as LMDB has them; a larger one would be a table of more."""
+
 FORK_PATIENCE = 1.0
 """Seconds for which a fork waits for transactions of other threads to end."""
 
@@ -34,24 +42,22 @@ class Environment:
     """The LMDB file of one path, with its databases, as this process has it open."""
 
     def __init__(self, path: str, *, map_size: int, durable: bool) -> None:
-        try:
-            Path(path).mkdir(parents=True, exist_ok=True)
-            self._lmdb = lmdb.open(
-                path,
-                map_size=map_size,
-                max_dbs=len(DATABASES),
-                max_readers=1024,
-                sync=durable,
-                # Chunks are read where the head is, not in file order: read-ahead would only fill memory.
-                readahead=False,
-            )
-        except (lmdb.Error, OSError) as error:
-            hint = " (this process was forked inside `with store.reading()`)" if _inherited else ""
-            raise StoreError(f"the LMDB store at {path} cannot be opened: {error}{hint}") from error
         self.path, self.durable, self.handles = path, durable, 0
         self._quiet = threading.Condition(threading.RLock())
         self._readers: dict[int, int] = {}
-        self.live, self.undo, self.dead, self.meta = (self._lmdb.open_db(name) for name in DATABASES)
+        opened = None
+        try:
+            with room_for("the lock of an LMDB store", path):
+                _reserve_lock(Path(path))
+            opened = self._lmdb = _opened(Path(path), map_size=map_size, durable=durable)
+            self.live, self.undo, self.dead, self.meta = (self._lmdb.open_db(name) for name in DATABASES)
+        except NoSpace:
+            raise
+        except (lmdb.Error, OSError) as error:
+            if opened is not None:
+                opened.close()  # a process can have it open only once
+            hint = " (this process was forked inside `with store.reading()`)" if _inherited else ""
+            raise self._failed(error, f"cannot be opened: {error}{hint}") from error
 
     @property
     def max_key_size(self) -> int:
@@ -93,12 +99,20 @@ class Environment:
                     self._resize(2 * self.map_size)
                 except lmdb.Error as error:
                     transaction.abort()
-                    raise StoreError(f"the LMDB store at {self.path} was not written: {error}") from error
+                    raise self._failed(error, f"was not written: {error}") from error
                 except BaseException:
                     transaction.abort()
                     raise
                 else:
                     return result
+
+    def _failed(self, error: Exception, words: str) -> StoreError:
+        reason = next((each for each in REASONS if each in str(error)), "")
+        # LMDB calls it an input/output error when the disk took a part of what it wrote.
+        free = free_bytes(self.path)
+        if reason or (os.strerror(errno.EIO) in str(error) and free is not None and free < mmap.PAGESIZE):
+            return no_space("the pages of an LMDB store", self.path, reason or os.strerror(errno.ENOSPC))
+        return StoreError(f"the LMDB store at {self.path} {words}")
 
     def close(self) -> None:
         self._lmdb.close()
@@ -133,6 +147,41 @@ class Environment:
         while self._readers:
             self._quiet.wait()
         self._lmdb.set_mapsize(size)
+
+
+def _opened(folder: Path, *, map_size: int, durable: bool) -> Any:
+    def lmdb_of_folder() -> Any:
+        return lmdb.open(
+            str(folder),
+            map_size=map_size,
+            max_dbs=len(DATABASES),
+            max_readers=READERS,
+            sync=durable,
+            # Chunks are read where the head is, not in file order: read-ahead would only fill memory.
+            readahead=False,
+        )
+
+    try:
+        return lmdb_of_folder()
+    except lmdb.InvalidError:
+        data = folder / "data.mdb"
+        if data.stat().st_size >= 2 * mmap.PAGESIZE:
+            raise
+        # The disk became full, or the process was killed, while the two first pages were written.
+        os.truncate(data, 0)
+        return lmdb_of_folder()
+
+
+def _reserve_lock(folder: Path) -> None:
+    """Blocks for the file that LMDB maps to know its readers. It leaves holes there, and a process that
+    fills one on a full disk would end by SIGBUS. Others may be using the file: nothing is written to it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder / "lock.mdb", os.O_RDWR | os.O_CREAT, 0o755)
+    try:
+        if os.fstat(descriptor).st_blocks * 512 < LOCK_SIZE:
+            allocate(descriptor, 0, LOCK_SIZE)
+    finally:
+        os.close(descriptor)
 
 
 def acquire(path: str, *, map_size: int, durable: bool) -> Environment:

@@ -23,6 +23,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -34,6 +35,7 @@ from pyarrow import fs
 from sash.aggregation.stores.epochs import FRESH, Committed, Delta, EpochStore, followed_by
 from sash.aggregation.stores.protocol import check_namespace
 from sash.aggregation.stores.values import reading, seal, unseal
+from sash.disk_space import room_for
 from sash.errors import CorruptValue
 
 _STATE, _DATA, _FENCE = ".state", ".data", ".fence"
@@ -118,7 +120,7 @@ class Files(EpochStore):
                 content.append(sealed)
                 places[key.hex()] = name, at, len(sealed)
                 at += len(sealed)
-        self._files.create_dir(self._folder, recursive=True)
+        self._make_folder()
         if content:
             self._put(name, b"".join(content))
         self.on_step("data")
@@ -143,7 +145,7 @@ class Files(EpochStore):
         fence = self._fence()
         chosen = fence + 1 if token is None else token
         self._require_inside(fence, chosen)
-        self._files.create_dir(self._folder, recursive=True)
+        self._make_folder()
         self._put(f"{chosen}{_FENCE}", b"")
         for older in self._numbers(_FENCE):
             if older < chosen:
@@ -207,9 +209,26 @@ class Files(EpochStore):
         data = json.dumps(asdict(state), separators=(",", ":")).encode()
         self._put(f"{state.epoch}{_STATE}", seal(_name(state.epoch), data))
 
+    def _make_folder(self) -> None:
+        with self._room_for("a folder"):
+            self._files.create_dir(self._folder, recursive=True)
+
     def _put(self, name: str, data: bytes) -> None:
-        with self._files.open_output_stream(f"{self._folder}/{name}") as file:
-            file.write(data)
+        path = f"{self._folder}/{name}"
+        with self._room_for(f"the {len(data):,} bytes of {name}"):
+            try:
+                with self._files.open_output_stream(path) as file:
+                    file.write(data)
+            except OSError:
+                # A part of it takes room from the next try. Other names are not of this try alone.
+                if name.endswith(_DATA):
+                    with suppress(OSError):
+                        self._files.delete_file(path)
+                raise
+
+    def _room_for(self, what: str) -> AbstractContextManager[None]:
+        scheme = "" if self._given is None else f"{self._given.type_name}://"
+        return room_for(what, scheme + self._folder)
 
     def _value(self, key: bytes, place: tuple[str, int, int]) -> bytes:
         name, at, length = place

@@ -23,8 +23,9 @@ import numpy as np
 
 from sash._version import __version__
 from sash.arrays import Bytes, Floats, Ints
+from sash.disk_space import write_all
 from sash.errors import ArgumentError, StoreError
-from sash.operators.arena.growing import GrowingArray, room_for, write_all
+from sash.operators.arena.growing import GrowingArray, room_in_arena
 from sash.operators.arena.head import NUMBERS, SIZE, ArenaHead, this_boot
 from sash.operators.arena.locked import WAIT, LockedHead
 
@@ -319,7 +320,7 @@ class FileArena(Arena):
 
     def _write_blob(self, name: str, view: memoryview) -> None:
         # In place: the arena is dirty, so nobody reads half a blob; ext4 would flush a replaced file.
-        with room_for(len(view), self._lock.folder):
+        with room_in_arena(len(view), self._lock.folder):
             descriptor = os.open(self._blob(name), os.O_RDWR | os.O_CREAT, 0o600)
             try:
                 write_all(descriptor, view, 0)

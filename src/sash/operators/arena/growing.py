@@ -8,24 +8,19 @@ memory, an array from before a growth is an old copy.
 
 from __future__ import annotations
 
-import errno
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from sash.arrays import Array
-from sash.errors import NoSpace
+from sash.disk_space import reserve_blocks, room_for
 from sash.operators.arena.mapping import mapped
 
 PAGE = 4096
 """Bytes; the smallest table, so that small ones do not grow often."""
-
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_NOT_OFFERED = {errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS, errno.ENODEV}
 
 
 class GrowingArray:
@@ -69,7 +64,7 @@ class GrowingArray:
 
     def _grow_file(self, file: Path, old: int, new: int) -> None:
         # A disk can also be too full for the entry of a new file.
-        with room_for(new - old, file.parent):
+        with room_in_arena(new - old, file.parent):
             descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
             try:
                 os.ftruncate(descriptor, old)
@@ -116,35 +111,9 @@ class GrowingArray:
         self.array = np.zeros((0, self.width), self.dtype)
 
 
-def reserve_blocks(descriptor: int, old: int, new: int) -> None:
-    """Make the file that long, in blocks that the disk really has."""
-    try:
-        os.posix_fallocate(descriptor, old, new - old)
-    except (AttributeError, OSError) as error:  # macOS has no such call, and some file systems refuse it
-        if isinstance(error, OSError) and error.errno not in _NOT_OFFERED:
-            raise
-        zeros = bytes(min(new - old, 2**20))
-        for start in range(old, new, len(zeros)):
-            write_all(descriptor, zeros[: new - start], start)
-
-
-def write_all(descriptor: int, data: bytes | memoryview, start: int) -> None:
-    """Write the data at that place of the file; a single call may write less of it."""
-    rest = memoryview(data)
-    while len(rest):
-        written = os.pwrite(descriptor, rest, start)
-        rest, start = rest[written:], start + written
-
-
-@contextmanager
-def room_for(size: int, folder: Path) -> Iterator[None]:
+def room_in_arena(size: int, folder: Path) -> AbstractContextManager[None]:
     """A full disk becomes NoSpace."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in _FULL:
-            raise
-        raise NoSpace(
-            f"no room for {size:,} more bytes of a window arena in {folder}: free disk space there, "
-            f"or set SASH_ARENA_DIR to a folder with more room"
-        ) from error
+    return room_for(
+        f"{size:,} more bytes of a window arena", folder,
+        instead="set SASH_ARENA_DIR to a folder with more room",
+    )  # fmt: skip

@@ -12,8 +12,9 @@ import time
 import weakref
 from pathlib import Path
 
+from sash.disk_space import reserve_blocks, write_all
 from sash.operators.arena import head as layout
-from sash.operators.arena.growing import reserve_blocks, room_for, write_all
+from sash.operators.arena.growing import room_in_arena
 
 WAIT = 0.25
 """Seconds that a locked arena is waited for, unless told otherwise."""
@@ -61,7 +62,7 @@ class LockedHead:
     def _open(self) -> bool:
         self.close()
         try:
-            with room_for(layout.SIZE, self.folder):
+            with room_in_arena(layout.SIZE, self.folder):
                 if self._create:
                     self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -99,15 +100,15 @@ class LockedHead:
     def write(self, data: bytes) -> None:
         size = os.fstat(self._descriptor).st_size
         if size < len(data):
-            with room_for(len(data), self.folder):
+            with room_in_arena(len(data), self.folder):
                 reserve_blocks(self._descriptor, size, len(data))  # so that later writes find room
         elif size > len(data):
             os.ftruncate(self._descriptor, len(data))
-        with room_for(len(data), self.folder):  # a file system that copies on write may need more
+        with room_in_arena(len(data), self.folder):  # a file system that copies on write may need more
             write_all(self._descriptor, data, 0)
 
     def mark_dirty(self) -> None:
-        with room_for(len(layout.DIRTY), self.folder):
+        with room_in_arena(len(layout.DIRTY), self.folder):
             os.pwrite(self._descriptor, layout.DIRTY, layout.DIRTY_AT)
 
     def last_used(self) -> float:

@@ -341,6 +341,11 @@ class WindowOperator(OperatorState):
             upcoming.append((since // period + 1) * period)
         return min(upcoming, default=None)
 
+    @property
+    def memory(self) -> int:
+        waiting = 0 if self.pending is None else int(self.pending.rows.nbytes)
+        return waiting + (self.arena.size if self.arena.is_anonymous else 0)
+
     @cached_property
     def _no_reports(self) -> pa.Table:
         return self.answers.empty_table()

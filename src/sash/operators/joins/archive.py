@@ -53,6 +53,10 @@ class Rows:
     def __len__(self) -> int:
         return len(self.time)
 
+    @property
+    def nbytes(self) -> int:
+        return int(self.table.nbytes) + self.time.nbytes + self.sequence.nbytes
+
     @cached_property
     def _asked(self) -> dict[int, PredicateRow]:
         return {}

@@ -50,6 +50,8 @@ class TwoSidedOperator(ABC):
         self._chunks = 0
         self._live: dict[int, tuple[Side, int]] = {}
         """The chunks that hold rows which are needed: the side of each, and its `_extent`."""
+        self._sizes: dict[int, int] = {}
+        """Bytes of their rows."""
         self._unsaved: dict[int, bytes] = {}
         self._gone: frozenset[int] = frozenset()
 
@@ -92,12 +94,20 @@ class TwoSidedOperator(ABC):
         """Rows as a chunk that the next `save` writes."""
         self._unsaved[self._chunks] = _bytes_of(self._chunks, rows)
         self._live[self._chunks] = side, self._extent(rows)
+        self._sizes[self._chunks] = rows.nbytes
         self._chunks += 1
 
     def _drop(self, gone: set[int]) -> None:
         """No row of these chunks is needed any more."""
         self._live = {number: chunk for number, chunk in self._live.items() if number not in gone}
         self._gone |= gone
+        for number in gone:
+            self._sizes.pop(number, None)
+
+    @property
+    def memory(self) -> int:
+        """Rows, and as much again for what finds them."""
+        return 2 * sum(self._sizes.values())
 
     def save(self) -> Saved:
         """The difference since the last `save`."""
@@ -141,6 +151,7 @@ class TwoSidedOperator(ABC):
                 rows = _rows_of(number, chunks[number], self.bound.of(side))
             except KeyError:
                 raise CorruptValue(f"the state lacks the chunk {number} of {sorted(self._live)}") from None
+            self._sizes[number] = rows.nbytes
             self._waiting[side] = Rows.together([self._waiting[side], rows])
         if self.watermark is not None:
             self._remember({side: self._passed(side) for side in Side}, facts)

@@ -165,6 +165,11 @@ class OperatorOnStream:
 
     # Between two batches
 
+    @property
+    def memory(self) -> int:
+        """Tuples, and as much again for what the operator has made of them."""
+        return 2 * int(self.held.rows.nbytes + self.waiting.rows.nbytes)
+
     def resume(self, header: bytes, chunks: Mapping[int, bytes]) -> None:
         """Everything was read by `load`."""
 

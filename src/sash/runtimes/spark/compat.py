@@ -2,6 +2,7 @@
 
     schemas      Spark ↔ Arrow, as the rows of a Python stage have them      pyspark.sql.pandas.types
     plans        the analysed plan of a DataFrame, as text                   the JVM's query execution
+    rows         as a table, counted while they come                         pyspark.sql.pandas.conversion
     sessions     the one that this process has, if any                       the active SparkContext
     the JVM      whether a format is known, small files, a database, Iceberg's snapshots   the JVM's session
     executors    which there are, more of them, fewer of them                      the JVM's SparkContext
@@ -12,8 +13,10 @@ PySpark 4.1, 4.2 and 4.3 differ here, and nowhere else that we use.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from inspect import signature
+from types import FunctionType, MethodType
 from typing import Any, Self, cast
 
 import pyarrow as pa
@@ -22,7 +25,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arrow_schema
 from pyspark.sql.types import DataType, StructType
 
+from sash.disk_space import REASONS, no_space
 from sash.errors import CorruptValue
+from sash.runtimes.places import resolved
 
 _UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
 """PySpark 4.1 knows no other zone than UTC and has no argument for it."""
@@ -66,6 +71,42 @@ def _in_zone(type_: pa.DataType, zone: str) -> pa.DataType:
 def is_connect(of: DataFrame | SparkSession) -> bool:
     """Whether the driver is another process, which has a JVM that is not ours."""
     return type(of).__module__.startswith("pyspark.sql.connect")
+
+
+def counted_arrow(df: DataFrame, arrives: Callable[[int], None]) -> pa.Table:
+    """`df.toArrow()`; `arrives` gets the number of bytes whenever some have come, where PySpark reads them
+    from a socket in this process."""
+    from pyspark.sql.pandas import conversion
+
+    reading = getattr(conversion, "ArrowCollectSerializer", None)
+    plain = getattr(type(df), "_collect_as_arrow", None)
+    if is_connect(df) or reading is None or plain is None:
+        return df.toArrow()
+
+    class Counting(reading):  # type: ignore[misc, valid-type]
+        def load_stream(self, stream: Any) -> Any:
+            return super().load_stream(_CountedStream(stream, arrives))
+
+    # The same function with another reader: neither the module nor other DataFrames are changed.
+    known = plain.__globals__ | {"ArrowCollectSerializer": Counting}
+    function = FunctionType(plain.__code__, known, plain.__name__, plain.__defaults__, plain.__closure__)
+    counted: Any = type(df)(df._jdf, df.sparkSession)
+    counted._collect_as_arrow = MethodType(function, counted)
+    return counted.toArrow()
+
+
+class _CountedStream:
+    """A file that is read, and how much of it."""
+
+    closed = False
+
+    def __init__(self, stream: Any, arrives: Callable[[int], None]) -> None:
+        self._stream, self._arrives = stream, arrives
+
+    def read(self, size: int = -1) -> bytes:
+        data: bytes = self._stream.read(size)
+        self._arrives(len(data))
+        return data
 
 
 def analysed_plan(df: DataFrame) -> str:
@@ -154,9 +195,12 @@ class HadoopFolder:
         from py4j.protocol import Py4JJavaError
 
         path = self._path_of(self._path, name)
-        if not self._files.exists(path):
+        try:
+            stream = self._files.open(path)
+        except Py4JJavaError as error:
+            if error.java_exception.getClass().getSimpleName() != "FileNotFoundException":
+                raise
             return None
-        stream = self._files.open(path)
         try:
             return bytes(self._bytes_of.toByteArray(stream))
         except Py4JJavaError as error:
@@ -167,28 +211,55 @@ class HadoopFolder:
             stream.close()
 
     def write(self, name: str, data: bytes) -> None:
-        """A file, in place of one that may be there."""
-        stream = self._files.create(self._path_of(self._path, name), True)
-        try:
-            stream.write(bytearray(data))
-        finally:
-            stream.close()
+        """A file, in place of one that may be there; NoSpace when the disk has no room for it."""
+        with self._room_for(name):
+            self._fill(self._files.create(self._path_of(self._path, name), True), data)
 
     def create(self, name: str, data: bytes) -> bool:
         """A file, unless there is one of this name: then nothing changes, and False is returned."""
         from py4j.protocol import Py4JJavaError
 
+        with self._room_for(name):
+            try:
+                stream = self._files.create(self._path_of(self._path, name), False)
+            except Py4JJavaError as error:
+                if error.java_exception.getClass().getSimpleName() != "FileAlreadyExistsException":
+                    raise
+                return False
+            self._fill(stream, data)
+        return True
+
+    def rename(self, name: str, other: str) -> bool:
+        """Give a file another name in one step; False when it has not got it: the name may be taken, or the
+        file be gone."""
+        from py4j.protocol import Py4JJavaError
+
         try:
-            stream = self._files.create(self._path_of(self._path, name), False)
+            return bool(
+                self._files.rename(self._path_of(self._path, name), self._path_of(self._path, other))
+            )
         except Py4JJavaError as error:
-            if error.java_exception.getClass().getSimpleName() != "FileAlreadyExistsException":
+            if error.java_exception.getClass().getSimpleName() != "FileNotFoundException":
                 raise
             return False
+
+    def _fill(self, stream: Any, data: bytes) -> None:
         try:
             stream.write(bytearray(data))
         finally:
             stream.close()
-        return True
+
+    @contextmanager
+    def _room_for(self, name: str) -> Iterator[None]:
+        from py4j.protocol import Py4JJavaError
+
+        try:
+            yield
+        except Py4JJavaError as error:
+            reason = next((each for each in REASONS if each in str(error)), None)
+            if reason is None:
+                raise
+            raise no_space(f"the file {name}", resolved(self._path.toString()), reason) from error
 
     def names(self) -> list[str]:
         """Of the files and folders in it, without those that are hidden; none when there is no folder."""

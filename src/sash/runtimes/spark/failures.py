@@ -14,9 +14,11 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from sash.disk_space import REASONS, free_bytes
 from sash.errors import QueryFailed
 
 _DISK = "the disk, or what may be written of it, is full: {0}"
+_FULL = re.compile(f"({'|'.join(REASONS)})")
 _NO_SASH = (
     "the Python that Spark starts its workers with does not have sash: set PYSPARK_PYTHON to one that has, "
     "or ship it with --py-files or --archives"
@@ -25,7 +27,7 @@ _OURS = re.compile(r"sash\.errors\.(\w+): (.+)")
 _CAUSES = (
     (re.compile(r"ModuleNotFoundError: No module named 'sash'()"), _NO_SASH),
     (_OURS, "{1}"),
-    (re.compile(r"(No space left on device|File too large|Disk quota exceeded)"), _DISK),
+    (_FULL, _DISK),
     (re.compile(r"JAVA_GATEWAY_EXITED()"), "Java did not start Spark, which needs Java 17 or later"),
     (re.compile(r"Connection refused[\s\S]*?host: ([^,\]]+), port: (\d+)"), "nothing listens at {0}:{1}"),
     (re.compile(r"java\.net\.(?:UnknownHost|Connect)Exception: (.+)"), "no connection: {0}"),
@@ -41,14 +43,16 @@ _WRAPPINGS = (
 )
 
 
-def in_words(error: BaseException, *, named: bool = False) -> str:
-    """The sentence that helps; `named`: with the name of the error, where it is one of ours."""
+def in_words(error: BaseException, *, named: bool = False, places: Iterable[str] = ()) -> str:
+    """The sentence that helps; `named`: with the name of the error, where it is one of ours. `places`:
+    folders that are written; Java does not tell which of them is on a full disk."""
     text = f"{error}\n{getattr(error, '_stackTrace', None) or ''}"
     for pattern, words in _CAUSES:
         found = pattern.search(text)
         if found:
             name = f"{found[1]}: " if named and pattern is _OURS else ""
-            return name + _plain(words.format(*found.groups()))
+            room = _least_room(places) if pattern is _FULL else ""
+            return name + _plain(words.format(*found.groups())) + room
     return _plain(next((line for line in text.splitlines() if line.strip()), type(error).__name__))
 
 
@@ -66,7 +70,20 @@ def require_well(queries: Iterable[Any]) -> None:
     for query in queries:
         error = query.exception()
         if error is not None:
-            raise QueryFailed(in_words(error)) from error
+            words = in_words(error, places=getattr(query, "places", ()))
+            raise QueryFailed(words) from error
+
+
+def _least_room(places: Iterable[str]) -> str:
+    """
+    >>> _least_room(["s3a://bucket/out"])
+    ''
+    """
+    room = {place: free for place in places if (free := free_bytes(place)) is not None}
+    if not room:
+        return ""
+    least = min(room, key=room.__getitem__)
+    return f"; the least room is in {least}, where {room[least]:,} bytes are free"
 
 
 def _plain(line: str) -> str:

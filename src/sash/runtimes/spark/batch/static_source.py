@@ -27,6 +27,7 @@ from sash.planner.facts import EventFacts, Facts, with_density
 from sash.planner.plans.plan import Plan, make_plan
 from sash.planner.sampling import SAMPLE, assumed, seen
 from sash.runtimes.spark.batch.bucket_query import BucketQuery
+from sash.runtimes.spark.batch.driver_memory import EXPLAIN, brought
 from sash.runtimes.spark.compat import arrow_of, struct_of
 from sash.runtimes.spark.files.declared_files import DeclaredFiles
 from sash.runtimes.spark.files.parquet_stream import ParquetStream
@@ -86,7 +87,7 @@ class SparkSource:
     def rows(self, columns: list[str]) -> pa.Table:
         """The events themselves, in order of arrival, brought to the driver."""
         schema = pa.schema([self.schema.field(name) for name in columns])
-        return self.df.select(*map(quoted, columns)).toArrow().cast(schema)
+        return brought(self.df.select(*map(quoted, columns)), EXPLAIN).cast(schema)
 
     def parallel(self, parallelism: Parallelism, bound: BoundQuery) -> SparkSource:
         if not isinstance(parallelism, Auto):
@@ -122,7 +123,7 @@ class SparkSource:
 
     def _collected(self, df: DataFrame) -> pa.Table:
         with jobs_shown(self.df.sparkSession):
-            return df.toArrow()
+            return brought(df)
 
     def dataframe(self, bound: BoundQuery) -> DataFrame:
         plan = self.plan(bound)

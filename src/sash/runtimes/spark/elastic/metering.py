@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.operators.elastic.metrics import Sample
-from sash.runtimes.spark.elastic.epoch_step import BEGAN, BUSY, ENDED, NO_TASK, TASK
+from sash.runtimes.spark.elastic.epoch_step import BEGAN, BUSY, NO_TASK, TASK, TOOK
 from sash.runtimes.spark.packing.blocks import COUNTS
 
 REMEMBERED = 1000
@@ -47,7 +47,9 @@ class BatchMetrics:
     watermark: int
     """What the batch has moved it to, in the unit of the time column (µs for timestamps)."""
     began: float
-    """Seconds since 1970."""
+    """Seconds since 1970, to be shown: no duration is computed from it, since clocks of walls jump."""
+    waited: float
+    """Seconds since the end of the batch before it; 0 for the first of a run."""
     seconds: float
     """The whole batch, from its rows to the sink."""
     step: float
@@ -56,12 +58,28 @@ class BatchMetrics:
     """What the tasks of that step worked, added up."""
 
 
-def metrics_of(stepped: pa.Table) -> dict[str, Any]:
-    """The counts of a step, and its times."""
+def metrics_of(stepped: pa.Table, *, within: float) -> dict[str, Any]:
+    """The counts of a step, and its times. The step lay `within` so many seconds, by the driver's clock."""
     tasks = stepped.filter(pc.field(TASK) != NO_TASK)
     counts = {count: pc.sum(stepped[count]).as_py() for count in COUNTS}
-    took = (pc.max(tasks[ENDED]).as_py() or 0.0) - (pc.min(tasks[BEGAN]).as_py() or 0.0)
-    return counts | {"degree": tasks.num_rows, "step": took, "busy": pc.sum(tasks[BUSY]).as_py()}
+    return counts | {
+        "degree": tasks.num_rows,
+        "step": _step(tasks[BEGAN].to_pylist(), tasks[TOOK].to_pylist(), within),
+        "busy": pc.sum(tasks[BUSY]).as_py(),
+    }
+
+
+def _step(began: list[float], took: list[float], within: float) -> float:
+    """From the first begin to the last end. Tasks know when they began by clocks of walls, one of which may
+    have jumped: it took as long as the longest task at least, and no longer than the driver has waited.
+
+    >>> _step([100.0, 100.5], [1.0, 1.0], 2.0), _step([100.0, 3700.5], [1.0, 1.0], 2.0)
+    (1.5, 2.0)
+    """
+    if not began:
+        return 0.0
+    last = max(begin + seconds for begin, seconds in zip(began, took, strict=True))
+    return max(max(took), min(within, last - min(began)))
 
 
 class BatchMeter:
@@ -70,14 +88,17 @@ class BatchMeter:
     def __init__(self) -> None:
         self.batches: deque[BatchMetrics] = deque(maxlen=REMEMBERED)
         self.samples: deque[Sample] = deque(maxlen=REMEMBERED)
+        self._time = 0.0
+        """Seconds since the first batch began."""
 
     def add(self, batch: BatchMetrics, *, pending: int, bookkeeping: float) -> None:
         """One more batch. `bookkeeping`: the seconds that Spark needs between two batches."""
         seconds = max(self._available(batch, bookkeeping), 1e-9)
+        self._time += batch.waited + batch.seconds
         self.batches.append(batch)
         self.samples.append(
             Sample(
-                time=batch.began + batch.seconds,
+                time=self._time,
                 seconds=seconds,
                 degree=batch.degree,
                 rate=batch.events / seconds,
@@ -90,9 +111,7 @@ class BatchMeter:
         if not self.batches:
             # Whether it waited is not known, and its step is not typical: workers start in it.
             return batch.seconds
-        last = self.batches[-1]
-        gap = batch.began - last.began - last.seconds
-        return batch.step + max(0.0, gap - bookkeeping)
+        return batch.step + max(0.0, batch.waited - bookkeeping)
 
 
 def behind(sources: Iterable[tuple[str | None, str | None]]) -> int:

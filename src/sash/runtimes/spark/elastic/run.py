@@ -79,9 +79,11 @@ class ElasticRun:
     """f_μ of the batch before: the task of each bucket."""
     load: Floats | None = None
     """What each bucket has cost lately, as bytes of its blocks."""
+    _ended: float | None = field(default=None, init=False)
+    """When the batch before ended, by a clock that never jumps."""
 
     def __call__(self, arriving: DataFrame, epoch: int) -> None:
-        began = time.time()
+        began, start = time.time(), time.monotonic()
         with self._home(arriving).journal() as store:
             journal = EpochJournal(
                 store, self.description, epoch=epoch, inputs=len(self.delays),
@@ -97,9 +99,14 @@ class ElasticRun:
                 self._weigh(arrived.stamps)
                 metrics = self._answered(blocks, epoch, before, after, journal) | arrived.counts
             journal.commit(newest)
-        took = time.time() - began
-        batch = BatchMetrics(batch=epoch, watermark=after, began=began, seconds=took, **metrics)
-        self._measure(batch)
+        end = time.monotonic()
+        waited = 0.0 if self._ended is None else start - self._ended
+        self._ended = end
+        self._measure(
+            BatchMetrics(
+                batch=epoch, watermark=after, began=began, waited=waited, seconds=end - start, **metrics
+            )
+        )
         if self.executors is not None:
             self.executors.after()
 
@@ -181,7 +188,9 @@ class ElasticRun:
         )
         try:
             # Evaluated here and as a whole: a sink may look at a part of it, or not at all.
-            metrics = metrics_of(stepped.drop(PAYLOAD).toArrow())
+            start = time.monotonic()
+            answered = stepped.drop(PAYLOAD).toArrow()
+            metrics = metrics_of(answered, within=time.monotonic() - start)
             if metrics["degree"] != degree:
                 raise StoreError(f"{metrics['degree']} tasks have served the buckets of {degree}")
             for output, sink in self.sinks.items():

@@ -18,6 +18,7 @@ from sash.operators.joins.bound import LEFT_PLACE, RIGHT_PLACE, BoundJoin
 from sash.operators.joins.bound_asof import BoundAsof
 from sash.operators.joins.bounded import joined
 from sash.operators.late_rows import LATE_REASON, UNTIMED
+from sash.runtimes.spark.batch.driver_memory import brought
 from sash.runtimes.spark.compat import struct_of
 from sash.runtimes.spark.joins.spreading import JoinRoute, bucket_count
 from sash.runtimes.spark.packing import columns as by_position
@@ -37,7 +38,7 @@ class StaticJoin:
     bounded = True
 
     def collect(self, bound: BoundJoin | BoundAsof) -> pa.Table:
-        found = self._pairs(bound).toArrow()
+        found = brought(self._pairs(bound))
         order = [(name, "ascending") for name in bound.order]
         return found.sort_by(order).select(bound.output.names).cast(bound.output)
 
@@ -45,7 +46,7 @@ class StaticJoin:
         return self._pairs(bound).drop(LEFT_PLACE, RIGHT_PLACE)
 
     def collect_late(self, bound: BoundJoin | BoundAsof, side: Side) -> pa.Table:
-        return self.late_dataframe(bound, side).toArrow().cast(bound.of(side).late_output)
+        return brought(self.late_dataframe(bound, side)).cast(bound.of(side).late_output)
 
     def late_dataframe(self, bound: BoundJoin | BoundAsof, side: Side) -> DataFrame:
         untimed = self._input(side).where(F.col(quoted(bound.of(side).time)).isNull())

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from sash.errors import ArgumentError
 from sash.runtimes.places import resolved
 from sash.runtimes.spark.compat import HadoopFolder, existing_session
+from sash.runtimes.spark.sinks import manifest_runs
 from sash.runtimes.spark.sinks.manifests import Manifest, Manifests, folder_of
 from sash.runtimes.spark.sinks.protocol import BATCH
 from sash.runtimes.spark.sinks.writer import writer_of
@@ -29,6 +30,8 @@ class FolderSink:
     options: Mapping[str, str] = field(default_factory=dict)
     _own: bool = field(default=False, init=False, repr=False, compare=False)
     """Whether the folder is known to have no batches of another query."""
+    _together: int = field(default=-1, init=False, repr=False, compare=False)
+    """Up to which of them runs of manifests were made."""
 
     whole = True
     adds = (BATCH,)
@@ -59,8 +62,14 @@ class FolderSink:
             self._remove_others(spark, batch, "")
         elif Manifests(spark, self.path).publish(manifest):
             self._remove_others(spark, batch, execution)
+            self._put_together(spark, batch)
         else:
             folder.remove()
+
+    def _put_together(self, spark: SparkSession, batch: int) -> None:
+        run = batch // manifest_runs.FAN
+        if run > self._together and Manifests(spark, self.path).put_together(batch):
+            self._together = run
 
     def _remove_others(self, spark: SparkSession, batch: int, execution: str) -> None:
         """What other executions of the batch have left: readers who do not know the manifests see it."""

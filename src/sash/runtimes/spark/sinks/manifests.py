@@ -2,6 +2,7 @@
 
     <path>/batch=7/3f2a…/part-….parquet     what one execution of batch 7 has written
     <path>/_sash/7                          its manifest: the query, that execution, its files with sizes
+    <path>/_sash/runs/…                     manifests of older batches, put together: see `manifest_runs`
     <path>/_sash/writer                     the query whose batches are in the folder
 
 A manifest is one small file. An object store has it as a whole or not at all; elsewhere a crash may cut it
@@ -16,40 +17,21 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from pyspark.sql import SparkSession
 
 from sash.aggregation.stores.values import seal, unseal
 from sash.errors import CorruptValue, DifferentQuery
 from sash.runtimes.spark.compat import HadoopFolder
-from sash.runtimes.spark.sinks.protocol import BATCH
+from sash.runtimes.spark.sinks.manifest_runs import Manifest, ManifestRuns, Moved, folder_of
 
-FOLDER = "_sash"
+__all__ = ["Manifest", "Manifests", "folder_of"]
+
+FOLDER, RUNS = "_sash", "runs"
 WRITER = "writer"
-
-
-@dataclass(frozen=True)
-class Manifest:
-    """A batch that is done."""
-
-    batch: int
-    rows: int
-    writer: str
-    """Which query."""
-    execution: str
-    """The folder of its files, below that of the batch."""
-    files: dict[str, int]
-    """Sizes in bytes by name."""
-
-    @property
-    def folder(self) -> str:
-        return f"{folder_of(self.batch)}/{self.execution}"
-
-
-def folder_of(batch: int) -> str:
-    """Spark's readers make a column of it."""
-    return f"{BATCH}={batch}"
+LOOKS = 100
+"""How often a reader begins again when manifests were put together meanwhile."""
 
 
 class Manifests:
@@ -58,9 +40,16 @@ class Manifests:
     def __init__(self, spark: SparkSession, path: str) -> None:
         self._spark, self._path = spark, path
         self._files = HadoopFolder(spark, f"{path}/{FOLDER}")
+        self._runs = ManifestRuns(HadoopFolder(spark, f"{path}/{FOLDER}/{RUNS}"))
 
     def read(self, batch: int, *, strict: bool = False) -> Manifest | None:
         """None for a batch that is not done. `strict`: one that cannot be read is an error."""
+        # In this order, because a manifest is removed after it was put into a run. What is in a run wins:
+        # it was published before any other of the batch.
+        found = self._single(batch, strict=strict)
+        return self._runs.find(batch) or found
+
+    def _single(self, batch: int, *, strict: bool) -> Manifest | None:
         try:
             data = self._files.read(str(batch))
             return None if data is None else Manifest(**json.loads(bytes(unseal(_name(batch), data))))
@@ -73,23 +62,40 @@ class Manifests:
         """False when the batch was published meanwhile, by another execution of it."""
         name = str(manifest.batch)
         data = seal(_name(manifest.batch), json.dumps(asdict(manifest), sort_keys=True).encode())
-        if self._files.create(name, data):
-            return True
-        if self.read(manifest.batch) is not None:
+        if not self._files.create(name, data):
+            if self._single(manifest.batch, strict=False) is not None:
+                return False
+            self._files.write(name, data)  # in the place of one that was cut short
+        if self._runs.find(manifest.batch) is not None:
+            self._files.remove(name)  # of an execution that was taken for dead while others have gone on
             return False
-        self._files.write(name, data)  # in the place of one that was cut short
         return True
+
+    def put_together(self, newest: int) -> bool:
+        """Put manifests that are older than those of the last batches into runs; whether that is all."""
+        return self._runs.put_together(
+            {number: str(number) for number in self._numbers()}, newest,
+            read=lambda batch: self._single(batch, strict=True), remove=self._files.remove,
+        )  # fmt: skip
 
     def published(self) -> list[Manifest]:
         """All that are done, in order. Only the newest can have been cut short by a crash."""
-        numbers = self._numbers()
-        every = (self.read(number, strict=number != numbers[-1]) for number in numbers)
-        return [found for found in every if found is not None]
+        for _ in range(LOOKS):
+            numbers = self._numbers()
+            singles = {number: self._single(number, strict=number != numbers[-1]) for number in numbers}
+            with suppress(Moved):
+                # Runs last, and against singles they win: what is in a run was there first.
+                every = singles | self._runs.every()
+                if any(every[number] is None for number in numbers[:-1]):
+                    raise Moved
+                return [found for _, found in sorted(every.items()) if found is not None]
+        raise CorruptValue(f"the manifests of {self._path} are being changed all the time")
 
     def newest(self) -> Manifest | None:
         """The last that is done."""
-        every = (self.read(number) for number in reversed(self._numbers()))
-        return next((found for found in every if found is not None), None)
+        every = (self._single(number, strict=False) for number in reversed(self._numbers()))
+        found = next((found for found in every if found is not None), None)
+        return self._runs.newest() if found is None else found
 
     def require_whole(self, manifest: Manifest) -> None:
         """CorruptValue unless the files are there as they were published."""

@@ -31,19 +31,24 @@ def arena_name(bucket: bytes) -> str:
     return f"{query or 'none'}.{bucket.hex()}"
 
 
+def local_folders(spark: Any) -> list[str]:
+    """Where Spark writes what it need not keep, in local mode."""
+    setting = spark.sparkContext.getConf().get("spark.local.dir")
+    folders = os.environ.get("SPARK_LOCAL_DIRS") or setting or tempfile.gettempdir()
+    return [folder.strip() for folder in folders.split(",")]
+
+
 def remove_when_ended(query: Any, spark: Any) -> None:
     """Remove the arenas of a streaming query when it ends, if they are on this machine."""
     if is_connect(spark) or not str(spark.sparkContext.master).startswith("local"):
         return
-    setting = spark.sparkContext.getConf().get("spark.local.dir")
-    folders = (os.environ.get("SPARK_LOCAL_DIRS") or setting or tempfile.gettempdir()).split(",")
-    name = f"{query.id}."
+    folders, name = local_folders(spark), f"{query.id}."
 
     def wait() -> None:
         with suppress(Exception):  # the one who started the query gets its failure
             query.awaitTermination()
         for folder in folders:
-            for home in ArenaHome.on_this_machine(Path(folder.strip())):
+            for home in ArenaHome.on_this_machine(Path(folder)):
                 home.remove_all(name)
 
     Thread(target=wait, name="sash arenas", daemon=True).start()

@@ -30,6 +30,7 @@ from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark.state.arenas import arena_name
 from sash.runtimes.spark.state.changes import change_of
 from sash.runtimes.spark.state.fingerprint import canonical, fingerprint
+from sash.runtimes.spark.state.worker_memory import memory_of_workers
 
 _TOKEN = struct.Struct("<32s16s16sq")
 _NO_TIMER = -1
@@ -86,18 +87,26 @@ class OperatorCache:
 
     limit: int = 64
     """An operator of windows has its arena open: a file descriptor, and maps of its tables."""
+    memory: int | None = None
+    """Bytes of all of them, as they count them; None: what SASH_WORKER_MEMORY allows. The one that was used
+    last stays, however large it is: it would be read again with the next batch."""
     _held: OrderedDict[bytes, tuple[bytes, StreamOperator]] = field(default_factory=OrderedDict)
+    _sizes: dict[bytes, int] = field(default_factory=dict)
     _tended: float = -OFTEN
 
     def take(self, name: bytes, writing: bytes) -> StreamOperator | None:
         """The operator that made this writing, taken out: a batch that fails must leave no trace of it."""
         known, operator = self._held.pop(name, (b"", None))
+        self._sizes.pop(name, None)
         return operator if known == writing else None
 
     def keep(self, name: bytes, writing: bytes, operator: StreamOperator) -> None:
         self._held[name] = writing, operator
-        while len(self._held) > self.limit:
-            self._held.popitem(last=False)
+        self._held.move_to_end(name)
+        self._sizes[name] = operator.memory
+        most = memory_of_workers() if self.memory is None else self.memory
+        while len(self._held) > self.limit or (len(self._held) > 1 and self.size > most):
+            self._let_go(next(iter(self._held)))
         if time.monotonic() - self._tended >= OFTEN:
             self._tended = time.monotonic()
             self.tend()
@@ -106,10 +115,19 @@ class OperatorCache:
         """Let go of operators whose arenas were removed: their query has ended, or runs elsewhere."""
         outdated = [name for name, (_, operator) in self._held.items() if _is_outdated(operator)]
         for name in outdated:
-            del self._held[name]
+            self._let_go(name)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the operators at hand."""
+        return sum(self._sizes.values())
+
+    def _let_go(self, name: bytes) -> None:
+        del self._held[name], self._sizes[name]
 
     def clear(self) -> None:
         self._held.clear()
+        self._sizes.clear()
 
 
 def _is_outdated(operator: StreamOperator) -> bool:

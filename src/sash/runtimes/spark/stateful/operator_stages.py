@@ -26,6 +26,7 @@ from sash.operators.order.interleaved import END_OF_TIME, weave
 from sash.operators.stateful.common_rows import CommonRows
 from sash.operators.stateful.declaration import TIME, Stateful
 from sash.operators.stateful.streaming import BoundOperator, OperatorOnStream, in_stream
+from sash.runtimes.spark.batch.driver_memory import brought
 from sash.runtimes.spark.compat import struct_of
 from sash.runtimes.spark.files.parquet_stream import ParquetStream
 from sash.runtimes.spark.monitoring.job_progress import jobs_shown
@@ -192,7 +193,7 @@ class StaticOperator:
 
     def collect(self) -> pa.Table:
         with jobs_shown(self.frames[0].sparkSession):
-            return self.dataframe().toArrow().cast(self.operator.schema).sort_by(TIME)
+            return brought(self.dataframe()).cast(self.operator.schema).sort_by(TIME)
 
     def dataframe(self) -> DataFrame:
         return _static(self.operator, self.frames)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, cast
 
@@ -38,9 +39,14 @@ class StreamFailed(QueryFailed, StreamingQueryException):
 class RunningQuery(StreamingQuery):
     """The handle that `start` returns."""
 
+    places: tuple[str, ...] = ()
+    """Folders that it writes."""
+
     @classmethod
-    def of(cls, query: StreamingQuery) -> RunningQuery:
-        return cls(query._jsq)
+    def of(cls, query: StreamingQuery, places: Iterable[str] = ()) -> RunningQuery:
+        running = cls(query._jsq)
+        running.places = tuple(places)
+        return running
 
     def awaitTermination(self, timeout: float | None = None) -> bool | None:
         """Wait for the end; with a timeout in seconds, return whether it has come.
@@ -58,7 +64,7 @@ class RunningQuery(StreamingQuery):
                     if until is not None and time.monotonic() >= until:
                         return False
             except StreamingQueryException as error:
-                raise StreamFailed(in_words(error, named=True)) from None
+                raise StreamFailed(in_words(error, named=True, places=self.places)) from None
             self.stop()
         raise _interrupt(f"{self.name or 'the query'} is stopped; it can be resumed from its checkpoint")
 

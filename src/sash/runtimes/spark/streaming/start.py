@@ -21,6 +21,7 @@ from sash.operators.elastic.declaration import Elastic
 from sash.operators.joins.bound import BoundJoin
 from sash.operators.joins.bound_asof import BoundAsof
 from sash.planner.auto import Auto
+from sash.runtimes.places import resolved
 from sash.runtimes.spark.compat import is_connect
 from sash.runtimes.spark.elastic.executors import ExecutorDegree
 from sash.runtimes.spark.elastic.run import ElasticQuery, ElasticRun
@@ -35,7 +36,7 @@ from sash.runtimes.spark.sinks.folder import FolderSink
 from sash.runtimes.spark.sinks.online import publishing
 from sash.runtimes.spark.sinks.protocol import BatchSink, Sink
 from sash.runtimes.spark.sinks.shapes import ShapedSink
-from sash.runtimes.spark.state.arenas import remove_when_ended
+from sash.runtimes.spark.state.arenas import local_folders, remove_when_ended
 from sash.runtimes.spark.state.register import Register
 from sash.runtimes.spark.stateful.operator_stages import StreamingOperator
 from sash.runtimes.spark.streaming.batch_watermark import with_watermark
@@ -143,7 +144,7 @@ def start_writing(
         delivery = register.around(delivery)
     writer = _writer(emitted.rows, fspath(checkpoint), trigger, name).outputMode("append")
     with nullcontext() if closes else without_empty_batches(spark):
-        return _running(writer.foreachBatch(delivery).start(), spark)
+        return _running(writer.foreachBatch(delivery).start(), spark, fspath(checkpoint), sinks)
 
 
 def _answers_on_arrival(bound: BoundQuery) -> bool:
@@ -248,13 +249,17 @@ def start_elastic(
     run = ElasticRun(stage, delays, elastic, checkpoint, sinks, fold=fold, executors=executors)
     run.require_same_query(arriving.sparkSession)
     query = _writer(arriving, checkpoint, trigger, name).foreachBatch(run).start()
-    return ElasticQuery(_running(query, arriving.sparkSession), run)
+    return ElasticQuery(_running(query, arriving.sparkSession, checkpoint, sinks), run)
 
 
-def _running(query: Any, spark: SparkSession) -> StreamingQuery:
+def _running(
+    query: Any, spark: SparkSession, checkpoint: str, sinks: Mapping[str, BatchSink]
+) -> StreamingQuery:
     remove_when_ended(query, spark)
-    # The handle of Spark Connect is another one, and waits in its own way.
-    return cast(StreamingQuery, query) if is_connect(spark) else RunningQuery.of(query)
+    if is_connect(spark):  # its handle is another one, and waits in its own way
+        return cast(StreamingQuery, query)
+    folders = (sink.identity[1] for sink in sinks.values() if sink.identity[:1] == ("folder",))
+    return RunningQuery.of(query, [resolved(checkpoint), *folders, *local_folders(spark)])
 
 
 def _require_no_folder(sinks: Mapping[str, BatchSink]) -> None:

@@ -1,0 +1,62 @@
+"""What brings gigabytes to the driver is warned of while it comes, and never what is small."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import sash
+from sash.errors import SashWarning
+from sash.runtimes.spark.batch import driver_memory
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+def rows_of(spark: SparkSession, form: str, folder: Path) -> DataFrame:
+    """The same rows, of whose size Spark's planner has all kinds of ideas."""
+    rows = spark.range(1_000).selectExpr("id AS t", "id % 3 AS k")
+    if form == "local rows":
+        return spark.createDataFrame([(t, t % 3) for t in range(1_000)], "t long, k long")
+    if form == "an RDD":
+        return spark.createDataFrame(rows.rdd, rows.schema)
+    if form == "files":
+        rows.write.parquet(str(folder / "rows"))
+        return spark.read.parquet(str(folder / "rows"))
+    return rows.join(rows.select("t"), "t") if form == "a join" else rows
+
+
+@pytest.mark.parametrize("form", ["a range", "local rows", "an RDD", "files", "a join"])
+def test_what_is_small_is_not_warned_of_whatever_spark_expects(
+    spark: SparkSession, tmp_path: Path, form: str
+) -> None:
+    stream = sash.stream(rows_of(spark, form, tmp_path), time="t", key="k")
+    assert stream.rolling(5).agg(n=sash.count()).collect().num_rows == 1_000
+
+
+def test_many_rows_are_warned_of_once_and_are_all_there(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = rows_of(spark, "files", tmp_path)
+    stream = sash.stream(rows, time="t", key="k")
+    windows = stream.window(sash.tumbling(500)).agg(n=sash.count())
+    expected = windows.collect()
+    monkeypatch.setattr(driver_memory, "MANY", 10_000)
+    with pytest.warns(SashWarning, match=r"collect\(\) has brought .* goes on; dataframe\(\)") as warned:
+        features = stream.rolling(5).agg(n=sash.count()).collect()
+    assert len(warned) == 1
+    assert features.num_rows == 1_000
+    with pytest.warns(SashWarning, match="explain_window has brought"):
+        windows.explain_window(key=1, at=7)
+    assert windows.collect() == expected, "six rows, however many events there are"
+
+
+def test_a_failing_job_is_the_same_error_as_ever(spark: SparkSession) -> None:
+    rows = spark.range(10).selectExpr("id AS t", "assert_true(id < 5, 'too many') AS x", "1 AS k")
+    stream = sash.stream(rows, time="t", key="k").rolling(5).agg(n=sash.count("x"))
+    with pytest.raises(Exception, match="too many"):
+        stream.collect()
