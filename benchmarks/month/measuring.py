@@ -11,18 +11,21 @@ MEGABYTE = 1_000_000
 
 
 def processes(driver: int) -> dict[str, float]:
-    """Anonymous memory, in megabytes: of the driver, its JVM, and all Python workers together."""
-    found = {"driver python MB": 0.0, "driver JVM MB": 0.0, "workers MB": 0.0, "workers": 0.0}
+    """Anonymous memory, in megabytes: of the driver, its JVM, and all Python workers together; and the
+    processors' seconds of all of them since they began."""
+    found = {"driver python MB": 0.0, "driver JVM MB": 0.0, "workers MB": 0.0, "workers": 0.0, "CPU": 0.0}
     for process in _family(driver):
         try:
             name = Path(f"/proc/{process}/comm").read_text().strip()
             status = Path(f"/proc/{process}/status").read_text()
+            times = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:15]
         except (FileNotFoundError, ProcessLookupError):
             continue
         memory = next((line for line in status.splitlines() if line.startswith("RssAnon")), "RssAnon: 0 kB")
         kind = "driver python" if process == driver else "driver JVM" if name == "java" else "workers"
         found[f"{kind} MB"] += int(memory.split()[1]) * 1024 / MEGABYTE
         found["workers"] += kind == "workers"
+        found["CPU"] += sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ LIVES = ((2.4, False), (4.6, True), (6.2, False), (8.7, True))
 def main() -> int:
     chosen = options()
     home, month = chosen.home.absolute(), Month(chosen.keys, chosen.days)
-    for name in ("files", "arenas", "scratch"):
+    for name in ("files", "arenas"):
         (home / name).mkdir(parents=True, exist_ok=True)
     until = time.monotonic() + 60 * chosen.minutes
     for end, killed in [(round(day * DAY), killed) for day, killed in LIVES] + [(month.hours, False)]:
@@ -53,6 +54,8 @@ def _life(
     """One driver; whether it has come as far as it should."""
     arguments = [home, chosen.keys, chosen.days, chosen.hours, begin, end, *(["killed"] if killed else [])]
     environment = os.environ | {"SASH_ARENA_DIR": str(home / "arenas")}
+    # Spark removes its own scratch files when it stops; those of a JVM that was killed are left to others.
+    shutil.rmtree(home / "scratch", ignore_errors=True)
     with (home / "driver.log").open("a") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.month.driver", *map(str, arguments)],
