@@ -36,6 +36,7 @@ from sash.runtimes.spark.elastic.epoch_step import STEPPED, EpochStep
 from sash.runtimes.spark.elastic.executors import ExecutorDegree
 from sash.runtimes.spark.elastic.metering import BatchMeter, BatchMetrics, behind, metrics_of
 from sash.runtimes.spark.elastic.state_location import StateLocation
+from sash.runtimes.spark.keeping import kept
 from sash.runtimes.spark.native.epoch_fold import EpochFold, EpochRows
 from sash.runtimes.spark.packing.answers import PackedAnswers
 from sash.runtimes.spark.packing.blocks import PACKED_BUCKET, PAYLOAD
@@ -95,7 +96,7 @@ class ElasticRun:
             with self.fold.arrived(arriving, watermark) as panes:
                 yield panes
             return
-        blocks = arriving.persist()
+        blocks = kept(arriving)
         try:
             yield EpochRows(blocks, blocks.drop(PACKED_BUCKET, PAYLOAD).toArrow())
         finally:
@@ -144,12 +145,11 @@ class ElasticRun:
             self.stage, self._home(blocks), epoch, degree, before, after, self.name, journal.token,
             journal.change,
         )  # fmt: skip
-        stepped = (
+        stepped = kept(
             blocks.select(PACKED_BUCKET, PAYLOAD)
             .repartitionById(degree, F.col(PACKED_BUCKET).cast("int"))
             .sortWithinPartitions(PACKED_BUCKET)
             .mapInArrow(step, STEPPED)
-            .persist()
         )
         try:
             # Evaluated here and as a whole: a sink may look at a part of it, or not at all.
