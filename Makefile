@@ -23,7 +23,7 @@ LAKE_JARS := delta-spark_4.1_2.13,delta-storage,delta-kernel-api,delta-kernel-de
 CONNECTOR := spark-sql-kafka-0-10_2.13,spark-token-provider-kafka-0-10_2.13,kafka-clients,commons-pool2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-spark test-spark-quick check format soak golden bench figures java redis kafka lakes test-lakes clean peers secret chromium pictures dist dist-check docs
+.PHONY: help demo test test-spark test-spark-quick check format soak golden bench figures month java redis kafka lakes test-lakes clean peers secret chromium pictures dist dist-check docs
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -116,6 +116,9 @@ secret: $(READY) java peers  ## probe the live engines, and write docs/secret
 
 bench: $(READY) java  ## compare with other engines: one table, half an hour on a quiet machine
 	$(BIN)/python -m benchmarks --opponents
+
+month: $(READY) java  ## a month of event time with 10⁷ keys in an hour: does anything grow? Goes on where it stopped
+	$(BIN)/python -m benchmarks.month.run build/month --to docs/benchmarks
 
 pictures: $(READY) chromium  ## photograph the live page for the documentation, in docs/images
 	$(BIN)/python -m tests.dashboard.pictures

@@ -84,14 +84,24 @@ class Stanza:
         return [arrival for step in self.steps if step.batch for arrival in step.batch.arrivals]
 
 
-def with_a_few_quick(stanzas: Iterable[Stanza]) -> list[Any]:
-    """Parameters of a test on Spark: one stanza of each of a few files is for other versions of it too."""
+def a_few(stanzas: Iterable[Stanza]) -> list[Stanza]:
+    """The first of each of a few files: for other versions of Spark too."""
     waiting, chosen = {"time", "rows", "session", "delta", "lateness"}, []
     for stanza in stanzas:
         file = stanza.title.partition(":")[0]
-        chosen.append(pytest.param(stanza, marks=pytest.mark.quick if file in waiting else ()))
-        waiting.discard(file)
+        if file in waiting:
+            chosen.append(stanza)
+            waiting.discard(file)
     return chosen
+
+
+def with_a_few_quick(stanzas: Iterable[Stanza]) -> list[Any]:
+    """Parameters of a test on Spark: a few are for other versions of it too."""
+    given = list(stanzas)
+    few = {stanza.title for stanza in a_few(given)}
+    return [
+        pytest.param(stanza, marks=pytest.mark.quick if stanza.title in few else ()) for stanza in given
+    ]
 
 
 def every_stanza() -> Iterator[Stanza]:

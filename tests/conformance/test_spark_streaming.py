@@ -1,9 +1,11 @@
 """The transcripts, run in micro-batches: all of them in process, through packer, processor, state and
-unpacker; one of each file as a streaming query on Spark, and in a long test every one."""
+unpacker; all of them on Spark, in streams that they share; a few as a query of their own there, and in a
+long test every one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +16,8 @@ from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 from tests.conformance import stanza as stanza_module
-from tests.conformance.stanza import Stanza, with_a_few_quick
+from tests.conformance.shared_streams import Rows, SharedStream, shared_streams
+from tests.conformance.stanza import Stanza, a_few
 from tests.conformance.streamed import (
     batches_of,
     bound_query,
@@ -61,8 +64,33 @@ def check_on_spark(spark: SparkSession, stanza: Stanza) -> None:
     assert told_of(stanza, ran.rows) == expected_told(stanza)
 
 
+@pytest.fixture(scope="module")
+def shared(one_partition: SparkSession) -> Callable[[SharedStream], dict[str, tuple[Rows, ...]]]:
+    """What a shared stream has emitted; each runs once."""
+    return cache(lambda stream: stream.run(one_partition))
+
+
 @pytest.mark.spark
-@pytest.mark.parametrize("stanza", with_a_few_quick(first_of_each_file()), ids=str)
+@pytest.mark.parametrize(
+    ("stream", "stanza"),
+    [pytest.param(each, stanza, id=str(stanza)) for each in shared_streams() for stanza in each.stanzas],
+)
+def test_streams_on_spark_give_what_every_transcript_says(
+    shared: Callable[[SharedStream], dict[str, tuple[Rows, ...]]], stream: SharedStream, stanza: Stanza
+) -> None:
+    reports, late = shared(stream)[stanza.title]
+    assert told_of(stanza, reports) == expected_told(stanza)
+    assert missed_of(stanza, late) == expected_missed(stanza)
+
+
+def test_every_transcript_is_in_a_stream_that_is_shared() -> None:
+    titles = [stanza.title for each in shared_streams() for stanza in each.stanzas]
+    assert sorted(titles) == sorted(stanza.title for stanza in streamed_stanzas())
+
+
+@pytest.mark.spark
+@pytest.mark.quick
+@pytest.mark.parametrize("stanza", a_few(first_of_each_file()), ids=str)
 def test_a_streaming_query_gives_what_the_transcript_says(
     one_partition: SparkSession, stanza: Stanza
 ) -> None:

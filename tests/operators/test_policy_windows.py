@@ -26,7 +26,7 @@ from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Order
 from sash.semantics.query import Emit, Query
-from sash.semantics.reference import Arrival, Batch, evaluate
+from sash.semantics.reference import Arrival, Batch, Evaluation, evaluate
 from sash.semantics.watermark import Watermark
 from sash.semantics.windows import PolicyWindow
 from tests.runtimes.tables import expected_rows, rows_of, table_of
@@ -145,24 +145,23 @@ def require_the_reference(bound: BoundQuery, stream: list[Batch], *, restart: Ca
     operator = WindowOperator.load(bound, None, {})
     chunks: dict[int, bytes] = {}
     watermark = Watermark(delay=bound.query.delay.length)
-    quiet = Query(**{**bound.query.__dict__, "flush": False})
+    reference = Evaluation(bound.query)
     seen = 0
 
-    def require(reports: pa.Table, query: Query, until: int) -> None:
+    def require(reports: pa.Table) -> None:
         nonlocal seen
-        expected = evaluate(query, stream[:until]).reports
-        shown = [
-            (r.key, r.id, *(r.values[n] for n in ("held", "n", "s")), r.revision) for r in expected[seen:]
-        ]
+        new = reference.reports[seen:]
+        shown = [(r.key, r.id, *(r.values[n] for n in ("held", "n", "s")), r.revision) for r in new]
         assert answers(bound, reports) == sorted(shown)
-        seen = len(expected)
+        seen = len(reference.reports)
 
-    for number, batch in enumerate(stream, start=1):
+    for batch in stream:
         rows = table_of(list(batch.arrivals), TYPES)
         operator.insert(rows, np.arange(rows.num_rows))
         watermark.observe(a.time for a in batch.arrivals if a.time is not None)
         now = -(2**60) if watermark.value is None else watermark.value
-        require(operator.advance(now).reports, quiet, number)
+        reference.take(batch)
+        require(operator.advance(now).reports)
         saved = operator.save()
         chunks = {n: chunk for n, chunk in (chunks | saved.written).items() if n not in saved.dropped}
         if restart():
@@ -170,7 +169,8 @@ def require_the_reference(bound: BoundQuery, stream: list[Batch], *, restart: Ca
         else:
             operator.resume(saved.header, chunks)
     now = 0 if watermark.value is None else watermark.value
-    require(operator.advance(now, flush=True).reports, bound.query, len(stream))
+    reference.report(flush=True)
+    require(operator.advance(now, flush=True).reports)
 
 
 @pytest.mark.parametrize("way", WAYS)

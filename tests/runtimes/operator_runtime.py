@@ -26,8 +26,7 @@ from sash.operators.engine import (
     waiting,
 )
 from sash.operators.engine.rings import RingLane
-from sash.semantics.query import Query
-from sash.semantics.reference import Batch, WindowReport, evaluate
+from sash.semantics.reference import Batch, Evaluation, WindowReport
 from sash.semantics.watermark import Watermark
 from tests.runtimes.tables import table_of
 
@@ -186,20 +185,20 @@ def require_answered_as_the_reference(
     runtime: Runtime, stream: Sequence[Batch], before: Callable[[int], None] = lambda number: None
 ) -> None:
     """Batch after batch, and at the end; `before` each batch something may go wrong."""
-    bound, query = runtime.bound, runtime.bound.query
+    bound, reference = runtime.bound, Evaluation(runtime.bound.query)
     reports, late = 0, 0
-    quiet = Query(**{**query.__dict__, "flush": False})
-    for count in range(1, len(stream) + 1):
-        before(count - 1)
-        outcome = evaluate(quiet, stream[:count])
-        said, misfits = runtime.step(stream[count - 1])
-        assert said == expected(bound, outcome.reports[reports:]), f"batch {count}"
-        assert misfits == lates(outcome.late[late:]), f"batch {count}"
-        reports, late = len(outcome.reports), len(outcome.late)
-    outcome = evaluate(query, stream)
+    for number, batch in enumerate(stream):
+        before(number)
+        reference.take(batch)
+        said, misfits = runtime.step(batch)
+        assert said == expected(bound, reference.reports[reports:]), f"batch {number + 1}"
+        assert misfits == lates(reference.late[late:]), f"batch {number + 1}"
+        reports, late = len(reference.reports), len(reference.late)
+    if reference.query.flush:
+        reference.report(flush=True)
     said, misfits = runtime.flush()
-    assert said == expected(bound, outcome.reports[reports:]), "flush"
-    assert misfits == lates(outcome.late[late:]), "flush"
+    assert said == expected(bound, reference.reports[reports:]), "flush"
+    assert misfits == lates(reference.late[late:]), "flush"
     runtime.close()
 
 

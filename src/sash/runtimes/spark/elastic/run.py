@@ -40,6 +40,7 @@ from sash.runtimes.spark.elastic.epoch_step import STEPPED, EpochStep
 from sash.runtimes.spark.elastic.executors import ExecutorDegree
 from sash.runtimes.spark.elastic.metering import BatchMeter, BatchMetrics, behind, metrics_of
 from sash.runtimes.spark.elastic.state_location import StateLocation
+from sash.runtimes.spark.keeping import kept
 from sash.runtimes.spark.native.epoch_fold import EpochFold, EpochRows
 from sash.runtimes.spark.packing.answers import PackedAnswers
 from sash.runtimes.spark.packing.blocks import INPUT, PACKED_BUCKET, PAYLOAD
@@ -123,7 +124,7 @@ class ElasticRun:
             with self.fold.arrived(arriving, watermark) as panes:
                 yield panes
             return
-        blocks = arriving.persist()
+        blocks = kept(arriving)
         try:
             yield EpochRows(blocks, blocks.withColumn(PAYLOAD, F.length(PAYLOAD)).toArrow())
         finally:
@@ -179,12 +180,11 @@ class ElasticRun:
             self.stage, self._home(blocks), epoch, degree, before, after, self.name, journal.token,
             journal.change, tuple(tasks),
         )  # fmt: skip
-        stepped = (
+        stepped = kept(
             blocks.select(PACKED_BUCKET, PAYLOAD, *([INPUT] if len(self.delays) > 1 else []))
             .repartitionById(degree, F.element_at(F.lit(tasks), F.col(PACKED_BUCKET).cast("int") + 1))
             .sortWithinPartitions(PACKED_BUCKET)
             .mapInArrow(step, STEPPED)
-            .persist()
         )
         try:
             # Evaluated here and as a whole: a sink may look at a part of it, or not at all.

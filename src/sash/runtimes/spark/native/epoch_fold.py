@@ -22,6 +22,7 @@ from pyspark.sql import functions as F
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import hands_panes_on
 from sash.operators.folding.panes import Panes
+from sash.runtimes.spark.keeping import kept
 from sash.runtimes.spark.native.fold import EVENTS, NativeFold
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.blocks import NEWEST_AT, PACKED
@@ -85,7 +86,7 @@ class EpochFold:
     @contextmanager
     def arrived(self, rows: DataFrame, watermark: int) -> Iterator[EpochRows]:
         """The panes of a batch that this watermark judges."""
-        panes = self.fold.arrived(rows, self.panes, watermark).persist()
+        panes = kept(self.fold.arrived(rows, self.panes, watermark))
         try:
             yield self._arrived(panes)
         finally:

@@ -16,6 +16,7 @@ from typing import TypeAlias
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
+from sash.runtimes.spark.keeping import kept
 from sash.runtimes.spark.packing.blocks import OUTPUT
 from sash.runtimes.spark.packing.outputs import Outputs
 from sash.runtimes.spark.sinks.protocol import BatchSink
@@ -42,13 +43,13 @@ class Delivery:
             for output, sink in waiting.items():
                 sink.write(self.opened(emitted, output), batch)
         else:
-            self._deliver(emitted.persist(), waiting, batch)
+            self._deliver(kept(emitted), waiting, batch)
 
-    def _deliver(self, kept: DataFrame, waiting: dict[str, BatchSink], batch: int) -> None:
+    def _deliver(self, rows: DataFrame, waiting: dict[str, BatchSink], batch: int) -> None:
         """Rows that are kept once they are evaluated, which the first sink does if it reads all of them."""
         try:
             seen = Observation()
-            observed = kept.observe(seen, *self._counts())
+            observed = rows.observe(seen, *self._counts())
             first = next((output for output, sink in waiting.items() if sink.whole), None)
             if first is None:
                 evaluate(observed)
@@ -57,11 +58,11 @@ class Delivery:
             counts = seen.get
             for output, sink in waiting.items():
                 if counts[output]:
-                    sink.write(self.opened(kept, output), batch)
+                    sink.write(self.opened(rows, output), batch)
                 else:
                     skip(sink, batch)
         finally:
-            kept.unpersist()
+            rows.unpersist()
 
     def _counts(self) -> list[Column]:
         """How many rows were emitted for each output: its own, or blocks of them."""

@@ -1,0 +1,82 @@
+"""What there is to measure: processes by what they are, folders by bytes and files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+MEGABYTE = 1_000_000
+
+
+def processes(driver: int) -> dict[str, float]:
+    """Anonymous memory, in megabytes: of the driver, its JVM, and all Python workers together; and the
+    processors' seconds of all of them since they began."""
+    found = {"driver python MB": 0.0, "driver JVM MB": 0.0, "workers MB": 0.0, "workers": 0.0, "CPU": 0.0}
+    for process in _family(driver):
+        try:
+            name = Path(f"/proc/{process}/comm").read_text().strip()
+            status = Path(f"/proc/{process}/status").read_text()
+            times = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:15]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        memory = next((line for line in status.splitlines() if line.startswith("RssAnon")), "RssAnon: 0 kB")
+        kind = "driver python" if process == driver else "driver JVM" if name == "java" else "workers"
+        found[f"{kind} MB"] += int(memory.split()[1]) * 1024 / MEGABYTE
+        found["workers"] += kind == "workers"
+        found["CPU"] += sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
+    return found
+
+
+def _family(process: int) -> Iterator[int]:
+    yield process
+    for task in Path(f"/proc/{process}/task").glob("*/children"):
+        try:
+            children = task.read_text().split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        for child in children:
+            yield from _family(int(child))
+
+
+def heap(spark: Any) -> float:
+    """Megabytes of the JVM's heap that are in use after a collection."""
+    jvm = spark.sparkContext._jvm
+    jvm.java.lang.System.gc()
+    memory = jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
+    return float(memory.getHeapMemoryUsage().getUsed() / MEGABYTE)
+
+
+def folders(home: Path) -> dict[str, float]:
+    """Bytes and files of all that queries write down."""
+    places = {
+        "arenas": home / "arenas", "store": home / "checkpoints/elastic/sash",
+        "state": home / "checkpoints/together/state",
+    }  # fmt: skip
+    found: dict[str, float] = {}
+    for name, place in places.items():
+        files, size = _inside(place)
+        found |= {f"{name} files": files, f"{name} MB": size / MEGABYTE}
+    for name in ("together", "elastic"):
+        checkpoint = home / "checkpoints" / name
+        for each in sorted(checkpoint.iterdir()) if checkpoint.exists() else ():
+            if each.is_dir() and each not in places.values():
+                files, size = _inside(each)
+                found |= {f"{name} {each.name} files": files, f"{name} {each.name} MB": size / MEGABYTE}
+    manifests = [_inside(sink / "_sash")[0] for sink in (home / "sinks").glob("*")]
+    found["manifests"] = sum(manifests)
+    found["scratch files"] = _inside(home / "scratch")[0]
+    return found
+
+
+def _inside(folder: Path) -> tuple[int, int]:
+    files = size = 0
+    for path, _, names in os.walk(folder):
+        for name in names:
+            try:
+                size += (Path(path) / name).stat().st_blocks * 512
+            except FileNotFoundError:
+                continue
+            files += 1
+    return files, size

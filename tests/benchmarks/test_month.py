@@ -1,0 +1,66 @@
+"""A month in an hour: what arrives, what counts as grown, and in a long test a week of it on Spark."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from benchmarks.month.events import BEGIN, DAY, DISORDER, FLOOD, HOUR, SILENT, Month
+from benchmarks.month.flatness import compared, has_grown
+
+MONTH = Month(keys=3_000, days=6)
+
+
+def rows(hour: int) -> pa.Table:
+    return pa.concat_tables(MONTH.tables(hour))
+
+
+def test_an_hour_is_the_same_whenever_it_is_made() -> None:
+    assert rows(30) == rows(30)
+
+
+def test_every_key_comes_once_and_lives_for_a_day() -> None:
+    seen: dict[int, list[int]] = {}
+    for hour in range(MONTH.hours):
+        for table in MONTH.tables(hour):
+            for key in set(table["key"].to_pylist()):
+                seen.setdefault(key, []).append(hour)
+    assert sorted(seen) == list(range(MONTH.keys))
+    assert max(max(hours) - min(hours) for hours in seen.values()) == DAY - 1
+
+
+def test_nothing_arrives_in_silent_hours_and_old_events_only_in_floods() -> None:
+    assert not [table for hour in SILENT for table in MONTH.tables(2 * DAY + hour)]
+    for of_day in (FLOOD, FLOOD + 1):
+        hour = 2 * DAY + of_day
+        behind = (BEGIN + hour * HOUR) - rows(hour)["at"].cast(pa.int64()).to_numpy()
+        assert (np.max(behind) > DISORDER) is np.bool_(of_day == FLOOD)
+
+
+def test_partitions_come_and_go() -> None:
+    assert {len(list(MONTH.tables(hour))) for hour in range(DAY, 2 * DAY)} == {0, 1, 2, 3, 4}
+
+
+def test_what_grows_after_the_first_day_is_found() -> None:
+    measured = [
+        {"hour": hour, "flat MB": 100.0 + hour % DAY, "leak MB": 100.0 + hour} for hour in range(30 * DAY)
+    ]
+    medians = compared(measured)
+    assert not has_grown("flat MB", *medians["flat MB"])
+    assert has_grown("leak MB", *medians["leak MB"])
+
+
+@pytest.mark.soak
+@pytest.mark.spark
+def test_nothing_grows_in_two_weeks_with_restarts_and_kills(tmp_path: Path) -> None:
+    arguments = ["--keys", "40000", "--days", "14", "--hours", "3", "--minutes", "40"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "benchmarks.month.run", tmp_path, *arguments],
+        capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout + ran.stderr
