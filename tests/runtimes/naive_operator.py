@@ -40,6 +40,10 @@ class NaiveOperator:
         self.said = self.missed = 0
         self.saved = 0
 
+    @property
+    def memory(self) -> int:
+        return sum(map(len, self.inserts.values()))
+
     @classmethod
     def load(
         cls,
