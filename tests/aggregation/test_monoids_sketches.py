@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 import random
 from datetime import UTC, datetime
+from decimal import Decimal
 from functools import reduce
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sash.aggregation import monoids as m
 from sash.aggregation.monoids.membership import might_contain
@@ -107,7 +111,57 @@ def test_a_timestamp_is_found_whether_it_went_in_as_an_integer_or_as_an_object()
     assert might_contain(monoid.lower(monoid.lift(moment)), microseconds)
 
 
-@pytest.mark.parametrize("damaged", [b"", b"SBF\x01", b"something else entirely"])
+EQUAL_VALUES = [
+    (1.0, 1),
+    (1, 1.0),
+    (Decimal("1.50"), Decimal("1.5")),
+    (Decimal("1.50"), 1.5),
+    (Decimal("0.10"), Decimal("0.1")),
+    (Decimal("100"), Decimal("1E+2")),
+    (2.0**70, 2**70),
+    (np.float32(0.5), Decimal("0.5")),
+    (-0.0, 0),
+    (math.nan, Decimal("NaN")),
+    (math.inf, Decimal("Infinity")),
+    (True, 1),
+    ([1.0, None], [1, None]),
+    ({"a": 2.0}, {"a": 2}),
+    (datetime(2024, 1, 1, tzinfo=UTC), np.datetime64("2024-01-01T00:00:00.000000000")),
+]
+
+
+@pytest.mark.parametrize(("inside", "asked"), EQUAL_VALUES)
+def test_a_bloom_filter_finds_what_compares_equal(inside, asked):
+    monoid = m.bloom("x")
+    assert might_contain(monoid.lower(monoid.lift(inside)), asked)
+    assert might_contain(monoid.lower(monoid.lift(asked)), inside)
+
+
+@given(st.integers() | st.floats() | st.decimals(allow_nan=False))
+def test_a_number_in_any_type_is_found_in_a_bloom_filter(number):
+    monoid = m.bloom("x")
+    found = monoid.lower(monoid.lift(number))
+    forms = [int, float, Decimal, lambda x: Decimal(x) * Decimal("1.000")]
+    for form in forms:
+        try:
+            other = form(number)
+        except (ArithmeticError, ValueError):
+            continue
+        if other == number:
+            assert might_contain(found, other)
+
+
+def test_nothing_is_in_a_null_filter():
+    assert might_contain(None, "a") is False
+
+
+def test_a_bloom_filter_that_was_hashed_by_type_is_refused():
+    old = b"SBF\x01" + m.bloom("x").encode(3)[4:]
+    with pytest.raises(CorruptValue, match=r"old layout, in which 1 and 1\.0 differ"):
+        might_contain(old, 1)
+
+
+@pytest.mark.parametrize("damaged", [b"", b"SBF\x02", b"something else entirely"])
 def test_bytes_that_are_not_a_bloom_filter_are_refused(damaged):
     with pytest.raises(CorruptValue):
         might_contain(damaged, 1)

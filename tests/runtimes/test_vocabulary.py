@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime as dt
 import math
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -177,3 +179,11 @@ def test_a_bloom_filter_of_a_window_can_be_asked() -> None:
     first, second = out["seen"].to_pylist()
     assert sash.might_contain(first, "a")
     assert not sash.might_contain(second, "a")
+
+
+@pytest.mark.parametrize("type", [pa.float64(), pa.float32(), pa.int32(), pa.decimal128(5, 2)])
+def test_a_bloom_filter_is_asked_by_value_whatever_the_type_of_the_column(type: pa.DataType) -> None:
+    numbers = pa.array([Decimal(1), Decimal(2)], pa.decimal128(5, 2)).cast(type)
+    table = pa.table({"t": [1, 2], "x": numbers})
+    (seen,) = sash.stream(table, time="t").window(sash.tumbling(10)).agg(v=sash.bloom("x")).collect()["v"]
+    assert all(sash.might_contain(seen.as_py(), x) for x in (1, 1.0, Decimal("1.000"), np.int64(2)))

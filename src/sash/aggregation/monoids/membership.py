@@ -7,8 +7,10 @@
 
     m  =  −capacity · ln(error) / (ln 2)²          h  =  m / capacity · ln 2
 
-The h positions come from two hashes, h₁ + i · h₂ (Kirsch and Mitzenmacher, 2006). The DataSketches release
-for Python has no Bloom filter, and a filter is an integer and one `|`, so this one is written here.
+Values are hashed by value, numbers as Python compares them: 1 == 1.0 == Decimal("1.00"), whatever the type
+of their column. The h positions come from two hashes, h₁ + i · h₂ (Kirsch and Mitzenmacher, 2006). The
+DataSketches release for Python has no Bloom filter, and a filter is an integer and one `|`, so this one is
+written here.
 """
 
 from __future__ import annotations
@@ -16,9 +18,11 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
+from decimal import Context, Decimal
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
@@ -27,8 +31,10 @@ from sash.aggregation.monoids.inputs import always, of_values, positive_integer
 from sash.errors import ArgumentError, CorruptValue
 from sash.semantics.condition import RowCondition
 
-_HEADER = struct.Struct("<4sIQ")  # magic and version, number of hashes, number of bits
-_MAGIC = b"SBF\x01"
+_HEADER = struct.Struct("<4sIQ")  # magic and layout, number of hashes, number of bits
+_MAGIC = b"SBF\x02"
+_BY_TYPE = b"SBF\x01"
+"""The layout before, with numbers hashed by type: a False would not be certain."""
 
 
 def bloom(
@@ -54,8 +60,14 @@ def bloom(
     )  # fmt: skip
 
 
-def might_contain(filter: bytes, value: Any) -> bool:
-    """Whether `value` may be among those that went into the filter; False is certain."""
+def might_contain(filter: bytes | None, value: Any) -> bool:
+    """Whether `value` may be among those that went into the filter; False is certain.
+
+    Numbers are equal as in Python: 1 finds 1.0 and Decimal("1.00"), and 0.1 is not Decimal("0.1"). A filter
+    that is null had no values.
+    """
+    if filter is None:
+        return False
     hashes, bits, filled = _parse(filter)
     wanted = _positions(hashes, bits, value)
     return filled & wanted == wanted
@@ -66,13 +78,39 @@ def _union(a: int, b: int) -> int:
 
 
 def _positions(hashes: int, bits: int, value: Any) -> int:
-    digest = hashlib.blake2b(encode(sketch_key(value)), digest_size=16).digest()
+    digest = hashlib.blake2b(encode(sketch_key(_by_value(value))), digest_size=16).digest()
     start = int.from_bytes(digest[:8], "little")
     step = int.from_bytes(digest[8:], "little") | 1
     filled = 0
     for i in range(hashes):
         filled |= 1 << ((start + i * step) % bits)
     return filled
+
+
+def _by_value(value: Any) -> Any:
+    """One form for all values that Python compares as equal."""
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[us]")
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Decimal):
+        value = _decimal_by_value(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list | tuple):
+        return type(value)(map(_by_value, value))
+    if isinstance(value, dict):
+        return {name: _by_value(part) for name, part in value.items()}
+    return value
+
+
+def _decimal_by_value(number: Decimal) -> int | float | Decimal:
+    if number.is_finite() and number == number.to_integral_value():
+        return int(number)
+    double = float(number)
+    if not number.is_finite() or Decimal(double) == number:
+        return double
+    return number.normalize(Context(prec=len(number.as_tuple().digits)))  # without zeros at its end
 
 
 def _to_bytes(hashes: int, bits: int, filled: int) -> bytes:
@@ -87,6 +125,10 @@ def _from_bytes(hashes: int, bits: int, data: bytes) -> int:
 
 
 def _parse(data: bytes) -> tuple[int, int, int]:
+    if bytes(data[:4]) == _BY_TYPE:
+        raise CorruptValue(
+            "this Bloom filter has an old layout, in which 1 and 1.0 differ: fold its values again"
+        )
     if len(data) < _HEADER.size or bytes(data[:4]) != _MAGIC:
         raise CorruptValue(
             f"these {len(data)} bytes are not a Bloom filter: they do not start with {_MAGIC!r}"
