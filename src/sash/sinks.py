@@ -53,7 +53,8 @@ def jdbc(url: str, table: str, *, keys: Sequence[str] = (), **options: str) -> B
 
 def redis(url: str, prefix: str, *, key: str | Sequence[str] = ()) -> BatchSink:
     """Keys of a Redis server: each row in JSON under `prefix` and its columns `key` (several as JSON),
-    where it takes the place of the one before it. For the rows of `.latest`."""
+    where it takes the place of the one before it. For the rows of `.latest`. A null key is named `null`,
+    and the text null `\\null`."""
     from sash.runtimes.spark.sinks.redis import RedisSink
 
     return RedisSink(url, prefix, (key,) if isinstance(key, str) else tuple(key))

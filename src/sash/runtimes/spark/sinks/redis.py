@@ -60,7 +60,11 @@ class RedisSink:
 
 
 def _name(row: Any) -> str:
-    """Empty for a stream without a key; a key that is null is written as JSON has it."""
+    """Empty for a stream without a key. A null is `null`, as in JSON. The text null has a backslash before
+    it, and a text of backslashes and null one more, so that no two keys share an entry."""
     if "key" not in row:
         return ""
-    return "null" if row["key"] is None else str(row["key"])
+    if row["key"] is None:
+        return "null"
+    text = str(row["key"])
+    return "\\" + text if text.lstrip("\\") == "null" else text
