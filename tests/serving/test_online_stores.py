@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -107,6 +108,19 @@ def test_differential_training_and_serving_agree_at_random_instants(store: str) 
     assert len(served) == INSTANTS
     for expected, row in zip(training.select(names).to_pylist(), served, strict=True):
         assert all(same(expected[name], row[name]) for name in names), (expected, row)
+
+
+def test_a_store_that_was_deleted_under_a_reader_is_a_new_one(tmp_path: Path) -> None:
+    table, store = payments(100, seed=3), tmp_path / "features"
+    features(table).publish(store)
+    with sash.online(store) as old:
+        key = table.select(["card", "country"]).to_pylist()[:1]
+        before = old.get(key, at=MICROSECONDS)
+        shutil.rmtree(store)
+        features(table.slice(0, 0)).publish(store)
+        with sash.online(store) as new:
+            assert new.get(key, at=MICROSECONDS)["n_24_hours"].to_pylist() == [0]
+        assert old.get(key, at=MICROSECONDS) == before
 
 
 def test_a_task_that_was_taken_for_dead_changes_nothing_when_it_goes_on(

@@ -80,7 +80,7 @@ def place_of(store: str | os.PathLike[str], *, create: bool = True) -> Place:
     if text.startswith(_SCHEMES):
         url, name = urldefrag(text)
         return RedisPlace(url, name or "features")
-    if not create and not (Path(text) / "data.mdb").is_file():
+    if not create and not (Path(text) / environment.DATA).is_file():
         raise StoreError(f"there are no features at {text}: they are published by q.start(…, online=…)")
     return LmdbPlace(text)
 

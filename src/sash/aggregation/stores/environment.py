@@ -1,7 +1,8 @@
-"""One open LMDB environment per process and path: shared by all handles, safe across fork, growing.
+"""One open LMDB environment per process and file: shared by all handles, safe across fork, growing.
 
 LMDB forbids to open a file twice in one process, to use it after a fork, and to resize its map while the
 process has a transaction open. This module keeps those three rules so that `lmdb.py` need not know them.
+A folder that was deleted and made again has another file: handles of the deleted one keep what they see.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import lmdb
 
@@ -24,7 +25,13 @@ Result = TypeVar("Result")
 
 DATABASES = (b"live", b"undo", b"dead", b"meta")
 
-_open: dict[tuple[int, str], Environment] = {}
+DATA = "data.mdb"
+"""The file that makes a folder an LMDB environment."""
+
+Key: TypeAlias = tuple[int, str, tuple[int, int] | None]
+"""The process, the path, and the device and inode of the file there."""
+
+_open: dict[Key, Environment] = {}
 _registry = threading.Lock()
 _inherited: list[Environment] = []
 """What a forked child got from its parent and may not even close, so that it must stay referenced."""
@@ -43,6 +50,7 @@ class Environment:
 
     def __init__(self, path: str, *, map_size: int, durable: bool) -> None:
         self.path, self.durable, self.handles = path, durable, 0
+        self.key = _key(path)
         self._quiet = threading.Condition(threading.RLock())
         self._readers: dict[int, int] = {}
         opened = None
@@ -186,11 +194,12 @@ def _reserve_lock(folder: Path) -> None:
 
 def acquire(path: str, *, map_size: int, durable: bool) -> Environment:
     """The process's environment of `path`, opened when this is its first handle."""
-    key = (os.getpid(), str(Path(path).resolve()))
+    resolved = str(Path(path).resolve())
     with _registry:
-        environment = _open.get(key)
+        environment = _open.get(_key(resolved))
         if environment is None:
-            environment = _open[key] = Environment(key[1], map_size=map_size, durable=durable)
+            environment = Environment(resolved, map_size=map_size, durable=durable)
+            _open[environment.key] = environment
         elif environment.durable != durable:
             raise ArgumentError(
                 "durable", durable, f"{environment.durable}, as in the handle that has {path} open already"
@@ -204,8 +213,16 @@ def release(environment: Environment) -> None:
     with _registry:
         environment.handles -= 1
         if not environment.handles:
-            _open.pop((os.getpid(), environment.path), None)
+            _open.pop(environment.key, None)
             environment.close()
+
+
+def _key(path: str) -> Key:
+    try:
+        file = (Path(path) / DATA).stat()
+    except OSError:
+        return os.getpid(), path, None
+    return os.getpid(), path, (file.st_dev, file.st_ino)
 
 
 def _before_fork() -> None:

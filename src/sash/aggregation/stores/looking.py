@@ -15,14 +15,11 @@ from typing import Any
 
 import lmdb
 
-from sash.aggregation.stores.environment import DATABASES
+from sash.aggregation.stores.environment import DATA, DATABASES
 from sash.aggregation.stores.epochs import Committed
 from sash.aggregation.stores.lmdb import read_meta
 from sash.aggregation.stores.values import unseal
 from sash.errors import StoreError
-
-DATA = "data.mdb"
-"""The file that makes a folder an LMDB environment."""
 
 
 @dataclass(frozen=True)

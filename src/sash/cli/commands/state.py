@@ -63,7 +63,7 @@ def _on_server(url: str) -> Iterator[Found]:
 
 
 def _in_folder(place: Path, *, debug: bool) -> Found:
-    from sash.aggregation.stores.looking import DATA
+    from sash.aggregation.stores.environment import DATA
     from sash.runtimes.spark.inspection.checkpoint import Checkpoint
     from sash.runtimes.spark.inspection.decoupled import namespaces_in, stage_in
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from sash.aggregation.stores.environment import DATA
 from sash.aggregation.stores.epochs import EpochStore
 from sash.aggregation.stores.files import Files
-from sash.aggregation.stores.looking import DATA, Namespace, looking
+from sash.aggregation.stores.looking import Namespace, looking
 from sash.aggregation.stores.redis import Redis
 from sash.errors import CorruptValue
 from sash.operators.inventory import inventory
