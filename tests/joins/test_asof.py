@@ -327,8 +327,13 @@ def test_what_cannot_be_meant_is_refused() -> None:
         stream.join_asof(stream, tolerance="1 minute", suffix="_2")
     with pytest.raises(Unsupported, match="one pass over both sides"):
         stream.join_asof(stream, suffix="_2").parallel(2)
-    with pytest.raises(ArgumentError, match="a stream, such as"):
+    with pytest.raises(ArgumentError, match=r"a stream, such as .* A table has times too: sash\.stream"):
         stream.join_asof(pa.table({"t": [1]}))  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"The rows of a query are a table: .*query\.dataframe\(\)"):
+        stream.join_asof(stream.rolling(5).agg(n=sash.count()))  # type: ignore[arg-type]
+    tables = sash.stream([pa.table({"t": [1]})], time="t")
+    with pytest.raises(Unsupported, match="In this process streams are not joined, bounded tables are"):
+        tables.join_asof(tables, suffix="_2")
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)

@@ -56,7 +56,7 @@ def joined_streams(
     suffixes: tuple[str, str],
 ) -> JoinQuery:  # fmt: skip
     """See `Stream.join`."""
-    sides = _bound_sides(left, right)
+    sides = _bound_sides(left, right, "A static table is joined with on=… instead of a time.")
     length = durations.not_negative(within, "within")
     join = IntervalJoin(length, where, how, left_delay=left.delay, right_delay=right.delay)
     return JoinQuery(runtime_of(left.source, right.source), BoundJoin(join, *sides, suffixes))
@@ -71,7 +71,7 @@ def answered_streams(
     suffix: str,
 ) -> JoinQuery:
     """See `Stream.join_asof`."""
-    sides = _bound_sides(left, right)
+    sides = _bound_sides(left, right, "A table has times too: sash.stream(table, time=…, key=…).")
     if not isinstance(suffix, str):
         raise ArgumentError("suffix", suffix, "a text, such as '_right'")
     length = None if tolerance is None else durations.not_negative(tolerance, "tolerance")
@@ -84,11 +84,17 @@ def answered_streams(
     return JoinQuery(runtime_of(left.source, right.source), BoundAsof(asof, *sides, suffix))
 
 
-def _bound_sides(left: TimedStream, right: TimedStream) -> tuple[BoundSide, BoundSide]:
+def _bound_sides(left: TimedStream, right: TimedStream, for_tables: str) -> tuple[BoundSide, BoundSide]:
+    if isinstance(right, QueryHandle):
+        raise ArgumentError(
+            "other", type(right).__name__, "a stream, such as sash.stream(df, time='ts')",
+            hint="The rows of a query are a table: sash.stream(query.dataframe(), time=…, key=…). For "
+            "look-backs at times of your own, put rows with nulls at these times among the events.",
+        )  # fmt: skip
     if not all(hasattr(right, name) for name in ("source", "time", "keys", "delay")):
         raise ArgumentError(
             "other", type(right).__name__, "a stream, such as sash.stream(df, time='ts')",
-            hint="A static table is joined with on=… instead of a time.",
+            hint=for_tables,
         )  # fmt: skip
     for stream in (left, right):
         if stream.order is Order.ARRIVAL:
@@ -134,6 +140,11 @@ def runtime_of(left: Source, right: Source) -> JoinRuntime:
         from sash.runtimes.spark.joins.choose import joined
 
         return joined(left, right)
+    if isinstance(left, LocalStream) and isinstance(right, LocalStream):
+        raise Unsupported(
+            "other", "an iterator of tables, as the stream itself is", "joined in Spark or as a table",
+            hint="In this process streams are not joined, bounded tables are.",
+        )  # fmt: skip
     raise Unsupported(
         "other", f"{_words(right)}, where the stream itself is {_words(left)}", "an input of the same kind",
         hint="Bring both into Spark as streams or as static DataFrames, or both here, as tables.",
