@@ -40,6 +40,9 @@ def quantile(
 ) -> Monoid:
     """About the q-quantile of x, 0 ≤ q ≤ 1, as a float; null when empty. Larger k: larger and more exact.
 
+    "kll" draws random numbers: beyond k values two runs over the same values differ, within its error.
+    "tdigest" draws none, and depends on how values were grouped.
+
     >>> from sash.semantics.monoid import fold
     >>> fold(quantile("x", 0.5), [{"x": 9}, {"x": 1}, {"x": None}, {"x": 4}])
     4.0
