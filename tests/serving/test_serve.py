@@ -104,7 +104,8 @@ def test_what_cannot_be_answered_is_one_sentence(server: Server, path: str, body
 def test_a_form_of_another_page_is_refused(server: Server) -> None:
     form = {"content-type": "application/x-www-form-urlencoded"}
     assert asked(f"{server.url}features", {"keys": [1]}, **form)[0] == 415
-    assert asked(f"{server.url}features?key=1", host="elsewhere.example")[0] == 403
+    status, words = asked(f"{server.url}features?key=1", host="elsewhere.example")
+    assert (status, "under a name of this machine only" in words, "token" in words) == (403, True, False)
 
 
 def test_beyond_loopback_a_token_is_needed(store: str) -> None:
@@ -132,6 +133,68 @@ def test_the_command_serves_until_it_is_interrupted(store: str) -> None:
     running.send_signal(signal.SIGINT)
     _, errors = running.communicate(timeout=20)
     assert (running.returncode, errors) == (0, "")
+
+
+OWN = """
+import pyarrow as pa
+import sash
+
+@sash.monoid(commutative=True)
+class Product:
+    def identity(): return 1.0
+    def lift(x): return x
+    def combine(a, b): return a * b
+
+table = pa.table({"t": [1, 2, 3], "card": [1, 1, 1], "x": [2.0, 3.0, 4.0]})
+query = sash.stream(table, time="t", key="card").rolling(2).agg(p=Product("x"))
+
+def built():
+    return query
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> str:
+    """A store of an aggregate whose code is in a module beside it."""
+    (tmp_path / "own.py").write_text(OWN)
+    publish = "import own; own.query.publish('store')"
+    subprocess.run([sys.executable, "-c", publish], cwd=tmp_path, check=True)
+    return str(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["own:query", "own:built"])
+def test_aggregates_of_ones_own_are_served_with_their_query(own: str, name: str) -> None:
+    running = subprocess.Popen(
+        [sys.executable, "-m", "sash", "serve", "store", "--port", "0", "--query", name],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=own,
+    )  # fmt: skip
+    assert running.stdout is not None
+    url = re.search(r"http://127\.0\.0\.1:\d+/", running.stdout.readline())
+    answer = asked(f"{url[0]}features?key=1&at=3") if url else None
+    running.send_signal(signal.SIGINT)
+    _, errors = running.communicate(timeout=20)
+    assert (answer, errors) == ((200, {"card": 1, "t": 3, "p_2": 12.0}), "")
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ([], "the code of p"),
+        (["--query", "own"], "--query must be module:name"),
+        (["--query", "other:query"], "No module named 'other'"),
+        (["--query", "own:missing"], "no attribute 'missing'"),
+        (
+            ["--query", "own:table"],
+            "a function that returns one; got 'own:table'. It is a Table",
+        ),
+    ],
+)
+def test_a_query_that_is_none_is_one_sentence(own: str, query: list[str], words: str) -> None:
+    command = [sys.executable, "-m", "sash", "serve", "store", *query]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=own)
+    assert ran.returncode == 2
+    assert words in ran.stderr
+    assert len(ran.stderr.splitlines()) == 1
 
 
 def test_a_store_without_features_is_one_sentence_and_exit_code_two(tmp_path: Path) -> None:

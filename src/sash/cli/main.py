@@ -246,6 +246,13 @@ def serve(
         str,
         typer.Argument(help="What q.start(…, online=…) publishes to: redis://host:port/db, or a folder."),
     ],
+    query: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:NAME",
+            help="The query, or a function that returns it, for aggregates of your own. Its module is run.",
+        ),
+    ] = None,
     host: Annotated[
         str, typer.Option("--host", help="The address to serve at; beyond loopback a token is needed.")
     ] = "127.0.0.1",
@@ -254,7 +261,7 @@ def serve(
     """Serve published features as JSON: GET /features?key=…&at=…, or POST many keys."""
     from sash.cli.commands.serve import run
 
-    run(store, host=host, port=port)
+    run(store, query=query, host=host, port=port)
 
 
 @app.command()

@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE = "sash"
 REFUSAL = "This page needs the address that `sash ui` printed.\n"
+FOREIGN = "This is answered under a name of this machine only, such as 127.0.0.1 or localhost.\n"
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -74,7 +75,7 @@ class Guard:
                     headers.append("Set-Cookie", cookie)
             await send(message)
 
-        refused = PlainTextResponse(self._refusal, status_code=403)
+        refused = PlainTextResponse(FOREIGN if self._token is None else self._refusal, status_code=403)
         await (self._app if welcome else refused)(scope, receive, with_headers)
 
     def _named_here(self, scope: Scope) -> bool:

@@ -67,7 +67,7 @@ def restored(data: bytes, *, query: BoundRolling | None) -> BoundRolling:
         raise Unsupported(
             "store", ", ".join(unknown), "of built-in aggregates",
             message=f"the store does not hold the code of {', '.join(unknown)}: give the query, "
-            "sash.online(store, query=q)",
+            "sash.online(store, query=q) or sash serve --query module:name",
         )  # fmt: skip
     look_backs = tuple(
         SlideByTupleWindow(size, 1, Unit(unit), name=name) for name, size, unit in kept["look-backs"]
