@@ -16,6 +16,7 @@ PAGES = [
     Page(path)
     for path in (
         ROOT / "README.md",
+        ROOT / "docs" / "llms.txt",
         *sorted((ROOT / "docs").glob("*.md")),
         *(path for folder in FOLDERS for path in sorted((ROOT / "docs" / folder).glob("*.md"))),
     )
