@@ -87,6 +87,24 @@ def test_an_aggregate_is_told_with_its_algebra() -> None:
     assert repr(sash.collect("x")) == "<sash aggregate collect(x)>"
 
 
+@pytest.mark.parametrize(
+    ("aggregate", "shown"),
+    [
+        (sash.ewm("x", half_life=3), "ewm(x, half_life=3)"),
+        (sash.histogram("x", edges=[0, 1]), "histogram(x, edges=[0, 1])"),
+        (sash.last("x", 3, distinct=True, where="x > 1"), "last(x, 3, distinct=True, where=x > 1)"),
+        (sash.quantile("x", 0.5, sketch="tdigest"), "quantile(x, 0.5, sketch='tdigest')"),
+        (sash.sum(column="x"), "sum(x)"),
+        (sash.count(), "count()"),
+    ],
+)
+def test_an_aggregate_and_explain_show_its_arguments(aggregate: sash.Monoid, shown: str) -> None:
+    assert str(aggregate) == shown
+    times = pa.array([0], pa.timestamp("us", "UTC"))
+    stream = sash.stream(pa.table({"ts": times, "x": [1.0]}), time="ts")
+    assert f"v = {shown}\n" in stream.window(sash.rows(3)).agg(v=aggregate).explain()
+
+
 def test_a_stream_and_its_windows_do_not_spill_their_data() -> None:
     assert repr(stream()) == "<sash stream over t by card in event-time order, delay 5: t, card, amount>"
     assert repr(stream().window(sash.rows(2))).startswith(

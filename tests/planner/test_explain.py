@@ -114,8 +114,8 @@ def test_the_same_is_there_for_machines_under_keys_that_stay(capsys: pytest.Capt
     ]  # fmt: skip
     assert explanation["aggregates"] == [
         {
-            "name": "n", "monoid": "count", "columns": [], "where": None, "commutative": True,
-            "invertible": True, "compiled": True,
+            "name": "n", "monoid": "count", "call": "count()", "columns": [], "where": None,
+            "commutative": True, "invertible": True, "compiled": True,
         }
     ]  # fmt: skip
     assert explanation["events"] == {"rows": 1_000, "keys": 10, "hottest": 0.1, "known": "counted"}

@@ -96,7 +96,19 @@ class Monoid:
 
     def __str__(self) -> str:
         condition = [] if self.where is None else [f"where={self.where}"]
-        return f"{self.name}({', '.join([*self.columns, *condition])})"
+        return f"{self.name}({', '.join([*self._given(), *condition])})"
+
+    def _given(self) -> list[str]:
+        """Its columns, and what else it was made with, as it is written."""
+        _, arguments, options = self.made_by or ("", (), {})
+        columns = set(self.columns)
+        more = [repr(value) for value in arguments if not isinstance(value, str) or value not in columns]
+        named = [
+            f"{name}={value!r}"
+            for name, value in options.items()
+            if not isinstance(value, str) or value not in columns
+        ]
+        return [*self.columns, *more, *named]
 
     @property
     def reads(self) -> tuple[str, ...]:

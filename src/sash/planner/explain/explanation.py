@@ -50,18 +50,14 @@ class AggregateExplanation:
 
     name: str
     monoid: str
+    call: str
+    """As the user wrote it."""
     columns: tuple[str, ...]
     where: str | None
     """The condition under which an event counts; null: every event without a null."""
     commutative: bool
     invertible: bool
     compiled: bool
-
-    @property
-    def call(self) -> str:
-        """As the user wrote it."""
-        condition = [f"where={self.where}"] if self.where else []
-        return f"{self.monoid}({', '.join([*self.columns, *condition])})"
 
 
 @dataclass(frozen=True)
@@ -208,6 +204,7 @@ def _aggregates(bound: BoundQuery, facts: Facts) -> tuple[AggregateExplanation, 
         AggregateExplanation(
             name,
             monoid.name,
+            str(monoid),
             monoid.columns,
             None if monoid.where is None else str(monoid.where),
             monoid.commutative,
