@@ -203,6 +203,8 @@ def test_what_does_not_work_is_refused_in_one_sentence() -> None:
         sash.stream([table(1)], time="t").join(sash.stream([table(1)], time="t"), within=1)
     with pytest.raises(Unsupported, match="over an iterator"):
         sash.together(one=totals([table(1)]))
+    with pytest.raises(Unsupported, match=r"got 'an iterator of tables'\. Make one table"):
+        sash.stream([table(1)], time="t").rolling(5).agg(n=sash.count()).publish("nowhere")
     assert "each table is a micro-batch" in query.explain("plan")
 
 

@@ -99,6 +99,12 @@ def test_lookbacks_that_make_no_sense_are_refused() -> None:
         stream.rolling("5 minutes").agg(n=sash.count())
     with pytest.raises(ArgumentError, match="a name that no other output column has"):
         stream.rolling(5).agg(n=sash.count())
+    with pytest.raises(ArgumentError, match="lookbacks must be given once each; got '3'"):
+        stream.rolling(3, 5, 3)
+    arriving = sash.stream(pa.table({"t": [1]}), time="t", order="arrival")
+    for look_back in (arriving.rolling, arriving.latest):
+        with pytest.raises(Unsupported, match=r"with \.rolling\(…, emit='arrival'\)"):
+            look_back(5)
 
 
 @pytest.mark.spark

@@ -443,5 +443,15 @@ def test_what_cannot_be_served_is_refused(tmp_path: Path) -> None:
             online.get([(3, "se")], at=[1, 2])
         with pytest.raises(ArgumentError, match="a time such as"):
             online.get([(3, "se")], at="soon")
+        for whole in (table, table.to_pandas()):
+            with pytest.raises(ArgumentError, match=r"got 'a (Table|DataFrame)'\. Of an Arrow") as refused:
+                online.get(whole)
+            assert "\n" not in str(refused.value)
+        with pytest.raises(ArgumentError, match="at must be a datetime"):
+            online.get([(3, "se")], at=np.datetime64("NaT"))
+        instants = [np.datetime64("1970-01-02", unit) for unit in ("D", "ns")]
+        expected = online.get([(3, "se")] * 2, at=MICROSECONDS)
+        assert online.get([(3, "se")] * 2, at=instants) == expected
+        assert online.get([(3, "se")] * 2, at=expected["ts"]) == expected
         assert online.get([]).num_rows == 0
         assert online.get([(3, "se")])["n_5_minutes"].to_pylist() == [0]  # now

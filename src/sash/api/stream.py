@@ -100,7 +100,7 @@ class Stream:
         """
         if emit not in ("close", "arrival"):
             raise ArgumentError("emit", emit, "'close' or 'arrival'")
-        asked = _lookbacks(lookbacks)
+        asked = self._lookbacks(lookbacks)
         if self.allowed_lateness.length:
             raise Unsupported(
                 "allowed_lateness", str(self.allowed_lateness), "left out for rolling features",
@@ -132,7 +132,7 @@ class Stream:
             (`idle` in `sash.stream` seconds behind it, or not at all). Then events that come later than
             `delay` and `allowed_lateness` after their own time are late.
         """
-        asked = _lookbacks(lookbacks)
+        asked = self._lookbacks(lookbacks)
         if decay not in ("watermark", "clock"):
             raise ArgumentError("decay", decay, "'watermark' or 'clock'")
         if decay == "clock" and self.source.bounded:
@@ -148,6 +148,20 @@ class Stream:
             emit=emit, forget_after=self.forget_after, flush=self.source.ends,
         )  # fmt: skip
         return Windowed(replace(self, source=source), query, BoundLatest)
+
+    def _lookbacks(self, given: Sequence[DurationLike | SlideByTupleWindow]) -> tuple[Window, ...]:
+        if self.order is Order.ARRIVAL:
+            raise Unsupported(
+                "order", self.order.value, "'event-time' for look-backs, which are ranges of time",
+                hint="A row comes with the batch that brings its event with .rolling(…, emit='arrival').",
+            )  # fmt: skip
+        if not given:
+            raise ArgumentError("lookbacks", (), "at least one duration, such as '5 minutes'")
+        asked = tuple(_lookback(lookback) for lookback in given)
+        for window in asked:
+            if sum(one.label == window.label for one in asked) > 1:
+                raise ArgumentError("lookbacks", window.label, "given once each")
+        return asked
 
     @overload
     def join(
@@ -214,12 +228,6 @@ class Stream:
         from sash.api.join_query import answered_streams
 
         return answered_streams(self, other, tolerance=tolerance, direction=direction, suffix=suffix)
-
-
-def _lookbacks(given: Sequence[DurationLike | SlideByTupleWindow]) -> tuple[Window, ...]:
-    if not given:
-        raise ArgumentError("lookbacks", (), "at least one duration, such as '5 minutes'")
-    return tuple(_lookback(lookback) for lookback in given)
 
 
 def _lookback(given: DurationLike | SlideByTupleWindow) -> Window:

@@ -94,10 +94,13 @@ class WindowQuery(QueryHandle):
         from sash.serving.publisher import Publisher
 
         if not self.source.bounded:
-            raise Unsupported(
-                "data", "a streaming DataFrame", "bounded for publish()",
-                hint="A stream is published while it runs: start(sink, online=…).",
-            )  # fmt: skip
+            what, way = "a streaming DataFrame", "A stream is published while it runs"
+            if isinstance(self.source, LocalStream):
+                what, way = (
+                    "an iterator of tables",
+                    "Make one table of them, or publish a streaming DataFrame",
+                )
+            raise Unsupported("data", what, "bounded for publish()", hint=f"{way}: start(sink, online=…).")
         Publisher.of(self.bound, online).publish_history(self.collect())
 
     def plan(self) -> Planned:

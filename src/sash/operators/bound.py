@@ -260,7 +260,10 @@ class BoundLatest(BoundRolling):
 def at_time(monoid: Monoid, schema: pa.Schema, time: str) -> Monoid:
     """An aggregate that reads the time of events, over this time column; any other as it is."""
     type_ = schema.field(time).type
-    return monoid.at(time, _PER_SECOND[type_.unit] if pa.types.is_timestamp(type_) else None)
+    if pa.types.is_timestamp(type_):
+        return monoid.at(time, _PER_SECOND[type_.unit])
+    # Any other column is no time, and refused as such.
+    return monoid.at(time, None) if pa.types.is_integer(type_) else monoid
 
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}

@@ -44,6 +44,7 @@ from sash.semantics.expression import (
     trace_row,
 )
 from sash.semantics.predicate import truth
+from sash.semantics.sql_words import in_python
 
 _EXAMPLE = "a condition such as lambda row: (row.price > 100) & (row.kind == 'buy')"
 
@@ -173,11 +174,11 @@ def _parsed(text: str) -> Node:
     try:
         return _node(ast.parse(text.strip(), mode="eval").body)
     except SyntaxError as error:
-        raise _refused(text, f"It cannot be read: {error.msg}.") from None
+        raise _refused(text, f"It cannot be read: {error.msg}.{in_python(text)}") from None
     except (MemoryError, RecursionError, ValueError) as error:
         raise _refused(f"{text[:40]}…", f"It cannot be read: {error}.") from None
     except Untraceable as error:
-        raise _refused(text, f"In text, {error} has no meaning.") from None
+        raise _refused(text, f"In text, {error} has no meaning.{in_python(text)}") from None
 
 
 def _node(part: ast.expr) -> Node:

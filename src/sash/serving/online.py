@@ -96,9 +96,9 @@ class OnlineFeatures:
 
         keys: values of the key column; tuples or dicts where several columns make a key. A key that has no
             events has the values of no events (0 for a count, null for most). Left out without a key.
-        at:   the instant, or one for each key: a datetime (in UTC where it has no zone), a text as
-            '2026-01-05T10:00:00', or an integer in the unit of the time column (microseconds for
-            timestamps). Now, when not given.
+        at:   the instant, or one for each key: a datetime (in UTC where it has no zone), also of numpy and
+            pandas, a text as '2026-01-05T10:00:00', or an integer in the unit of the time column
+            (microseconds for timestamps). Now, when not given.
 
         Each row is of one batch: pages of a key never change, and its head, which names them, is replaced
         together with them. Rows of different keys may be of different batches.
@@ -137,6 +137,11 @@ class OnlineFeatures:
             if keys is not None:
                 raise ArgumentError("keys", keys, "left out for a query without keys")
             return pa.table({})
+        if hasattr(keys, "columns"):
+            raise ArgumentError(
+                "keys", f"a {type(keys).__name__}", "a list of keys",
+                hint="Of an Arrow table: table.select([…]).to_pylist().",
+            )  # fmt: skip
         if keys is None or isinstance(keys, str | bytes | Mapping) or not isinstance(keys, Iterable):
             raise ArgumentError("keys", keys, "a list of keys")
         rows = [self._key(key) for key in keys]
@@ -163,6 +168,8 @@ class OnlineFeatures:
         return values
 
     def _instants(self, at: Any, count: int) -> Ints:
+        if isinstance(at, pa.Array | pa.ChunkedArray):
+            at = at.to_pylist()
         if isinstance(at, Iterable) and not isinstance(at, str):
             instants = [self._instant(one) for one in at]
             if len(instants) != count:
@@ -181,6 +188,8 @@ class OnlineFeatures:
                 at = datetime.fromisoformat(at)
             except ValueError:
                 raise ArgumentError("at", at, "a time such as '2026-01-05T10:00:00'") from None
+        if isinstance(at, np.datetime64) and clock and not np.isnat(at):
+            at = int(at.astype("datetime64[us]").astype(np.int64))
         if isinstance(at, datetime) and clock:
             moment = at if at.tzinfo else at.replace(tzinfo=UTC)
             return _microseconds(moment)

@@ -55,9 +55,11 @@ def in_units(argument: str, length: Duration, per_second: int | None) -> float:
     expected = Unit.TICKS if per_second is None else Unit.MICROSECONDS
     if length.unit is not expected:
         example = (
-            "a number of ticks, with by='time'" if per_second is None else "a duration such as '1 hour'"
+            "a number of ticks with by='time', because the stream's times are integers"
+            if per_second is None
+            else "a duration such as '1 hour', because the stream's times are timestamps"
         )
-        raise UnitError(argument, str(length), f"{example}, as the time column of the stream is")
+        raise UnitError(argument, str(length), example)
     return length.length * (per_second or 1) / (MICROSECONDS if per_second else 1)
 
 
