@@ -178,6 +178,13 @@ def test_many_batches_leave_no_more_than_what_is_alive() -> None:
     assert max(sizes[300:]) <= max(sizes[:300])
 
 
+def test_late_rows_of_all_results_have_the_same_columns() -> None:
+    tables = [pa.table({"t": [t], "shop": ["x"], "x": [1.0]}) for t in (200, 0)]
+    results = sash.stream(tables, time="t").window(sash.tumbling(100)).agg(s=sash.sum("x")).batches()
+    late = pa.concat_tables([result.late for result in results])
+    assert late["shop"].to_pylist() == ["x"]
+
+
 def test_what_does_not_work_is_refused_in_one_sentence() -> None:
     with pytest.raises(ArgumentError, match="data, table 0 must be an Arrow table, or a pandas or polars"):
         sash.stream([1, 2], time="t")

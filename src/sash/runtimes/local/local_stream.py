@@ -215,7 +215,8 @@ class StreamRun:
 
     def end(self) -> Answer:
         """What the end of the input closes."""
-        return self._operator.advance(self._clock.value or 0, flush=True)
+        answer = self._operator.advance(self._clock.value or 0, flush=True)
+        return answer if len(answer.late) else replace(answer, late=self._bound.late_output.empty_table())
 
     def _keep(self) -> None:
         """The journal of the operator, from which it builds its arena again when most of that is dead."""
