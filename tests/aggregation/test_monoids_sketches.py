@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import reduce
 
@@ -127,6 +127,8 @@ EQUAL_VALUES = [
     ([1.0, None], [1, None]),
     ({"a": 2.0}, {"a": 2}),
     (datetime(2024, 1, 1, tzinfo=UTC), np.datetime64("2024-01-01T00:00:00.000000000")),
+    (timedelta(seconds=5), np.timedelta64(5 * 10**9, "ns")),
+    (date(2024, 1, 1), np.datetime64("2024-01-01")),
 ]
 
 

@@ -89,8 +89,8 @@ def _positions(hashes: int, bits: int, value: Any) -> int:
 
 def _by_value(value: Any) -> Any:
     """One form for all values that Python compares as equal."""
-    if isinstance(value, np.datetime64):
-        value = value.astype("datetime64[us]")
+    if isinstance(value, np.datetime64 | np.timedelta64) and isinstance(value.item(), int):  # nanoseconds
+        value = value.astype(f"{value.dtype.kind}8[us]")
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, Decimal):
