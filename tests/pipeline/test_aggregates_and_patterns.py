@@ -41,7 +41,7 @@ def test_every_aggregate_can_be_said(name: str) -> None:
         ),
         ("count(where='x is not None')", sash.count(where="x is not None")),
         ("last(x, 3, distinct=true)", sash.last("x", 3, distinct=True)),
-        ("last(x, 3, distinct=false)", sash.last("x", 3)),
+        ("last(x, 3, distinct=false)", sash.last("x", 3, distinct=False)),
         ("ewm(x, half_life='5 minutes')", sash.ewm("x", half_life="5 minutes")),
         ("ewm(x, half_life=10)", sash.ewm("x", half_life=10)),
         ("histogram(x, edges=[0, 0.5, 10])", sash.histogram("x", edges=[0, 0.5, 10])),

@@ -101,14 +101,15 @@ class Monoid:
     def _given(self) -> list[str]:
         """Its columns, and what else it was made with, as it is written."""
         _, arguments, options = self.made_by or ("", (), {})
-        columns = set(self.columns)
-        more = [repr(value) for value in arguments if not isinstance(value, str) or value not in columns]
-        named = [
-            f"{name}={value!r}"
-            for name, value in options.items()
-            if not isinstance(value, str) or value not in columns
+        written = [("", value) for value in arguments] + [(f"{name}=", options[name]) for name in options]
+        return [
+            *self.columns,
+            *(
+                f"{name}{list(value) if isinstance(value, tuple) else value!r}"
+                for name, value in written
+                if not (isinstance(value, str) and value in self.columns)
+            ),
         ]
-        return [*self.columns, *more, *named]
 
     @property
     def reads(self) -> tuple[str, ...]:
