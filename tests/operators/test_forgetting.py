@@ -178,7 +178,7 @@ def test_differential_a_fold_gives_what_aggregates_give(
 
 
 def test_windows_that_only_grow_keep_an_accumulator_and_no_rows() -> None:
-    for init, kept in ((nothing, True), (set, False)):
+    for init, kept in ((nothing, True), (set, True), (object, False)):
         fold = Fold(init, step, RESULT)
         bound = BoundWhole(Query((windows.session(5),)), SCHEMA, "t", ("k",), fold)
         (lane,) = StatePlan(bound).lanes

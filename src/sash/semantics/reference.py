@@ -285,7 +285,9 @@ class Evaluation:
         flush: bool,
     ) -> None:
         last_reports, ordinals = self.last_reports[key, window.label], _ordinals(content)
-        revision = last_reports[extent.id].revision + 1 if extent.id in last_reports else 0
+        was = last_reports.get(extent.id)
+        # A session may begin where one began that is over: it has its name, and is another window.
+        revision = 0 if was is None or self._is_over(was.extent) else was.revision + 1
         last_reports[extent.id] = _LastReport(extent, ordinals, revision, closed)
         rows = [event.values for event in content]
         self.reports.append(

@@ -50,7 +50,6 @@ class Environment:
 
     def __init__(self, path: str, *, map_size: int, durable: bool) -> None:
         self.path, self.durable, self.handles = path, durable, 0
-        self.key = _key(path)
         self._quiet = threading.Condition(threading.RLock())
         self._readers: dict[int, int] = {}
         opened = None
@@ -66,6 +65,7 @@ class Environment:
                 opened.close()  # a process can have it open only once
             hint = " (this process was forked inside `with store.reading()`)" if _inherited else ""
             raise self._failed(error, f"cannot be opened: {error}{hint}") from error
+        self.key = _key(path)  # now that there is a file
 
     @property
     def max_key_size(self) -> int:
