@@ -66,7 +66,7 @@ demo: $(READY) java  ## stream a made-up market through windows on Spark, half a
 	$(BIN)/sash demo
 
 test: $(READY) java redis chromium kafka  ## run all tests but the long soak tests
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 $(OTHER)/.ready: pyproject.toml tools/oldest.txt
 	@test -x $(OTHER)/bin/python || $(PYTHON) -m venv $(OTHER)

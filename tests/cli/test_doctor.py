@@ -257,6 +257,7 @@ def test_state_whose_checkpoint_was_deleted_is_shown_and_deleted_only_if_asked(
     assert told == {"query-elsewhere": "unknown", "query-kept": "in use"}
 
 
+@pytest.mark.soak
 @pytest.mark.spark
 def test_a_cluster_is_looked_at_with_its_workers_and_settings() -> None:
     """A plain session, in a process of its own: this one has a session already."""

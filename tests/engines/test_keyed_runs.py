@@ -126,6 +126,7 @@ def bounded_rows(runs: Sequence[ProbeRun]) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
+@pytest.mark.soak
 @pytest.mark.spark
 def test_differential_two_hundred_bounded_runs_in_process_and_on_spark_are_those_of_the_stream(
     spark: SparkSession,

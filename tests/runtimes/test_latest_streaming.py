@@ -189,6 +189,7 @@ def test_a_static_dataframe_has_the_rows_of_the_process(spark: SparkSession) -> 
     assert [row["k"] for row in static.collect().to_pylist()] == ["a", "d"]
 
 
+@pytest.mark.soak
 @pytest.mark.spark
 def test_a_key_decays_by_the_clock_when_nothing_comes(spark: SparkSession, tmp_path: Path) -> None:
     folder, told = tmp_path / "input", list[dict[str, Any]]()

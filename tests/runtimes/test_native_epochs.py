@@ -75,7 +75,7 @@ def _bound(asked: list[Window], *, delay: int) -> BoundQuery:
     return BoundQuery(query, table_of([], TYPES).schema, "t", ("k",))
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     asked=st.lists(CLOCK_WINDOWS, min_size=1, max_size=2),
     batches=cut(),

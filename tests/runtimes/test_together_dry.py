@@ -141,7 +141,7 @@ def test_oracle_every_query_has_the_reports_and_late_rows_of_the_reference(
         require_reference(dry, name, query, batches)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     asked=st.lists(clock_windows, min_size=1, max_size=4),
     delays=st.lists(st.sampled_from([0, 4, 30]), min_size=4, max_size=4),

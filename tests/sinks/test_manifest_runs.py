@@ -144,6 +144,7 @@ def test_whoever_looks_between_any_two_changes_sees_all_that_is_published(
         assert seen == [[(batch, "first") for batch in range(len(seen[0]))]], step
 
 
+@pytest.mark.soak
 def test_an_old_driver_that_goes_on_at_any_change_loses_nothing_and_wins_nothing(
     spark: SparkSession, tmp_path: Path
 ) -> None:
