@@ -25,6 +25,11 @@ def cut(stream: list[Arrival], each: int) -> list[list[Arrival]]:
     return [stream[at : at + each] for at in range(0, len(stream), each)] or [[]]
 
 
+def streamed(parts: list[list[Arrival]], delay: int, lateness: int) -> sash.Stream:
+    tables = iter([table_of(part, TYPES) for part in parts])
+    return sash.stream(tables, time="t", key="k", delay=delay, allowed_lateness=lateness)
+
+
 @settings(max_examples=150, deadline=None)
 @given(
     window=any_window,
@@ -37,10 +42,7 @@ def test_oracle_each_table_is_answered_as_the_reference_answers_it(
     window: Window, stream: list[Arrival], each: int, delay: int, lateness: int
 ) -> None:
     parts = cut(stream, each)
-    events = sash.stream(
-        iter([table_of(part, TYPES) for part in parts]), time="t", key="k", delay=delay,
-        allowed_lateness=lateness,
-    )  # fmt: skip
+    events = streamed(parts, delay, lateness)
     query = events.window(window).agg(**NUMBERS)
     oracle = evaluate(query.bound.query, [Batch(tuple(part)) for part in parts])
     results = list(query.batches())
@@ -64,10 +66,7 @@ def test_oracle_windows_as_flink_with_an_allowed_lateness_are_those_of_the_refer
     size: int, every: int, stream: list[Arrival], each: int, delay: int, lateness: int
 ) -> None:
     parts = cut(stream, each)
-    events = sash.stream(
-        iter([table_of(part, TYPES) for part in parts]), time="t", key="k", delay=delay,
-        allowed_lateness=lateness,
-    )  # fmt: skip
+    events = streamed(parts, delay, lateness)
     query = events.window(sash.sliding(size, every=every)).semantics("pyflink").agg(**NUMBERS)
     oracle = evaluate(query.bound.query, [Batch(tuple(part)) for part in parts])
     results = list(query.batches())

@@ -85,8 +85,7 @@ def start(
             checkpoint=place, trigger=trigger, name=name, register=register, early=early,
             closes=not _answers_on_arrival(bound),
         )  # fmt: skip
-    if not isinstance(elastic, Elastic):
-        raise ArgumentError("elastic", elastic, "sash.Elastic(min=…, max=…), or left out")
+    _require_elastic(elastic)
     if source.idle is not None:
         raise Unsupported("elastic", "a stream with idle=…", "given streams without it")
     if not isinstance(source.parallelism, Auto):
@@ -183,8 +182,7 @@ def start_join(
     given = {late_of(side): (f"late[{side.value!r}]", late.get(side)) for side in Side}
     sinks = sinks_for({REPORTS: ("sink", sink), **given})
     if elastic is not None:
-        if not isinstance(elastic, Elastic):
-            raise ArgumentError("elastic", elastic, "sash.Elastic(min=…, max=…), or left out")
+        _require_elastic(elastic)
         blocks, stage = inputs.elastic(bound, tuple(sinks), buckets=elastic.buckets, most=elastic.max)
         return start_elastic(
             blocks, cast(WindowStage, stage), sinks,  # it has the same face
@@ -210,8 +208,7 @@ def start_operator(
     sinks = sinks_for({REPORTS: ("sink", sink), LATE: ("late", late)})
     place, spark = fspath(checkpoint), inputs.frames[0].sparkSession
     if elastic is not None:
-        if not isinstance(elastic, Elastic):
-            raise ArgumentError("elastic", elastic, "sash.Elastic(min=…, max=…), or left out")
+        _require_elastic(elastic)
         blocks, stage = inputs.elastic(tuple(sinks), elastic)
         return start_elastic(
             blocks, cast(WindowStage, stage), sinks,  # it has the same face
@@ -221,6 +218,11 @@ def start_operator(
         inputs.emitted(tuple(sinks)), sinks,
         checkpoint=place, trigger=trigger, name=name, register=_register(spark, place),
     )  # fmt: skip
+
+
+def _require_elastic(given: Any) -> None:
+    if not isinstance(given, Elastic):
+        raise ArgumentError("elastic", given, "sash.Elastic(min=…, max=…), or left out")
 
 
 def _register(spark: SparkSession, checkpoint: str) -> Register | None:
