@@ -362,6 +362,25 @@ def test_windows_of_an_idle_stream_close_by_the_clock(spark: SparkSession, tmp_p
     assert sorted((row.symbol or "", row.n) for row in found) == [("", 1), ("A", 1), ("B", 1)]
 
 
+def test_windows_of_an_idle_stream_whose_rows_are_folded_before_the_shuffle_close_too(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    now = dt.datetime.now(dt.UTC)
+    rows = [{"ts": now, "symbol": symbol, "price": 1.0, "size": 1} for symbol in "AB" for _ in range(2_000)]
+    df = stream_batches(spark, [pa.Table.from_pylist(rows, schema=SCHEMA)])
+    stream = sash.stream(df, time="ts", key="symbol", delay="1 second", idle="1 second")
+    query = stream.window(sash.tumbling("1 second")).agg(n=sash.count())
+    assert "first folded into panes" in query.explain("plan")
+    found: list[Row] = []
+    running = query.start(lambda batch, number: found.extend(batch.collect()), checkpoint=tmp_path)
+    try:
+        while len(found) < 2 and running.isActive:
+            running.awaitTermination(1)
+    finally:
+        running.stop()
+    assert sorted((row.symbol, row.n) for row in found) == [("A", 2_000), ("B", 2_000)]
+
+
 @pytest.mark.parametrize(
     ("data", "says"),
     [
