@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +15,7 @@ from tests.runtimes.micro_batches import stream_batches
 from tests.runtimes.test_spark_streaming import SCHEMA, by_minute, cut, trades
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -46,6 +48,51 @@ def test_a_batch_to_a_folder_is_one_job_of_two_stages(
     assert "1 job of 2 stages a batch, both with Python; 1 more for a further output with rows" in (
         query.explain("plan")
     )
+
+
+def taken(rows: DataFrame) -> set[tuple[Any, ...]]:
+    found = rows.select("symbol", "ts", "n_1_minute").toArrow()
+    return set(zip(*(column.to_pylist() for column in found), strict=True))
+
+
+READERS: dict[str, tuple[Callable[[DataFrame], Any], int]] = {
+    "all": (taken, 0),
+    "twice": (lambda rows: (rows.count(), taken(rows)), 1),
+    "one row": (lambda rows: rows.select("symbol").head(1), 1),
+    "none": (lambda rows: None, 0),
+}
+"""What a function may do with the rows of a batch, and how many jobs this is beyond one."""
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_the_step_runs_once_whatever_a_function_reads(
+    spark: SparkSession, tmp_path: Path, reader: str
+) -> None:
+    """The step moves state: what the function does with the first batch must not show in the next ones."""
+    read, more = READERS[reader]
+    later: set[tuple[Any, ...]] = set()
+
+    def sink(rows: DataFrame, batch: int) -> None:
+        if batch:
+            later.update(taken(rows))
+        else:
+            read(rows)
+
+    def rolling(df: DataFrame) -> Any:
+        stream = sash.stream(df, time="ts", key="symbol", delay="10 seconds")
+        return stream.rolling("1 minute", emit="arrival").agg(n=sash.count())
+
+    tables = cut(sorted(trades(200), key=itemgetter("ts")), 3)
+    handle = rolling(stream_batches(spark, tables)).start(
+        sink, checkpoint=tmp_path / "c", trigger="available now"
+    )
+    ran = Counted(spark, handle)
+    static = spark.createDataFrame(pa.concat_tables(tables).combine_chunks())
+    assert later
+    assert later <= taken(
+        sash.stream(static, time="ts", key="symbol").rolling("1 minute").agg(n=sash.count()).dataframe()
+    )
+    assert ran.jobs <= ran.batches + more
 
 
 def test_a_second_output_is_one_job_more_for_batches_that_have_rows_of_it(

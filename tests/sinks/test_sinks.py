@@ -17,6 +17,7 @@ from sash.runtimes.spark.sinks.choice import sink_for
 from sash.runtimes.spark.sinks.folder import FolderSink
 from sash.runtimes.spark.sinks.jdbc import JdbcSink
 from sash.runtimes.spark.sinks.manifests import Manifests
+from sash.runtimes.spark.sinks.passing import MemorySink
 from sash.runtimes.spark.sinks.tables import TableSink
 from sash.runtimes.spark.streaming.delivery import Delivery
 
@@ -322,3 +323,11 @@ def test_what_is_no_sink_is_refused() -> None:
         TableSink("me", "t", format="paper")
     with pytest.raises(ArgumentError, match="path instead"):
         TableSink("me")
+
+
+def test_a_view_in_memory_has_the_batches_after_one_without_rows(spark: SparkSession) -> None:
+    sink = MemorySink(spark, "sash_test_view")
+    for batch, rows in enumerate([spark.range(2), spark.range(0), spark.range(2, 5)]):
+        deliver(sink, rows, batch)
+    assert numbers(spark.table("sash_test_view")) == [0, 1, 2, 3, 4]
+    spark.catalog.dropTempView("sash_test_view")

@@ -80,7 +80,8 @@ class QueryHandle(ABC):
         """Run over streaming DataFrames until it is stopped; returns the handle of the running query.
 
         sink:    a folder of parquet files, a sash.sinks.…, or a function of a DataFrame and the number of
-            its micro-batch, called for micro-batches that have rows.
+            its micro-batch, called for micro-batches that have rows; with emit="arrival", for all that
+            have events.
         late:    the same for events that are too late or have no place, in the same pass: each event is in
             the answer or among these. For a join {"left": …, "right": …}, or one of them.
         checkpoint: the folder with Spark's progress, from which a stopped query resumes.

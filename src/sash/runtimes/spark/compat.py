@@ -2,7 +2,9 @@
 
     schemas      Spark ↔ Arrow, as the rows of a Python stage have them      pyspark.sql.pandas.types
     plans        the analysed plan of a DataFrame, as text                   the JVM's query execution
-    rows         as a table, counted while they come                         pyspark.sql.pandas.conversion
+    rows         of a table, all of them                                      createDataFrame
+                 as a table, counted while they come                         pyspark.sql.pandas.conversion
+    caches       whether all of a DataFrame has been computed                the JVM's cache manager
     sessions     the one that this process has, if any                       the active SparkContext
     the JVM      whether a format is known, small files, a database, Iceberg's snapshots   the JVM's session
     executors    which there are, more of them, fewer of them                      the JVM's SparkContext
@@ -123,6 +125,23 @@ def _analysed(explained: str) -> str:
     '\\nb\\n'
     """
     return explained.partition("== Analyzed Logical Plan ==")[2].partition("== Optimized")[0]
+
+
+def rows_in_spark(spark: SparkSession, table: pa.Table, struct: StructType | None = None) -> DataFrame:
+    """`createDataFrame`, which stops at the first record batch that is empty and drops those after it."""
+    return spark.createDataFrame(table.combine_chunks(), cast(StructType, struct))
+
+
+def all_cached(df: DataFrame) -> bool:
+    """Whether every partition of a DataFrame that is persisted has been computed, by whichever job; False
+    where that is not known."""
+    if is_connect(df):
+        return False
+    manager = cast(Any, df.sparkSession)._jsparkSession.sharedState().cacheManager()
+    cached = manager.lookupCachedData(df._jdf)
+    return cached.isDefined() and bool(
+        cached.get().cachedRepresentation().cacheBuilder().isCachedColumnBuffersLoaded()
+    )
 
 
 def existing_session() -> SparkSession | None:

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from sash.operators.joins.lookup import Lookup
 from sash.runtimes.spark.batch.static_source import SparkSource
+from sash.runtimes.spark.compat import rows_in_spark
 from sash.runtimes.spark.packing.columns import quoted
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 
@@ -23,7 +24,7 @@ from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 def enriched(source: Any, table: DataFrame | pa.Table, lookup: Lookup) -> SparkSource | StreamingSource:
     """The source of the rows with what the table has for them."""
     rows: DataFrame = source.df
-    static = rows.sparkSession.createDataFrame(table) if isinstance(table, pa.Table) else table
+    static = rows_in_spark(rows.sparkSession, table) if isinstance(table, pa.Table) else table
     keys = {right: f"__sash_on_{number}" for number, right in enumerate(lookup.on.values())}
     picked = static.select(
         *(F.col(quoted(name)).alias(key) for name, key in keys.items()),

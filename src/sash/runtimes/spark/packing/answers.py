@@ -40,6 +40,7 @@ from sash.runtimes.spark.packing.blocks import (
     blocks_of,
     cut_answer,
 )
+from sash.runtimes.spark.packing.columns import quoted
 from sash.runtimes.spark.packing.outputs import REPORTS, Schemas, Tables
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def answers_with(schemas: Schemas) -> Answers:
 
 
 def rows_of_output(emitted: DataFrame, schemas: Schemas, output: str) -> DataFrame:
-    return emitted.filter(F.col(OUTPUT) == list(schemas).index(output))
+    return emitted.filter(f"{OUTPUT} = {list(schemas).index(output)}")
 
 
 @dataclass(frozen=True)
@@ -205,7 +206,9 @@ class PlainAnswers:
         rows = rows_of_output(emitted, self.schemas, output)
         if not is_plain(schema):
             return unpacked(rows.select(F.col(f"c{next(places)}").alias(PAYLOAD)), schema)
-        return rows.select(*(_rebuilt(field.type, places).alias(field.name) for field in schema))
+        return rows.selectExpr(
+            *(f"{_rebuilt(field.type, places)} AS {quoted(field.name)}" for field in schema)
+        )
 
 
 def unpacked(blocks: DataFrame, schema: pa.Schema) -> DataFrame:
@@ -249,8 +252,10 @@ def _leaves(column: pa.Array) -> Iterator[pa.Array]:
         yield from _leaves(field)
 
 
-def _rebuilt(type_: pa.DataType, places: Iterator[int]) -> Column:
-    leaf = F.col(f"c{next(places)}")
+def _rebuilt(type_: pa.DataType, places: Iterator[int]) -> str:
+    """In SQL, which is handed to Spark in one call; each Column takes one for every part of it."""
+    leaf = f"c{next(places)}"
     if not pa.types.is_struct(type_):
         return leaf
-    return F.when(leaf, F.struct(*(_rebuilt(field.type, places).alias(field.name) for field in type_)))
+    fields = (f"{_rebuilt(field.type, places)} AS {quoted(field.name)}" for field in type_)
+    return f"IF({leaf}, struct({', '.join(fields)}), NULL)"

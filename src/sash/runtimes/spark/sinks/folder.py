@@ -15,7 +15,7 @@ from sash.runtimes.places import resolved
 from sash.runtimes.spark.compat import HadoopFolder, existing_session
 from sash.runtimes.spark.sinks import manifest_runs
 from sash.runtimes.spark.sinks.manifests import Manifest, Manifests, folder_of
-from sash.runtimes.spark.sinks.protocol import BATCH
+from sash.runtimes.spark.sinks.protocol import BATCH, Reads
 from sash.runtimes.spark.sinks.writer import writer_of
 
 ROWS = "rows"
@@ -33,7 +33,7 @@ class FolderSink:
     _together: int = field(default=-1, init=False, repr=False, compare=False)
     """Up to which of them runs of manifests were made."""
 
-    whole = True
+    reads = Reads.COUNTED
     adds = (BATCH,)
 
     @property

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from sash.errors import UnknownColumn
 from sash.runtimes.spark.compat import Database
 from sash.runtimes.spark.packing.columns import flat
-from sash.runtimes.spark.sinks.protocol import BATCH, WRITER
+from sash.runtimes.spark.sinks.protocol import BATCH, WRITER, Reads
 from sash.runtimes.spark.sinks.shapes import newest_revisions
 from sash.runtimes.spark.sinks.writer import writer_of
 
@@ -35,7 +35,7 @@ class JdbcSink:
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Of Spark's JDBC writer: user, password, driver and so on."""
 
-    whole = False
+    reads = Reads.KEPT
     """A partition may be read twice, and what is counted would be counted twice."""
 
     @property

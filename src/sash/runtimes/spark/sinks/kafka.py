@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from sash.runtimes.spark.sinks.protocol import Reads
 from sash.runtimes.spark.sinks.shapes import messages
 
 HEADER, SERVERS = "sash-batch", "kafka.bootstrap.servers"
@@ -26,8 +27,7 @@ class KafkaSink:
     keys: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
 
-    whole = False
-    """It reads all rows, but past the listeners that count them."""
+    reads = Reads.ONCE
     identity = ()
     adds = ()
 

@@ -18,7 +18,7 @@ from sash.errors import SettingError, Unsupported
 from sash.operators.bound import BoundQuery
 from sash.runtimes.spark.compat import is_connect
 from sash.runtimes.spark.packing.columns import quoted
-from sash.runtimes.spark.sinks.protocol import BatchSink
+from sash.runtimes.spark.sinks.protocol import BatchSink, Reads
 from sash.runtimes.spark.sinks.shapes import WrappedSink
 from sash.runtimes.spark.state.arenas import QUERY_ID
 from sash.serving.publisher import Published, Publisher
@@ -30,7 +30,7 @@ class OnlineSink(WrappedSink):
 
     publisher: Publisher
 
-    whole = False
+    reads = Reads.KEPT
     """Its rows are read twice."""
 
     def has(self, spark: SparkSession, batch: int) -> bool:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from sash.runtimes.spark.compat import rows_in_spark
+from sash.runtimes.spark.sinks.protocol import Reads
 from sash.runtimes.spark.streaming.delivery import evaluate
 
 
@@ -17,7 +19,7 @@ class ConsoleSink:
 
     options: Mapping[str, str] = field(default_factory=dict)
 
-    whole = False
+    reads = Reads.KEPT
     identity = ()
     adds = ()
 
@@ -38,7 +40,7 @@ class MemorySink:
     name: str
     tables: dict[int, pa.Table] = field(default_factory=dict)
 
-    whole = True
+    reads = Reads.COUNTED
     adds = ()
 
     @property
@@ -51,7 +53,7 @@ class MemorySink:
     def write(self, rows: DataFrame, batch: int) -> None:
         self.tables[batch] = rows.toArrow()
         # Of the session that the caller has: a stream has one of its own.
-        every = self.spark.createDataFrame(pa.concat_tables(self.tables.values()), rows.schema)
+        every = rows_in_spark(self.spark, pa.concat_tables(self.tables.values()), rows.schema)
         every.createOrReplaceTempView(self.name)
 
 
@@ -59,7 +61,7 @@ class MemorySink:
 class NoopSink:
     """Has all rows computed."""
 
-    whole = True
+    reads = Reads.COUNTED
     identity = ()
     adds = ()
 

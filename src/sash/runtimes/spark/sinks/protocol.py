@@ -4,10 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from os import PathLike
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from pyspark.sql import DataFrame, SparkSession
+
+
+class Reads(Enum):
+    """How a sink reads the rows of a batch: the step behind them must run once, and as a whole."""
+
+    COUNTED = "every row, in one job whose counts Spark reports"
+    ONCE = "every row, in one job past the listeners that count"
+    ANYHOW = "some rows, or all of them, or none, as often as it likes"
+    KEPT = "the same, but only of batches that have rows: they are evaluated before it sees them"
+
+    @property
+    def all_in_one_job(self) -> bool:
+        return self in (Reads.COUNTED, Reads.ONCE)
 
 
 @runtime_checkable
@@ -15,10 +29,7 @@ class BatchSink(Protocol):
     """Takes the rows of one output, batch by batch."""
 
     @property
-    def whole(self) -> bool:
-        """Whether `write` evaluates all rows that it is given, in one job whose counts Spark reports. Rows
-        for any other sink are evaluated and kept before it sees them."""
-        ...
+    def reads(self) -> Reads: ...
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -53,8 +64,7 @@ class FunctionSink:
 
     function: Callable[[DataFrame, int], None]
 
-    whole = False
-    """It may look at a part of the rows, or not at all."""
+    reads = Reads.ANYHOW
     identity = ()
     adds = ()
 

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sash.aggregation.stores.redis_package import redis_package
 from sash.errors import UnknownColumn
+from sash.runtimes.spark.sinks.protocol import Reads
 from sash.runtimes.spark.sinks.shapes import messages
 
 GROUP = 1_000
@@ -33,8 +34,7 @@ class RedisSink:
     prefix: str
     keys: tuple[str, ...] = ()
 
-    whole = False
-    """It reads all rows, but past the listeners that count them."""
+    reads = Reads.ONCE
     adds = ()
 
     @property

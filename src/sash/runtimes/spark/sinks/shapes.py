@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from sash.operators.bound import REVISION
 from sash.runtimes.spark.packing.columns import quoted
-from sash.runtimes.spark.sinks.protocol import BatchSink
+from sash.runtimes.spark.sinks.protocol import BatchSink, Reads
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class ShapedSink(WrappedSink):
     shape: Callable[[DataFrame], DataFrame]
 
     @property
-    def whole(self) -> bool:
-        return self.sink.whole
+    def reads(self) -> Reads:
+        return self.sink.reads
 
     def has(self, spark: SparkSession, batch: int) -> bool:
         return self.sink.has(spark, batch)

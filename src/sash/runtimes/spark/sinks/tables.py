@@ -23,6 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sash.errors import ArgumentError, UnknownColumn
 from sash.runtimes.places import resolved
 from sash.runtimes.spark.compat import snapshot_summaries
+from sash.runtimes.spark.sinks.protocol import Reads
 from sash.runtimes.spark.sinks.shapes import newest_revisions
 from sash.runtimes.spark.sinks.writer import writer_of
 
@@ -43,7 +44,7 @@ class TableSink:
     keys: tuple[str, ...] = ()
     """Columns, or fields of a struct (window.id), by which rows are merged; none: they are appended."""
 
-    whole = False
+    reads = Reads.KEPT
     """Delta does not read the rows of a batch that it has."""
     adds = ()
 

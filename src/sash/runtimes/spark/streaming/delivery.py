@@ -1,7 +1,9 @@
 """The one place where the outputs of a pass are told apart: rows of all outputs → a sink for each.
 
     one output, a sink that reads all     the step runs inside the job that writes
-    several outputs, or a function        the step runs once, its rows are kept, each sink reads its part
+    one output on arrival, a function     the step runs inside its first job, and the rows are kept
+    any other                             the step runs first, its rows are kept, and each sink reads its
+                                          part, if there is one
 
 The step must run exactly once for a batch, and as a whole: it moves state. A sink that has the batch
 already is left out, and the step runs all the same, since state and sinks are done at different moments.
@@ -16,10 +18,11 @@ from typing import TypeAlias
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
+from sash.runtimes.spark.compat import all_cached
 from sash.runtimes.spark.keeping import kept
 from sash.runtimes.spark.packing.blocks import OUTPUT
 from sash.runtimes.spark.packing.outputs import Outputs
-from sash.runtimes.spark.sinks.protocol import BatchSink
+from sash.runtimes.spark.sinks.protocol import BatchSink, Reads
 from sash.runtimes.spark.sinks.shapes import skip
 
 BatchFunction: TypeAlias = Callable[[DataFrame, int], None]
@@ -33,36 +36,45 @@ class Delivery:
     outputs: Outputs
     opened: Callable[[DataFrame, str], DataFrame]
     sinks: Mapping[str, BatchSink]
+    on_arrival: bool = False
+    """Whether nearly every batch with events has rows, so that a function is called for each of them."""
 
     def __call__(self, emitted: DataFrame, batch: int) -> None:
         spark = emitted.sparkSession
         waiting = {output: sink for output, sink in self.sinks.items() if not sink.has(spark, batch)}
         if not waiting:
             evaluate(emitted)
-        elif len(waiting) == 1 and all(sink.whole for sink in waiting.values()):
-            for output, sink in waiting.items():
-                sink.write(self.opened(emitted, output), batch)
-        else:
-            self._deliver(kept(emitted), waiting, batch)
-
-    def _deliver(self, rows: DataFrame, waiting: dict[str, BatchSink], batch: int) -> None:
-        """Rows that are kept once they are evaluated, which the first sink does if it reads all of them."""
+            return
+        (output, sink), *others = waiting.items()
+        if not others and sink.reads.all_in_one_job:
+            sink.write(self.opened(emitted, output), batch)
+            return
+        rows = kept(emitted)
         try:
-            seen = Observation()
-            observed = rows.observe(seen, *self._counts())
-            first = next((output for output, sink in waiting.items() if sink.whole), None)
-            if first is None:
-                evaluate(observed)
+            if not others and self.on_arrival and sink.reads is Reads.ANYHOW:
+                sink.write(self.opened(rows, output), batch)
+                if not all_cached(rows):
+                    evaluate(rows)
             else:
-                waiting.pop(first).write(self.opened(observed, first), batch)
-            counts = seen.get
-            for output, sink in waiting.items():
-                if counts[output]:
-                    sink.write(self.opened(rows, output), batch)
-                else:
-                    skip(sink, batch)
+                self._deliver(rows, waiting, batch)
         finally:
             rows.unpersist()
+
+    def _deliver(self, rows: DataFrame, waiting: dict[str, BatchSink], batch: int) -> None:
+        """Rows that are kept once evaluated, which the first sink does if it counts all of them."""
+        seen = Observation()
+        observed = rows.observe(seen, *self._counts())
+        first = next((output for output, sink in waiting.items() if sink.reads is Reads.COUNTED), None)
+        if first is None:
+            evaluate(observed)
+        else:
+            waiting.pop(first).write(self.opened(observed, first), batch)
+        counts = seen.get
+        for output, sink in waiting.items():
+            if counts[output]:
+                sink.write(self.opened(rows, output), batch)
+            else:
+                skip(sink, batch)
 
     def _counts(self) -> list[Column]:
         """How many rows were emitted for each output: its own, or blocks of them."""

@@ -83,7 +83,7 @@ def start(
         return start_writing(
             source.emitted(bound, outputs, buckets, early=early), sinks,
             checkpoint=place, trigger=trigger, name=name, register=register, early=early,
-            closes=not _answers_on_arrival(bound),
+            on_arrival=_answers_on_arrival(bound),
         )  # fmt: skip
     _require_elastic(elastic)
     if source.idle is not None:
@@ -125,24 +125,24 @@ def start_writing(
     name: str | None,
     register: Register | None,
     early: bool = False,
-    closes: bool = True,
+    on_arrival: bool = False,
 ) -> StreamingQuery:
     """A query whose parallelism is Spark's, from what its step emits on. Without a register, where the
     driver is not this process, workers compare it with its checkpoint. `early`: tasks must know the
-    watermark of their batch. `closes`: whether a watermark that has moved brings rows by itself."""
+    watermark of their batch. `on_arrival`: all rows come with batches that have events."""
     spark = emitted.rows.sparkSession
     if is_connect(spark):
         _require_no_folder(sinks)
     require_free_columns(sinks, lambda output: emitted.output(output).columns)
     warn_of_costly_settings(spark)
-    delivery: BatchFunction = Delivery(emitted.outputs, emitted.opened, sinks)
+    delivery: BatchFunction = Delivery(emitted.outputs, emitted.opened, sinks, on_arrival)
     if early:
         delivery = with_watermark(delivery, spark, fspath(checkpoint))
     if register is not None:
         register.require_same(emitted.queries)
         delivery = register.around(delivery)
     writer = _writer(emitted.rows, fspath(checkpoint), trigger, name).outputMode("append")
-    with nullcontext() if closes else without_empty_batches(spark):
+    with without_empty_batches(spark) if on_arrival else nullcontext():
         return _running(writer.foreachBatch(delivery).start(), spark, fspath(checkpoint), sinks)
 
 
