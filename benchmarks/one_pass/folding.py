@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,16 +12,15 @@ import pyarrow as pa
 import sash
 from benchmarks.harness import Opponent, Table, turns
 from benchmarks.spark.inputs import events, written
-from benchmarks.spark.runs import drain, stream
 from benchmarks.spark.runs import finish as run_to_end
+from benchmarks.spark.runs import stream, to_folder
+from benchmarks.spark.streaming import against_spark, three, three_of_spark, worded
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 ROWS, KEYS, SECONDS = 5_000_000, 1_000, 3_600
-DELAY = "1 second"
-TUMBLING = sash.tumbling("10 seconds")
-SLIDING = sash.sliding("60 seconds", every="1 second")
+TUMBLING, SLIDING = ("10 seconds", None), ("60 seconds", "1 second")
 
 
 def tables(spark: SparkSession, folder: Path, *, quick: bool, rounds: int) -> list[Table]:
@@ -31,54 +29,27 @@ def tables(spark: SparkSession, folder: Path, *, quick: bool, rounds: int) -> li
     return [
         # First: Spark keeps the metrics of a thousand stages.
         shuffled(spark, folder, rows=rows),
-        static_tumbling(spark, path, rows=rows, rounds=rounds),
-        static_sliding(spark, path, rows=rows, rounds=rounds),
-        streaming_tumbling(spark, path, rows=rows, rounds=rounds),
+        static(spark, path, TUMBLING, rows=rows, rounds=rounds, limit=1.2),
+        static(spark, path, SLIDING, rows=rows, rounds=rounds, limit=1 / 15),
+        against_spark(spark, path, TUMBLING, rows=rows, rounds=rounds, limit=0.85),
     ]
 
 
-def static_tumbling(spark: SparkSession, path: Path, *, rows: int, rounds: int) -> Table:
-    return _static(spark, path, TUMBLING, ("10 seconds", None), rows=rows, rounds=rounds, limit=1.2)
-
-
-def static_sliding(spark: SparkSession, path: Path, *, rows: int, rounds: int) -> Table:
-    lengths = ("60 seconds", "1 second")
-    return _static(spark, path, SLIDING, lengths, rows=rows, rounds=rounds, limit=1 / 15)
-
-
-def _static(
-    spark: SparkSession, path: Path, window: Any, lengths: tuple[str, str | None],
+def static(
+    spark: SparkSession, path: Path, lengths: tuple[str, str | None],
     *, rows: int, rounds: int, limit: float,
 ) -> Table:  # fmt: skip
     df = spark.read.parquet(str(path))
     times = turns(
         {
-            "sash": lambda: run_to_end(_windows(df, window).dataframe()),
-            "native": lambda: run_to_end(_native(df, *lengths)),
+            "sash": lambda: run_to_end(three(df, *lengths).dataframe()),
+            "native": lambda: run_to_end(three_of_spark(df, *lengths)),
         },
         rounds=rounds,
     )
-    table = Table(f"Spark batch: {_worded(*lengths)}, {KEYS:,} keys, count, sum and max", "opponent")
+    table = Table(f"Spark batch: {worded(*lengths)}, {KEYS:,} keys, count, sum and max", "opponent")
     table.start()
     table.against(Opponent("Spark, F.window", rows, times["sash"], times["native"]), limit=limit)
-    return table
-
-
-def _worded(size: str, slide: str | None) -> str:
-    return f"tumbling {size}" if slide is None else f"{size} every {slide}"
-
-
-def streaming_tumbling(spark: SparkSession, path: Path, *, rows: int, rounds: int) -> Table:
-    times = turns(
-        {
-            "sash": lambda: _drain_elastic(_windows(stream(spark, path), TUMBLING)),
-            "native": lambda: drain(_native(stream(spark, path).withWatermark("ts", DELAY), "10 seconds")),
-        },
-        rounds=rounds,
-    )
-    table = Table(f"Spark stream: tumbling 10 seconds, {KEYS:,} keys, count, sum and max", "opponent")
-    table.start()
-    table.against(Opponent("Spark, F.window", rows, times["sash"], times["native"]), limit=0.85)
     return table
 
 
@@ -91,9 +62,9 @@ def shuffled(spark: SparkSession, folder: Path, *, rows: int) -> Table:
     for what, key in (("no key", None), ("one key with 99 % of the rows", "k")):
         static, streamed = spark.read.parquet(str(path)), stream(spark, path)
         runs: dict[str, Callable[[], None]] = {
-            "batch": lambda static=static, key=key: run_to_end(_windows(static, SLIDING, key).dataframe()),
-            "streaming": lambda streamed=streamed, key=key: _drain_elastic(
-                _windows(streamed, SLIDING, key)
+            "batch": lambda static=static, key=key: run_to_end(three(static, *SLIDING, key).dataframe()),
+            "elastic": lambda streamed=streamed, key=key: to_folder(
+                three(streamed, *SLIDING, key), elastic=sash.Elastic(min=2, max=2)
             ),
         }
         for where, run in runs.items():
@@ -101,29 +72,6 @@ def shuffled(spark: SparkSession, folder: Path, *, rows: int) -> Table:
             limit = 0.05 if rows == ROWS else None
             table.add(f"{where}, {what}", 0.0, _records_shuffled(spark, run) / rows, limit=limit)
     return table
-
-
-def _windows(data: Any, window: Any, key: str | None = "k") -> Any:
-    windowed = sash.stream(data, time="ts", key=key, delay=DELAY).window(window)
-    return windowed.agg(n=sash.count(), s=sash.sum("x"), hi=sash.max("v"))
-
-
-def _native(df: DataFrame, size: str, slide: str | None = None) -> DataFrame:
-    from pyspark.sql import functions as F
-
-    window = F.window("ts", size) if slide is None else F.window("ts", size, slide)
-    folds = (F.count("*").alias("n"), F.sum("x").alias("s"), F.max("v").alias("hi"))
-    return df.groupBy("k", window).agg(*folds)
-
-
-def _drain_elastic(query: Any) -> None:
-    """A query of micro-batches with a watermark of our own, until all that is there has been read."""
-    with tempfile.TemporaryDirectory(prefix="sash-bench-") as checkpoint:
-        handle = query.start(
-            lambda reports, batch: run_to_end(reports),
-            checkpoint=checkpoint, elastic=sash.Elastic(min=2, max=2), trigger="available now",
-        )  # fmt: skip
-        handle.awaitTermination()
 
 
 def _with_hot_key(table: pa.Table, *, share: float) -> pa.Table:

@@ -51,6 +51,22 @@ def drain(df: DataFrame) -> StreamingQuery:
         return query
 
 
+def to_folder(query: Any, **how: Any) -> None:
+    """A streaming query of ours, to parquet files, until all that is there has been read."""
+    with tempfile.TemporaryDirectory(prefix="sash-bench-") as home:
+        place = Path(home)
+        query.start(
+            place / "out", checkpoint=place / "c", trigger="available now", **how
+        ).awaitTermination()
+
+
+def spark_to_folder(df: DataFrame) -> None:
+    """The same by Spark's own sink."""
+    with tempfile.TemporaryDirectory(prefix="sash-bench-") as home:
+        writer = df.writeStream.format("parquet").outputMode("append").trigger(availableNow=True)
+        writer.option("checkpointLocation", f"{home}/c").start(f"{home}/out").awaitTermination()
+
+
 def median_batch(query: StreamingQuery, *, last: int) -> float:
     """Seconds of the median micro-batch of the last few: Java takes a hundred to compile what they run."""
     times = [progress.durationMs["triggerExecution"] for progress in query.recentProgress]

@@ -11,79 +11,97 @@ import pyarrow as pa
 import sash
 from benchmarks.harness import Opponent, Table, Times, race, turns
 from benchmarks.spark.inputs import events, written
-from benchmarks.spark.runs import drain, files_of, median_batch, stream
+from benchmarks.spark.runs import (
+    PROVIDER,
+    STORES,
+    drain,
+    files_of,
+    median_batch,
+    spark_to_folder,
+    stream,
+    to_folder,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 DELAY = "1 second"
-PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-STATE = "org.apache.spark.sql.execution.streaming.state"
-PROVIDERS = {
-    "RocksDB": f"{STATE}.RocksDBStateStoreProvider",
-    "HDFS": f"{STATE}.HDFSBackedStateStoreProvider",
-}
 
 
 def sliding(spark: SparkSession, folder: Path, *, rows: int, rounds: int) -> list[Table]:
     """60 s every second: Spark copies each row 60 times."""
-    path = written(folder / "all", events(rows, 1000, 3600), files=8)
-    title = "Spark stream: 60 s every 1 s, 1,000 keys, sum"
-    return [_against_spark(spark, path, title, ("60 seconds", "1 second"), rows, rounds, limit=1 / 15)]
+    path, lengths = written(folder / "all", events(rows, 1000, 3600), files=8), ("60 seconds", "1 second")
+    return [against_spark(spark, path, lengths, rows=rows, rounds=rounds, limit=1 / 15)]
 
 
 def tumbling(spark: SparkSession, folder: Path, *, rows: int, rounds: int) -> list[Table]:
-    """10 s, 1,000 keys: what Spark's generated code is best at."""
-    path = written(folder / "all", events(rows, 1000, 3600), files=8)
-    title = "Spark stream: tumbling 10 s, 1,000 keys, sum"
-    return [_against_spark(spark, path, title, ("10 seconds", None), rows, rounds, limit=0.9)]
+    """10 s: what Spark's generated code is best at."""
+    path, lengths = written(folder / "all", events(rows, 1000, 3600), files=8), ("10 seconds", None)
+    return [against_spark(spark, path, lengths, rows=rows, rounds=rounds, limit=0.9)]
 
 
-def _against_spark(
-    spark: SparkSession, path: Path, title: str, lengths: tuple[str, str | None], rows: int, rounds: int,
-    *, limit: float,
+def against_spark(
+    spark: SparkSession, path: Path, lengths: tuple[str, str | None],
+    *, rows: int, rounds: int, limit: float,
 ) -> Table:  # fmt: skip
-    """Against Spark's own aggregation over both of its state stores."""
-    size, slide = lengths
-    window = sash.tumbling(size) if slide is None else sash.sliding(size, every=slide)
+    """`start()` against Spark's own aggregation over both of its state stores, all to parquet files."""
+    ours = str(spark.conf.get(PROVIDER))
 
     def native(provider: str) -> None:
         spark.conf.set(PROVIDER, provider)
-        drain(_native(stream(spark, path), size, slide))
+        spark_to_folder(three_of_spark(stream(spark, path).withWatermark("ts", DELAY), *lengths))
 
-    ours = str(spark.conf.get(PROVIDER))
-
-    def by_sash(data: Any) -> None:
+    def by_sash(data: Any, **how: Any) -> None:
         spark.conf.set(PROVIDER, ours)
-        drain(_windows(data, window))
+        to_folder(three(data, *lengths), **how)
 
     times = turns(
         {
-            "sash": lambda: by_sash(stream(spark, path)),
+            "start": lambda: by_sash(stream(spark, path)),
+            "elastic": lambda: by_sash(stream(spark, path), elastic=sash.Elastic(min=2, max=2)),
             "files": lambda: by_sash(files_of(path)),
-            **{name: lambda given=given: native(given) for name, given in PROVIDERS.items()},
+            **{name: lambda given=given: native(given) for name, given in STORES.items()},
         },
         rounds=rounds,
     )
     spark.conf.set(PROVIDER, ours)
-    table = Table(title, "opponent")
+    table = Table(f"Spark stream: {worded(*lengths)}, 1,000 keys, count, sum and max, to files", "opponent")
     table.start()
-    for name in PROVIDERS:
-        table.against(Opponent(f"Spark, {name} state store", rows, times["sash"], times[name]), limit=limit)
-    best = min((times[name] for name in PROVIDERS), key=lambda taken: taken.best)
-    table.add("sash, read_stream_parquet", times["files"].best, times["files"].best / best.best)
+    for name in STORES:
+        opponent = Opponent(f"Spark, its state in {name}", rows, times["start"], times[name])
+        table.against(opponent, limit=limit)
+    best = min(times[name].best for name in STORES)
+    for name, what in (("elastic", "sash, elastic"), ("files", "sash, read_stream_parquet")):
+        table.add(what, times[name].best, times[name].best / best)
     return table
+
+
+def worded(size: str, slide: str | None) -> str:
+    return f"tumbling {size}" if slide is None else f"{size} every {slide}"
+
+
+def three(data: Any, size: str, slide: str | None, key: str | None = "k") -> Any:
+    window = sash.tumbling(size) if slide is None else sash.sliding(size, every=slide)
+    windowed = sash.stream(data, time="ts", key=key, delay=DELAY).window(window)
+    return windowed.agg(n=sash.count(), s=sash.sum("x"), hi=sash.max("v"))
+
+
+def three_of_spark(df: DataFrame, size: str, slide: str | None = None) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    window = F.window("ts", size) if slide is None else F.window("ts", size, slide)
+    folds = (F.count("*").alias("n"), F.sum("x").alias("s"), F.max("v").alias("hi"))
+    return df.groupBy("k", window).agg(*folds)
 
 
 def many_keys(spark: SparkSession, folder: Path, *, rows: int, rounds: int) -> list[Table]:
     """100,000 keys against 1,000."""
     few = written(folder / "few", events(rows, 1000, 3600), files=8)
     many = written(folder / "many", events(rows, 100_000, 3600), files=8)
-    window = sash.tumbling("10 minutes")
     seconds = race(
         {
-            "few": lambda: drain(_windows(stream(spark, few), window)),
-            "many": lambda: drain(_windows(stream(spark, many), window)),
+            "few": lambda: drain(three(stream(spark, few), "10 minutes", None).dataframe()),
+            "many": lambda: drain(three(stream(spark, many), "10 minutes", None).dataframe()),
         },
         rounds=rounds,
     )
@@ -123,32 +141,20 @@ def trickle(spark: SparkSession, folder: Path, *, rows: int, rounds: int) -> lis
     In short turns and many of them: Java goes on compiling for some hundred micro-batches of each."""
     batches = rows // 100
     path = written(folder / "all", events(rows, 20, batches), files=batches)
-    window = sash.tumbling("10 seconds")
     medians: dict[str, list[float]] = {"sash": [], "native": []}
     for _ in range(3 * rounds):
-        ours = drain(_windows(stream(spark, path, files=1), window))
-        native = drain(_native(stream(spark, path, files=1), "10 seconds", None))
+        ours = drain(three(stream(spark, path, files=1), "10 seconds", None).dataframe())
+        native = drain(
+            three_of_spark(stream(spark, path, files=1).withWatermark("ts", DELAY), "10 seconds")
+        )
         medians["sash"].append(median_batch(ours, last=batches // 3))
         medians["native"].append(median_batch(native, last=batches // 3))
     times = {name: Times(tuple(taken)) for name, taken in medians.items()}
     title = f"Spark stream: micro-batches of 100 rows, the median of the last {batches // 3}"
     table = Table(title, "opponent")
     table.start()
-    table.against(Opponent("Spark, tumbling sum", rows, times["sash"], times["native"]), limit=1.3)
+    table.against(Opponent("Spark, tumbling", rows, times["sash"], times["native"]), limit=1.3)
     return [table]
-
-
-def _windows(data: Any, window: Any) -> DataFrame:
-    windowed = sash.stream(data, time="ts", key="k", delay=DELAY).window(window)
-    df: DataFrame = windowed.agg(s=sash.sum("x")).dataframe()
-    return df
-
-
-def _native(df: DataFrame, size: str, slide: str | None) -> DataFrame:
-    from pyspark.sql import functions as F
-
-    window = F.window("ts", size) if slide is None else F.window("ts", size, slide)
-    return df.withWatermark("ts", DELAY).groupBy("k", window).agg(F.sum("x").alias("s"))
 
 
 def _passed_through(df: DataFrame) -> DataFrame:
