@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from benchmarks.month import measuring
 from benchmarks.month.events import BEGIN, DAY, DISORDER, FLOOD, HOUR, SILENT, Month
 from benchmarks.month.flatness import compared, has_grown
 
@@ -53,6 +54,12 @@ def test_what_grows_after_the_first_day_is_found() -> None:
     medians = compared(measured)
     assert not has_grown("flat MB", *medians["flat MB"])
     assert has_grown("leak MB", *medians["leak MB"])
+
+
+def test_a_process_that_has_ended_is_measured_as_nothing() -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    assert measuring.processes(ended.pid)["driver python MB"] == 0.0
 
 
 @pytest.mark.soak
