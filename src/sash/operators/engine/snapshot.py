@@ -92,6 +92,7 @@ def _restore(operator: OperatorState, data: Any) -> None:
             rows[:, lane.word + LOG], rows[:, lane.word + BASE] = -1, 0
     slots.restore(rows, keys)
     everyone = np.arange(count)
+    slots.keys_of(everyone)  # texts that are none would be found with the first report
     for group in operator.groups:
         lane = group.lane
         if isinstance(lane, RingLane):
