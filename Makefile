@@ -23,7 +23,7 @@ LAKE_JARS := delta-spark_4.1_2.13,delta-storage,delta-kernel-api,delta-kernel-de
 CONNECTOR := spark-sql-kafka-0-10_2.13,spark-token-provider-kafka-0-10_2.13,kafka-clients,commons-pool2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-spark test-spark-quick check format soak golden bench figures month java redis kafka lakes test-lakes clean peers secret chromium pictures dist dist-check docs
+.PHONY: help demo test test-spark test-spark-quick check audit format soak golden bench figures month java redis kafka lakes test-lakes clean peers secret chromium pictures dist dist-check docs
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -92,6 +92,9 @@ check: $(READY)  ## ruff, mypy (strict) and import-linter
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+audit: $(READY)  ## look for known weaknesses of dependencies, where the server of advisories can be reached
+	$(BIN)/python tools/audit.py
 
 format: $(READY)  ## let ruff fix what it can
 	$(BIN)/ruff check --fix .

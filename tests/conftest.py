@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from tests.faults.victim import QUICK_START
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -38,6 +40,14 @@ def arenas() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def quick_jvms() -> Iterator[None]:
+    """Of this process and of programs that tests run: unlike JDK_JAVA_OPTIONS, nothing is printed of it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_SUBMIT_OPTS", QUICK_START, prepend=" ")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def importable() -> Iterator[None]:
     """Spark's workers import the tests' functions, whatever folder the JVM was started in."""
     with pytest.MonkeyPatch.context() as patch:
@@ -46,7 +56,7 @@ def importable() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def spark(arenas: None, importable: None) -> Iterator[SparkSession]:
+def spark(arenas: None, importable: None, quick_jvms: None) -> Iterator[SparkSession]:
     import sash
     from tests.kafka.broker import connector
 

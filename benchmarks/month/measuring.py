@@ -30,10 +30,15 @@ def processes(driver: int) -> dict[str, float]:
 
 
 def _family(process: int) -> Iterator[int]:
+    """It and all below it. Processes and threads end while they are listed."""
     yield process
-    for task in Path(f"/proc/{process}/task").glob("*/children"):
+    try:
+        threads = list(Path(f"/proc/{process}/task").iterdir())
+    except (FileNotFoundError, ProcessLookupError):
+        return
+    for thread in threads:
         try:
-            children = task.read_text().split()
+            children = (thread / "children").read_text().split()
         except (FileNotFoundError, ProcessLookupError):
             continue
         for child in children:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from benchmarks.month import measuring, run
 from benchmarks.month.events import BEGIN, DAY, DISORDER, FLOOD, HOUR, SILENT, Month
 from benchmarks.month.flatness import compared, has_grown
 
@@ -53,6 +54,27 @@ def test_what_grows_after_the_first_day_is_found() -> None:
     medians = compared(measured)
     assert not has_grown("flat MB", *medians["flat MB"])
     assert has_grown("leak MB", *medians["leak MB"])
+
+
+def test_a_process_that_has_ended_is_measured_as_nothing() -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    assert measuring.processes(ended.pid)["driver python MB"] == 0.0
+
+
+def test_a_month_goes_on_only_with_the_sizes_that_it_was_begun_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "_life", lambda *given, **options: False)
+    for hours, code in (("3", 1), ("3", 1), ("4", f"{tmp_path} has a month of 9 keys, 2 days, 3 hours")):
+        monkeypatch.setattr(
+            sys, "argv", ["run", str(tmp_path), "--keys", "9", "--days", "2", "--hours", hours]
+        )
+        if isinstance(code, int):
+            assert run.main() == code
+        else:
+            with pytest.raises(SystemExit, match=code):
+                run.main()
 
 
 @pytest.mark.soak

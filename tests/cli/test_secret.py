@@ -41,6 +41,12 @@ def test_draw_prints_text_or_writes_a_file(tmp_path: Path) -> None:
     assert "session(2)" in "".join(ElementTree.parse(file).getroot().itertext())
 
 
+def test_the_table_that_comes_along_is_read_by_this_version() -> None:
+    shown = told("table")
+    assert "measured" in shown
+    assert set(PROFILES) <= set(shown.split())
+
+
 @pytest.mark.parametrize("form", ["text", "markdown", "html"])
 def test_the_table_has_every_profile_and_every_measured_engine(tmp_path: Path, form: str) -> None:
     results = tmp_path / "results.json"

@@ -216,13 +216,13 @@ class Operator:
     judges_late: bool = False
     """Whether it gets the old events too, which must come out as late."""
 
-    def start(self, arriving: DataFrame, home: Path, *, redis: str) -> Any:
+    def start(self, arriving: DataFrame, home: Path, *, redis: str, trigger: str | None = EVERY) -> Any:
         query = self.query(arriving if self.judges_late else _where(arriving, "on time"))
         store = redis if self.elastic == "redis" else self.elastic
         elastic = store and sash.Elastic(max=3, controller=scripted, store=store, buckets=4)
         late = {"late": home / "late"} if self.judges_late else {}
         return query.start(
-            home / "sink", **late, checkpoint=home / "checkpoint", elastic=elastic or None, trigger=EVERY
+            home / "sink", **late, checkpoint=home / "checkpoint", elastic=elastic or None, trigger=trigger
         )  # fmt: skip
 
     def check(self, home: Path, batches: Sequence[Table]) -> None:
@@ -250,11 +250,11 @@ class Operator:
 class Several(Operator):
     """Queries in one pass."""
 
-    def start(self, arriving: DataFrame, home: Path, *, redis: str) -> Any:
+    def start(self, arriving: DataFrame, home: Path, *, redis: str, trigger: str | None = EVERY) -> Any:
         queries = self.query(arriving)
         sinks, late = ({name: home / name / kind for name in queries} for kind in ("sink", "late"))
         return sash.together(**queries).start(
-            sinks, late=late, checkpoint=home / "checkpoint", trigger=EVERY
+            sinks, late=late, checkpoint=home / "checkpoint", trigger=trigger
         )
 
     def check(self, home: Path, batches: Sequence[Table]) -> None:

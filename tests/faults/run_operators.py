@@ -1,7 +1,7 @@
 """A program for test_operator_kills.py: operators over one folder of files, all at once, each with its own
 sink and checkpoint.
 
-    python run_operators.py <home> <URL of a Redis server> <operator> …
+    python run_operators.py <home> <URL of a Redis server> <trigger, or nothing> <operator> …
 
 It ends when <home>/enough is there and all files have been read. Its Spark gives a task four tries, so that
 it survives its workers. Killed at any moment and started again with the same arguments, each query goes on
@@ -21,7 +21,7 @@ from sash.runtimes.spark.sinks import manifest_runs
 from tests.faults.operators import OPERATORS, SCHEMA
 
 
-def main(home: Path, redis: str, *names: str) -> None:
+def main(home: Path, redis: str, trigger: str, *names: str) -> None:
     manifest_runs.FAN = 2  # so that a few batches are enough to put manifests together
     spark = sash.spark_session(
         master="local[2,4]", app="operators to be killed", spark_sql_shuffle_partitions="1",
@@ -32,7 +32,9 @@ def main(home: Path, redis: str, *names: str) -> None:
     running: list[Any] = []
     for name in names:
         arriving = spark.readStream.schema(struct_of(SCHEMA)).option("maxFilesPerTrigger", 1)
-        started = OPERATORS[name].start(arriving.parquet(str(home / "files")), home / name, redis=redis)
+        started = OPERATORS[name].start(
+            arriving.parquet(str(home / "files")), home / name, redis=redis, trigger=trigger or None
+        )
         running.append(started)
         # Spark waits ten seconds for a Python process of its driver; a dozen at once would take longer.
         while started.isActive and started.lastProgress is None:

@@ -14,14 +14,15 @@ from __future__ import annotations
 import random
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
 from tests.aggregation.conftest import RedisServer
 from tests.faults import run_operators
-from tests.faults.operators import OPERATORS, files_of
+from tests.faults.operators import EVERY, OPERATORS, files_of
 from tests.faults.victim import Victim
 from tests.runtimes.micro_batches import write_batches
 
@@ -41,6 +42,9 @@ Harm = Callable[[Victim, RedisServer, random.Random], None]
 class Ground:
     """A folder with events, and operators that run over them until they are through."""
 
+    trigger = EVERY
+    environment: Mapping[str, str] = MappingProxyType({})
+
     def __init__(self, home: Path, operators: Sequence[str], *, harms: int, seed: int) -> None:
         self.home, self.operators, self.choice = home, operators, random.Random(seed)
         self.batches = list(files_of(BEFORE + harms + 2, seed=seed))
@@ -51,21 +55,21 @@ class Ground:
 
     def suffer(self, harm: Harm, *, harms: int) -> None:
         """Do harm so many times, then let all come to their end."""
-        self._bring(BEFORE)
+        self.bring(BEFORE)
         for number in range(harms):
-            with self._victim() as victim:
+            with self.victim() as victim:
                 if number % 2 == 0:
-                    victim.wait_until(self._have_caught_up, seconds=300)
-                    self._bring(1)
+                    victim.wait_until(self.have_caught_up, seconds=300)
+                    self.bring(1)
                     time.sleep(self.choice.uniform(0, BATCH))
                 else:
-                    self._bring(1)
+                    self.bring(1)
                     time.sleep(self.choice.uniform(0, START))
                 harm(victim, self.server, self.choice)
-        self._bring(len(self.batches) - self.written)
+        self.bring(len(self.batches) - self.written)
         (self.home / "enough").touch()
         for _ in range(TRIES):
-            with self._victim() as survivor:
+            with self.victim() as survivor:
                 ended_well = survivor.process.wait(timeout=600) == 0
             if ended_well:
                 return
@@ -81,10 +85,13 @@ class Ground:
                 wrong[name] = str(error)[:2_000]
         assert not wrong
 
-    def _victim(self) -> Victim:
-        return Victim(PROGRAM, self.home, self.server.url, *self.operators, log=self.home / "log")
+    def victim(self) -> Victim:
+        return Victim(
+            PROGRAM, self.home, self.server.url, self.trigger, *self.operators,
+            log=self.home / "log", environment=self.environment,
+        )  # fmt: skip
 
-    def _bring(self, count: int) -> None:
+    def bring(self, count: int) -> None:
         """Write so many more files, each as a whole."""
         fresh = self.home / "fresh"
         fresh.mkdir(exist_ok=True)
@@ -93,7 +100,7 @@ class Ground:
             file.rename(self.home / "files" / file.name)
         self.written += count
 
-    def _have_caught_up(self) -> bool:
+    def have_caught_up(self) -> bool:
         logs = (
             self.home / name / "checkpoint" / "commits" / str(self.written - 1) for name in self.operators
         )

@@ -1,4 +1,4 @@
-"""What a release is made of; the long test builds one and installs it into an empty environment."""
+"""What a release is made of; one is built and installed into an empty environment, in soak with Spark."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def test_the_changelog_speaks_of_this_version() -> None:
     assert headings[0] == sash.__version__
 
 
-@pytest.mark.soak
-def test_what_is_built_works_in_an_empty_environment(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [["--without-spark"], pytest.param([], marks=pytest.mark.soak)])
+def test_what_is_built_works_in_an_empty_environment(tmp_path: Path, options: list[str]) -> None:
     build = [sys.executable, "-m", "build", "--outdir", str(tmp_path), str(ROOT)]
     subprocess.run(build, check=True, capture_output=True, cwd=tmp_path)
-    check = [sys.executable, str(ROOT / "tools" / "check_dist.py"), str(tmp_path)]
+    check = [sys.executable, str(ROOT / "tools" / "check_dist.py"), str(tmp_path), *options]
     checked = subprocess.run(check, capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert "are good" in checked.stdout

@@ -14,8 +14,7 @@ from tests.faults.victim import Victim
 from tests.runtimes import run_on_connect
 from tests.runtimes.micro_batches import write_batches
 
-# Of the soak tests, because a second Spark is started.
-pytestmark = [pytest.mark.spark, pytest.mark.soak]
+pytestmark = pytest.mark.spark
 
 OPENING = dt.datetime(2026, 1, 5, 9, 30, tzinfo=dt.UTC)
 

@@ -23,6 +23,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sash
+from sash.aggregation.stores import lmdb
 from sash.aggregation.stores.files import Files
 from sash.aggregation.stores.values import pack, seal, unpack, unseal
 from sash.dashboard import Feed, feature_app, web_app
@@ -33,35 +34,19 @@ from sash.operators.engine import entries, journal
 from sash.operators.inventory import inventory
 from sash.pipeline import read
 from sash.runtimes.spark.packing.blocks import ORDINAL, block_of, rows_of
+from sash.runtimes.spark.sinks import manifests
+from sash.runtimes.spark.state import register
 from sash.serving.pages import Page, packed, unpacked
 from sash.serving.publisher import Publisher
 from sash.serving.records import RecordForm
 from tests.pipeline.pipeline_files import PIPELINE, SEVERAL
+from tests.state.damage import damaged
 
 MOST = 64 << 20
 """Bytes of memory that reading a few bytes may take."""
 TABLE = pa.table({"t": [1, 2, 3], "k": ["a", None, "b"], "x": [0.5, None, 2.5]})
 ROWS = TABLE.append_column(ORDINAL, pa.array([0, 1, 2]))
 fuzzing = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-@st.composite
-def damaged(draw: st.DrawFn, good: bytes) -> bytes:
-    """Cut short, extended, or with a few bytes replaced; lengths are among what is replaced."""
-    data = bytearray(good)
-    for _ in range(draw(st.integers(1, 4))):
-        at = draw(st.integers(0, len(data)))
-        match draw(st.sampled_from(("byte", "number", "cut", "insert"))):
-            case "byte" if at < len(data):
-                data[at] = draw(st.integers(0, 255))
-            case "number":
-                number = draw(st.sampled_from([0, 1, 2**31 - 1, 2**32 - 1, 2**62, 2**63 - 1, 2**64 - 1]))
-                data[at : at + 8] = number.to_bytes(8, "little")
-            case "cut":
-                del data[at:]
-            case _:
-                data[at:at] = draw(st.binary(max_size=9))
-    return bytes(data)
 
 
 json_values = st.recursive(
@@ -111,6 +96,17 @@ FORMATS: dict[str, tuple[bytes, Callable[[bytes], Any]]] = {
     "block": (
         bytes(unseal(b"bucket 3", block_of(3, ROWS))),
         lambda data: rows_of(3, [seal(b"bucket 3", data)], ROWS.schema),
+    ),
+    "manifest": (
+        json.dumps({"batch": 3, "rows": 1, "writer": "w", "execution": "e", "files": {"f": 9}}).encode(),
+        lambda data: manifests.opened(3, seal(b"batch 3 of a folder", data)),
+    ),
+    "register": (
+        json.dumps({"q": "state", "r": {"state": "s", "query": None}}).encode(),
+        lambda data: register.queries_in(seal(b"queries of a stream", data)),
+    ),
+    "epoch of a namespace": (
+        bytes(32), lambda data: lmdb.read_meta(b"n", seal(b"n", data))
     ),
     "sealed block": (block_of(3, ROWS), lambda data: rows_of(3, [data], ROWS.schema)),
 }  # fmt: skip

@@ -47,7 +47,7 @@ def decode(data: bytes) -> Any:
     """
     try:
         value, end = _read(bytes(data), 0)
-    except (IndexError, struct.error, ArithmeticError, ValueError, TypeError) as error:
+    except (IndexError, struct.error, ArithmeticError, RecursionError, ValueError, TypeError) as error:
         if isinstance(error, CorruptValue):
             raise
         raise CorruptValue(f"an encoded element of {len(data)} bytes is damaged: {error}") from error

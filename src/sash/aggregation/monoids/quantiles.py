@@ -22,12 +22,14 @@ from datasketches import kll_doubles_sketch, tdigest_double
 
 from sash.aggregation.monoid import Kind, Monoid
 from sash.aggregation.monoids.inputs import number_to, numeric_kinds, of_values, require_number
+from sash.aggregation.monoids.sketch_bytes import digest_of, kll_of
 from sash.errors import ArgumentError, CorruptValue
 from sash.semantics.condition import RowCondition
 
 Digest = tuple[Any, int, int, int]
 _TAILS = struct.Struct("<qqq")
 _SKETCHES = {"kll": kll_doubles_sketch, "tdigest": tdigest_double}
+_READERS = {"kll": kll_of, "tdigest": digest_of}
 
 
 def quantile(
@@ -111,4 +113,4 @@ def _decode(sketch: str, data: bytes) -> Digest:
     if len(data) < _TAILS.size:
         raise CorruptValue(f"an encoded quantile sketch has at least {_TAILS.size} bytes, not {len(data)}")
     low, high, nans = _TAILS.unpack_from(data)
-    return (_SKETCHES[sketch].deserialize(bytes(data[_TAILS.size :])), low, high, nans)
+    return (_READERS[sketch](bytes(data[_TAILS.size :])), low, high, nans)

@@ -21,7 +21,8 @@ from datasketches import HLL_8, frequent_items_error_type, frequent_strings_sket
 from sash.aggregation.monoid import Monoid
 from sash.aggregation.monoids.encoding import decode, encode, one_of_equals, sketch_key
 from sash.aggregation.monoids.inputs import always, of_values, positive_integer
-from sash.errors import ArgumentError
+from sash.aggregation.monoids.sketch_bytes import hll_of, items_of
+from sash.errors import ArgumentError, CorruptValue
 from sash.semantics.condition import RowCondition
 
 
@@ -65,7 +66,7 @@ def frequent_items(
     return of_values(
         "frequent_items", column, partial(_no_items, lg_size), partial(_item, lg_size),
         partial(_merge, lg_size), partial(_most_frequent, k), commutative=True, encode=_encode_items,
-        decode=_decode_items, nothing=[],
+        decode=partial(_decode_items, lg_size), nothing=[],
         result=lambda types: pa.list_(pa.struct([("item", types[0]), ("count", pa.int64())])),
         approximate=True, where=where,
     )  # fmt: skip
@@ -104,7 +105,7 @@ def _encode_registers(sketch: Any) -> bytes:
 
 
 def _decode_registers(data: bytes) -> Any:
-    return hll_sketch.deserialize(bytes(data))
+    return hll_of(bytes(data))
 
 
 def _no_items(lg_size: int) -> Any:
@@ -126,14 +127,17 @@ def _merge(lg_size: int, a: Any, b: Any) -> Any:
 
 
 def _most_frequent(k: int, sketch: Any) -> list[tuple[Any, int]]:
-    found = sketch.get_frequent_items(frequent_items_error_type.NO_FALSE_NEGATIVES)
-    ranked = sorted((-count, item) for item, count, *_ in found)[:k]
-    return [(decode(item.encode("latin-1")), -negative) for negative, item in ranked]
+    try:
+        found = sketch.get_frequent_items(frequent_items_error_type.NO_FALSE_NEGATIVES)
+        ranked = sorted((-count, item.encode("latin-1")) for item, count, *_ in found)[:k]
+    except (RuntimeError, UnicodeError) as error:
+        raise CorruptValue(f"a sketch of frequent items has one that was not encoded: {error}") from error
+    return [(decode(item), -negative) for negative, item in ranked]
 
 
 def _encode_items(sketch: Any) -> bytes:
     return bytes(sketch.serialize())
 
 
-def _decode_items(data: bytes) -> Any:
-    return frequent_strings_sketch.deserialize(bytes(data))
+def _decode_items(lg_size: int, data: bytes) -> Any:
+    return items_of(bytes(data), lg_size)

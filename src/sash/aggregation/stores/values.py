@@ -21,7 +21,7 @@ import numpy as np
 
 from sash.aggregation.stores.protocol import Payload
 from sash.arrays import Array
-from sash.errors import ArgumentError, CorruptValue
+from sash.errors import ArgumentError, CorruptValue, SashError
 
 MAGIC = b"SASH"
 VERSION = 1
@@ -92,6 +92,8 @@ def reading(what: str) -> Iterator[None]:
     that has the right checksum and was still not written by Sash."""
     try:
         yield
+    except SashError:
+        raise
     except _UNREADABLE as error:
         raise CorruptValue(f"{what} cannot be read: {type(error).__name__}: {error}") from error
 

@@ -39,6 +39,9 @@ def table_of(data: Any) -> pa.Table:
 
 
 def batch_of(data: Any, schema: pa.Schema) -> pa.RecordBatch:
-    """The record batch of this schema in anything that has a buffer; CorruptValue if it is none."""
+    """The record batch of this schema in anything that has a buffer; CorruptValue if it is none. Looked at
+    as in `table_of`: 4 ms for a million texts, nothing for numbers."""
     with reading("a record batch"):
-        return pa.ipc.read_record_batch(pa.py_buffer(data), schema)
+        batch = pa.ipc.read_record_batch(pa.py_buffer(data), schema)
+        batch.validate(full=True)
+        return batch

@@ -133,7 +133,8 @@ class Payloads:
         if data is None:
             raise CorruptValue(f"the state lacks the chunk {number}")
         payload = unseal(chunk_name(number), data)
-        return *_WHICH.unpack_from(payload), payload[_WHICH.size :]
+        with reading(f"the chunk {number}"):
+            return *_WHICH.unpack_from(payload), payload[_WHICH.size :]
 
 
 def rows_in(payload: memoryview) -> int:

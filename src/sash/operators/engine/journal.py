@@ -267,7 +267,12 @@ def _together(entries: Iterator[Entry]) -> Iterator[Entry]:
         facts = entry.facts
         rows += entry.rows
         if rows >= TOGETHER:
-            yield Entry([pa.concat_tables(inserts)], facts)
+            yield Entry(_one(inserts), facts)
             inserts, rows = [], 0
     if facts is not None:
-        yield Entry([pa.concat_tables(inserts)] if inserts else [], facts)
+        yield Entry(_one(inserts), facts)
+
+
+def _one(inserts: list[pa.Table]) -> list[pa.Table]:
+    with reading("entries of the journal"):
+        return [pa.concat_tables(inserts)] if inserts else []

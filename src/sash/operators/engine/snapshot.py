@@ -17,7 +17,9 @@ import numpy as np
 import pyarrow as pa
 
 from sash.aggregation.kernels.state.rings import BASE, COUNT, HEAD, LOG
+from sash.aggregation.stores.values import reading
 from sash.arrays import Array, Bytes, Ints
+from sash.errors import CorruptValue
 from sash.operators.columns.table_bytes import bytes_of, table_of
 from sash.operators.engine.entries import joined, parts_of
 from sash.operators.engine.ledger import Ledger
@@ -66,13 +68,20 @@ def taken(operator: OperatorState) -> bytes:
 
 
 def restored(operator: OperatorState, data: Any) -> None:
-    """Fill an operator whose arena is empty."""
+    """Fill an operator whose arena is empty; CorruptValue if these are not the bytes of such a state."""
+    with reading("a snapshot"):
+        _restore(operator, data)
+
+
+def _restore(operator: OperatorState, data: Any) -> None:
     names, *parts = parts_of(data)
     require_same(json.loads(bytes(names)), operator.plan)
     streams = iter(parts)
     slots = operator.slots
     rows, keys = words_in(next(streams)), heap_in(next(streams))
     count = len(rows)
+    _require(rows.shape[1:] == slots.rows.shape[1:], "keys")
+    _require_pointers(rows, slots.first_key_word + np.flatnonzero(slots.codec.variable), keys)
     rows[:, CLOSES] = rows[:, EXPIRES] = NEVER
     heads = {}
     for group in operator.groups:
@@ -83,19 +92,41 @@ def restored(operator: OperatorState, data: Any) -> None:
             rows[:, lane.word + LOG], rows[:, lane.word + BASE] = -1, 0
     slots.restore(rows, keys)
     everyone = np.arange(count)
+    slots.keys_of(everyone)  # texts that are none would be found with the first report
     for group in operator.groups:
         lane = group.lane
         if isinstance(lane, RingLane):
             words, heap = words_in(next(streams)), heap_in(next(streams))
             head, until = heads[lane.name]
+            _require(words.shape[1:] == lane.elements.shape[1:], "elements")
+            _require(((head >= 0) & (until >= head) & (until < NEVER // 2)).all(), "ordinals")
+            _require((until - head).sum() == len(words) and (until - head <= len(words)).all(), "ordinals")
+            _require_pointers(words, lane.form.pointers, heap)
             lane.restore(everyone, until - head, words, heap)
         else:
             assert isinstance(lane, RunningLane)
-            lane.restore(heap_in(next(streams)))
+            heap = heap_in(next(streams))
+            _require_pointers(rows, lane.pointers, heap)
+            lane.restore(heap)
     operator.ledgers = [Ledger.of_table(table_of(next(streams))) for _ in operator.ledgers]
     pending = next(streams, None)
     operator.pending = None if pending is None else Events.of_table(table_of(pending))
+    waiting = [] if operator.pending is None else [operator.pending.slot]
+    for slot in [ledger.slot for ledger in operator.ledgers] + waiting:
+        _require(((slot >= 0) & (slot < count)).all(), "slots")
     operator.set_timers(everyone)
+
+
+def _require_pointers(words: Ints, pointers: Ints, heap: Bytes) -> None:
+    """Kernels follow them without looking."""
+    begins, lengths = words[:, pointers], np.maximum(words[:, pointers + 1], 0)
+    inside = (begins >= 0) & (lengths <= len(heap)) & (begins <= len(heap) - lengths)
+    _require(bool(inside.all()), "pointers")
+
+
+def _require(holds: Any, what: str) -> None:
+    if not holds:
+        raise CorruptValue(f"a snapshot has {what} that cannot be")
 
 
 def words_table(words: Ints) -> pa.Table:

@@ -19,6 +19,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
+from sash.aggregation.stores.values import reading
 from sash.arrays import Ints, Mask
 from sash.operators.answer import Answer
 from sash.operators.arena import Arena, ArenaHome
@@ -300,13 +301,18 @@ class OperatorState(ABC):
             if isinstance(call, int):
                 self.advance(call)
             else:
-                self.arena.begin()
-                slots = self._slots_of(call.select(list(self.bound.keys)), call.num_rows)
-                spare = [key for key in self.bound.keys if key not in self.plan.columns]
-                events = Events.slotted(call.drop_columns(spare), slots)
-                self.clock.see(int(events.time.max()))
-                self.arrived = int(events.sequence.max()) + 1
-                self._wait(events)
-        self.restore_facts(entry.facts)
+                with reading("an entry of the journal"):
+                    self._insert_again(call)
+        with reading("an entry of the journal"):
+            self.restore_facts(entry.facts)
         self.journal.entry = Entry()
         self._replaying = False
+
+    def _insert_again(self, rows: pa.Table) -> None:
+        self.arena.begin()
+        slots = self._slots_of(rows.select(list(self.bound.keys)), rows.num_rows)
+        spare = [key for key in self.bound.keys if key not in self.plan.columns]
+        events = Events.slotted(rows.drop_columns(spare), slots)
+        self.clock.see(int(events.time.max()))
+        self.arrived = int(events.sequence.max()) + 1
+        self._wait(events)

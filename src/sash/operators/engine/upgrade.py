@@ -14,6 +14,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sash.aggregation.stores.values import reading
 from sash.operators.bound import WINDOW, BoundQuery, BoundRolling
 from sash.operators.columns.times import to_integers
 from sash.operators.engine.entries import Entry
@@ -33,7 +34,9 @@ def upgrade(operator: OperatorState, header: bytes, chunks: Mapping[int, bytes],
     snapshot, entries = old.contents()
     if snapshot is not None:
         operator.restore_facts(old.head.snapshot_facts)
-        restored(operator, renaming.snapshot(snapshot))
+        with reading("a snapshot"):
+            renamed = renaming.snapshot(snapshot)
+        restored(operator, renamed)
     operator.fits()
     for entry in entries:
         operator.replay(Entry([renaming.rows(rows) for rows in entry.inserts], entry.facts))

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.aggregation.stores.values import seal, unseal
+from sash.aggregation.stores.values import reading, seal, unseal
 from sash.arrays import Ints, Mask
 from sash.errors import CorruptValue
 from sash.operators.columns.table_bytes import batch_of
@@ -134,7 +134,8 @@ class TwoSidedOperator(ABC):
         """The operator as it was saved; a new one when there is no header."""
         operator = cls(bound)
         if header is not None:
-            operator._restore(json.loads(bytes(unseal(HEADER, header))), chunks)
+            with reading("the state of a join"):
+                operator._restore(json.loads(bytes(unseal(HEADER, header))), chunks)
         return operator
 
     def _restore(self, facts: dict[str, Any], chunks: Mapping[int, bytes]) -> None:

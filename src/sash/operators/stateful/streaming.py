@@ -26,7 +26,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregation.stores.values import seal, unseal
+from sash.aggregation.stores.values import reading, seal, unseal
 from sash.arrays import Ints, Mask
 from sash.errors import CorruptValue
 from sash.operators.answer import Answer
@@ -204,27 +204,28 @@ class OperatorOnStream:
     ) -> Self:
         operator = cls(bound)
         if header is not None:
-            operator._restore(json.loads(bytes(unseal(HEADER, header))), chunks)
+            operator._restore(_facts_in(header), chunks)
         return operator
 
     def _restore(self, facts: dict[str, Any], chunks: Mapping[int, bytes]) -> None:
         layout = facts.get("layout", 1)
         if layout == 1:
-            facts = facts | {"tuples": facts["live"], "windows": [], "taken": 0}
+            facts = facts | {"tuples": facts.get("live"), "windows": [], "taken": 0}
         elif layout != LAYOUT:
             raise CorruptValue(
                 f"the state was saved by another version of Sash, in layout {layout}; this one reads up to "
                 f"{LAYOUT}: start the query anew, or go on with the version that saved it"
             )
-        self.watermark, self.chunks = facts["watermark"], facts["chunks"]
-        self._saved = frozenset([*facts["tuples"], *facts["windows"]])
-        for number in facts["tuples"]:
-            rows = _opened(number, chunks).cast(self.bound.schema)
-            own = np.full(rows.num_rows, number)
-            self.waiting = self.waiting.plus(Tuples(rows, self.bound.rows.times(rows), own))
-        if self.watermark is not None:
+        with reading("the state of an operator"):
+            self.watermark, self.chunks, taken = facts["watermark"], facts["chunks"], int(facts["taken"])
+            self._saved = frozenset([*facts["tuples"], *facts["windows"]])
+            for number in facts["tuples"]:
+                rows = _opened(number, chunks).cast(self.bound.schema)
+                own = np.full(rows.num_rows, number)
+                self.waiting = self.waiting.plus(Tuples(rows, self.bound.rows.times(rows), own))
             windows = {number: _opened(number, chunks) for number in facts["windows"]}
-            self._go_on(windows, facts["taken"], replay=layout == 1 or self.log is None)
+        if self.watermark is not None:
+            self._go_on(windows, taken, replay=layout == 1 or self.log is None)
 
     def _go_on(self, windows: Mapping[int, pa.Table], taken: int, *, replay: bool) -> None:
         """The running operator as it was when the watermark had come so far."""
@@ -254,9 +255,15 @@ def _opened(number: int, chunks: Mapping[int, bytes]) -> pa.Table:
         raise CorruptValue(f"the state lacks the chunk {number}") from None
 
 
+def _facts_in(header: bytes) -> dict[str, Any]:
+    with reading("the header of an operator"):
+        facts: dict[str, Any] = json.loads(bytes(unseal(HEADER, header)))
+        return dict(facts)
+
+
 def chunks_of(header: bytes) -> frozenset[int]:
     """The chunks that a header names."""
-    facts = json.loads(bytes(unseal(HEADER, header)))
+    facts = _facts_in(header)
     return frozenset(facts["live"] if "layout" not in facts else [*facts["tuples"], *facts["windows"]])
 
 

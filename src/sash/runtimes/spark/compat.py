@@ -3,7 +3,7 @@
     schemas      Spark ↔ Arrow, as the rows of a Python stage have them      pyspark.sql.pandas.types
     plans        the analysed plan of a DataFrame, as text                   the JVM's query execution
     rows         of a table, all of them                                      createDataFrame
-                 as a table, counted while they come                         pyspark.sql.pandas.conversion
+                 as a table, counted while they come                         the JVM's socket
     caches       whether all of a DataFrame has been computed                the JVM's cache manager
     sessions     the one that this process has, if any                       the active SparkContext
     the JVM      whether a format is known, small files, a database, Iceberg's snapshots   the JVM's session
@@ -15,17 +15,19 @@ PySpark 4.1, 4.2 and 4.3 differ here, and nowhere else that we use.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from inspect import signature
-from types import FunctionType, MethodType
 from typing import Any, Self, cast
 
 import pyarrow as pa
 from pyspark import SparkContext
+from pyspark.errors.exceptions.captured import unwrap_spark_exception
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arrow_schema
 from pyspark.sql.types import DataType, StructType
+from pyspark.util import local_connect_and_auth
 
 from sash.disk_space import REASONS, no_space
 from sash.errors import CorruptValue
@@ -76,39 +78,30 @@ def is_connect(of: DataFrame | SparkSession) -> bool:
 
 
 def counted_arrow(df: DataFrame, arrives: Callable[[int], None]) -> pa.Table:
-    """`df.toArrow()`; `arrives` gets the number of bytes whenever some have come, where PySpark reads them
-    from a socket in this process."""
-    from pyspark.sql.pandas import conversion
-
-    reading = getattr(conversion, "ArrowCollectSerializer", None)
-    plain = getattr(type(df), "_collect_as_arrow", None)
-    if is_connect(df) or reading is None or plain is None:
+    """`df.toArrow()`; `arrives` gets the bytes of each batch when it has come; not on Connect, where all
+    come at once."""
+    if is_connect(df):
         return df.toArrow()
-
-    class Counting(reading):  # type: ignore[misc, valid-type]
-        def load_stream(self, stream: Any) -> Any:
-            return super().load_stream(_CountedStream(stream, arrives))
-
-    # The same function with another reader: neither the module nor other DataFrames are changed.
-    known = plain.__globals__ | {"ArrowCollectSerializer": Counting}
-    function = FunctionType(plain.__code__, known, plain.__name__, plain.__defaults__, plain.__closure__)
-    counted: Any = type(df)(df._jdf, df.sparkSession)
-    counted._collect_as_arrow = MethodType(function, counted)
-    return counted.toArrow()
-
-
-class _CountedStream:
-    """A file that is read, and how much of it."""
-
-    closed = False
-
-    def __init__(self, stream: Any, arrives: Callable[[int], None]) -> None:
-        self._stream, self._arrives = stream, arrives
-
-    def read(self, size: int = -1) -> bytes:
-        data: bytes = self._stream.read(size)
-        self._arrives(len(data))
-        return data
+    large = df.sparkSession.conf.get("spark.sql.execution.arrow.useLargeVarTypes") == "true"
+    schema = to_arrow_schema(
+        df.schema, error_on_duplicated_field_names_in_struct=True, prefers_large_types=large, **_UTC
+    )
+    port, secret, server = df._jdf.collectAsArrowToPython()
+    try:
+        stream, connection = local_connect_and_auth(port, secret)
+        connection.settimeout(None)  # a job may take any time
+        with connection, stream, pa.ipc.open_stream(stream) as reader:
+            batches = []
+            for batch in reader:
+                batches.append(batch)
+                arrives(batch.nbytes)
+            # They come as their tasks end. Their order follows; -1 when the job has failed.
+            count = max(0, int.from_bytes(stream.read(4), "big", signed=True))
+            order = struct.unpack(f">{count}i", stream.read(4 * count))
+    finally:
+        with unwrap_spark_exception():
+            server.getResult()  # raises what has failed
+    return pa.Table.from_batches([batches[at] for at in order], reader.schema).cast(schema)
 
 
 def analysed_plan(df: DataFrame) -> str:

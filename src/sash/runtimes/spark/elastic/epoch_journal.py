@@ -22,6 +22,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from sash.aggregation.stores.epochs import EpochStore
+from sash.aggregation.stores.values import reading
 from sash.errors import EpochError
 from sash.runtimes.spark.files.open_files import located
 from sash.runtimes.spark.packing.blocks import INPUT, NEWEST_AT
@@ -54,7 +55,8 @@ class EpochJournal:
         kept, *newest = store.get_many([QUERY, *self._keys])
         self.change = None if kept is None else change_of(kept, description)
         """What has become of the aggregates since the batch before, if anything."""
-        self.newest: list[int] = [0 if time is None else json.loads(time) for time in newest]
+        with reading("the journal of epochs"):
+            self.newest: list[int] = [0 if time is None else int(time) for time in newest]
         """Of each input; 0 where nothing has come yet."""
 
     def newest_with(self, stamps: pa.Table) -> list[int]:

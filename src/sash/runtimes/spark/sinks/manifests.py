@@ -21,7 +21,7 @@ from dataclasses import asdict
 
 from pyspark.sql import SparkSession
 
-from sash.aggregation.stores.values import seal, unseal
+from sash.aggregation.stores.values import reading, seal, unseal
 from sash.errors import CorruptValue, DifferentQuery
 from sash.runtimes.spark.compat import HadoopFolder
 from sash.runtimes.spark.sinks.manifest_runs import Manifest, ManifestRuns, Moved, folder_of
@@ -52,7 +52,7 @@ class Manifests:
     def _single(self, batch: int, *, strict: bool) -> Manifest | None:
         try:
             data = self._files.read(str(batch))
-            return None if data is None else Manifest(**json.loads(bytes(unseal(_name(batch), data))))
+            return None if data is None else opened(batch, data)
         except CorruptValue:
             if strict:
                 raise
@@ -129,6 +129,12 @@ class Manifests:
 
     def _numbers(self) -> list[int]:
         return sorted(int(name) for name in self._files.sizes() if name.isdecimal())
+
+
+def opened(batch: int, data: bytes) -> Manifest:
+    """The manifest of a batch; CorruptValue if these bytes are none."""
+    with reading(f"the manifest of batch {batch}"):
+        return Manifest(**json.loads(bytes(unseal(_name(batch), data))))
 
 
 def _name(batch: int) -> bytes:

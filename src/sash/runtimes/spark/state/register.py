@@ -23,7 +23,7 @@ from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
-from sash.aggregation.stores.values import seal, unseal
+from sash.aggregation.stores.values import reading, seal, unseal
 from sash.errors import CorruptValue
 from sash.runtimes.spark.compat import HadoopFolder
 from sash.runtimes.spark.state.changes import change_of
@@ -103,11 +103,7 @@ class Register:
         for number in reversed(self._numbers()):
             try:
                 data = self._folder.read(f"{FILE}{number}") or b""
-                found = json.loads(bytes(unseal(_SEALED_AS, data)))
-                return {
-                    name: Registered(own) if isinstance(own, str) else Registered(**own)
-                    for name, own in found.items()
-                }
+                return queries_in(data)
             except CorruptValue as error:
                 damaged = error
         # Cut short before any batch was done, there is no state that it could name.
@@ -125,3 +121,13 @@ class Register:
         self._written = dict(queries)
         for one in older:
             self._folder.remove(f"{FILE}{one}")
+
+
+def queries_in(data: bytes) -> dict[str, Registered]:
+    """The queries of a register, by name; CorruptValue if these bytes are none."""
+    with reading("the register of queries"):
+        found = json.loads(bytes(unseal(_SEALED_AS, data)))
+        return {
+            name: Registered(own) if isinstance(own, str) else Registered(**own)
+            for name, own in found.items()
+        }

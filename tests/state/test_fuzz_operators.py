@@ -1,0 +1,171 @@
+"""State of operators and of aggregates whose content was replaced under a good seal: read or refused with
+a typed error, and no signal, which would end this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sash
+from sash.aggregation.monoids.encoding import decode, encode
+from sash.aggregation.monoids.sketch_bytes import kll_of
+from sash.aggregation.stores.values import seal, unseal
+from sash.errors import CorruptValue, SashError
+from sash.operators import Aggregate, Input
+from sash.operators.engine import WindowOperator, entries, journal
+from sash.operators.joins import two_sided
+from sash.operators.joins.operator import JoinOperator
+from sash.operators.stateful import streaming
+from sash.operators.stateful.streaming import BoundOperator, OperatorOnStream
+from sash.semantics.durations import Duration, Unit
+from sash.semantics.expression import Side
+from tests.operators.test_inventory import SCHEMA, WINDOWED, saved_after, stream, table
+from tests.runtimes.operator_runtime import LEASTS, small_journals
+from tests.state.damage import damaged
+
+BATCHES = [
+    table([(10 * n + 7 * k % 20, ["a", "b", None][k % 3], k % 10) for k in range(12)]) for n in range(4)
+]
+fuzzing = settings(max_examples=60)
+
+
+class SavedOperator(NamedTuple):
+    """What an operator has saved, what it is sealed under, and how it goes on."""
+
+    header: bytes
+    chunks: dict[int, bytes]
+    header_name: bytes
+    chunk_name: Callable[[int], bytes]
+    goes_on: Callable[[bytes, dict[int, bytes]], None]
+
+
+def _windows(name: str, least: int) -> SavedOperator:
+    bound = WINDOWED[name].bound
+    with small_journals(least):
+        saved = saved_after(WindowOperator(bound), [batch.select(bound.columns) for batch in BATCHES])
+
+    def goes_on(header: bytes, chunks: dict[int, bytes]) -> None:
+        operator = WindowOperator.load(bound, header, chunks)
+        operator.insert(table([(60, "a", 1), (61, "c", 2)]).select(bound.columns), np.arange(2))
+        operator.advance(55)
+        operator.save()
+
+    return SavedOperator(*saved, journal.HEADER, entries.chunk_name, goes_on)
+
+
+def _join() -> SavedOperator:
+    bound = stream().join(stream(), within=3, how="full").bound
+    operator, chunks, header = JoinOperator(bound), dict[int, bytes](), b""
+    for number, batch in enumerate(BATCHES):
+        for side in Side:
+            operator.insert(side, batch, np.arange(12) + 12 * number)
+        operator.advance(10 * number)
+        saved = operator.save()
+        header = saved.header
+        chunks = {n: data for n, data in (chunks | saved.written).items() if n not in saved.dropped}
+
+    def goes_on(header: bytes, chunks: dict[int, bytes]) -> None:
+        again = JoinOperator.load(bound, header, chunks)
+        for side in Side:
+            again.insert(side, BATCHES[-1], np.arange(12) + 100)
+        again.advance(60)
+        again.save()
+
+    return SavedOperator(header, chunks, two_sided.HEADER, two_sided.chunk_name, goes_on)
+
+
+def _stateful() -> SavedOperator:
+    counts = Aggregate(advance=5, size=20, inputs=Input(SCHEMA, time="t"), keys="k", n=sash.count())
+    bound = BoundOperator.of(counts, Duration(10, Unit.TICKS))
+    header, chunks = saved_after(OperatorOnStream(bound), BATCHES)
+
+    def goes_on(header: bytes, chunks: dict[int, bytes]) -> None:
+        operator = OperatorOnStream.load(bound, header, chunks)
+        operator.insert(BATCHES[-1], np.arange(12))
+        operator.advance(60)
+        operator.save()
+
+    return SavedOperator(header, chunks, streaming.HEADER, streaming.chunk_name, goes_on)
+
+
+SAVED: dict[str, Callable[[], SavedOperator]] = {
+    **{f"snapshot of {name}": cache(lambda name=name: _windows(name, 0)) for name in WINDOWED},
+    "journal of events": cache(lambda: _windows("events", max(LEASTS))),
+    "join": cache(_join),
+    "stateful operator": cache(_stateful),
+}
+
+
+@pytest.mark.parametrize("name", SAVED)
+@fuzzing
+@given(data=st.data())
+def test_state_with_another_content_is_read_or_refused(name: str, data: st.DataObject) -> None:
+    saved = SAVED[name]()
+    header, chunks = saved.header, dict(saved.chunks)
+    number = data.draw(st.sampled_from([None, *chunks]))
+    if number is None:
+        content = bytes(unseal(saved.header_name, header))
+        header = seal(saved.header_name, data.draw(damaged(content)))
+    else:
+        content = bytes(unseal(saved.chunk_name(number), chunks[number]))
+        chunks[number] = seal(saved.chunk_name(number), data.draw(damaged(content)))
+    with suppress(SashError):
+        saved.goes_on(header, chunks)
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_state_as_it_was_saved_goes_on(name: str) -> None:
+    saved = SAVED[name]()
+    saved.goes_on(saved.header, saved.chunks)
+
+
+# Elements
+
+
+@cache
+def element_of(name: str, count: int) -> tuple[sash.Monoid, Any, bytes]:
+    monoid = {
+        "distinct": sash.distinct("x"), "kll": sash.quantile("x", 0.5), "bloom": sash.bloom("x"),
+        "tdigest": sash.quantile("x", 0.5, sketch="tdigest"), "frequent items": sash.frequent_items("x"),
+        "collect": sash.collect("x"),
+    }[name]  # fmt: skip
+    element = monoid.identity()
+    for x in range(count):
+        element = monoid.combine(element, monoid.lift(float(x)))
+    return monoid, element, (monoid.encode or encode)(element)
+
+
+@pytest.mark.parametrize("count", [1, 50, 3_000])
+@pytest.mark.parametrize("name", ["distinct", "kll", "tdigest", "frequent items", "bloom", "collect"])
+@fuzzing
+@given(data=st.data())
+def test_a_damaged_element_is_read_or_refused(name: str, count: int, data: st.DataObject) -> None:
+    monoid, element, good = element_of(name, count)
+    with suppress(CorruptValue):
+        again = (monoid.decode or decode)(data.draw(damaged(good)))
+        if name != "collect":  # of which any list is one
+            monoid.lower(monoid.combine(again, element))
+
+
+def test_levels_of_a_sketch_that_lie_outside_of_its_items_are_refused() -> None:
+    monoid, _, good = element_of("kll", 3_000)
+    for level in range(4):
+        data = bytearray(good)
+        data[24 + 20 + 4 * level : 24 + 24 + 4 * level] = (2**31).to_bytes(4, "little")
+        with pytest.raises(CorruptValue, match="levels do not fit"):
+            monoid.decode(bytes(data))
+    with pytest.raises(CorruptValue):
+        kll_of(b"")
+
+
+def test_elements_that_are_nested_without_end_are_refused() -> None:
+    for deep in (b"[\1\0\0\0" * 20_000 + b"N", b"{" * 200_000):
+        with pytest.raises(CorruptValue, match="damaged"):
+            decode(deep)

@@ -1,0 +1,95 @@
+"""Known weaknesses of what Sash depends on, in the versions that are installed here.
+
+    python tools/audit.py
+
+Asks the database of advisories that PyPI's own come from, https://osv.dev. The exit code is 1 when there is
+one that is not accepted below. Without a way to the server nothing is known: one sentence, exit code 0.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from importlib import metadata
+from typing import Any
+from urllib.error import URLError
+from urllib.request import Request, urlopen
+
+SERVER = "https://api.osv.dev/v1/querybatch"
+EXTRAS = ("spark", "redis", "connect", "dashboard", "serve", "prometheus", "otel")
+ACCEPTED: dict[str, str] = {}
+"""Advisories that do not concern Sash, each with the reason."""
+
+Asked = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
+
+
+def installed(name: str = "sash", extras: tuple[str, ...] = EXTRAS) -> dict[str, str]:
+    """A distribution's dependencies with their versions, all the way down; those that are installed."""
+    found: dict[str, str] = {}
+    waiting = [(name, extras)]
+    while waiting:
+        one, chosen = waiting.pop()
+        for requirement in metadata.requires(one) or ():
+            needed, wanted = _parsed(requirement)
+            extra = re.search(r"""extra == ['"]([\w-]+)['"]""", requirement)
+            if needed in found or (extra and extra[1] not in chosen):
+                continue
+            try:
+                version = metadata.version(needed)
+            except metadata.PackageNotFoundError:
+                continue  # of another platform or Python
+            if needed != name:
+                found[needed] = version
+            waiting.append((needed, wanted))
+    return dict(sorted(found.items()))
+
+
+def _parsed(requirement: str) -> tuple[str, tuple[str, ...]]:
+    """
+    >>> _parsed("PySpark[connect,sql]>=4.1; extra == 'spark'")
+    ('pyspark', ('connect', 'sql'))
+    """
+    name, extras = re.match(r"([\w.-]+)(?:\[([\w,\s-]*)\])?", requirement).groups()  # type: ignore[union-attr]
+    plain = re.sub(r"[-_.]+", "-", name).lower()
+    return plain, tuple(each.strip() for each in (extras or "").split(",") if each)
+
+
+def advisories(versions: dict[str, str], ask: Asked) -> list[tuple[str, str, str]]:
+    """Name, version and advisory, of those that are not accepted."""
+    asked = [
+        {"package": {"name": name, "ecosystem": "PyPI"}, "version": version}
+        for name, version in versions.items()
+    ]
+    return [
+        (name, version, known["id"])
+        for (name, version), answer in zip(versions.items(), ask(asked), strict=True)
+        for known in answer.get("vulns", ())
+        if known["id"] not in ACCEPTED
+    ]
+
+
+def ask_server(queries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    headers = {"Content-Type": "application/json"}
+    request = Request(SERVER, json.dumps({"queries": queries}).encode(), headers)
+    with urlopen(request, timeout=30) as answer:
+        results: list[dict[str, Any]] = json.load(answer)["results"]
+        return results
+
+
+def main(ask: Asked = ask_server) -> int:
+    versions = installed()
+    try:
+        found = advisories(versions, ask)
+    except (URLError, TimeoutError) as error:
+        print(f"not audited: no way to {SERVER} ({error})")
+        return 0
+    for name, version, advisory in found:
+        print(f"{name} {version}: https://osv.dev/{advisory}")
+    print(f"{len(versions)} dependencies, {len(found)} with a known weakness")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
