@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,18 +12,12 @@ import pyarrow as pa
 import sash
 from benchmarks.harness import Opponent, Table, Times, race, turns
 from benchmarks.spark.inputs import events, written
-from benchmarks.spark.runs import drain, files_of, median_batch, stream
+from benchmarks.spark.runs import STORES, drain, files_of, median_batch, state_store, stream
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 DELAY = "1 second"
-PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-STATE = "org.apache.spark.sql.execution.streaming.state"
-PROVIDERS = {
-    "RocksDB": f"{STATE}.RocksDBStateStoreProvider",
-    "HDFS": f"{STATE}.HDFSBackedStateStoreProvider",
-}
 
 
 def sliding(spark: SparkSession, folder: Path, *, rows: int, rounds: int) -> list[Table]:
@@ -47,30 +42,23 @@ def _against_spark(
     size, slide = lengths
     window = sash.tumbling(size) if slide is None else sash.sliding(size, every=slide)
 
-    def native(provider: str) -> None:
-        spark.conf.set(PROVIDER, provider)
-        drain(_native(stream(spark, path), size, slide))
-
-    ours = str(spark.conf.get(PROVIDER))
-
-    def by_sash(data: Any) -> None:
-        spark.conf.set(PROVIDER, ours)
-        drain(_windows(data, window))
+    def native(store: str) -> None:
+        with state_store(spark, store):
+            drain(_native(stream(spark, path), size, slide))
 
     times = turns(
         {
-            "sash": lambda: by_sash(stream(spark, path)),
-            "files": lambda: by_sash(files_of(path)),
-            **{name: lambda given=given: native(given) for name, given in PROVIDERS.items()},
+            "sash": lambda: drain(_windows(stream(spark, path), window)),
+            "files": lambda: drain(_windows(files_of(path), window)),
+            **{store: partial(native, store) for store in STORES},
         },
         rounds=rounds,
     )
-    spark.conf.set(PROVIDER, ours)
     table = Table(title, "opponent")
     table.start()
-    for name in PROVIDERS:
-        table.against(Opponent(f"Spark, {name} state store", rows, times["sash"], times[name]), limit=limit)
-    best = min((times[name] for name in PROVIDERS), key=lambda taken: taken.best)
+    for store in STORES:
+        table.against(Opponent(f"Spark, state in {store}", rows, times["sash"], times[store]), limit=limit)
+    best = min((times[store] for store in STORES), key=lambda taken: taken.best)
     table.add("sash, read_stream_parquet", times["files"].best, times["files"].best / best.best)
     return table
 
