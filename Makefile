@@ -117,8 +117,8 @@ secret: $(READY) java peers  ## probe the live engines, and write docs/secret
 	$(BIN)/sash secret table --format markdown --results docs/secret/results.json > docs/secret/table.md
 	$(BIN)/sash secret table --format html --results docs/secret/results.json > docs/secret/table.html
 
-bench: $(READY) java  ## compare with other engines: one table, half an hour on a quiet machine
-	$(BIN)/python -m benchmarks --opponents
+bench: $(READY) java kafka  ## compare with other engines: one table, an hour on a quiet machine; and sash size with Spark
+	$(BIN)/python -m benchmarks --opponents sizing
 
 month: $(READY) java  ## a month of event time with 10⁷ keys in an hour: does anything grow? Goes on where it stopped
 	$(BIN)/python -m benchmarks.month.run build/month --to docs/benchmarks

@@ -2,8 +2,9 @@
 
     python -m benchmarks [--list] [--quick] [--opponents] [name …]
 
-With `--opponents` only those run that compare Sash with others, and what they found is one table at the end
-(see `summary`). The exit code is 1 as soon as one program's is not 0; the last lines name it.
+With `--opponents` those run that compare Sash with others, before those that are named, and what they found
+is one table at the end (see `summary`). The exit code is 1 as soon as one program's is not 0; the last
+lines name it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 from benchmarks import summary
 
 HERE = Path(__file__).parent
-OPPONENTS = ("rolling", "windows", "features_joins", "spark", "one_pass")
+OPPONENTS = ("rolling", "windows", "features_joins", "spark", "one_pass", "cluster", "kafka")
 """The programs that compare Sash with others, each with the option --json."""
 
 
@@ -53,9 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--list", action="store_true", help="list them, and run nothing")
     parser.add_argument("--quick", action="store_true", help="small sizes, seconds instead of minutes")
-    parser.add_argument(
-        "--opponents", action="store_true", help=f"only {', '.join(OPPONENTS)}, in one table"
-    )
+    parser.add_argument("--opponents", action="store_true", help=f"{', '.join(OPPONENTS)}, in one table")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in known]
     if unknown:
@@ -65,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name, headline in known.items():
             print(f"{name:<{width}}{headline}")
         return 0
-    names = options.names or (OPPONENTS if options.opponents else known)
+    names = (*OPPONENTS, *options.names) if options.opponents else options.names or known
     with tempfile.TemporaryDirectory(prefix="sash-bench-") as folder:
         found = {name: Path(folder) / f"{name}.json" for name in names if name in OPPONENTS}
         failed = [name for name in names if not _succeeds(name, quick=options.quick, to=found.get(name))]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import statistics
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,17 @@ STORES = {
     "memory and files": "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
 }
 """The state stores of Spark's own aggregations, which are at their best with one or with the other."""
+
+
+@contextmanager
+def state_store(spark: SparkSession, name: str) -> Iterator[None]:
+    """Queries that are started here have this one; the windows of Sash over a stream need RocksDB."""
+    before = str(spark.conf.get(PROVIDER))
+    spark.conf.set(PROVIDER, STORES[name])
+    try:
+        yield
+    finally:
+        spark.conf.set(PROVIDER, before)
 
 
 def finish(df: DataFrame) -> None:

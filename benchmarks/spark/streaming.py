@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +13,12 @@ import sash
 from benchmarks.harness import Opponent, Table, Times, race, turns
 from benchmarks.spark.inputs import events, written
 from benchmarks.spark.runs import (
-    PROVIDER,
     STORES,
     drain,
     files_of,
     median_batch,
     spark_to_folder,
+    state_store,
     stream,
     to_folder,
 )
@@ -45,32 +46,27 @@ def against_spark(
     *, rows: int, rounds: int, limit: float,
 ) -> Table:  # fmt: skip
     """`start()` against Spark's own aggregation over both of its state stores, all to parquet files."""
-    ours = str(spark.conf.get(PROVIDER))
 
-    def native(provider: str) -> None:
-        spark.conf.set(PROVIDER, provider)
-        spark_to_folder(three_of_spark(stream(spark, path).withWatermark("ts", DELAY), *lengths))
+    def native(store: str) -> None:
+        with state_store(spark, store):
+            spark_to_folder(three_of_spark(stream(spark, path).withWatermark("ts", DELAY), *lengths))
 
-    def by_sash(data: Any, **how: Any) -> None:
-        spark.conf.set(PROVIDER, ours)
-        to_folder(three(data, *lengths), **how)
-
+    elastic = sash.Elastic(min=2, max=2)
     times = turns(
         {
-            "start": lambda: by_sash(stream(spark, path)),
-            "elastic": lambda: by_sash(stream(spark, path), elastic=sash.Elastic(min=2, max=2)),
-            "files": lambda: by_sash(files_of(path)),
-            **{name: lambda given=given: native(given) for name, given in STORES.items()},
+            "start": lambda: to_folder(three(stream(spark, path), *lengths)),
+            "elastic": lambda: to_folder(three(stream(spark, path), *lengths), elastic=elastic),
+            "files": lambda: to_folder(three(files_of(path), *lengths)),
+            **{store: partial(native, store) for store in STORES},
         },
         rounds=rounds,
     )
-    spark.conf.set(PROVIDER, ours)
     table = Table(f"Spark stream: {worded(*lengths)}, 1,000 keys, count, sum and max, to files", "opponent")
     table.start()
-    for name in STORES:
-        opponent = Opponent(f"Spark, its state in {name}", rows, times["start"], times[name])
+    for store in STORES:
+        opponent = Opponent(f"Spark, state in {store}", rows, times["start"], times[store])
         table.against(opponent, limit=limit)
-    best = min(times[name].best for name in STORES)
+    best = min(times[store].best for store in STORES)
     for name, what in (("elastic", "sash, elastic"), ("files", "sash, read_stream_parquet")):
         table.add(what, times[name].best, times[name].best / best)
     return table

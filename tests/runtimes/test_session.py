@@ -13,7 +13,7 @@ import pytest
 import sash
 from sash.errors import SashWarning
 from sash.runtimes.spark.failures import in_words
-from sash.runtimes.spark.session import SETTINGS
+from sash.runtimes.spark.session import SETTINGS, costly_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -84,6 +84,26 @@ def test_a_start_names_what_makes_micro_batches_slow_once_and_how_to_fix_it(
         spark.conf.set(CHANGELOG, "true")
     assert f"{CHANGELOG} is false, fixed by spark.conf.set('{CHANGELOG}', 'true')" in str(warned[0].message)
     assert len(warned) == 1
+
+
+@pytest.mark.spark
+def test_a_setting_that_was_never_set_is_named_by_its_default_or_as_not_set(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`conf.get(name, None)` does not look for defaults."""
+    partitions, unknown = "spark.sql.shuffle.partitions", "spark.sash.unknown"
+    before = str(spark.conf.get(partitions))
+    monkeypatch.setitem(SETTINGS, unknown, "true")
+    monkeypatch.setattr("sash.runtimes.spark.session.FASTER", (unknown,))
+    spark.conf.unset(partitions)
+    try:
+        found = dict(costly_settings(spark))
+        with pytest.warns(SashWarning, match=rf"{unknown} is not set, not true, {partitions} = 200, not 2"):
+            sash.spark_session()
+    finally:
+        spark.conf.set(partitions, before)
+    assert found[f"{unknown} is not set"] == f"spark.conf.set('{unknown}', 'true')"
+    assert found[f"{partitions} is 200"] == f"spark.conf.set('{partitions}', '2')"
 
 
 @pytest.mark.spark

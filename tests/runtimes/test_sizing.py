@@ -79,6 +79,13 @@ def test_partitions_are_as_many_as_the_work_needs() -> None:
     assert size["cores"].amount == NEAR(size.partitions, rel=0.5)
 
 
+def test_a_load_that_is_small_needs_what_its_micro_batches_need() -> None:
+    bounds = {"": QUERIES["tumbling"].bound}
+    loads = [Load(rate=10, keys=10, seconds=every) for every in (1, 10)]
+    often, seldom = (cluster_size(bounds, load, partitions=2, limit=10_000)["cores"] for load in loads)
+    assert often.amount == NEAR(10 * seldom.amount, rel=CLOSE)
+
+
 def test_a_stream_without_a_key_has_one_bucket() -> None:
     stream = sash.stream(SCHEMA.empty_table(), time="ts")
     bound = stream.window(sash.tumbling("1 minute")).agg(n=sash.count()).bound

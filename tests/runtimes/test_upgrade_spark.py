@@ -32,8 +32,12 @@ class Place:
 
     def __init__(self, spark: SparkSession, folder: Path, elastic: sash.Elastic | None = None) -> None:
         self.spark, self.folder, self.files = spark, folder, 0
-        self.options = {} if elastic is None else {"elastic": elastic}
+        self.under(elastic)
         (folder / "in").mkdir()
+
+    def under(self, elastic: sash.Elastic | None) -> Place:
+        self.options = {} if elastic is None else {"elastic": elastic}
+        return self
 
     def run(self, *seconds: int, size: str = "10 seconds", workers: int | None = None, **agg: Any) -> Any:
         if seconds:
@@ -55,6 +59,28 @@ def test_another_window_is_refused_by_start_although_no_data_has_come(place: Pla
     place.run(1, 2)
     with pytest.raises(DifferentQuery, match=r"windows were time\(10 seconds.* and are time\(20 seconds"):
         place.run(size="20 seconds")
+
+
+ELASTIC = sash.Elastic(max=2)
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "reason"),
+    [
+        (None, ELASTIC, "no state in lmdb"),
+        (ELASTIC, None, "an elastic query"),
+        (ELASTIC, sash.Elastic(max=2, store="files"), "no state in files"),
+    ],
+    ids=["fixed, then elastic", "elastic, then fixed", "elastic, then in another store"],
+)
+def test_state_that_lies_elsewhere_is_missed_by_start_although_no_data_has_come(
+    spark: SparkSession, tmp_path: Path, first: sash.Elastic | None, then: sash.Elastic | None, reason: str
+) -> None:
+    place = Place(spark, tmp_path, first)
+    place.run(1, 2)
+    with pytest.raises(DifferentQuery, match=reason):
+        place.under(then).run()
+    assert [row["n"] for row in place.under(first).run(3, 12)] == [3]
 
 
 def test_an_aggregate_is_added_and_another_removed_while_the_stream_is_stopped(place: Place) -> None:

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
+from pyspark.errors import SparkNoSuchElementException
 from pyspark.sql import SparkSession
 
 from sash.errors import MissingDependency, SashWarning
@@ -129,12 +130,12 @@ def costly_settings(spark: SparkSession, *, elastic: bool = False) -> list[tuple
     with the line that fixes it."""
     found = []
     for name, value in _costly(spark).items():
-        given = spark.conf.get(name, None)
+        given = _value(spark, name)
         # An elastic query has its state elsewhere.
         if given == value or (elastic and "stateStore" in name):
             continue
         line = f"--conf {name}={value}" if name in AT_START else f"spark.conf.set({name!r}, {value!r})"
-        found.append((f"{name} is {given}", line))
+        found.append((f"{name} is {given or 'not set'}", line))
     return found
 
 
@@ -155,10 +156,20 @@ def warn_of_costly_settings(spark: SparkSession, *, elastic: bool = False) -> No
 
 
 def _differing(spark: SparkSession, wanted: Mapping[str, str]) -> list[str]:
-    found = {name: spark.conf.get(name, None) for name in wanted}
+    found = {name: _value(spark, name) for name in wanted}
     return [
-        f"{name} = {found[name]}, not {value}" for name, value in wanted.items() if found[name] != value
+        f"{name} {'is not set' if found[name] is None else f'= {found[name]}'}, not {value}"
+        for name, value in wanted.items()
+        if found[name] != value
     ]
+
+
+def _value(spark: SparkSession, name: str) -> str | None:
+    """What was set, or what Spark has by default; None where it is neither."""
+    try:
+        return spark.conf.get(name)
+    except SparkNoSuchElementException:
+        return None
 
 
 def _costly(spark: SparkSession) -> dict[str, str]:

@@ -26,7 +26,7 @@ from sash.aggregation.stores.values import reading
 from sash.errors import EpochError
 from sash.runtimes.spark.files.open_files import located
 from sash.runtimes.spark.packing.blocks import INPUT, NEWEST_AT
-from sash.runtimes.spark.state.changes import change_of
+from sash.runtimes.spark.state.changes import change_of, refused
 from sash.runtimes.spark.state.fingerprint import canonical
 
 QUERY, NEWEST, CHECKPOINT = b"query", b"newest", b"checkpoint"
@@ -73,11 +73,16 @@ class EpochJournal:
         self._store.commit(self._epoch)
 
 
-def require_same_query(store: EpochStore, description: Mapping[str, Any]) -> None:
-    """DifferentQuery where a query cannot go on from what the journal in this store describes."""
+def require_same_query(
+    store: EpochStore, description: Mapping[str, Any], *, begun: bool, name: str
+) -> None:
+    """DifferentQuery where a query cannot go on from what the journal in this store describes, or where
+    there is none although batches are done. `name`: of the store."""
     (kept,) = store.get_many([QUERY])
     if kept is not None:
         change_of(kept, description)
+    elif begun:
+        raise refused(f"by a query that is not elastic, or has another store: there is no state in {name}")
 
 
 def where(checkpoint: str) -> bytes:

@@ -137,8 +137,11 @@ class ElasticRun:
             return
         query = json.loads(metadata)["id"]
         home = StateLocation.of(self.elastic.store, checkpoint=self.checkpoint, query=query)
+        begun = bool(HadoopFolder(spark, f"{self.checkpoint}/commits").sizes())
         with home.journal() as store:
-            require_same_query(store, self.description)
+            require_same_query(
+                store, self.description, begun=begun, name=self.elastic.store.partition(":")[0]
+            )
 
     @property
     def description(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What a cluster must have for a load: sums of terms, each with its arithmetic.
 
-    cores    ( rate · seconds per event  +  buckets · seconds per call / seconds per batch ) / 0.7
-    bytes    keys · bytes of a key,  rate · bytes of an event,  as counted in a trial
+    cores    ( rate · seconds per event  +  seconds of a batch and of its tasks / seconds per batch ) / 0.7
+    bytes    keys · bytes of a key,  rate · bytes of an event,  as counted in a trial,  and what Spark keeps
 
 Constants of Spark are in `planner.costs.constants`, those of a bucket come from its trial.
 """
@@ -20,16 +20,28 @@ from sash.runtimes.spark.sizing.trial import EVENTS, Trial, tried
 
 BUSY = 0.7
 """The part of its time that a core should work: the rest is for peaks, and to catch up after a failure."""
-CALL = 0.015
-"""Seconds of a core in which Spark calls Python for a bucket, which reads its head and writes it."""
+BATCH = 1.2
+"""Seconds of a core for a micro-batch, whatever it brings: the driver plans it, writes down what it reads
+and that it is done, and delivers. On a busy machine, after some dozens of batches; less when Java has
+compiled all of it. Fitted, together with CALL, to one load (decision 40)."""
+CALL = 0.2
+"""The same for each shuffle partition: two tasks, two stages of Python, a commit of the state store."""
 WORKER = 300_000_000
 """Bytes of a Python worker before it holds anything; there is one for each core."""
 JVM = 1_000_000_000
 """Bytes of an executor's heap for each of its cores."""
 COPIES = 4
 """A row of a micro-batch in memory: as Arrow in the JVM and in Python, sorted, and as events that wait."""
+ROCKSDB = 4_200_000
+"""Bytes on disk of a state store that holds nothing: room that RocksDB takes for its list of files."""
+CLEANED = 1_800
+"""Seconds after which Spark removes the files of a shuffle at the latest, where it does not collect garbage
+earlier: spark.cleaner.periodicGC.interval."""
 RETAINED = 100
 """Micro-batches whose changes Spark keeps in the checkpoint: spark.sql.streaming.minBatchesToRetain."""
+
+
+SHUFFLES = "shuffle files"
 
 
 @dataclass(frozen=True)
@@ -87,14 +99,15 @@ def cluster_size(
     if partitions is None:
         first = _trials(bounds, load, ceil(load.rate * 4e-6 / BUSY), limit)
         busy = sum(term.amount for term in _work(first, load))
-        partitions = max(1, ceil(busy / (BUSY - len(bounds) * CALL / load.seconds)))
+        partitions = max(1, ceil(busy / (BUSY - CALL / load.seconds)))
     trials = _trials(bounds, load, partitions, limit)
     calls = Term(
-        "state store", len(bounds) * partitions * CALL / load.seconds,
-        f"{len(bounds) * partitions:,} buckets · {CALL * 1000:.0f} ms / {load.seconds:g} s",
+        "tasks", partitions * CALL / load.seconds,
+        f"{partitions:,} partitions · {CALL:g} s / {load.seconds:g} s",
     )  # fmt: skip
     cores = Quantity("cores", "", (*_work(trials, load), calls), BUSY)
-    return ClusterSize(load, partitions, trials, (cores, *_stored(trials, load, ceil(cores.amount))))
+    stored = _stored(trials, load, ceil(cores.amount), partitions)
+    return ClusterSize(load, partitions, trials, (cores, *stored))
 
 
 def _trials(bounds: Mapping[str, BoundQuery], load: Load, partitions: int, limit: int) -> dict[str, Trial]:
@@ -105,7 +118,10 @@ def _work(trials: Mapping[str, Trial], load: Load) -> list[Term]:
     """Seconds of cores per second."""
     spark, rate = costs().spark, load.rate
     packed = spark.python + spark.shuffle / 4  # a row in a block costs a quarter of one alone
-    terms = [Term("scan", rate * spark.scan / 1e9, f"{rate:,.0f} events/s · {spark.scan / 1e3:.3g} µs")]
+    terms = [
+        Term("micro-batches", BATCH / load.seconds, f"{BATCH:g} s / {load.seconds:g} s"),
+        Term("scan", rate * spark.scan / 1e9, f"{rate:,.0f} events/s · {spark.scan / 1e3:.3g} µs"),
+    ]
     for name, trial in trials.items():
         seconds = trial.seconds + packed / 1e9 + trial.reports * spark.python / 1e9
         how = (
@@ -116,7 +132,7 @@ def _work(trials: Mapping[str, Trial], load: Load) -> list[Term]:
     return terms
 
 
-def _stored(trials: Mapping[str, Trial], load: Load, cores: int) -> list[Quantity]:
+def _stored(trials: Mapping[str, Trial], load: Load, cores: int, stores: int) -> list[Quantity]:
     """Bytes, and bytes per second."""
     batch = load.rate * load.seconds
     row = max(trial.block for trial in trials.values())
@@ -146,12 +162,12 @@ def _stored(trials: Mapping[str, Trial], load: Load, cores: int) -> list[Quantit
     local = [
         *arenas,
         *(Term(f"{each.name} in RocksDB", each.amount, each.how) for each in kept),
+        Term("empty state stores", stores * ROCKSDB, f"{stores:,} partitions · {ROCKSDB / 1e6:g} MB"),
         Term(
-            "shuffle files",
-            2 * batch * sent,
-            f"2 micro-batches · {batch:,.0f} events · {sent:.3g} bytes, counted",
+            SHUFFLES, load.rate * CLEANED * sent,
+            f"{CLEANED:,} s until they are removed · {load.rate:,.0f} events/s · {sent:.3g} bytes, counted",
         ),
-    ]
+    ]  # fmt: skip
     heaps = Term("heaps", cores * JVM, f"{cores:,} cores · {JVM / 1e9:g} GB")
     return [
         Quantity("memory in the JVM", "bytes", (heaps,)),

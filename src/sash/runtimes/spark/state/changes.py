@@ -40,12 +40,17 @@ def change_of(kept: bytes, description: Mapping[str, Any]) -> Change | None:
         found = list(_obstacles(then, now))
         aggregates = aggregates or ["aggregates are in another order"] * bool(found)
     if found:
-        raise DifferentQuery(
-            f"this checkpoint was made by a different query: {'; '.join([*aggregates, *found])}. Go on "
-            "with the query that made it, or give the new one a checkpoint location of its own: it then "
-            "begins without the windows that are open here, and reads its source from where that begins"
-        )
+        raise refused(f"by a different query: {'; '.join([*aggregates, *found])}")
     return _change(then, now) if aggregates or reordered else None
+
+
+def refused(made: str) -> DifferentQuery:
+    """By whom or how the checkpoint was made, and what can be done."""
+    return DifferentQuery(
+        f"this checkpoint was made {made}. Go on with the query that made it, or give the new one a "
+        "checkpoint location of its own: it then begins without the windows that are open here, and reads "
+        "its source from where that begins"
+    )
 
 
 def _found(then: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:

@@ -26,7 +26,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sash.aggregation.stores.values import reading, seal, unseal
 from sash.errors import CorruptValue
 from sash.runtimes.spark.compat import HadoopFolder
-from sash.runtimes.spark.state.changes import change_of
+from sash.runtimes.spark.state.changes import change_of, refused
 from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, canonical
 from sash.runtimes.spark.streaming.delivery import BatchFunction
 
@@ -50,6 +50,7 @@ class Register:
     def __init__(self, spark: SparkSession, checkpoint: str, queries: Iterable[str] = (ALONE,)) -> None:
         self._folder = HadoopFolder(spark, f"{checkpoint}/{FOLDER}")
         self._commits = HadoopFolder(spark, f"{checkpoint}/commits")
+        self._state = HadoopFolder(spark, f"{checkpoint}/state")
         self._written = self._newest()
         self._before = self._written
         self._now = {
@@ -77,6 +78,8 @@ class Register:
         """DifferentQuery where one of the queries cannot go on from what the checkpoint has of it. What was
         registered before any batch was done has left no state."""
         begun = bool(self._commits.sizes())
+        if begun and not self._state.names():
+            raise refused("by an elastic query, or by one that keeps no state: there is none of Spark's")
         for name, description in descriptions.items():
             kept = self._now[name].query
             if begun and kept is not None:
