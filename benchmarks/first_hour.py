@@ -213,6 +213,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 taken(all_programs[each], folder)
             for each in chosen:
                 runs[each].append(taken(all_programs[each], folder))
+                print(f"{each}: {runs[each][-1]}", file=sys.stderr, flush=True)
     print("| | wall s | CPU s, Python | CPU s, JVM | CPU, × yardstick |\n|---|---|---|---|---|")
     for name, program in programs(Path()).items():
         if name in runs:

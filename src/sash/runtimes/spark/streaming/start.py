@@ -42,6 +42,7 @@ from sash.runtimes.spark.stateful.operator_stages import StreamingOperator
 from sash.runtimes.spark.streaming.batch_watermark import with_watermark
 from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.delivery import BatchFunction, Delivery
+from sash.runtimes.spark.streaming.interruption import brief_when_interrupted
 from sash.runtimes.spark.streaming.running import RunningQuery
 from sash.runtimes.spark.streaming.stateful_step import Emitted
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
@@ -143,7 +144,8 @@ def start_writing(
         delivery = register.around(delivery)
     writer = _writer(emitted.rows, fspath(checkpoint), trigger, name).outputMode("append")
     with without_empty_batches(spark) if on_arrival else nullcontext():
-        return _running(writer.foreachBatch(delivery).start(), spark, fspath(checkpoint), sinks)
+        query = writer.foreachBatch(brief_when_interrupted(delivery)).start()
+    return _running(query, spark, fspath(checkpoint), sinks)
 
 
 def _answers_on_arrival(bound: BoundQuery) -> bool:
@@ -250,7 +252,8 @@ def start_elastic(
     executors = ExecutorDegree.of(arriving.sparkSession) if elastic.executors else None
     run = ElasticRun(stage, delays, elastic, checkpoint, sinks, fold=fold, executors=executors)
     run.require_same_query(arriving.sparkSession)
-    query = _writer(arriving, checkpoint, trigger, name).foreachBatch(run).start()
+    writer = _writer(arriving, checkpoint, trigger, name)
+    query = writer.foreachBatch(brief_when_interrupted(run)).start()
     return ElasticQuery(_running(query, arriving.sparkSession, checkpoint, sinks), run)
 
 
