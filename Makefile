@@ -134,6 +134,7 @@ figures: $(READY)  ## reproduce the experiments of the AMTA and Pisa papers, wit
 docs: $(READY)  ## build the documentation site, in build/site; a broken link or an unknown name fails
 	$(BIN)/python tools/pictures.py docs/concepts/pictures
 	$(BIN)/python tools/public_names.py docs/reference/names.md
+	$(BIN)/python tools/pattern_matrix.py docs/reference/matrix.md
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 dist: $(READY)  ## build wheel and sdist, in dist

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 import sash
-from tools import docs_site, docstrings, pictures, public_names
+from tools import docs_site, docstrings, pattern_matrix, pictures, public_names
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "docs" / "concepts" / "pictures"
@@ -28,6 +28,18 @@ def test_the_table_of_public_names_is_what_the_code_has_today() -> None:
     assert table == public_names.page(), "python tools/public_names.py docs/reference/names.md writes it"
     assert all(f"| `{name}` |" in table for name in sash.__all__ if not name.startswith("__"))
     assert not re.search(r"\| +\|$", table, re.M), "a public name has no docstring"
+
+
+def test_the_matrix_of_what_is_accepted_is_what_the_code_refuses_today() -> None:
+    matrix = (ROOT / "docs" / "reference" / "matrix.md").read_text(encoding="utf-8")
+    page = pattern_matrix.page()
+    assert matrix == page, "python tools/pattern_matrix.py docs/reference/matrix.md writes it"
+    assert all(part in page for part in pattern_matrix.REASONS), "a reason that no refusal has any more"
+
+
+def test_a_refusal_that_nobody_has_judged_has_no_place_in_the_matrix() -> None:
+    with pytest.raises(LookupError, match="by definition"):
+        pattern_matrix.standing("Not today.")
 
 
 def test_what_a_module_imports_is_not_of_its_kind() -> None:

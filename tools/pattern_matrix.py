@@ -1,0 +1,188 @@
+"""Which pattern computes what, where: `python tools/pattern_matrix.py docs/reference/matrix.md`.
+
+Every combination of window kind, aggregates, pattern and runtime is passed to the functions that refuse it
+when a user asks for it. The page is part of the repository; a test compares it with what the code does
+today. A refusal that is not in `REASONS` fails: somebody has to decide whether it is meant to stay.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sash.aggregation import monoids
+from sash.errors import SashError
+from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling, BoundWhole
+from sash.operators.folding.whole_windows import Apply
+from sash.operators.patterns.allowed import refusal
+from sash.operators.patterns.declared import KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce
+from sash.runtimes.spark.patterns.static_plan import impossible
+from sash.runtimes.spark.patterns.stream_plan import impossible_on_streams
+from sash.semantics import windows
+from sash.semantics.durations import Duration, Unit
+from sash.semantics.query import Emit, Query, When
+from sash.semantics.window import Window
+
+TITLE = """# What is accepted
+
+Written by `make docs` from the functions that refuse a query. `yes` is computed; a number is the reason
+below for which it is refused. Windows with the same row share it. Nested patterns are as what they hold:
+`WinFarm(PaneFarm(…))` is accepted where `WinFarm` and `PaneFarm` both are. `WinSeq` computes everything. An
+iterator of tables in process takes no pattern: one process keeps its windows.
+
+| aggregates | which |
+|---|---|
+| numbers | commute, with elements that are numbers: `sum`, `max`, `mean`, `variance` … |
+| objects | commute, with other elements: `distinct`, `top_k`, `skyline`, `max` of texts, your `encode` |
+| in order | do not commute: `first`, `collect`, `ewm` … |
+| whole | functions over whole windows: `.apply`, `.fold` |
+"""
+
+SCHEMA = pa.schema([("t", pa.int64()), ("k", pa.string()), ("x", pa.int64()), ("flag", pa.bool_())])
+
+KINDS: dict[str, Window] = {
+    "`sliding`, `tumbling`": windows.time(10, 5),
+    "`cumulate`": windows.cumulate(10, 5),
+    "`rows`": windows.rows(4, every=2),
+    "`session`": windows.session(5),
+    "`slide_by_tuple`": windows.slide_by_tuple(10, 2),
+    "`slide_by_time`": windows.slide_by_time(4, 5),
+    "`delta`": windows.delta("x", 5, 2),
+    "`policy`": windows.policy(lambda total, old: total.n - old.n >= 3, track={"n": monoids.count()}),
+    "`threshold`": windows.threshold(lambda event: event.flag),
+    "`punctuated`": windows.punctuated(lambda event: event.flag),
+}
+AGGREGATES = {
+    "numbers": {"s": monoids.sum("x")},
+    "objects": {"d": monoids.top_k("x", 3)},
+    "in order": {"held": monoids.collect("x")},
+}
+WHOLE = "whole"
+PATTERNS: dict[str, Pattern] = {
+    "KeyFarm": KeyFarm(2),
+    "WinFarm": WinFarm(2),
+    "WinFarm, agnostic": WinFarm(2, model="agnostic"),
+    "PaneFarm": PaneFarm(2, 2),
+    "WinMapReduce": WinMapReduce(2, 2),
+}
+Refuse = Callable[[Pattern, BoundQuery], SashError | None]
+PLACES: dict[str, Refuse] = {
+    "In process": refusal,
+    "Spark, static DataFrame": lambda pattern, bound: refusal(pattern, bound) or impossible(pattern, bound),
+    "Spark, streaming DataFrame": lambda pattern, bound: (
+        refusal(pattern, bound) or impossible_on_streams(pattern, bound)
+    ),
+}
+ASKED: dict[str, dict[str, Any]] = {
+    "nothing else": {},
+    "`allowed_lateness=`": {"allowed_lateness": Duration(5, Unit.TICKS)},
+    '`emit="change"`, `"every …"`': {"emit": Emit(When.CHANGE)},
+    "`empty=True`": {"empty": True},
+    "`forget_after=`": {"forget_after": Duration(50, Unit.TICKS)},
+}
+"""What a stream may be asked for besides its windows."""
+MEANT, OPEN = "by definition", "not yet"
+REASONS: dict[str, str] = {
+    "are tiled by panes of one length": MEANT,
+    "only known when a later event has been seen": MEANT,
+    "is not declared commutative": MEANT,
+    "has no combine": MEANT,
+    "A key has one row": MEANT,
+    "tell that from the row alone": OPEN,
+    "once all events of its key are together": OPEN,
+    "KeyFarm for rolling features on Spark": OPEN,
+    "Panes are handed on once": OPEN,
+    "cannot tell where a key begins": OPEN,
+}
+"""By a part of the text of a refusal: whether it is meant to stay."""
+
+
+@dataclass
+class Notes:
+    """The reasons in order of appearance."""
+
+    texts: list[str] = field(default_factory=list)
+
+    def cell(self, reason: SashError | str | None) -> str:
+        if reason is None:
+            return "yes"
+        text = reason if isinstance(reason, str) else getattr(reason, "hint", "") or str(reason)
+        standing(text)
+        if text not in self.texts:
+            self.texts.append(text)
+        return f"[{self.texts.index(text) + 1}](#why-not)"
+
+    def page(self) -> str:
+        lines = [f"{n}. {text} *({standing(text)})*" for n, text in enumerate(self.texts, 1)]
+        return "\n".join(["## Why not", "", *lines, ""])
+
+
+def standing(text: str) -> str:
+    """Whether a refusal is by definition, or nobody has done the work."""
+    for part, known in REASONS.items():
+        if part in text:
+            return known
+    raise LookupError(f"is this refused by definition? Add it to REASONS: {text}")
+
+
+def page() -> str:
+    """The page as Markdown."""
+    notes, sections = Notes(), []
+    for place, refuse in PLACES.items():
+        rows = _grouped((query, [*_cells(refuse, bound, notes)]) for query, bound in queries())
+        sections += [f"## {place}", "", _table(["windows", "aggregates", *PATTERNS], rows), ""]
+    refuse = PLACES["Spark, streaming DataFrame"]
+    bound = _bound(KINDS["`sliding`, `tumbling`"], AGGREGATES["numbers"])
+    asked = [
+        [name, *_cells(refuse, replace(bound, query=replace(bound.query, **words)), notes)]
+        for name, words in ASKED.items()
+    ]
+    sections += ["## Streams that are asked for more", "", "Of `sliding` windows of numbers.", ""]
+    sections += [_table(["asked for", *PATTERNS], asked), ""]
+    return "\n".join([TITLE, *sections, notes.page()])
+
+
+def queries() -> Iterable[tuple[tuple[str, str], BoundQuery]]:
+    for aggregates, functions in AGGREGATES.items():
+        for kind, window in KINDS.items():
+            yield (kind, aggregates), _bound(window, functions)
+    computed = Apply(lambda events: {"n": events.num_rows}, pa.schema([("n", pa.int64())]))
+    for kind, window in KINDS.items():
+        query = Query((window,), flush=False)
+        yield (kind, WHOLE), BoundWhole(query, SCHEMA, "t", ("k",), computed)
+    backwards = windows.slide_by_tuple(10, 1).named("ten")
+    for called, form in (("`.rolling`", BoundRolling), ("`.latest`", BoundLatest)):
+        query = Query((backwards,), {"s": monoids.sum("x")}, flush=False)
+        yield (called, "any"), form(query, SCHEMA, "t", ("k",))
+
+
+def _bound(window: Window, aggregates: dict[str, Any]) -> BoundQuery:
+    return BoundQuery(Query((window,), aggregates, flush=False), SCHEMA, "t", ("k",))
+
+
+def _cells(refuse: Refuse, bound: BoundQuery, notes: Notes) -> Iterable[str]:
+    return (notes.cell(refuse(pattern, bound)) for pattern in PATTERNS.values())
+
+
+def _grouped(rows: Iterable[tuple[tuple[str, str], list[str]]]) -> list[list[str]]:
+    """Windows with the same aggregates and the same cells on one line."""
+    lines: dict[tuple[str, ...], list[str]] = {}
+    for (kind, aggregates), cells in rows:
+        lines.setdefault((aggregates, *cells), []).append(kind)
+    return [[", ".join(kinds), *line] for line, kinds in lines.items()]
+
+
+def _table(head: list[str], rows: Iterable[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    for path in map(Path, sys.argv[1:]):
+        path.write_text(page(), encoding="utf-8")
+        print(path)
