@@ -66,7 +66,7 @@ def run(*, seconds: float, scale: float) -> tuple[Replay, Phases]:
 
 
 def measure(*, quick: bool, long: bool) -> tuple[PaperTable, Replay]:
-    seconds, scale = (1200.0, 1.0) if long else (3.0, 0.01) if quick else (120.0, 0.1)
+    seconds, scale = (1200.0, 1.0) if long else (2.0, 0.01) if quick else (120.0, 0.1)
     found, phases = run(seconds=seconds, scale=scale)
     table = PaperTable("stretch-5", f"Q5, the controller for {seconds / 60:.3g} minutes")
     times = [1e3 * each for *_, each in found.switches]

@@ -9,7 +9,10 @@ import pytest
 from benchmarks.paper_table import PaperTable, publish
 
 DOCS = Path(__file__).parents[2] / "docs" / "benchmarks"
-TABLES = {"stretch.md": [f"stretch-{n}" for n in range(1, 7)]}
+TABLES = {
+    "stretch.md": [f"stretch-{n}" for n in range(1, 7)],
+    "patterns.md": ["jpdc-1", "jpdc-2", "jpdc-3"],
+}
 
 
 def table() -> PaperTable:
