@@ -11,12 +11,15 @@ from benchmarks.pisa_papers import (
     chunk_size,
     slide_by_tuple,
     time_windows,
+    windflow_skyline,
+    windflow_ysb,
     workers,
 )
 
 EXPERIMENTS = (
     workers, chunk_size, by_pattern,
     time_windows, buffer_chunks, slide_by_tuple,
+    windflow_skyline, windflow_ysb,
 )  # fmt: skip
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 FIGURES = ["1-latency", "2-bulk-eviction", "3-monoids", "4-memory", "5-dimensions"]
 
 
-MANY = {"stretch": ("2", "5"), "pisa_papers": ("1", "5")}
+MANY = {"stretch": ("2", "5"), "pisa_papers": ("1", "5", "8")}
 """Programs of many experiments, and those of them that are run here; `make soak` runs all of them."""
 
 

@@ -14,7 +14,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "benchmarks"
 
 FIGURES = [
     "patterns-1-workers", "patterns-2-chunks", "patterns-3-patterns",
-    "jpdc-1-time-windows", "jpdc-2-chunks", "jpdc-3-by-tuple",
+    "jpdc-1-time-windows", "jpdc-2-chunks", "jpdc-3-by-tuple", "windflow-1-skyline", "windflow-2-ysb",
 ]  # fmt: skip
 
 
