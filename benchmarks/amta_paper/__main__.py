@@ -16,6 +16,7 @@ from typing import Any
 from benchmarks.amta_paper import bulk_eviction, dimensions, latency, memory, six_monoids
 from benchmarks.amta_paper.measuring import ProgressPrinter
 from benchmarks.amta_paper.plotting import draw
+from benchmarks.paper_table import publish
 
 EXPERIMENTS = (latency, bulk_eviction, six_monoids, memory, dimensions)
 ROOT = Path(__file__).parents[2]
@@ -33,16 +34,25 @@ def environment() -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    return run(EXPERIMENTS, arguments, description="The five experiments of the AMTA paper.")
+    return run(
+        EXPERIMENTS, arguments, description="The five experiments of the AMTA paper.", page="README.md"
+    )
 
 
-def run(experiments: Sequence[Any], arguments: Sequence[str] | None, *, description: str) -> int:
-    """The command line over modules that each have `run(quick, progress) -> Chart`."""
+def run(experiments: Sequence[Any], arguments: Sequence[str] | None, *, description: str, page: str) -> int:
+    """The command line over modules that each have `run(quick, progress) -> Chart`. Their tables are
+    written into `page`, if the directory has it."""
     parser = argparse.ArgumentParser(description=description)
     numbers = range(1, len(experiments) + 1)
     parser.add_argument("--quick", action="store_true", help="small sizes; the figures mean nothing then")
     parser.add_argument(
-        "--only", type=int, choices=numbers, metavar="N", help=f"one experiment, 1 to {len(experiments)}"
+        "--only",
+        type=int,
+        nargs="+",
+        choices=numbers,
+        default=list(numbers),
+        metavar="N",
+        help=f"some experiments, 1 to {len(experiments)}",
     )
     parser.add_argument(
         "--to", type=Path, metavar="DIRECTORY", help="default: docs/benchmarks; build/benchmarks if quick"
@@ -52,17 +62,21 @@ def run(experiments: Sequence[Any], arguments: Sequence[str] | None, *, descript
     directory.mkdir(parents=True, exist_ok=True)
     progress = ProgressPrinter()
     for number, experiment in zip(numbers, experiments, strict=True):
-        if options.only in (None, number):
+        if number in options.only:
             title = f"experiment {number} of {len(experiments)}"
-            _run(experiment, title, directory, progress, options.quick)
+            _run(experiment, title, directory, page, progress, options.quick)
     return 0
 
 
-def _run(experiment: Any, title: str, directory: Path, progress: ProgressPrinter, quick: bool) -> None:
+def _run(
+    experiment: Any, title: str, directory: Path, page: str, progress: ProgressPrinter, quick: bool
+) -> None:
     progress.begin(f"{title}: {experiment.__name__.rpartition('.')[2]}")
     begin = time.perf_counter()
     chart = experiment.run(quick=quick, progress=progress)
     figure = draw(chart, directory)
+    if chart.table is not None:
+        publish([chart.table], directory / page)
     data = chart.as_json() | {"environment": environment(), "quick": quick}
     figure.with_suffix(".json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     progress.end(time.perf_counter() - begin)

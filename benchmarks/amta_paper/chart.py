@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from benchmarks.paper_table import PaperTable
+
 
 @dataclass
 class Series:
@@ -52,6 +54,8 @@ class Chart:
     title: str
     panels: Sequence[Panel]
     settings: dict[str, Any]
+    table: PaperTable | None = None
+    """The same beside what the paper has measured."""
 
     def as_json(self) -> dict[str, Any]:
         """Everything that is drawn, to four significant digits: more would only be noise."""

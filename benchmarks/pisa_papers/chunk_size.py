@@ -45,7 +45,7 @@ def run(*, quick: bool, progress: ProgressPrinter) -> Chart:
 def _panel(title: str, query: sash.WindowQuery, exponents: range, rounds: int) -> Panel:
     rows = query.source.rows(query.bound.columns)
     runs = {
-        exponent: partial(answer, query.bound, rows, evaluate=partial(_evaluate, 2**exponent))
+        exponent: partial(answer, query.bound, rows, evaluate=partial(in_chunks, 2**exponent, WORKERS))
         for exponent in exponents
     }
     seconds = race({str(exponent): run for exponent, run in runs.items()}, rounds=rounds)
@@ -55,14 +55,17 @@ def _panel(title: str, query: sash.WindowQuery, exponents: range, rounds: int) -
     return Panel(title, "events in a chunk", "milliseconds", [line], logarithmic=False)
 
 
-def _evaluate(chunk: int, bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges) -> Values:
+def in_chunks(
+    chunk: int, workers: int, bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges
+) -> Values:
+    """Agnostic workers over a buffer of chunks of that many events."""
     share = WindowShare.whole(bound, window, layout, ranges)
-    with _home(share) as home:
-        return handed_out(share, home, workers=WORKERS, chunk=chunk)
+    with _home(share, workers) as home:
+        return handed_out(share, home, workers=workers, chunk=chunk)
 
 
-def _home(share: WindowShare) -> AbstractContextManager[WorkerPool]:
+def _home(share: WindowShare, workers: int) -> AbstractContextManager[WorkerPool]:
     bound, rows = share.bound, share.layout.rows
     if isinstance(bound, BoundWhole):
-        return ProcessWorkers.of(bound.computation, rows.schema, workers=WORKERS)
+        return ProcessWorkers.of(bound.computation, rows.schema, workers=workers)
     return nullcontext(ThreadWorkers(Folding.of(bound, rows, share.ranges), rows.schema))

@@ -1,70 +1,124 @@
-"""Run the experiments of the STRETCH paper; with --to, draw them.
+"""Run the experiments of the STRETCH paper; with --to, draw them and write their tables into a page.
 
-python -m benchmarks.stretch [--quick] [--only N …] [--to DIRECTORY] [--json PATH]
+python -m benchmarks.stretch [--quick] [--long] [--only N …] [--to DIRECTORY] [--json PATH]
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.harness import Table, finish
-from benchmarks.stretch import figures, hedge, paircount, reconfigurations, stress
+from benchmarks.paper_table import PaperTable, publish
+from benchmarks.stretch import (
+    controller,
+    counting,
+    figures,
+    forwarder,
+    hedge,
+    reconfigurations,
+    scalejoin,
+    stress,
+    under_load,
+)
 
-EXPERIMENTS = ("reconfigurations", "paircount", "hedge", "stress")
+PAGE = "stretch.md"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description="The experiments of the STRETCH paper.")
-    parser.add_argument("--quick", action="store_true", help="small sizes, and no ratio is judged")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write the tables there as well")
-    parser.add_argument("--rounds", type=int, default=3, help="the best of how many rounds counts")
-    parser.add_argument(
-        "--only", type=int, nargs="+", choices=range(1, 5), metavar="N", help="which of 1 to 4"
-    )
-    parser.add_argument("--to", type=Path, metavar="DIRECTORY", help="draw the figures there")
-    chosen = parser.parse_args()
-    wanted = [EXPERIMENTS[n - 1] for n in chosen.only or range(1, 5)]
-    tables: list[Table] = []
-    if "reconfigurations" in wanted:
-        table, switches = reconfigurations.measure(quick=chosen.quick, rounds=chosen.rounds)
-        tables.append(table)
+Tables = tuple[PaperTable | Table, ...]
+
+
+def _counting(chosen: argparse.Namespace) -> Tables:
+    table, found = counting.measure(quick=chosen.quick, rounds=chosen.rounds)
+    if chosen.to:
+        figures.throughput_and_latency(found, chosen.to)
+    return table, counting.judged(found)
+
+
+def _forwarder(chosen: argparse.Namespace) -> PaperTable:
+    return forwarder.measure(quick=chosen.quick, rounds=chosen.rounds)[0]
+
+
+def _scalejoin(chosen: argparse.Namespace) -> PaperTable:
+    return scalejoin.measure(quick=chosen.quick, rounds=chosen.rounds)[0]
+
+
+def _under_load(chosen: argparse.Namespace) -> PaperTable:
+    table, found = under_load.measure(quick=chosen.quick)
+    for name, change in found.items():
         if chosen.to:
-            figures.reconfiguration_times(switches, chosen.to)
-    if "paircount" in wanted:
-        tables.append(paircount.measure(quick=chosen.quick, rounds=chosen.rounds))
-    if "hedge" in wanted:
-        table, replay = hedge.measure(quick=chosen.quick, rounds=chosen.rounds)
-        tables.append(table)
-        if chosen.to:
-            figures.over_time(
-                "Hedge query: self-join over 30 seconds under bursts, predictive controller",
-                "stretch-hedge",
-                chosen.to, seconds=replay.seconds, rates=replay.rates, degrees=replay.degrees,
-                latencies=replay.latencies, bound=hedge.BOUND,
-            )  # fmt: skip
-    if "stress" in wanted:
-        tables.append(_stressed(chosen.to, quick=chosen.quick))
-    return finish(tables, chosen)
+            short = name.partition(",")[0]
+            title = f"Q4, {short}: another rate at {change.before:.0f} s, thresholds of 90, 70 and 45 %"
+            figures.over_time(title, f"stretch-4-{short}", chosen.to, change.replay)
+    return table
 
 
-def _stressed(directory: Path | None, *, quick: bool) -> Table:
+def _controller(chosen: argparse.Namespace) -> PaperTable:
+    table, found = controller.measure(quick=chosen.quick, long=chosen.long)
+    if chosen.to:
+        figures.over_time("Q5: random rates, predictive controller", "stretch-5", chosen.to, found)
+    return table
+
+
+def _hedge(chosen: argparse.Namespace) -> Tables:
+    table, found = hedge.measure(quick=chosen.quick, rounds=chosen.rounds)
+    if chosen.to:
+        figures.over_time("Q6: hedges under bursts, predictive controller", "stretch-6", chosen.to, found)
+    return table, hedge.judged(found)
+
+
+def _reconfigurations(chosen: argparse.Namespace) -> Table:
+    table, switches = reconfigurations.measure(quick=chosen.quick, rounds=chosen.rounds)
+    if chosen.to:
+        figures.reconfiguration_times(switches, chosen.to)
+    return table
+
+
+def _stress(chosen: argparse.Namespace) -> Table:
     table = Table("stress: rows that are lost, repeated or out of order", yardstick="rows emitted")
     table.start()
-    record = stress.stress(seconds=1.0 if quick else 120.0, seed=12, most=8)
+    record = stress.stress(seconds=1.0 if chosen.quick else 120.0, seed=12, most=8)
     wrong = stress.disorder(record)
     print(*wrong, sep="\n", end="\n" if wrong else "")
     mean = sum(latency for _, latency in record.latencies) / max(len(record.latencies), 1)
     what = f"{record.emitted.num_rows:,} rows, {record.reconfigurations} switches"
     table.add(what, mean, float(len(wrong)), limit=0.0)
-    if directory:
-        figures.over_time(
-            f"Stress: abrupt rates, {record.reconfigurations} switches, every row once and in order",
-            "stretch-stress", directory, seconds=record.seconds, rates=record.rates, degrees=record.degrees,
-            latencies=record.latencies,
-        )  # fmt: skip
+    if chosen.to:
+        title = f"Stress: abrupt rates, {record.reconfigurations} switches, every row once and in order"
+        figures.over_time(title, "stretch-stress", chosen.to, record)
     return table
+
+
+EXPERIMENTS: tuple[Callable[[argparse.Namespace], PaperTable | Table | Tables], ...] = (
+    _counting, _forwarder, _scalejoin, _under_load, _controller, _hedge, _reconfigurations, _stress,
+)  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="The experiments of the STRETCH paper.")
+    numbers = range(1, len(EXPERIMENTS) + 1)
+    parser.add_argument("--quick", action="store_true", help="small sizes, and no ratio is judged")
+    parser.add_argument("--long", action="store_true", help="experiment 5 for 20 minutes, as in the paper")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="write the tables there as well")
+    parser.add_argument("--rounds", type=int, default=3, help="the best of how many rounds counts")
+    parser.add_argument(
+        "--only", type=int, nargs="+", choices=numbers, metavar="N", help=f"which of 1 to {numbers[-1]}"
+    )
+    parser.add_argument(
+        "--to", type=Path, metavar="DIRECTORY", help=f"draw figures there, write tables into its {PAGE}"
+    )
+    chosen = parser.parse_args()
+    judged: list[Table] = []
+    for number in chosen.only or numbers:
+        found = EXPERIMENTS[number - 1](chosen)
+        for table in found if isinstance(found, tuple) else (found,):
+            if isinstance(table, PaperTable):
+                publish([table], None if chosen.to is None else chosen.to / PAGE)
+            else:
+                judged.append(table)
+    return finish(judged, chosen)
 
 
 if __name__ == "__main__":

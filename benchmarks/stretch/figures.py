@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import matplotlib as mpl
 
@@ -13,6 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
+from benchmarks.stretch.counting import Run
 from benchmarks.stretch.reconfigurations import BOUND, Switches
 
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#777777"
@@ -38,40 +40,53 @@ def reconfiguration_times(found: Sequence[Switches], directory: Path) -> Path:
         return _saved(figure, ax, directory / "stretch-reconfigurations.png")
 
 
-def over_time(
-    title: str,
-    name: str,
-    directory: Path,
-    *,
-    seconds: Sequence[float],
-    rates: Sequence[float],
-    degrees: Sequence[int],
-    latencies: Sequence[tuple[float, float]],
-    bound: float | None = None,
-    measured: str = "latency",
-) -> Path:
+class OverTime(Protocol):
+    """What a run has to be drawn over time, by seconds since its begin."""
+
+    seconds: list[float]
+    rates: list[float]
+    degrees: list[int]
+    latencies: list[tuple[float, float]]
+
+
+def over_time(title: str, name: str, directory: Path, run: OverTime) -> Path:
     """Rate, degree and latency below each other, on one axis of time."""
     with plt.rc_context(LOOK):
         figure, (top, middle, bottom) = plt.subplots(
             3, 1, figsize=(12, 7), layout="constrained", sharex=True
         )
         figure.suptitle(title, fontsize=14)
-        top.plot(seconds, rates, color=BLUE, linewidth=1.2)
+        top.plot(run.seconds, run.rates, color=BLUE, linewidth=1.2)
         top.set(ylabel="tuples per second")
-        middle.step(seconds, degrees, where="post", color=GREEN, linewidth=1.2)
-        middle.set(ylabel="instances", ylim=(0, max(degrees) + 1))
+        middle.step(run.seconds, run.degrees, where="post", color=GREEN, linewidth=1.2)
+        middle.set(ylabel="instances", ylim=(0, max(run.degrees) + 1))
         middle.yaxis.get_major_locator().set_params(integer=True)
-        at, late = np.array(latencies).reshape(-1, 2).T
+        at, late = np.array(run.latencies).reshape(-1, 2).T
         bottom.plot(at, 1e3 * late, ".", color=ORANGE, markersize=3, alpha=0.5)
-        if bound is not None:
-            mean = 1e3 * float(late.mean())
-            bottom.axhline(mean, color="black", linewidth=1.2, label=f"mean, {mean:.1f} ms")
-            bottom.axhline(1e3 * bound, color=GREY, linestyle="--", label=f"{1e3 * bound:.0f} ms")
-            bottom.legend(loc="upper right", frameon=False, ncol=2)
-        bottom.set(ylabel=f"{measured}, ms", xlabel="seconds", yscale="log")
+        bottom.set(ylabel="latency, ms", xlabel="seconds", yscale="log")
         for ax in (top, middle, bottom):
             ax.grid(color="#dddddd", linewidth=0.7)
         return _saved(figure, None, directory / f"{name}.png")
+
+
+def throughput_and_latency(found: Mapping[str, Mapping[str, Run]], directory: Path) -> Path:
+    """Bars of each contender, by level of duplication."""
+    colours = (GREEN, BLUE, ORANGE, GREY)
+    with plt.rc_context(LOOK):
+        figure, axes = plt.subplots(1, 2, figsize=(12, 7), layout="constrained")
+        figure.suptitle("Q1: one tuple for all its keys, against one copy for each", fontsize=14)
+        for place, name in enumerate(next(iter(found.values()))):
+            runs = [level[name] for level in found.values()]
+            at = np.arange(len(runs)) + 0.2 * (place - 1.5)
+            axes[0].bar(at, [run.tuples / run.seconds for run in runs], 0.2, color=colours[place])
+            axes[1].bar(at, [1e3 * run.latency for run in runs], 0.2, color=colours[place], label=name)
+        for ax, what in zip(axes, ("tweets a second", "latency, ms"), strict=True):
+            ax.set_xticks(range(len(found)), list(found))
+            ax.set(ylabel=what, yscale="log")
+            ax.grid(color="#dddddd", linewidth=0.7, axis="y")
+            ax.set_axisbelow(True)
+        figure.legend(loc="outside lower center", ncol=4, frameon=False)
+        return _saved(figure, None, directory / "stretch-1.png")
 
 
 def _saved(figure: plt.Figure, ax: Axes | None, path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Tweets as numbered words, and the pairs of near words that paircount counts."""
+"""Tweets as numbered words, and their keys: the words that wordcount counts, the pairs of paircount."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ Ints = NDArray[np.int64]
 DISTANCES = {"L": 3, "M": 10, "H": 1 << 30}
 """How far two words of a tweet may be apart to be a pair: low, medium and high duplication."""
 
+PER_SECOND = 25
+"""The paper's 4.3 million tweets of two days."""
+
 _COLUMNS = {"t": pa.int64(), "id": pa.int64(), "user": pa.int64(), "text": pa.string()}
 TWEETS = Input(pa.schema(_COLUMNS | {"words": pa.list_(pa.int64())}), time="t")
 
 
-def tweets(n: int, *, seed: int = 1, vocabulary: int = 500, per_second: int = 1_000) -> pa.Table:
+def tweets(n: int, *, seed: int = 1, vocabulary: int = 10_000) -> pa.Table:
     """n tweets of 4 to 28 words each; word frequencies fall as 1 / rank, as in natural language."""
     draw = np.random.default_rng(seed)
     lengths = draw.integers(4, 29, n)
@@ -31,44 +34,48 @@ def tweets(n: int, *, seed: int = 1, vocabulary: int = 500, per_second: int = 1_
     )
     spelled = pa.ListArray.from_arrays(offsets.astype(np.int32), pa.array(words))
     text = pa.array(["w" + " w".join(map(str, words[a:b])) for a, b in pairwise(offsets)])
-    times = np.arange(n) * 1_000 // per_second
+    times = np.arange(n) * 1_000 // PER_SECOND
     columns: list[Any] = [times, np.arange(n), draw.integers(0, 500, n), text, spelled]
     return pa.table(columns, schema=TWEETS.schema)
 
 
-def pair_keys(lists: pa.ChunkedArray, distance: int) -> tuple[Ints, Ints]:
-    """The pairs of different words at most `distance` apart, as (smaller << 32) | larger."""
+def key_sets(lists: pa.ChunkedArray, distance: int) -> tuple[Ints, Ints]:
+    """f_MK of the paper (Operator 5), each key once: the words of a tweet for distance 0, else its pairs.
+
+    A pair is ⟨W[i], W[j]⟩ with i < j ≤ i + distance, in this order, here (W[i] << 32) | W[j]. A word that
+    is repeated is at several places, and can be paired with itself.
+    """
     column = lists.combine_chunks()
     counts = column.value_lengths().fill_null(0).to_numpy()
     offsets = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
-    reach = np.minimum(np.maximum(counts - 1, 0), distance)
-    room = int((counts.astype(np.int64) * reach).sum())
-    ends, keys = np.zeros(len(offsets), np.int64), np.empty(room, np.int64)
-    longest = int(counts.max()) if len(counts) else 0
-    _pairs(offsets, np.array(column.flatten(), np.int64), distance, np.empty(longest, np.int64), ends, keys)
+    reach = np.minimum(np.maximum(counts - 1, 0), distance) if distance else np.ones_like(counts)
+    rooms = counts.astype(np.int64) * reach
+    ends, keys = np.zeros(len(offsets), np.int64), np.empty(int(rooms.sum()), np.int64)
+    # Twice the keys of the longest tweet, so that a search ends soon.
+    slots = 1 << (2 * int(rooms.max(initial=1))).bit_length()
+    _sets(
+        offsets, np.array(column.flatten(), np.int64), distance,
+        np.full(slots, -1, np.int64), np.empty(slots, np.int64), ends, keys,
+    )  # fmt: skip
     return ends, keys[: ends[-1]]
 
 
 @njit(cache=True, nogil=True)
-def _pairs(offsets: Ints, words: Ints, distance: int, once: Ints, ends: Ints, keys: Ints) -> None:
-    n = 0
+def _sets(
+    offsets: Ints, words: Ints, distance: int, row_of_slot: Ints, key_of_slot: Ints, ends: Ints, keys: Ints
+) -> None:
+    n, mask = 0, len(row_of_slot) - 1
     for row in range(len(offsets) - 1):
-        different, seen = 0, np.uint64(0)
-        for at in range(offsets[row], offsets[row + 1]):
-            # A word whose bit is not set is new; only the others are searched for.
-            bit = np.uint64(1) << np.uint64(words[at] & 63)
-            fresh = True
-            if seen & bit:
-                for other in range(different):
-                    if once[other] == words[at]:
-                        fresh = False
-                        break
-            seen |= bit
-            if fresh:
-                once[different] = words[at]
-                different += 1
-        for i in range(different):
-            for j in range(i + 1, min(different, i + distance + 1)):
-                keys[n] = (min(once[i], once[j]) << 32) | max(once[i], once[j])
-                n += 1
+        for i in range(offsets[row], offsets[row + 1]):
+            first, last = (i + 1, min(offsets[row + 1], i + distance + 1)) if distance else (i, i + 1)
+            for j in range(first, last):
+                key = (words[i] << 32) | words[j] if distance else words[i]
+                slot = ((key ^ (key >> 29)) * -7046029254386353131 >> 40) & mask
+                # What earlier tweets have left in a slot does not count.
+                while row_of_slot[slot] == row and key_of_slot[slot] != key:
+                    slot = (slot + 1) & mask
+                if row_of_slot[slot] != row:
+                    row_of_slot[slot], key_of_slot[slot] = row, key
+                    keys[n] = key
+                    n += 1
         ends[row + 1] = n

@@ -17,6 +17,10 @@ ROOT = Path(__file__).parents[2]
 FIGURES = ["1-latency", "2-bulk-eviction", "3-monoids", "4-memory", "5-dimensions"]
 
 
+MANY = {"stretch": ("2", "5"), "pisa_papers": ("1", "5", "8")}
+"""Programs of many experiments, and those of them that are run here; `make soak` runs all of them."""
+
+
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -46,9 +50,17 @@ def starts_spark(name: str) -> bool:
     ],
 )
 def test_every_program_runs_quickly_and_prints_a_table(name: str) -> None:
-    done = run(f"benchmarks.{name}", "--quick")
+    chosen = ["--only", *MANY[name]] if name in MANY else []
+    done = run(f"benchmarks.{name}", "--quick", *chosen)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) > 2
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", MANY)
+def test_all_experiments_of_a_program_run_quickly(name: str) -> None:
+    done = run(f"benchmarks.{name}", "--quick")
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_experiments_of_the_amta_paper_write_a_figure_and_its_numbers_each(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sash
-from benchmarks.stretch.tweets import DISTANCES, pair_keys
+from benchmarks.stretch.tweets import DISTANCES, key_sets
 from sash.operators import Aggregate, Arrival, InBulk, Input, Join, Stateful, WindowSet
 from sash.operators.order.interleaved import END_OF_TIME, interleave
 from sash.operators.stateful.interpreted_shares import InterpretedShares
@@ -109,16 +109,13 @@ def test_oracle_paircount_counts_the_tweets_that_hold_two_words_near_each_other(
     distance = DISTANCES[level]
     operator = Aggregate(
         advance=30, size=60, inputs=WORDS, n=sash.count(),
-        keys=InBulk(lambda table: pair_keys(table["words"], distance), distinct=True),
+        keys=InBulk(lambda table: key_sets(table["words"], distance), distinct=True),
     )  # fmt: skip
     found = operator.over({"t": [t for t, _ in rows], "words": [words for _, words in rows]})
     expected: Counter[tuple[int, int]] = Counter()
     for t, words in rows:
-        once = list(dict.fromkeys(words))
         near = {
-            (min(once[i], once[j]) << 32) | max(once[i], once[j])
-            for i, j in combinations(range(len(once)), 2)
-            if j - i <= distance
+            (words[i] << 32) | words[j] for i, j in combinations(range(len(words)), 2) if j - i <= distance
         }
         for pair in near:
             for end in (t // 30 * 30 + 30, t // 30 * 30 + 60):

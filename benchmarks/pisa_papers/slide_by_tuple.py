@@ -1,0 +1,66 @@
+"""Figures 15 and 16 of the JPDC paper: windows of seconds that slide by tuples, agnostic workers only.
+
+15   slide 4,000 tuples, W 1, 2 and 3 s          16   W 3 s, slide 4,000, 5,000 and 6,000 tuples
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import sash
+from benchmarks.amta_paper.chart import Chart, Panel, Series
+from benchmarks.amta_paper.measuring import ProgressPrinter
+from benchmarks.paper_table import PaperTable
+from benchmarks.pisa_papers.trading import RATE, Measured, by_tuple
+
+LENGTHS, SLIDES = (1, 2, 3), (4_000, 5_000, 6_000)
+WORKERS = (1, 2)
+
+
+def run(*, quick: bool, progress: ProgressPrinter) -> Chart:
+    rate, windows = (2_000, 4) if quick else (RATE, 8)
+    settings = [(length, SLIDES[0]) for length in LENGTHS] + [(LENGTHS[-1], slide) for slide in SLIDES[1:]]
+    found: dict[tuple[int, int, int], Measured] = {}
+    for (length, slide), workers in product(settings, WORKERS):
+        progress.step(f"W {length} s, slide {slide:,}, {workers} workers")
+        trading = by_tuple(length, slide * rate // RATE, windows=windows, rate=rate)
+        found[length, slide, workers] = trading.by(sash.WinFarm(workers, model="agnostic"))
+    panels = []
+    for title, x, places in (
+        ("figure 15: slide 4,000", "W, seconds", settings[: len(LENGTHS)]),
+        ("figure 16: W 3 s", "slide, tuples", settings[len(LENGTHS) - 1 :]),
+    ):
+        lines = [Series(f"{workers} workers") for workers in WORKERS]
+        for workers, line in zip(WORKERS, lines, strict=True):
+            for place in places:
+                wanted = RATE / place[1]
+                line.add(
+                    f"{place[places[0][0] == places[-1][0]]:,}",
+                    100 * found[*place, workers].output / wanted,
+                )
+        panels.append(
+            Panel(title, x, "% of the wanted results", lines, powers_of_two=False, logarithmic=False)
+        )
+    return Chart(
+        "jpdc-3-by-tuple", "Curves fitted to windows that slide by tuples", panels,
+        {"windows": windows, "rate": rate}, _table(found),
+    )  # fmt: skip
+
+
+def _table(found: dict[tuple[int, int, int], Measured]) -> PaperTable:
+    table = PaperTable("jpdc-3", "slide by tuple, figures 15 and 16")
+    for length, workers in zip(LENGTHS, ("50 with 5", "50 with 14", "half of 50 with 21"), strict=True):
+        one, two = (found[length, SLIDES[0], n] for n in WORKERS)
+        table.add(
+            f"W {length} s, slide 4,000: results a second", paper=workers,
+            here=f"{two.output:.1f} with 2, T_calc {1e3 * two.calc:,.0f} ms; "
+            f"1 → 2 {two.output / one.output:.2f} ×",
+            why="two cores; a fit of SciPy in worker processes",
+        )  # fmt: skip
+    shares = [found[LENGTHS[-1], slide, 2].output * slide / RATE for slide in SLIDES]
+    table.add(
+        "W 3 s, slide 4,000, 5,000, 6,000: part of the wanted results",
+        paper="larger slides, fewer workers", here=", ".join(f"{100 * share:.1f} %" for share in shares),
+        why="a fit costs the same, and is wanted less often",
+    )  # fmt: skip
+    return table
