@@ -3,8 +3,10 @@
     python -m benchmarks.kafka [--quick] [--json PATH] [--rounds 3]
 
 Records in JSON, counted by key in tumbling windows of ten seconds, whose rows go to another topic in JSON.
-Both sides run in one session, in turns, and of each the best round counts. Spark's side is given the state
-store that is faster for it, ours the way to a sink that is faster for us. `make kafka` fetches the broker.
+All run in one session, in turns. A round is what its micro-batches took but the first, in which a query
+starts, as seconds for all records; what whole runs took, start and end included, is printed too. Spark has
+both of its state stores, and Sash the fastest of its ways to a sink, which is named. `make kafka` fetches
+the broker.
 """
 
 from __future__ import annotations
@@ -13,21 +15,24 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import sash
-from benchmarks.harness import Table, finish, options
-from benchmarks.spark.runs import PROVIDER, STORES
-from tests.kafka.broker import Broker, connector
+from benchmarks.harness import Opponent, Table, Times, finish, options
+from benchmarks.spark.runs import STORES, state_store
+from tests.kafka.broker import PARTITIONS, Broker, connector
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 KEYS, SIZE, DELAY = 1_000, "10 seconds", "1 second"
 COLUMNS = "ts timestamp, k bigint, x bigint"
-BATCHES = 4
+BATCHES = 8
+"""Of a run, and one more without records, in which the last windows close."""
 LIMIT = 1 / 0.8
 """0.8 of its rows per second, as a ratio of times."""
 
@@ -46,25 +51,46 @@ def fill(spark: SparkSession, broker: Broker, rows: int) -> None:
     records.write.format("kafka").options(**to).save()
 
 
+@dataclass(frozen=True)
+class Run:
+    """How one went."""
+
+    whole: float
+    """Seconds from start to end."""
+    steady: float
+    """Seconds for all rows, at the rate of its batches but the first."""
+
+    @classmethod
+    def of(cls, query: StreamingQuery, rows: int, began: float) -> Run:
+        query.awaitTermination()
+        whole = time.perf_counter() - began
+        later = [one for one in query.recentProgress if one.batchId > 0]
+        milliseconds = sum(one.durationMs["triggerExecution"] for one in later)
+        return cls(whole, milliseconds / 1000 * rows / sum(one.numInputRows for one in later))
+
+
 class Race:
-    """Both sides over the same records; each run has a checkpoint of its own and ends with its topic."""
+    """All over the same records; each run has a checkpoint of its own and ends with its topic."""
 
     def __init__(self, spark: SparkSession, broker: Broker, folder: Path, rows: int) -> None:
         self._spark, self._broker, self._folder, self._rows, self._runs = spark, broker, folder, rows, 0
 
-    def ways(self) -> dict[tuple[str, str], Callable[[], Any]]:
+    def ours(self) -> dict[str, Callable[[], Run]]:
         return {
-            ("sash", "writeStream"): lambda: self._written(self._windows().dataframe()),
-            ("sash", "start()"): self._started,
-            **{("Spark", store): partial(self._native, store) for store in STORES},
+            "writeStream": lambda: self._written(self._windows().dataframe()),
+            "start()": self._started,
+            "start(elastic=…)": lambda: self._started(elastic=sash.Elastic(min=2, max=2, buckets=2)),
         }
+
+    def theirs(self) -> dict[str, Callable[[], Run]]:
+        return {store: partial(self._native, store) for store in STORES}
 
     def _arriving(self) -> DataFrame:
         from pyspark.sql import functions as F
 
-        records = self._broker.stream(
-            self._spark, "in", maxOffsetsPerTrigger=str(max(1, self._rows // BATCHES))
-        )
+        # One more than its part for each partition: a batch for what was rounded off would be one too many.
+        most = self._rows // BATCHES + PARTITIONS
+        records = self._broker.stream(self._spark, "in", maxOffsetsPerTrigger=str(most))
         value = F.from_json(F.col("value").cast("string"), COLUMNS)
         arriving: DataFrame = records.select(value.alias("row")).select("row.*")
         return arriving
@@ -73,30 +99,28 @@ class Race:
         stream = sash.stream(self._arriving(), time="ts", key="k", delay=DELAY)
         return stream.window(sash.tumbling(SIZE), flush=False).agg(n=sash.count())
 
-    def _started(self) -> None:
+    def _started(self, **how: Any) -> Run:
         sink = sash.sinks.kafka("out", servers=self._broker.address, key="k")
-        running = self._windows().start(sink, checkpoint=self._checkpoint(), trigger="available now")
-        running.awaitTermination()
+        began = time.perf_counter()
+        running = self._windows().start(sink, checkpoint=self._checkpoint(), trigger="available now", **how)
+        return Run.of(running, self._rows, began)
 
-    def _native(self, store: str) -> None:
+    def _native(self, store: str) -> Run:
         from pyspark.sql import functions as F
 
-        before = self._spark.conf.get(PROVIDER)
-        self._spark.conf.set(PROVIDER, STORES[store])
-        try:
+        with state_store(self._spark, store):
             rows = self._arriving().withWatermark("ts", DELAY).groupBy("k", F.window("ts", SIZE))
-            self._written(rows.agg(F.count("*").alias("n")))
-        finally:
-            self._spark.conf.set(PROVIDER, before)
+            return self._written(rows.agg(F.count("*").alias("n")))
 
-    def _written(self, rows: DataFrame) -> None:
+    def _written(self, rows: DataFrame) -> Run:
         from pyspark.sql import functions as F
 
+        began = time.perf_counter()
         to = {"kafka.bootstrap.servers": self._broker.address, "topic": "out"}
         sent = rows.select(F.col("k").cast("string").alias("key"), F.to_json(F.struct("*")).alias("value"))
         writer = sent.writeStream.format("kafka").options(**to).outputMode("append")
         writer = writer.option("checkpointLocation", str(self._checkpoint())).trigger(availableNow=True)
-        writer.start().awaitTermination()
+        return Run.of(writer.start(), self._rows, began)
 
     def _checkpoint(self) -> Path:
         self._runs += 1
@@ -111,32 +135,35 @@ def measure(folder: Path, *, rows: int, rounds: int) -> Table:
     try:
         broker.create(spark, "in", "out")
         fill(spark, broker, rows)
-        ways = Race(spark, broker, folder, rows).ways()
-        best = dict.fromkeys(ways, float("inf"))
+        race = Race(spark, broker, folder, rows)
+        contenders = race.ours() | race.theirs()
+        runs: dict[str, list[Run]] = {name: [] for name in contenders}
         for turn in range(rounds + 1):
-            for way, run in ways.items():
-                begin = time.perf_counter()
-                run()
-                if turn:
-                    best[way] = min(best[way], time.perf_counter() - begin)
+            for name, run in contenders.items():
+                done = run()
+                print(f"round {turn}, {name}: {done.steady:.2f} s of {done.whole:.2f} s", file=sys.stderr)
+                if turn > 0:  # the first round compiles
+                    runs[name].append(done)
     finally:
         broker.kill()
         spark.stop()
-    table = Table(f"Kafka → tumbling count → Kafka, {rows:,} records", "Spark")
+    times = {name: Times(tuple(run.steady for run in done)) for name, done in runs.items()}
+    ours = min(race.ours(), key=lambda way: times[way].best)
+    table = Table(f"Kafka → tumbling count → Kafka by {ours}", "opponent")
     table.start()
-    fastest = {side: min(best[way] for way in best if way[0] == side) for side in ("sash", "Spark")}
-    for (side, how), seconds in best.items():
-        judged = side == "sash" and seconds == fastest[side]
-        ratio = seconds / fastest["Spark"]
-        table.add(
-            f"{side}, {how}, {rows / seconds:,.0f}/s", seconds, ratio, limit=LIMIT if judged else None
-        )
+    for store in race.theirs():
+        table.against(Opponent(f"Spark, state in {store}", rows, times[ours], times[store]), limit=LIMIT)
+    yardstick = min(run.whole for store in race.theirs() for run in runs[store])
+    for name, done in runs.items():
+        whole = min(run.whole for run in done)
+        rate = f"{rows / times[name].best:,.0f}/s"
+        table.add(f"{name}, {rate}; whole run", whole, whole / yardstick)
     return table
 
 
 def main() -> int:
     chosen = options(__doc__ or "")
-    rows, rounds = (20_000, 1) if chosen.quick else (1_000_000, chosen.rounds)
+    rows, rounds = (40_000, 1) if chosen.quick else (2_000_000, chosen.rounds)
     with tempfile.TemporaryDirectory(prefix="sash-bench-") as folder:
         return finish([measure(Path(folder), rows=rows, rounds=rounds)], chosen)
 
