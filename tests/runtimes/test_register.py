@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import sash
-from sash.errors import ArgumentError, CorruptValue
+from sash.errors import ArgumentError, CorruptValue, DifferentQuery
 from sash.runtimes.spark.state.register import Register
 
 if TYPE_CHECKING:
@@ -53,6 +53,20 @@ def test_a_query_keeps_its_state_until_a_batch_is_done_without_it(
     assert back["a"] == first["a"]
     assert back["b"] != first["b"]
     assert len(files(tmp_path)) == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "maker"), [([""], ["a"], "alone"), (["a", "b"], [""], "together")]
+)
+def test_a_query_alone_and_several_together_do_not_take_each_others_checkpoint(
+    spark: SparkSession, tmp_path: Path, before: list[str], now: list[str], maker: str
+) -> None:
+    run(Register(spark, str(tmp_path), before))
+    (tmp_path / "commits").mkdir()
+    (tmp_path / "commits" / "0").write_text("v1")
+    (tmp_path / "state" / "0").mkdir(parents=True)
+    with pytest.raises(DifferentQuery, match=maker):
+        Register(spark, str(tmp_path), now).require_same({name: {} for name in now})
 
 
 def test_a_state_is_registered_before_a_batch_writes_it(spark: SparkSession, tmp_path: Path) -> None:

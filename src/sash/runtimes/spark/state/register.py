@@ -80,6 +80,10 @@ class Register:
         begun = bool(self._commits.sizes())
         if begun and not self._state.names():
             raise refused("by an elastic query, or by one that keeps no state: there is none of Spark's")
+        if begun and self._before and (ALONE in self._before) != (ALONE in self._now):
+            raise refused(
+                "by a query that was started alone" if ALONE in self._before else "by sash.together(…)"
+            )
         for name, description in descriptions.items():
             kept = self._now[name].query
             if begun and kept is not None:
