@@ -17,7 +17,7 @@
     │   ├── PredicateError         a user's function raised, or did not answer with a bool
     │   ├── BadFile                a file of a stream is gone, damaged, or has other columns
     │   └── OutOfOrder             an element older than what a FIFO aggregator already holds
-    ├── StoreError                 a store did not do what was asked
+    ├── StoreError                 a store failed, or refused a request
     │   ├── CorruptValue           damaged or foreign bytes under a key
     │   ├── DifferentQuery         a checkpoint that another query made
     │   ├── StoreUnavailable       the server does not answer after bounded retries
@@ -25,6 +25,7 @@
     │   └── EpochError             commit, rollback or read of an epoch that is not there
     ├── EngineError                a live engine that is probed died, hung or failed
     ├── PipelineError              a pipeline file has a mistake, with its line         (also a ValueError)
+    │   └── PipelineErrors         it has several
     ├── QueryFailed                a running query was ended by what Spark or the machine met
     └── MissingDependency          an optional package or program is not installed (also an ImportError)
 
@@ -163,7 +164,7 @@ class OutOfOrder(DataError):
 
 
 class StoreError(SashError):
-    """A store did not do what was asked."""
+    """A store failed, or refused a request."""
 
 
 class CorruptValue(StoreError):
@@ -202,6 +203,16 @@ class PipelineError(SashError, ValueError):
     def __init__(self, file: str, line: int | None, reason: str) -> None:
         self.file, self.line, self.reason = file, line, reason
         super().__init__(f"{file}, line {line}: {reason}" if line else f"{file}: {reason}")
+
+
+class PipelineErrors(PipelineError):
+    """A pipeline file has several mistakes; the message has a line for each, in the order of the file."""
+
+    def __init__(self, errors: Iterable[PipelineError]) -> None:
+        self.errors = tuple(sorted(errors, key=lambda error: error.line or 0))
+        first = self.errors[0]
+        super().__init__(first.file, first.line, first.reason)
+        self.args = ("\n".join(map(str, self.errors)),)
 
 
 class QueryFailed(SashError, RuntimeError):

@@ -115,6 +115,11 @@ def test_a_stream_and_its_windows_do_not_spill_their_data() -> None:
 def test_a_query_is_told_as_windows_keys_and_aggregates() -> None:
     made = stream().window(sash.tumbling(60)).agg(n=sash.count(), total=sash.sum("amount"))
     assert repr(made) == "<sash query: time(60, 60) over t by card → n = count(), total = sum(amount)>"
+    rolling, latest = stream().rolling(60, 3600), stream().latest(60)
+    assert (
+        repr(rolling.agg(n=sash.count())) == "<sash query: rolling 60, 3600 over t by card → n = count()>"
+    )
+    assert repr(latest.agg(n=sash.count())) == "<sash query: latest 60 over t by card → n = count()>"
     whole = stream().window(sash.rows(2)).apply(lambda events: {"n": 1}, schema="n int")
     assert repr(whole) == "<sash query: rows(2, every=2) over t by card → n>"
     assert repr(whole.late()).startswith("<sash late output: events that rows(2, every=2) cannot place")

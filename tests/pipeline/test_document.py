@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 import sash
-from sash.errors import PipelineError
+from sash.errors import PipelineError, PipelineErrors
 from sash.pipeline import read
 from sash.runtimes.trigger import Trigger
 from sash.semantics.query import Emit, When
-from tests.pipeline.pipeline_files import PIPELINE, SEVERAL, refused, written
+from tests.pipeline.pipeline_files import PIPELINE, SEVERAL, refused, told, written
 
 
 def test_words_are_understood_when_they_are_read(tmp_path: Path) -> None:
@@ -84,6 +85,7 @@ def line_of(words: str) -> int:
         ('total = "sum(x)"', 'total = "sum(x"', "'(' was never closed"),
         ('format = "parquet"\npath = "events"', 'format = "parket"', "Did you mean 'parquet'?"),
         ('checkpoint = "checkpoint"', 'trigger = "hourly"', "'available now', 'once' or a duration"),
+        ('checkpoint = "checkpoint"', 'trigger = "avilable now"', "Did you mean 'available now'?"),
         ('checkpoint = "checkpoint"', 'trigger = "processing_time 0 s"', "longer than zero"),
         ('checkpoint = "checkpoint"', 'mode = "both"', "mode must be one of stream, batch"),
         ("[sink]", "[snk]", "there is no table [snk]. Did you mean 'sink'?"),
@@ -304,3 +306,58 @@ def test_a_quote_that_is_not_closed_is_called_that(tmp_path: Path, before: str, 
         read(written(tmp_path, (before, after)))
     assert "a quote is not closed" in wrong.value.reason
     assert wrong.value.line == line_of(before)
+
+
+def test_all_mistakes_of_a_file_are_found_at_once_in_the_order_of_its_lines(tmp_path: Path) -> None:
+    file = written(
+        tmp_path,
+        ('path = "events"', 'pth = "events"'),
+        ('delay = "5 seconds"', 'delay = "5 secnds"'),
+        ('"tumbling 10 seconds as ten"', '"tumblng 10 seconds as ten"'),
+        ('"rows 3 as three"', '"rows three"'),
+        ('total = "sum(x)"', 'total = "smu(x)"'),
+        ('checkpoint = "checkpoint"', 'trigger = "hourly"'),
+    )
+    outcome = told("check", file)
+    assert outcome.exit_code == 2
+    found = [line.removeprefix(f"error: {file}, line ") for line in outcome.output.splitlines()]
+    assert [sentence.partition(":")[0] for sentence in found] == ["3", "8", "12", "13", "18", "25"]
+    assert "Did you mean 'path'?" in found[0]
+    assert found[4].endswith("got 'smu(x)'. Did you mean 'sum'?")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("[sink]", "[snk]"), ("[stream]", "[strem]"), ('time = "ts"', 'tme = "ts"')]
+)
+def test_what_has_a_wrong_name_is_not_called_missing_too(tmp_path: Path, before: str, after: str) -> None:
+    file = written(tmp_path, (before, after), ("windows = [", "empty = 7\nwindows = ["))
+    with pytest.raises(PipelineErrors) as wrong:
+        read(file)
+    reasons = [error.reason for error in wrong.value.errors]
+    assert len(reasons) == 2
+    assert sum("Did you mean" in reason for reason in reasons) == 1
+    assert sum(reason.startswith("empty must be") for reason in reasons) == 1
+
+
+def test_mistakes_in_several_queries_are_found_at_once(tmp_path: Path) -> None:
+    file = written(
+        tmp_path, ('"sum(x)"', '"smu(x)"'), ('rolling = "1 hour"', 'rolling = "1 hur"'), text=SEVERAL
+    )
+    with pytest.raises(PipelineErrors) as wrong:
+        read(file)
+    assert [error.line for error in wrong.value.errors] == [16, 30]
+
+
+@pytest.mark.parametrize(
+    "name", ["source", "stream", "query", "aggregates", "sink", "late", "run", "spark"]
+)
+def test_a_value_in_the_place_of_a_table_is_refused_beside_other_mistakes(
+    tmp_path: Path, name: str
+) -> None:
+    lines = re.sub(rf"(?ms)^\[{name}\]\n.*?(?=^\[|\Z)", "", PIPELINE).replace("5 seconds", "5 secnds")
+    file = tmp_path / "pipeline.toml"
+    file.write_text(f"{name} = 5\n{lines}")
+    with pytest.raises(PipelineError) as wrong:
+        read(file)
+    assert str(wrong.value).startswith(f"{file}, line 1: {name} must be a table: [{name}]")
+    assert ("secnds" in str(wrong.value)) == (name != "stream")

@@ -49,6 +49,17 @@ def test_no_jvm_is_started(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "there is no column 'y'" in refused("check", written(folder, ("sum(x)", "sum(y)")))
 
 
+def test_all_columns_that_are_not_there_are_found_at_once(folder: Path) -> None:
+    changes = (
+        ('time = "ts"', 'time = "tss"'),
+        ('key = "who"', 'key = "whom"'),
+        ("sum(x)", "sum(xx, where='y > 1')"),
+    )
+    output = told("check", written(folder, *changes)).output
+    assert [line.partition("line ")[2][:2] for line in output.splitlines()] == ["6:", "7:", "18"]
+    assert output.count("Did you mean") == 3
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("changes", VARIANTS)
 def test_differential_both_are_as_with_spark(

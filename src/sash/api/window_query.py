@@ -146,6 +146,9 @@ class WindowQuery(QueryHandle):
 
     def __repr__(self) -> str:
         windows = ", ".join(window.label for window in self.bound.query.windows)
+        if isinstance(self.bound, BoundRolling):  # labels are the ends of column names
+            kind = "latest" if isinstance(self.bound, BoundLatest) else "rolling"
+            windows = f"{kind} {windows.replace('_', ' ')}"
         keys = f" by {', '.join(self.bound.keys)}" if self.bound.keys else ""
         return f"<sash query: {windows} over {self.bound.time}{keys} → {self._computed}>"
 

@@ -1,4 +1,4 @@
-"""The command line: one sentence and exit code 2 for what a user can fix, a traceback with --debug."""
+"""The command line: a sentence and exit code 2 for what a user can fix, a traceback with --debug."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 
 from sash._version import __version__
 from sash.cli.commands import secret
-from sash.errors import SashError
+from sash.errors import PipelineErrors, SashError
 
 # The backslash keeps Rich from reading the name of the table as markup.
 SAFE = r"Refuse what is code: \[spark], select, options that are not known to be data."
@@ -29,8 +29,9 @@ class _OneSentence(TyperGroup):
             if _debugging(ctx) or isinstance(error, BrokenPipeError):
                 raise
             console = Console(stderr=True, soft_wrap=True)
-            console.print("[bold red]error:[/]", end=" ")
-            console.print(_sentence(error), highlight=False, markup=False)
+            for one in error.errors if isinstance(error, PipelineErrors) else [error]:
+                console.print("[bold red]error:[/]", end=" ")
+                console.print(_sentence(one), highlight=False, markup=False)
             raise typer.Exit(2) from None
 
 

@@ -49,10 +49,7 @@ class BoundQuery:
                 raise Unsupported("key", key, "a column of a simple type, not a struct, list or map")
         self._check_time()
         for name, monoid in self.aggregates.items():
-            condition = [] if monoid.where is None else [f"where={monoid.where}"]
-            inputs = ", ".join([*map(repr, monoid.columns), *condition])
-            for column in monoid.reads:
-                self._check_column(name, column, use=f"{name} = {monoid.name}({inputs})")
+            require_inputs(name, monoid, self.schema)
         for window in self.query.windows:
             for column in _columns_of(window):
                 self._check_column(window.label, column)
@@ -62,9 +59,8 @@ class BoundQuery:
         _require_different("agg", self.output.names)
         _require_different("data", self.late_output.names)
 
-    def _check_column(self, argument: str, name: str, *, use: str = "") -> None:
-        if name not in self.schema.names:
-            raise UnknownColumn(argument, name, self.schema.names, use=use)
+    def _check_column(self, argument: str, name: str) -> None:
+        require_column(argument, name, self.schema)
 
     def _check_number(self, argument: str, name: str) -> None:
         type_ = self.schema.field(name).type
@@ -292,6 +288,20 @@ def _are_sorted(columns: list[Any]) -> bool:
     return True
 
 
+def require_column(argument: str, name: str, schema: pa.Schema, *, use: str = "") -> None:
+    """UnknownColumn unless the input has it; `use`: what reads it."""
+    if name not in schema.names:
+        raise UnknownColumn(argument, name, schema.names, use=use)
+
+
+def require_inputs(name: str, monoid: Monoid, schema: pa.Schema) -> None:
+    """UnknownColumn unless the input has all columns that the aggregate of this name reads."""
+    condition = [] if monoid.where is None else [f"where={monoid.where}"]
+    inputs = ", ".join([*map(repr, monoid.columns), *condition])
+    for column in monoid.reads:
+        require_column(name, column, schema, use=f"{name} = {monoid.name}({inputs})")
+
+
 def _require_different(argument: str, names: list[str]) -> None:
     for name in names:
         if names.count(name) > 1:
@@ -315,8 +325,8 @@ def result_type(monoid: Monoid, types: tuple[pa.DataType, ...]) -> pa.DataType:
     ones = [_ONE.get(kind_of(type_)) for type_ in types]
     if None in ones:
         raise Unsupported(
-            monoid.name, [str(type_) for type_ in types], "given numbers, or told its result type",
-            hint="Say what it answers with: @sash.monoid(result=pa.string()).",
+            monoid.name, [str(type_) for type_ in types], "given numbers, or a result type",
+            hint="Declare what it returns: @sash.monoid(result=pa.string()).",
         )  # fmt: skip
     return pa.array([monoid.lower(monoid.lift(*ones))]).type
 

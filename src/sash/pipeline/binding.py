@@ -11,11 +11,16 @@ from contextlib import contextmanager
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from sash.aggregation import monoids
+from sash.api.source import source_of
 from sash.api.stream import Stream, Windowed, stream
 from sash.api.window_query import WindowQuery
 from sash.errors import ArgumentError
+from sash.operators.bound import require_column, require_inputs
 from sash.pipeline import schema
+from sash.pipeline.blame import all_mistakes
 from sash.pipeline.positions import Place
 from sash.pipeline.schema import DeclaredQuery, Pipeline
 from sash.pipeline.sources import opened, require_sinks
@@ -42,7 +47,24 @@ def bound(pipeline: Pipeline, spark: SparkSession) -> dict[str, WindowQuery]:
 
 def bound_to(pipeline: Pipeline, rows: Any) -> dict[str, WindowQuery]:
     """The same over rows that are there, or declared."""
+    columns = source_of(rows).schema
+    with all_mistakes() as mistakes:
+        for declared in pipeline.queries:
+            with mistakes.kept():
+                _require_columns(pipeline, declared, columns)
     return {declared.name: _bound(pipeline, declared, rows) for declared in pipeline.queries}
+
+
+def _require_columns(pipeline: Pipeline, declared: DeclaredQuery, columns: pa.Schema) -> None:
+    """All columns that are not there, in one error."""
+    table, at = declared.stream, pipeline.blame.at
+    with all_mistakes() as mistakes:
+        for argument, name in (("time", table.time), *(("key", key) for key in table.key)):
+            with mistakes.kept(), at(*_place(pipeline, declared, argument)):
+                require_column(argument, name, columns)
+        for name, aggregate in declared.aggregates.items():
+            with mistakes.kept(), at(*declared.place("aggregates", name)):
+                require_inputs(name, aggregate, columns)
 
 
 def _bound(pipeline: Pipeline, declared: DeclaredQuery, rows: Any) -> WindowQuery:

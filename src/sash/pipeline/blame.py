@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from sash.errors import PipelineError, SashError
+from sash.errors import PipelineError, PipelineErrors, SashError
 from sash.pipeline.positions import Place
 
 
@@ -36,3 +36,41 @@ class Blame:
             raise
         except SashError as error:
             raise self.wrong(place, str(error)) from error
+
+
+@dataclass(frozen=True)
+class Mistakes:
+    """What is wrong with several parts of a file, each of which is read although others are wrong."""
+
+    found: list[PipelineError] = field(default_factory=list)
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """One part: what is wrong with it is kept."""
+        try:
+            yield
+        except PipelineErrors as errors:
+            self.found.extend(errors.errors)
+        except PipelineError as error:
+            self.found.append(error)
+
+
+@contextmanager
+def all_mistakes() -> Iterator[Mistakes]:
+    """What was kept in the block is raised at its end.
+
+    >>> with all_mistakes() as mistakes:
+    ...     for line in (9, 4):
+    ...         with mistakes.kept():
+    ...             raise PipelineError("a.toml", line, "no")
+    Traceback (most recent call last):
+        ...
+    sash.errors.PipelineErrors: a.toml, line 4: no
+    a.toml, line 9: no
+    """
+    mistakes = Mistakes()
+    yield mistakes
+    if len(mistakes.found) > 1:
+        raise PipelineErrors(mistakes.found)
+    for error in mistakes.found:
+        raise error

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from sash.errors import PipelineError, did_you_mean
 from sash.pipeline import readers
 from sash.pipeline.aggregates_and_patterns import aggregate_of
-from sash.pipeline.blame import Blame
+from sash.pipeline.blame import Blame, all_mistakes
 from sash.pipeline.contradictions import contradictions
 from sash.pipeline.positions import Place, lines_of
 from sash.pipeline.schema import (
@@ -39,7 +39,6 @@ Table = TypeVar("Table")
 _OF_QUERY = ("aggregates", "sink", "late")
 """Tables that stand beside [query], and below each of several [[query]]."""
 _SHARED = ("source", "stream", "query", "run", "spark")
-_NEEDED = ("source", "stream", "query")
 _UNCLOSED = {
     "Unterminated string": '"',
     "Illegal character '\\n'": '"',
@@ -75,6 +74,10 @@ def _not_toml(file: Path, text: str, error: str) -> PipelineError:
     )
 
 
+class _MissingTable(PipelineError):
+    """Left out where a table has an unknown name, which may be meant for this one."""
+
+
 class _Document:
     def __init__(self, file: Path, text: str) -> None:
         self._file = file
@@ -88,51 +91,69 @@ class _Document:
 
     def pipeline(self) -> Pipeline:
         several = isinstance(self._tables.get("query"), list)
-        for name, given in self._tables.items():
-            self._require_known_table(name, given, several=several)
-        for name in _NEEDED:
-            self._require_table((name,), self._tables)
-        stream = self._table(("stream",), self._tables["stream"], StreamTable)
-        with self._blame.at("spark"):
-            settings = readers.options(self._tables.get("spark", {}), "spark")
+        stream = StreamTable(time="")  # queries are read also where theirs cannot be
+        with all_mistakes() as mistakes:
+            for name in self._tables:
+                with mistakes.kept():
+                    self._require_known_table(name, several=several)
+            misnamed = bool(mistakes.found)
+            with mistakes.kept():
+                stream = self._needed("stream", StreamTable)
+            with mistakes.kept():
+                source = self._needed("source", SourceTable)
+            with mistakes.kept():
+                queries = self._several(stream) if several else self._only(stream)
+            with mistakes.kept():
+                run = self._needed("run", RunTable) if "run" in self._tables else RunTable()
+            with mistakes.kept(), self._blame.at("spark"):
+                given = self._tables.setdefault("spark", {})
+                self._require_table(("spark",), self._tables)
+                settings = readers.options(given, "spark")
+            if misnamed:  # one of them is the missing one
+                mistakes.found[:] = [one for one in mistakes.found if not isinstance(one, _MissingTable)]
         pipeline = Pipeline(
-            file=self._file,
-            blame=self._blame,
-            source=self._table(("source",), self._tables["source"], SourceTable),
-            queries=self._several(stream) if several else (self._only(stream),),
-            run=self._table(("run",), self._tables.get("run", {}), RunTable),
-            spark=settings,
+            file=self._file, blame=self._blame, source=source, queries=queries, run=run, spark=settings
         )
-        for place, reason in contradictions(pipeline):
-            raise self._blame.wrong(place, reason)
+        with all_mistakes() as mistakes:
+            for place, reason in contradictions(pipeline):
+                mistakes.found.append(self._blame.wrong(place, reason))
         return pipeline
 
-    def _require_known_table(self, name: str, given: Any, *, several: bool) -> None:
+    def _require_known_table(self, name: str, *, several: bool) -> None:
         known = (*_SHARED, *_OF_QUERY)
         if name not in known:
             raise self._blame.wrong((name,), _unknown(f"there is no table [{name}]", name, known))
         if several and name in _OF_QUERY:
             reason = f"[{name}] must be [query.{name}], below its [[query]], where there are several"
             raise self._blame.wrong((name,), reason)
-        if not isinstance(given, dict) and not (several and name == "query"):
-            raise self._blame.wrong((name,), f"{name} must be a table: [{name}]")
+
+    def _needed(self, name: str, made: type[Table]) -> Table:
+        self._require_table((name,), self._tables)
+        return self._table((name,), self._tables[name], made)
 
     def _require_table(self, place: Place, tables: Mapping[str, Any]) -> None:
         name = place[-1]
         if name not in tables:
-            raise self._blame.wrong(place, f"the table {titled(place)} is missing")
-        if name in _OF_QUERY and not isinstance(tables[str(name)], dict):
+            line = self._blame.wrong(place, "").line
+            raise _MissingTable(str(self._file), line, f"the table {titled(place)} is missing")
+        if not isinstance(tables[str(name)], dict):
             raise self._blame.wrong(place, f"{name} must be a table: {titled(place)}")
 
-    def _only(self, stream: StreamTable) -> DeclaredQuery:
-        query = self._table(("query",), self._tables["query"], QueryTable)
-        return DeclaredQuery(name="", at=(), stream=stream, query=query, **self._outputs((), self._tables))
+    def _only(self, stream: StreamTable) -> tuple[DeclaredQuery, ...]:
+        with all_mistakes() as mistakes:
+            with mistakes.kept():
+                query = self._needed("query", QueryTable)
+            with mistakes.kept():
+                outputs = self._outputs((), self._tables)
+        return (DeclaredQuery(name="", at=(), stream=stream, query=query, **outputs),)
 
     def _several(self, stream: StreamTable) -> tuple[DeclaredQuery, ...]:
-        return tuple(
-            self._one_of_several(number, given, stream)
-            for number, given in enumerate(self._tables["query"])
-        )
+        queries = []
+        with all_mistakes() as mistakes:
+            for number, given in enumerate(self._tables["query"]):
+                with mistakes.kept():
+                    queries.append(self._one_of_several(number, given, stream))
+        return tuple(queries)
 
     def _one_of_several(self, number: int, given: Any, stream: StreamTable) -> DeclaredQuery:
         place = ("query", number)
@@ -141,24 +162,32 @@ class _Document:
         own = {one.name: one for one in fields(StreamTable) if one.name in OWN_STREAM_KEYS}
         known = own | {one.name: one for one in fields(NamedQueryTable)}
         keys = {key: value for key, value in given.items() if key not in _OF_QUERY}
-        read = self._values(place, keys, known, also=_OF_QUERY)
+        with all_mistakes() as mistakes:
+            with mistakes.kept():
+                read = self._values(place, keys, known, also=_OF_QUERY)
+            with mistakes.kept():
+                outputs = self._outputs(place, given)
         stream = replace(stream, **{key: read.pop(key) for key in own if key in read})
         query = NamedQueryTable(**read)
-        return DeclaredQuery(
-            name=query.name, at=place, stream=stream, query=query, **self._outputs(place, given)
-        )
+        return DeclaredQuery(name=query.name, at=place, stream=stream, query=query, **outputs)
 
     def _outputs(self, at: Place, tables: Mapping[str, Any]) -> dict[str, Any]:
         """What a query computes, and where it goes; `tables` stand at `at`."""
-        for name in _OF_QUERY:
-            if name != "late" or name in tables:
-                self._require_table((*at, name), tables)
-        found = {
-            name: self._table((*at, name), tables[name], SinkTable)
-            for name in ("sink", "late")
-            if name in tables
-        }
-        return {"aggregates": self._aggregates((*at, "aggregates"), tables["aggregates"]), **found}
+        found: dict[str, Any] = {}
+        with all_mistakes() as mistakes:
+            for name in _OF_QUERY:
+                if name == "late" and name not in tables:
+                    continue
+                place = (*at, name)
+                with mistakes.kept():
+                    self._require_table(place, tables)
+                    given = tables[name]
+                    found[name] = (
+                        self._aggregates(place, given)
+                        if name == "aggregates"
+                        else self._table(place, given, SinkTable)
+                    )
+        return found
 
     def _table(self, place: Place, given: Mapping[str, Any], made: type[Table]) -> Table:
         known = {one.name: one for one in fields(made)}  # type: ignore[arg-type]
@@ -172,16 +201,21 @@ class _Document:
         also: tuple[str, ...] = (),
     ) -> dict[str, Any]:
         """What stands at the keys of a table; `also`: tables that may stand below it."""
-        title = titled(place)
-        for key in given:
-            if key not in known:
-                problem = f"{title} has no key {key!r}"
-                raise self._blame.wrong((*place, key), _unknown(problem, key, (*known, *also)))
-        for key, one in known.items():
-            required = one.default is MISSING and one.default_factory is MISSING
-            if required and key not in given:
-                raise self._blame.wrong(place, f"{title} lacks the key {key!r}")
-        return {key: self._value((*place, key), known[key], given[key]) for key in given}
+        title, values = titled(place), {}
+        with all_mistakes() as mistakes:
+            for key in given:
+                if key not in known:
+                    problem = _unknown(f"{title} has no key {key!r}", key, (*known, *also))
+                    mistakes.found.append(self._blame.wrong((*place, key), problem))
+            misnamed = bool(mistakes.found)  # one of them may be a key that is lacking
+            for key, one in known.items():
+                required = one.default is MISSING and one.default_factory is MISSING
+                if key in given:
+                    with mistakes.kept():
+                        values[key] = self._value((*place, key), one, given[key])
+                elif required and not misnamed:
+                    mistakes.found.append(self._blame.wrong(place, f"{title} lacks the key {key!r}"))
+        return values
 
     def _value(self, place: Place, one: Field[Any], given: Any) -> Any:
         with self._blame.at(*place):
@@ -190,16 +224,18 @@ class _Document:
         if each is None:
             return value
         elements = []
-        for number, element in enumerate(value):
-            with self._blame.at(*place, number):
-                elements.append(each(element, one.name))
+        with all_mistakes() as mistakes:
+            for number, element in enumerate(value):
+                with mistakes.kept(), self._blame.at(*place, number):
+                    elements.append(each(element, one.name))
         return tuple(elements)
 
     def _aggregates(self, place: Place, given: Mapping[str, Any]) -> dict[str, Any]:
         found = {}
-        for name, text in given.items():
-            with self._blame.at(*place, name):
-                found[name] = aggregate_of(text, argument=name)
+        with all_mistakes() as mistakes:
+            for name, text in given.items():
+                with mistakes.kept(), self._blame.at(*place, name):
+                    found[name] = aggregate_of(text, argument=name)
         if not found:
             reason = f'{titled(place)} must have at least one, such as n = "count()"'
             raise self._blame.wrong(place, reason)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from sash.errors import ArgumentError, DurationError
+from sash.errors import ArgumentError, DurationError, did_you_mean
 from sash.semantics import durations
 from sash.semantics.durations import Duration, DurationLike, Unit
 
@@ -47,7 +47,8 @@ class Trigger:
         try:
             every = durations.parse(words, argument)
         except DurationError as error:
-            raise ArgumentError(argument, given, _EXPECTED, hint=error.hint) from None
+            near = did_you_mean(given, ["available now", "once"])
+            raise ArgumentError(argument, given, _EXPECTED, hint=near or error.hint) from None
         if every.unit is not Unit.MICROSECONDS:
             raise ArgumentError(argument, given, _EXPECTED)
         return cls("processing time", durations.positive(words, argument))

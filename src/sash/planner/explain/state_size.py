@@ -10,6 +10,7 @@ A bounded input is computed at once: nothing is held when it is done.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Literal
@@ -100,7 +101,8 @@ def _kept(bound: BoundQuery, plan: StatePlan) -> State:
         growth = "with the window and the delay, not with the number of events"
         return State("panes", f"at most {count:,} panes of {length}", count, size, growth + forgets)
     what = "whole rows" if plan.whole else "their times and the inputs of the aggregates"
-    needs = [_needed(bound.query.windows[number]) for lane in rings for number in lane.windows]
+    windows = [[bound.query.windows[number] for number in lane.windows] for lane in rings]
+    needs = [_needed(window) for of_lane in windows for window in _without_shorter(of_lane)]
     amount = " and ".join(dict.fromkeys(words for words, _ in needs)) + f" ({what})"
     if len(rings) < len(plan.lanes):
         amount += " and a running fold"
@@ -122,6 +124,18 @@ def _forgets(bound: BoundQuery, plan: StatePlan) -> str:
         f"; of every key that ever came {8 * plan.slot_words} bytes stay, because its windows are numbered "
         "from its first event: forget_after=… in sash.stream bounds that"
     )
+
+
+def _without_shorter(windows: Sequence[Window]) -> list[Window]:
+    """Of ranges of time in one lane the longest alone: its events are those of the others too."""
+    sizes = {
+        at: declared.size
+        for at, declared in enumerate(map(declared_window, windows))
+        if isinstance(declared, TimeWindow | CumulateWindow)
+        or (isinstance(declared, SlideByTupleWindow) and not declared.endless)
+    }
+    longest = max(sizes, key=sizes.__getitem__, default=None)
+    return [window for at, window in enumerate(windows) if at not in sizes or at == longest]
 
 
 def _needed(window: Window) -> tuple[str, int | None]:

@@ -44,7 +44,7 @@ def located(path: str) -> tuple[fs.FileSystem, str]:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
         raise Unsupported(
             "path", path, "on a file system that pyarrow can open: local, s3, gs, abfs or hdfs",
-            hint=f"pyarrow says: {error}. Spark itself may be able to: spark.readStream.parquet(path).",
+            hint=f"pyarrow's error: {error}. Spark itself may be able to: spark.readStream.parquet(path).",
         ) from error  # fmt: skip
     return file_system, root.rstrip("/") + parts["path"]
 

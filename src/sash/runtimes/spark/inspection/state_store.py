@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import groupby, islice
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from sash.aggregation.stores.values import unseal
 from sash.errors import CorruptValue, StoreError
-from sash.operators.inventory import Chunk, inventory
+from sash.operators.inventory import inventory
 from sash.runtimes.spark.failures import in_words
 from sash.runtimes.spark.inspection.checkpoint import Checkpoint
 from sash.runtimes.spark.inspection.found import BucketSeen, StageSeen
@@ -62,34 +62,26 @@ def _of_operator(spark: SparkSession, checkpoint: Checkpoint, operator: int) -> 
 
 
 def _stage(rows: DataFrame, checkpoint: Checkpoint, where: str) -> StageSeen:
+    """In one pass: every job on a state store opens RocksDB anew for each of its partitions."""
+    description, buckets = None, []
+    for bucket, several in groupby(_by_bucket(rows), key=lambda row: row.bucket):
+        parts = groupby(several, key=lambda row: row.number >= 0)
+        own = {row.number: row for _, before in islice(parts, 1) for row in before}
+        if not own.keys() >= {QUERY, TOKEN}:
+            raise CorruptValue(f"the state in {checkpoint.path} has no header of its bucket {bucket}")
+        described = unseal(sealed_as(bucket), own[QUERY].bytes)
+        description = description or json.loads(bytes(described))
+        header = header_in(bucket, bytes(own[TOKEN].bytes))
+        held = inventory(header, ((row.number, bytes(row.bytes)) for _, chunks in parts for row in chunks))
+        buckets.append(BucketSeen(bucket, own[TOKEN].partition_id, held))
+    if description is None:
+        raise StoreError(f"{where} in {checkpoint.path} has not kept any state yet")
+    return StageSeen(where, description, tuple(sorted(buckets, key=lambda seen: seen.number)))
+
+
+def _by_bucket(rows: DataFrame) -> Iterator[Row]:
+    """The entries of a bucket by number, one partition in memory at a time."""
     kept = rows.select(
         F.col("key.bucket").alias("bucket"), "partition_id", "user_map_key.number", "user_map_value.bytes"
     )
-    described = {
-        row.bucket: bytes(unseal(sealed_as(row.bucket), row.bytes))
-        for row in kept.where(kept.number == QUERY).collect()
-    }
-    if not described:
-        raise StoreError(f"{where} in {checkpoint.path} has not kept any state yet")
-    description = json.loads(next(iter(described.values())))
-    headers = kept.where(kept.number == TOKEN).collect()
-    saved = {row.bucket: (row.partition_id, header_in(row.bucket, bytes(row.bytes))) for row in headers}
-    if saved.keys() != described.keys():
-        raise CorruptValue(
-            f"the state in {checkpoint.path} has {len(saved)} headers of {len(described)} buckets"
-        )
-    buckets = {
-        number: BucketSeen(number, partition, inventory(header, ()))
-        for number, (partition, header) in saved.items()
-    }
-    for number, several in groupby(_chunks(kept.where(kept.number >= 0)), key=lambda pair: pair[0]):
-        partition, header = saved[number]
-        held = inventory(header, (chunk for _, chunk in several))
-        buckets[number] = BucketSeen(number, partition, held)
-    return StageSeen(where, description, tuple(buckets[number] for number in sorted(buckets)))
-
-
-def _chunks(chunks: DataFrame) -> Iterator[tuple[int, Chunk]]:
-    """By bucket, one partition in memory at a time."""
-    for row in chunks.sortWithinPartitions("bucket", "number").toLocalIterator():
-        yield row.bucket, (row.number, bytes(row.bytes))
+    return kept.sortWithinPartitions("bucket", "number").toLocalIterator()

@@ -234,12 +234,15 @@ class StreamingSource:
     def require_clock(self, idle: Duration, upstream: Upstream, *, ticks: bool) -> None:
         if ticks:
             raise Unsupported(
-                "idle", str(idle), "left out for integer times", hint="No clock tells how fast they go."
+                "idle",
+                str(idle),
+                "left out for integer times",
+                hint="They do not follow a clock.",
             )
         if upstream.columns:
             raise Unsupported(
                 "idle", str(idle), "left out for a stream with a watermark of its own",
-                hint="Say how late events may come with sash.stream(…, delay=…) instead of withWatermark.",
+                hint="Give how late events may come as sash.stream(…, delay=…) instead of withWatermark.",
             )  # fmt: skip
 
     @property
