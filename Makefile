@@ -126,10 +126,11 @@ month: $(READY) java  ## a month of event time with 10⁷ keys in an hour: does 
 pictures: $(READY) chromium  ## photograph the live page for the documentation, in docs/images
 	$(BIN)/python -m tests.dashboard.pictures
 
-figures: $(READY)  ## run the papers' experiments; figures and tables 'paper | here' in docs/benchmarks. An hour
+figures: $(READY) redis  ## run the papers' experiments; figures and tables 'paper | here' in docs/benchmarks. An hour
 	$(BIN)/python -m benchmarks.amta_paper
 	$(BIN)/python -m benchmarks.pisa_papers
-	$(BIN)/python -m benchmarks.stretch --to docs/benchmarks
+# A promise that is missed is printed, and its table and figure are written all the same.
+	-$(BIN)/python -m benchmarks.stretch --to docs/benchmarks
 
 # Not with --quiet: then --strict does not see the warnings either.
 docs: $(READY)  ## build the documentation site, in build/site; a broken link or an unknown name fails

@@ -13,12 +13,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.amta_paper import bulk_eviction, dimensions, latency, memory, six_monoids
+from benchmarks.amta_paper import (
+    analytics,
+    bulk_eviction,
+    decoupled,
+    dimensions,
+    latency,
+    memory,
+    six_monoids,
+)
 from benchmarks.amta_paper.measuring import ProgressPrinter
 from benchmarks.amta_paper.plotting import draw
 from benchmarks.paper_table import publish
 
-EXPERIMENTS = (latency, bulk_eviction, six_monoids, memory, dimensions)
+EXPERIMENTS = (latency, bulk_eviction, six_monoids, memory, dimensions, decoupled, analytics)
 ROOT = Path(__file__).parents[2]
 
 

@@ -53,7 +53,7 @@ class LatencySizes:
     """Combines that a timed or counted recalculation may cost."""
 
 
-FULL = LatencySizes(timed=range(4, 23, 2), counted=range(4, 19, 2), events=1 << 20, recalculated=1 << 26)
+FULL = LatencySizes(timed=range(1, 26, 3), counted=range(4, 19, 2), events=1 << 20, recalculated=1 << 26)
 QUICK = LatencySizes(timed=range(4, 7, 2), counted=range(4, 7, 2), events=1 << 10, recalculated=1 << 14)
 
 

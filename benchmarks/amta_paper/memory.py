@@ -28,7 +28,7 @@ from sash.aggregation.algorithms import AmortizedForest
 ROOT = Path(__file__).parents[2]
 
 
-FULL, QUICK = range(16, 25, 2), range(12, 13)
+FULL, QUICK = range(16, 26, 3), range(12, 13)
 """Exponents of the window sizes."""
 
 LABELS = {

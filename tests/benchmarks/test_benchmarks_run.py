@@ -14,7 +14,9 @@ import pytest
 from benchmarks.__main__ import programs
 
 ROOT = Path(__file__).parents[2]
-FIGURES = ["1-latency", "2-bulk-eviction", "3-monoids", "4-memory", "5-dimensions"]
+FIGURES = [
+    "1-latency", "2-bulk-eviction", "3-monoids", "4-memory", "5-dimensions", "6-decoupled", "7-analytics",
+]  # fmt: skip
 
 
 MANY = {"stretch": ("2", "5"), "pisa_papers": ("1", "5", "8")}

@@ -1,0 +1,177 @@
+"""Experiment 3 of the paper (its table 2): six aggregates with its slide policies, timed.
+
+A window has at most N readings; max also evicts what is older than the maximum, LIS what is older than the
+longest increasing run. All are `tracked` folds beside the count, through the classes of `sash.aggregators`:
+a policy is a Python function, and such windows are interpreted, in memory as over a store. Readings are a
+random walk between 0 and 1, such as a machine's use of memory; one a second.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from benchmarks.amta_paper.chart import Chart, Panel, Series
+from benchmarks.amta_paper.key_value import COMMIT_EVERY, Places, places
+from benchmarks.amta_paper.measuring import ProgressPrinter
+from benchmarks.paper_table import PaperTable
+from sash.aggregation import monoids
+from sash.aggregation.monoid import Monoid
+from sash.aggregation.monoids import encoding
+from sash.aggregators import AMTA, Aggregator, DABALite, LogMTA, tracked
+
+Policy = Callable[[int, Any, Any], bool]
+PAPER = {
+    "sum": (4_163, 4_288, 6_253), "mean": (4_033, 4_389, 6_111), "geometric mean": (4_183, 4_795, 6_198),
+    "stddev": (3_864, 4_880, 6_131), "max": (1_763, 3_500, 2_886), "LIS": (6_476, 10_027, 7_350),
+}  # fmt: skip
+"""Nanoseconds of Local AMTA, DABA and KVS AMTA."""
+
+
+def at_most(size: int, total: Any, old: Any) -> bool:
+    return bool(total.n - old.n >= size)
+
+
+def since_the_maximum(size: int, total: Any, old: Any) -> bool:
+    return at_most(size, total, old) or bool(old.v < total.v)
+
+
+def since_the_run(size: int, total: Any, old: Any) -> bool:
+    return at_most(size, total, old) or bool(old.v[1] < total.v[2])
+
+
+def increasing_run() -> Monoid:
+    """(length, last time, start) of the longest increasing run, which is the latest of several.
+
+    An element is: first x, first t, length of the run at its begin; last x, last t, length of the run at
+    its end; length and start of the longest; readings.
+    """
+
+    def join(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
+        climbs = a[3] < b[0]
+        begin = a[2] + b[2] if climbs and a[2] == a[8] else a[2]
+        end = a[5] + b[5] if climbs and b[5] == b[8] else b[5]
+        across = (a[5] + b[2], a[4] - a[5] + 1) if climbs else (0, 0)
+        best = max((a[6], a[7]), across, (b[6], b[7]))
+        return (a[0], a[1], begin, b[3], b[4], end, *best, a[8] + b[8])
+
+    empty = (0.0, 0, 0, 0.0, 0, 0, 0, 0, 0)
+    return Monoid(
+        "longest increasing run", ("x", "t"), lambda: empty, lambda x, t: (x, t, 1, x, t, 1, 1, t, 1),
+        lambda a, b: b if a[8] == 0 else a if b[8] == 0 else join(a, b), lambda e: (e[6], e[4], e[7]),
+    )  # fmt: skip
+
+
+ANALYTICS: dict[str, tuple[Callable[[], Monoid], Policy]] = {
+    "sum": (lambda: monoids.sum("x"), at_most),
+    "mean": (lambda: monoids.mean("x"), at_most),
+    "geometric mean": (lambda: monoids.geomean("x"), at_most),
+    "stddev": (lambda: monoids.stddev("x"), at_most),
+    "max": (lambda: monoids.max("x"), since_the_maximum),
+    "LIS": (increasing_run, since_the_run),
+}
+
+
+@dataclass(frozen=True)
+class AnalyticsSizes:
+    window: int
+    """Exponent."""
+    updates: int
+
+
+FULL, QUICK = AnalyticsSizes(window=16, updates=2_000), AnalyticsSizes(window=6, updates=50)
+
+
+def usage(n: int, *, seed: int = 4) -> list[float]:
+    steps = np.cumsum(np.random.default_rng(seed).normal(0, 0.01, n))
+    return (1 + np.abs((steps % 2) - 1)).tolist()
+
+
+def nanoseconds(
+    name: str, kind: type[Aggregator], place: str, stores: Places, sizes: AnalyticsSizes
+) -> float:
+    made, leaves = ANALYTICS[name]
+    limit, store = 1 << sizes.window, stores[place]()
+    folds = replace(tracked(n=monoids.count("x"), v=made()), encode=encoding.encode, decode=encoding.decode)
+    window: Any = kind(folds, **({} if store is None else {"store": store}))
+    values = usage(limit + sizes.updates)
+    rows = [{"x": x, "t": t} for t, x in enumerate(values)]
+    heads: deque[Any] = deque()
+
+    def update(row: dict[str, Any]) -> None:
+        inputs = [row[column] for column in folds.columns]
+        window.insert(*inputs)
+        if isinstance(window, AMTA | LogMTA):
+            window.evict_by_policy(lambda total, old: leaves(limit, total, old))
+        else:
+            # DABA has no descent: heads are tried one by one.
+            heads.append(folds.lower(folds.lift(*inputs)))
+            while leaves(limit, window.query(), heads[0]):
+                window.evict()
+                heads.popleft()
+        window.query()
+
+    def commit() -> None:
+        if store is not None:
+            store.commit(store.epoch + 1)
+
+    filling = rows[:limit]
+    if isinstance(window, AMTA | LogMTA):
+        for at in range(0, limit, 8 * COMMIT_EVERY):
+            part = filling[at : at + 8 * COMMIT_EVERY]
+            window.insert_many(*([row[column] for row in part] for column in folds.columns))
+            commit()
+    else:
+        for row in filling:
+            inputs = [row[column] for column in folds.columns]
+            window.insert(*inputs)
+            heads.append(folds.lower(folds.lift(*inputs)))
+    # The first update evicts what the policy would have evicted while the window was filled.
+    update(rows[limit])
+    begin = time.perf_counter()
+    for at, row in enumerate(rows[limit + 1 :], start=1):
+        update(row)
+        if at % COMMIT_EVERY == 0:
+            commit()
+    return 1e9 * (time.perf_counter() - begin) / (sizes.updates - 1)
+
+
+def run(*, quick: bool, progress: ProgressPrinter) -> Chart:
+    sizes = QUICK if quick else FULL
+    contenders: dict[str, tuple[type[Aggregator], str]] = {
+        "AMTA": (AMTA, "memory"), "Log MTA": (LogMTA, "memory"), "DABA lite": (DABALite, "memory"),
+        "AMTA, LMDB": (AMTA, "LMDB"), "AMTA, Redis": (AMTA, "Redis"),
+    }  # fmt: skip
+    with places() as stores:
+        lines = {
+            name: Series(name, joined=False) for name, (_, place) in contenders.items() if place in stores
+        }
+        for analytic in ANALYTICS:
+            for name, line in lines.items():
+                progress.step(f"{analytic}, {name}")
+                line.add(analytic, nanoseconds(analytic, *contenders[name], stores, sizes))
+    panel = Panel(
+        "interpreted", "aggregate", "nanoseconds per update", [*lines.values()], powers_of_two=False
+    )
+    return Chart(
+        "7-analytics", f"Six aggregates with policies, windows of at most $2^{{{sizes.window}}}$", [panel],
+        {"updates": sizes.updates}, _table(lines, sizes),
+    )  # fmt: skip
+
+
+def _table(lines: dict[str, Series], sizes: AnalyticsSizes) -> PaperTable:
+    table = PaperTable("amta-3", "aggregates and policies, experiment 3: AMTA, DABA, AMTA over a store, ns")
+    stored = [name for name in ("AMTA, LMDB", "AMTA, Redis") if name in lines]
+    for at, name in enumerate(ANALYTICS):
+        here = [f"{lines[each].ys[at]:,.0f}" for each in ("AMTA", "DABA lite")]
+        here += [f"{lines[each].ys[at]:,.0f} ({each.partition(', ')[2]})" for each in stored]
+        table.add(
+            f"{name}", paper=", ".join(f"{each:,}" for each in PAPER[name]), here=", ".join(here),
+            why=f"Python instead of Java; windows of at most 2^{sizes.window}, not 2²⁰",
+        )  # fmt: skip
+    return table
