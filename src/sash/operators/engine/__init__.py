@@ -9,7 +9,6 @@ from sash.operators.engine.plan import (
     StatePlan,
     hands_panes_on,
     keeps_panes,
-    takes_panes,
     with_late_columns,
 )
 from sash.operators.engine.renaming import Change
@@ -27,5 +26,5 @@ def operator_of(bound: BoundQuery) -> type[WindowOperator]:
 
 __all__ = [
     "Change", "LatestOperator", "PanePartsOperator", "StatePlan", "WindowOperator",
-    "hands_panes_on", "keeps_panes", "operator_of", "takes_panes", "upgrade", "with_late_columns",
+    "hands_panes_on", "keeps_panes", "operator_of", "upgrade", "with_late_columns",
 ]  # fmt: skip

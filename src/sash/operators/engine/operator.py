@@ -20,7 +20,7 @@ from sash.arrays import Ints, Mask
 from sash.operators.answer import Answer, features, late_rows, report_table
 from sash.operators.arena import Arena
 from sash.operators.bound import BoundQuery, BoundRolling
-from sash.operators.engine.content import MARK, marks
+from sash.operators.engine.content import MARK, marks, with_marks
 from sash.operators.engine.lateness import (
     are_on_time,
     held_back,
@@ -109,16 +109,17 @@ class WindowOperator(OperatorState):
     def insert_panes(self, keys: pa.Table, newest: Ints, elements: pa.Table) -> None:
         """Take events that are on time and were folded before they came, as `insert` takes their rows: a
         pane or a part of one has a key, the time of its newest event, and the elements of all aggregates
-        in the order of `Panes.parts`."""
+        of the query, in the order of `Panes.parts`."""
         panes = self.plan.panes
         assert panes is not None, "it keeps events"
-        assert not self.bound.keeps_ledger, "it keeps marks of events"
         if not len(newest):
             return
         self.arena.begin()
         self.clock.see(int(newest.max()))
         sequence = self.arrived + np.arange(len(newest))
         self.arrived += len(newest)
+        if self.bound.keeps_ledger:
+            elements = with_marks(elements, sequence)
         slots, starts = self._slots_of(keys, len(newest)), panes.starts(newest)
         codes, chosen = group_by(slots, starts)
         events = self._paned(
