@@ -71,12 +71,11 @@ PATTERNS: dict[str, Pattern] = {
     "WinMapReduce": WinMapReduce(2, 2),
 }
 Refuse = Callable[[Pattern, BoundQuery], SashError | None]
+STREAM = "Spark, streaming DataFrame"
 PLACES: dict[str, Refuse] = {
     "In process": refusal,
     "Spark, static DataFrame": lambda pattern, bound: refusal(pattern, bound) or impossible(pattern, bound),
-    "Spark, streaming DataFrame": lambda pattern, bound: (
-        refusal(pattern, bound) or impossible_on_streams(pattern, bound)
-    ),
+    STREAM: lambda pattern, bound: refusal(pattern, bound) or impossible_on_streams(pattern, bound),
 }
 ASKED: dict[str, dict[str, Any]] = {
     "nothing else": {},
@@ -86,18 +85,17 @@ ASKED: dict[str, dict[str, Any]] = {
     "`forget_after=`": {"forget_after": Duration(50, Unit.TICKS)},
 }
 """What a stream may be asked for besides its windows."""
-MEANT, OPEN = "by definition", "not yet"
+MEANT = "by definition"
 REASONS: dict[str, str] = {
     "are tiled by panes of one length": MEANT,
     "only known when a later event has been seen": MEANT,
     "is not declared commutative": MEANT,
     "has no combine": MEANT,
     "A key has one row": MEANT,
-    "tell that from the row alone": OPEN,
-    "once all events of its key are together": OPEN,
-    "KeyFarm for rolling features on Spark": OPEN,
-    "Panes are handed on once": OPEN,
-    "cannot tell where a key begins": OPEN,
+    # Those that users meet most come first.
+    "once all events of its key are together": "not yet: count windows of streams, sessions, others",
+    "tell that from the row alone": "not yet: the same, where the agnostic model computes them",
+    "KeyFarm for rolling features on Spark": "not yet",
 }
 """By a part of the text of a refusal: whether it is meant to stay."""
 
@@ -119,7 +117,12 @@ class Notes:
 
     def page(self) -> str:
         lines = [f"{n}. {text} *({standing(text)})*" for n, text in enumerate(self.texts, 1)]
-        return "\n".join(["## Why not", "", *lines, ""])
+        missing = [known for known in REASONS.values() if known != MEANT]
+        order = [
+            str(n) for known in missing for n, text in enumerate(self.texts, 1) if standing(text) == known
+        ]
+        ends = f"Not by definition, in the order in which users meet them: {', '.join(order)}."
+        return "\n".join(["## Why not", "", *lines, "", ends, ""])
 
 
 def standing(text: str) -> str:
@@ -134,35 +137,36 @@ def page() -> str:
     """The page as Markdown."""
     notes, sections = Notes(), []
     for place, refuse in PLACES.items():
-        rows = _grouped((query, [*_cells(refuse, bound, notes)]) for query, bound in queries())
+        asked = queries(flush=place != STREAM)
+        rows = _grouped((query, [*_cells(refuse, bound, notes)]) for query, bound in asked)
         sections += [f"## {place}", "", _table(["windows", "aggregates", *PATTERNS], rows), ""]
-    refuse = PLACES["Spark, streaming DataFrame"]
-    bound = _bound(KINDS["`sliding`, `tumbling`"], AGGREGATES["numbers"])
-    asked = [
+    refuse = PLACES[STREAM]
+    bound = _bound(KINDS["`sliding`, `tumbling`"], AGGREGATES["numbers"], flush=False)
+    lines = [
         [name, *_cells(refuse, replace(bound, query=replace(bound.query, **words)), notes)]
         for name, words in ASKED.items()
     ]
     sections += ["## Streams that are asked for more", "", "Of `sliding` windows of numbers.", ""]
-    sections += [_table(["asked for", *PATTERNS], asked), ""]
+    sections += [_table(["asked for", *PATTERNS], lines), ""]
     return "\n".join([TITLE, *sections, notes.page()])
 
 
-def queries() -> Iterable[tuple[tuple[str, str], BoundQuery]]:
+def queries(*, flush: bool) -> Iterable[tuple[tuple[str, str], BoundQuery]]:
     for aggregates, functions in AGGREGATES.items():
         for kind, window in KINDS.items():
-            yield (kind, aggregates), _bound(window, functions)
+            yield (kind, aggregates), _bound(window, functions, flush=flush)
     computed = Apply(lambda events: {"n": events.num_rows}, pa.schema([("n", pa.int64())]))
     for kind, window in KINDS.items():
-        query = Query((window,), flush=False)
+        query = Query((window,), flush=flush)
         yield (kind, WHOLE), BoundWhole(query, SCHEMA, "t", ("k",), computed)
     backwards = windows.slide_by_tuple(10, 1).named("ten")
     for called, form in (("`.rolling`", BoundRolling), ("`.latest`", BoundLatest)):
-        query = Query((backwards,), {"s": monoids.sum("x")}, flush=False)
+        query = Query((backwards,), {"s": monoids.sum("x")}, flush=flush)
         yield (called, "any"), form(query, SCHEMA, "t", ("k",))
 
 
-def _bound(window: Window, aggregates: dict[str, Any]) -> BoundQuery:
-    return BoundQuery(Query((window,), aggregates, flush=False), SCHEMA, "t", ("k",))
+def _bound(window: Window, aggregates: dict[str, Any], *, flush: bool) -> BoundQuery:
+    return BoundQuery(Query((window,), aggregates, flush=flush), SCHEMA, "t", ("k",))
 
 
 def _cells(refuse: Refuse, bound: BoundQuery, notes: Notes) -> Iterable[str]:

@@ -19,7 +19,7 @@ from sash.planner.costs.constants import DEFAULTS, Costs, ProcessCosts
 from sash.planner.facts import EventFacts, Facts, cut_of
 from sash.planner.plans.candidates import candidates, named, never
 from sash.planner.plans.plan import TIE, Plan, cheapest, make_plan
-from sash.runtimes.spark.patterns.static_plan import impossible
+from sash.runtimes.spark.patterns.static_plan import impossible, not_planned
 from sash.runtimes.spark.patterns.stream_plan import impossible_on_streams
 from tests.runtimes.strategies import any_window
 
@@ -57,7 +57,7 @@ def plan_of(
     costs: Costs = DEFAULTS,
 ) -> Plan:
     facts = Facts.of(bound, events, where=where, cores=cores, function=function)
-    refuse = {"spark batch": impossible, "spark streaming": impossible_on_streams}.get(where, never)
+    refuse = {"spark batch": not_planned, "spark streaming": impossible_on_streams}.get(where, never)
     return make_plan(bound, facts, costs, parallelism=parallelism, refuse=refuse)
 
 

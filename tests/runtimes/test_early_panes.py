@@ -83,7 +83,8 @@ def shown(rows: list[dict[str, Any]], bound: BoundQuery) -> list[Any]:
     several = len(bound.query.windows) > 1
     found = [
         (*(row[key] for key in bound.keys), row["window"].get("name") if several else "",
-         row["window"]["id"], row["window"]["end"], *(row[name] for name in bound.aggregates))
+         row["window"]["id"], row["window"]["end"], *(row[name] for name in bound.aggregates),
+         row.get("revision", 0))
         for row in rows
     ]  # fmt: skip
     return sorted(found, key=repr)
@@ -92,7 +93,14 @@ def shown(rows: list[dict[str, Any]], bound: BoundQuery) -> list[Any]:
 def expected(outcome: Any, bound: BoundQuery) -> list[Any]:
     several = len(bound.query.windows) > 1
     found = [
-        (*([r.key] if bound.keys else []), r.window if several else "", r.id, r.end, *r.values.values())
+        (
+            *([r.key] if bound.keys else []),
+            r.window if several else "",
+            r.id,
+            r.end,
+            *r.values.values(),
+            r.revision,
+        )
         for r in outcome.reports
     ]
     return sorted(found, key=repr)
@@ -115,12 +123,16 @@ def sometimes(pattern: list[bool]) -> Known:
     delay=st.sampled_from([0, 4, 30]), known=st.lists(st.booleans(), min_size=1, max_size=3),
     outputs=st.sampled_from([(REPORTS,), (REPORTS, LATE)]),
     keyed=st.booleans(), empty=st.booleans(), forgetful=st.booleans(),
+    lateness=st.sampled_from([0, 0, 3, 20]),
+    emit=st.sampled_from([Emit(), Emit(When.CHANGE), Emit(When.EVERY, Duration(5, Unit.TICKS))]),
 )  # fmt: skip
 def test_oracle_panes_and_rows_in_turn_have_the_reports_and_late_rows_of_the_reference(
     asked: list[Window], batches: list[list[Arrival]], delay: int, known: list[bool], outputs: Outputs,
-    keyed: bool, empty: bool, forgetful: bool,
+    keyed: bool, empty: bool, forgetful: bool, lateness: int, emit: Emit,
 ) -> None:  # fmt: skip
     bound = unflushed(bind(*asked, delay=delay), keyed=keyed, empty=empty)
+    corrected = {"allowed_lateness": Duration(lateness, Unit.TICKS), "emit": emit}
+    bound = replace(bound, query=replace(bound.query, **corrected))
     if not keyed:
         batches = [[replace(arrival, key=None) for arrival in batch] for batch in batches]
     outcome = evaluate(bound.query, [Batch(tuple(batch)) for batch in batches])
@@ -135,12 +147,17 @@ def test_oracle_panes_and_rows_in_turn_have_the_reports_and_late_rows_of_the_ref
 
 
 @settings(max_examples=40, deadline=None)
-@given(asked=st.lists(clock_windows, min_size=1, max_size=2), batches=cut(), keyed=st.booleans())
+@given(
+    asked=st.lists(clock_windows, min_size=1, max_size=2), batches=cut(), keyed=st.booleans(),
+    lateness=st.sampled_from([0, 20]),
+)  # fmt: skip
 def test_differential_what_is_kept_of_panes_is_what_is_kept_of_rows(
-    asked: list[Window], batches: list[list[Arrival]], keyed: bool
+    asked: list[Window], batches: list[list[Arrival]], keyed: bool, lateness: int
 ) -> None:
     """So that a checkpoint does not know which of them came, and goes on with the other."""
     bound = unflushed(bind(*asked, delay=30), keyed=keyed)
+    query = replace(bound.query, allowed_lateness=Duration(lateness, Unit.TICKS))
+    bound = replace(bound, query=query)
     early, rows, resumed = DryEarly(bound), DryStream(bound), DryStream(bound)
     for batch in batches:
         table = table_of(batch, TYPES)
@@ -238,7 +255,6 @@ def test_rows_that_share_no_pane_travel_as_they_are_and_are_not_looked_at_again(
     [
         ({"windows": (windows.rows(4, every=2),)}, "only clock windows"),
         ({"aggregates": {"held": monoids.collect("e")}}, "an aggregate depends on the order"),
-        ({"emit": Emit(When.CHANGE)}, "corrected"),
         ({"forget_after": Duration(100, Unit.TICKS)}, "forget_after"),
     ],
 )
@@ -293,6 +309,31 @@ def test_oracle_a_started_query_goes_on_with_other_aggregates_and_with_late_rows
     # The one that was added knows windows that begin after tick 29, which was the newest by then.
     assert {row["hi"] for row in ran.rows() if row["window"]["start"] >= 30} == {6}
     assert {row["hi"] for row in ran.rows() if row["window"]["start"] < 30} == {None}
+
+
+@pytest.mark.spark
+def test_oracle_a_started_query_that_corrects_its_reports_folds_panes_too(spark: SparkSession) -> None:
+    """
+    ticks    0         10        20        30
+    batches  0 … 14, 100 events each
+                  │ 9 and 3, late: one corrects, the other is too late; 15 … 29
+    """
+    first = [Arrival(n // 100, "a" if n % 50 else "b", {"e": n, "x": n % 7}) for n in range(1_500)]
+    late = [Arrival(t, "a", {"e": t, "x": 1}) for t in (9, 3)]
+    more = [Arrival(n // 100, "a" if n % 50 else "b", {"e": n, "x": n % 7}) for n in range(1_500, 3_000)]
+    batches = [first, late + more]
+    df = stream_batches(spark, [table_of(batch, TYPES) for batch in batches])
+    stream = sash.stream(df, time="t", key="k", allowed_lateness=6).window(sash.sliding(10, every=5))
+    query = stream.agg(n=sash.count(), s=sash.sum("x"))
+    assert "first folded into panes" in query.explain("plan")
+    ran = Delivered(query, "late")
+    oracle = evaluate(query.bound.query, [Batch(tuple(batch)) for batch in batches])
+    found = [(row["k"], row["window"]["id"], row["revision"], row["n"], row["s"]) for row in ran.rows()]
+    assert sorted(found) == sorted(
+        (r.key, r.id, r.revision, r.values["n"], r.values["s"]) for r in oracle.reports
+    )
+    assert max(row[2] for row in found) == 1
+    assert [row["e"] for row in ran.rows("late")] == [3]
 
 
 @pytest.mark.spark

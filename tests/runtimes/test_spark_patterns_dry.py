@@ -29,6 +29,7 @@ from tests.runtimes.tables import expected_rows, rows_of, table_of
 
 NUMBERS = {"n": monoids.count(), "nx": monoids.count("x"), "s": monoids.sum("x"), "hi": monoids.max("x")}
 ORDERED = NUMBERS | {"held": monoids.collect("e")}
+OBJECTS = {"n": monoids.count(), "most": monoids.top_k("x", 2), "kinds": monoids.count_distinct("x")}
 TYPES = {"e": pa.int64(), "x": pa.int64()}
 
 degree = st.integers(1, 6)
@@ -72,16 +73,21 @@ def reports_of_workers(router: Router, tables: list[pa.Table]) -> Iterator[dict[
 
 
 @settings(max_examples=200, deadline=None)
-@given(chosen=pattern, window=clock, stream=arrivals(), flush=st.booleans(), cut=st.integers(0, 40))
+@given(
+    chosen=pattern, window=clock, stream=arrivals(), flush=st.booleans(), empty=st.booleans(),
+    objects=st.booleans(), cut=st.integers(0, 40),
+)  # fmt: skip
 def test_oracle_rows_that_are_routed_to_workers_give_what_the_reference_gives(
-    chosen: Pattern, window: Window, stream: list[Arrival], flush: bool, cut: int
-) -> None:
+    chosen: Pattern, window: Window, stream: list[Arrival], flush: bool, empty: bool, objects: bool,
+    cut: int,
+) -> None:  # fmt: skip
     plan = plan_of(chosen)
-    names = NUMBERS if plan.folds else ORDERED
-    query = bound_query(Query((window,), names, flush=flush))
+    names = (OBJECTS if objects else NUMBERS) if plan.folds else ORDERED
+    query = bound_query(Query((window,), names, flush=flush, empty=empty))
     hashes = np.array([{"a": -7, "b": 12, None: 42}[arrival.key] for arrival in stream], np.int64)
     table = placed(query, stream, **{HASH: hashes})
-    router = Router(query, plan.route, Panes.of(query.bound) if plan.folds else None, not flush)
+    panes = Panes.of(query.bound, objects=True) if plan.folds else None
+    router = Router(query, plan.route, panes, HORIZON in table.column_names)
     rows = list(reports_of_workers(router, [table.slice(0, cut), table.slice(cut)]))
     oracle = evaluate(query.bound.query, [Batch(tuple(stream))])
     said = pa.Table.from_pylist(rows, schema=query.bound.output)

@@ -12,7 +12,7 @@ import pytest
 import sash
 from sash.aggregation import monoids
 from sash.errors import Unsupported
-from sash.operators.patterns.declared import KeyFarm, Pattern, WinFarm, WinMapReduce
+from sash.operators.patterns.declared import KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce
 from sash.semantics.reference import Arrival, Batch, evaluate
 from tests.runtimes.micro_batches import (
     Delivered,
@@ -86,6 +86,36 @@ def test_oracle_reports_alone_come_from_two_steps_too(spark: SparkSession) -> No
     assert counted == (60, len(oracle.late), len(oracle.reports))
     assert len(oracle.reports) > 20
     assert len(oracle.late) > 2
+
+
+@pytest.mark.parametrize(
+    ("chosen", "asked"),
+    [
+        (PaneFarm(2, 2), {"empty": True}),
+        (KeyFarm(WinMapReduce(2, 1), replicas=2), {"emit": "change"}),
+    ],
+    ids=["corrected and empty", "early"],
+)
+def test_oracle_two_steps_correct_themselves_and_fold_objects(
+    spark: SparkSession, chosen: Pattern, asked: dict[str, Any]
+) -> None:
+    """Both steps see the same watermark in the same micro-batch: revisions are those of the reference."""
+    batches, names = arrivals(5), NUMBERS | {"most": monoids.top_k("x", 2)}
+    df = stream_batches(spark, [table_of(batch, TYPES) for batch in batches])
+    stream = sash.stream(df, time="t", key="k", delay=4, allowed_lateness=6)
+    query = stream.window(sash.sliding(12, every=5), **asked).agg(**names).parallel(chosen)
+    ran = Delivered(query, "late")
+    oracle = evaluate(query.bound.query, [Batch(tuple(batch)) for batch in batches])
+    rows = ran.rows()
+    found = [
+        (row["k"], row["window"]["id"], row["revision"], *(row[name] for name in names)) for row in rows
+    ]
+    expected = [(r.key, r.id, r.revision, *r.values.values()) for r in oracle.reports]
+    assert sorted(found, key=repr) == sorted(expected, key=repr)
+    assert max(row[2] for row in found) > 0
+    assert sorted(row["e"] for row in ran.rows("late")) == sorted(
+        one.arrival.values["e"] for one in oracle.late
+    )
 
 
 def hot(count: int = 200) -> list[pa.Table]:
@@ -170,6 +200,8 @@ def test_explain_tells_the_steps_of_a_pattern_on_a_stream(rate: DataFrame) -> No
     two = query.parallel(sash.WinMapReduce(2, 3)).explain("plan")
     assert "send rows round-robin to buckets: 1 shares of (value) × 2" in two
     assert "send panes to the buckets whose windows hold them: 1 shares of (value) × 3 of windows" in two
+    nested = query.parallel(sash.WinFarm(sash.WinMapReduce(2, 1), replicas=3)).explain("plan")
+    assert "is planned as WinMapReduce(map=6, reduce=3), which is the same" in nested
     agnostic = query.parallel(sash.WinFarm(4, model="agnostic")).explain("plan")
     assert "compute windows in 4 tasks, round-robin whatever the key" in agnostic
     assert "WinFarm(2)" in query.parallel(sash.WinFarm(2)).explain("plan")

@@ -14,8 +14,9 @@ import sash
 from sash.aggregation import monoids
 from sash.errors import DifferentQuery, SashError, Unsupported
 from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
-from sash.operators.engine import PaneLevelOperator, WindowOperator, keeps_panes
+from sash.operators.engine import PanePartsOperator, WindowOperator, keeps_panes
 from sash.operators.folding.whole_windows import Apply
+from sash.operators.inventory import inventory
 from sash.operators.patterns.allowed import refusal
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce, WinSeq
 from sash.runtimes.spark.packing.blocks import COUNTS
@@ -57,6 +58,11 @@ two_levels: st.SearchStrategy[Pattern] = st.one_of(
 one_level: st.SearchStrategy[Pattern] = st.one_of(
     st.just(WinSeq()), st.builds(KeyFarm, degree), st.builds(WinFarm, degree)
 )
+emits = st.sampled_from([Emit(), Emit(When.CHANGE), Emit(When.EVERY, Duration(5, Unit.TICKS))])
+OBJECTS = {
+    "n": monoids.count(), "most": monoids.top_k("x", 2), "kinds": monoids.count_distinct("x"),
+    "even": monoids.top_k("e", 3, where="x > 2"),
+}  # fmt: skip
 no_windows_shared = st.one_of(
     st.just(WinSeq()), st.builds(KeyFarm, degree),
     st.builds(lambda n: WinFarm(n, model="agnostic"), degree),
@@ -94,17 +100,17 @@ def test_oracle_any_window_can_be_farmed_out_by_key_or_to_agnostic_workers(
 @given(
     asked=st.lists(clock_windows, min_size=1, max_size=2), batches=cut(), n=degree,
     delay=st.sampled_from([0, 4, 30]), lateness=st.sampled_from([0, 3, 20]),
-    emit=st.sampled_from([Emit(), Emit(When.CHANGE), Emit(When.EVERY, Duration(5, Unit.TICKS))]),
-    forgetful=st.booleans(), late=st.booleans(),
+    emit=emits, empty=st.booleans(), forget=st.sampled_from([0, 21, 30]), forgetful=st.booleans(),
+    late=st.booleans(),
 )  # fmt: skip
 def test_oracle_workers_of_a_window_farm_answer_for_their_own_windows_and_count_each_event_once(
     asked: list[Window], batches: list[list[Arrival]], n: int, delay: int, lateness: int, emit: Emit,
-    forgetful: bool, late: bool,
+    empty: bool, forget: int, forgetful: bool, late: bool,
 ) -> None:  # fmt: skip
     named = tuple(window.named(f"w{number}") for number, window in enumerate(asked))
     query = Query(
-        named, AGGREGATES, delay=Duration(delay, Unit.TICKS), emit=emit, flush=False,
-        allowed_lateness=Duration(lateness, Unit.TICKS),
+        named, AGGREGATES, delay=Duration(delay, Unit.TICKS), emit=emit, empty=empty, flush=False,
+        allowed_lateness=Duration(lateness, Unit.TICKS), forget_after=Duration(forget, Unit.TICKS),
     )  # fmt: skip
     outcome = evaluate(query, [Batch(tuple(batch)) for batch in batches])
     dry = DryFarm(bound_query(query), WinFarm(n), forgetful=forgetful, late=late)
@@ -119,28 +125,34 @@ def test_oracle_workers_of_a_window_farm_answer_for_their_own_windows_and_count_
 @given(
     asked=st.lists(clock_windows, min_size=1, max_size=2), batches=cut(), delay=st.sampled_from([0, 4, 30]),
     chosen=st.one_of(one_level, two_levels), forgetful=st.booleans(), keyed=st.booleans(),
-    late=st.booleans(),
+    late=st.booleans(), lateness=st.sampled_from([0, 0, 3, 20]), emit=emits, empty=st.booleans(),
+    objects=st.booleans(), forget=st.sampled_from([0, 0, 21, 30]),
 )  # fmt: skip
 def test_oracle_panes_under_every_pattern_answer_as_the_reference_does(
     asked: list[Window], batches: list[list[Arrival]], delay: int, chosen: Pattern, forgetful: bool,
-    keyed: bool, late: bool,
+    keyed: bool, late: bool, lateness: int, emit: Emit, empty: bool, objects: bool,
+    forget: int,
 ) -> None:  # fmt: skip
-    bound = bind(*asked, delay=delay)
+    bound = bind(*asked, delay=delay, **({"aggregates": OBJECTS} if objects else {}))
+    more = {"allowed_lateness": Duration(lateness, Unit.TICKS), "emit": emit, "empty": empty}
+    more["forget_after"] = Duration(forget, Unit.TICKS)
+    bound = replace(bound, query=replace(bound.query, **more))
     if not keyed:
         bound = replace(bound, keys=())
         batches = [[replace(arrival, key=None) for arrival in batch] for batch in batches]
     outcome = evaluate(replace(bound.query, flush=False), [Batch(tuple(batch)) for batch in batches])
     dry = DryFarm(bound, chosen, forgetful=forgetful, late=late)
-    assert keeps_panes(dry.steps[-1].stage.bound)
+    assert keeps_panes(dry.steps[-1].stage.bound) is (not objects and not forget)
     rows = dry.run(tables(batches))
     several = len(bound.query.windows) > 1
     shown = [
         (row.get("k"), row["window"].get("name") if several else "", row["window"]["id"],
-         row["window"]["start"], row["window"]["end"], *(row[name] for name in bound.aggregates))
+         row["window"]["start"], row["window"]["end"], *(row[name] for name in bound.aggregates),
+         row.get("revision", 0))
         for row in rows
     ]  # fmt: skip
     said = [
-        (r.key, r.window if several else "", r.id, r.start, r.end, *r.values.values())
+        (r.key, r.window if several else "", r.id, r.start, r.end, *r.values.values(), r.revision)
         for r in outcome.reports
     ]
     assert sorted(shown, key=repr) == sorted(said, key=repr)
@@ -216,18 +228,23 @@ def test_workers_are_spread_evenly_over_sparks_partitions() -> None:
         ]
 
 
-def test_panes_are_told_once_when_the_watermark_has_passed_them() -> None:
+def test_parts_of_panes_leave_with_their_batch_and_nothing_of_them_is_kept() -> None:
     #  t        0    5    10        pane = gcd(10, 5)
-    #           |----|----|
-    #  panes        ^    ^          told at 5 and at 10, each as an event at its last instant
+    #           |1 3 |7   |
+    #  parts      ^ 3  ^ 7          each at its newest event, which is on time
     bound = bind(windows.time(10, 5))
-    operator = PaneLevelOperator.load(bound, None, {})
+    operator = PanePartsOperator.load(bound, None, {})
     rows = table_of([Arrival(time, "a", {"e": 0, "x": 1}) for time in (1, 3, 7)], TYPES)
-    operator.insert(rows.select(bound.columns), pa.array([0, 1, 2]).to_numpy())
-    assert operator.wakes_at() == 5
-    told = [operator.advance(watermark).reports for watermark in (4, 5, 6, 20)]
-    assert [table["t"].to_pylist() for table in told] == [[], [4], [], [9]]
+    operator.advance(2)
+    late = operator.insert(rows.select(bound.columns), pa.array([0, 1, 2]).to_numpy())
+    assert late["t"].to_pylist() == [1]
+    assert operator.advance(2).reports["t"].to_pylist() == [3, 7]
+    assert operator.advance(20).reports.num_rows == 0
     assert operator.wakes_at() is None
+    saved = operator.save()
+    assert not saved.written
+    assert inventory(saved.header, ()).watermark == 20
+    assert PanePartsOperator.load(bound, saved.header, {}).clock.value == 20
 
 
 # What is refused
@@ -250,15 +267,7 @@ def late(window: Window, **changes: Any) -> BoundQuery:
     [
         (WinFarm(2), late(windows.rows(3)), "tell that from the row alone"),
         (WinFarm(2), late(windows.session(3)), "tell that from the row alone"),
-        (WinFarm(2), late(windows.tumbling(3), empty=True), "cannot tell where a key begins"),
         (PaneFarm(2, 2), late(windows.rows(3)), "over time or cumulate windows"),
-        (
-            PaneFarm(2, 1),
-            late(windows.tumbling(3), allowed_lateness=Duration(3, Unit.TICKS)),
-            "handed on once, when they are complete",
-        ),
-        (WinMapReduce(2, 1), late(windows.tumbling(3), emit=Emit(When.CHANGE)), "KeyFarm or WinFarm"),
-        (PaneFarm(2, 1), late(windows.tumbling(3), empty=True), "tells of empty windows"),
         (
             PaneFarm(2, 1),
             bound_query(Query((windows.tumbling(3),), AGGREGATES)),

@@ -17,7 +17,7 @@ from sash.aggregation.stores.values import reading, unseal
 from sash.errors import CorruptValue
 from sash.operators.columns.table_bytes import batch_of, table_of
 from sash.operators.columns.times import FARTHEST
-from sash.operators.engine import entries, journal
+from sash.operators.engine import entries, journal, pane_level
 from sash.operators.joins import two_sided as join
 from sash.operators.stateful import streaming as tuples
 
@@ -69,6 +69,7 @@ _FORMS = (
     _Format("rows of the journal", journal.HEADER, entries.chunk_name, entries.rows_in, journal.chunks_of),
     _Format("rows of both sides", join.HEADER, join.chunk_name, _batch),
     _Format("tuples and windows", tuples.HEADER, tuples.chunk_name, _stream, tuples.chunks_of),
+    _Format("no rows: panes leave with their batch", pane_level.HEADER, entries.chunk_name, _stream),
 )
 
 

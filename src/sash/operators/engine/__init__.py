@@ -4,12 +4,11 @@ from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling
 from sash.operators.engine.arrival import ArrivalOperator
 from sash.operators.engine.latest import LatestOperator
 from sash.operators.engine.operator import WindowOperator
-from sash.operators.engine.pane_level import PaneLevelOperator
+from sash.operators.engine.pane_level import PanePartsOperator
 from sash.operators.engine.plan import (
     StatePlan,
     hands_panes_on,
     keeps_panes,
-    takes_panes,
     with_late_columns,
 )
 from sash.operators.engine.renaming import Change
@@ -26,6 +25,6 @@ def operator_of(bound: BoundQuery) -> type[WindowOperator]:
 
 
 __all__ = [
-    "Change", "LatestOperator", "PaneLevelOperator", "StatePlan", "WindowOperator",
-    "hands_panes_on", "keeps_panes", "operator_of", "takes_panes", "upgrade", "with_late_columns",
+    "Change", "LatestOperator", "PanePartsOperator", "StatePlan", "WindowOperator",
+    "hands_panes_on", "keeps_panes", "operator_of", "upgrade", "with_late_columns",
 ]  # fmt: skip

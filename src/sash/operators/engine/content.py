@@ -49,6 +49,13 @@ def with_content(bound: BoundQuery) -> BoundQuery:
     return BoundQuery(query, schema, bound.time, bound.keys)
 
 
+def with_marks(elements: pa.Table, sequence: Ints) -> pa.Table:
+    """The elements of panes with those of the hidden aggregates, which come last: a part of a pane counts
+    as one event, because all that matters is whether a window holds the same as before."""
+    marked = elements.append_column(CONTENT, pa.array(marks(sequence)))
+    return marked.append_column(SIZE, pa.array(np.ones(len(sequence), np.int64)))
+
+
 def marks(sequence: Ints) -> Ints:
     """The finaliser of splitmix64 (Steele, Lea, Flood 2014): neighbours become unrelated."""
     x = sequence.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)

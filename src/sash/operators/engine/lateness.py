@@ -10,16 +10,47 @@ A window that has closed so before a batch came is *over*: nothing of that batch
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from sash.arrays import Ints, Mask
+from sash.operators.answer import late_rows
+from sash.operators.bound import BoundQuery
+from sash.operators.columns.times import to_integers
 from sash.operators.engine.pending import Events
 from sash.operators.kinds.clock import clock_mapping
+from sash.operators.late_rows import UNTIMED
 from sash.semantics.event import Order
 from sash.semantics.query import Query
-from sash.semantics.watermark import LateBy
+from sash.semantics.watermark import LateBy, Lateness
 from sash.semantics.windows import SessionWindow, TimeWindow
+
+
+class Judged(NamedTuple):
+    """Rows that have arrived: those that are on time, with their times, and the others as late rows."""
+
+    rows: pa.Table
+    times: Ints
+    late: pa.Table
+
+
+def judged(bound: BoundQuery, rows: pa.Table, on_time: Callable[[pa.Table, Ints], Mask]) -> Judged:
+    """An event without a time is late; of the others `on_time` decides."""
+    late = [late_rows(bound, rows.slice(0, 0), "")]
+    if rows[bound.time].null_count:
+        known = pc.is_valid(rows[bound.time])
+        late.append(late_rows(bound, rows.filter(pc.invert(known)), UNTIMED))
+        rows = rows.filter(known)
+    times = to_integers(rows[bound.time])
+    accepted = on_time(rows, times)
+    if not accepted.all():
+        late.append(late_rows(bound, rows.filter(pa.array(~accepted)), Lateness.TOO_LATE.value))
+        rows, times = rows.filter(pa.array(accepted)), times[accepted]
+    return Judged(rows, times, pa.concat_tables(late) if len(late) > 1 else late[0])
 
 
 def held_back(query: Query) -> int:

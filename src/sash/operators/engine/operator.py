@@ -15,17 +15,16 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sash.arrays import Ints, Mask
 from sash.operators.answer import Answer, features, late_rows, report_table
 from sash.operators.arena import Arena
 from sash.operators.bound import BoundQuery, BoundRolling
-from sash.operators.columns.times import to_integers
-from sash.operators.engine.content import MARK, marks
+from sash.operators.engine.content import MARK, marks, with_marks
 from sash.operators.engine.lateness import (
     are_on_time,
     held_back,
+    judged,
     over_sessions,
     over_until,
     session_of,
@@ -43,13 +42,12 @@ from sash.operators.engine.upgrade import without_unknown
 from sash.operators.folding.panes import Panes, group_by
 from sash.operators.kinds.clock import ClockKind
 from sash.operators.kinds.kind import RangeKind
-from sash.operators.late_rows import UNTIMED
 from sash.operators.predicates.row_predicates import truths
 from sash.operators.windows.own_windows import Own, only_own
 from sash.operators.windows.ranges import NEVER, Ranges
 from sash.semantics.event import Order
 from sash.semantics.query import When
-from sash.semantics.watermark import LateBy, Lateness
+from sash.semantics.watermark import LateBy
 from sash.semantics.windows import PunctuatedWindow, ThresholdWindow
 
 
@@ -76,20 +74,10 @@ class WindowOperator(OperatorState):
     def insert(self, rows: pa.Table, ordinals: Ints) -> pa.Table:
         if (np.diff(ordinals) < 0).any():
             rows = rows.take(pa.array(np.argsort(ordinals, kind="stable")))
-        as_read = rows.schema.names == self.bound.columns
-        late = [self._no_late if as_read else late_rows(self.bound, rows.slice(0, 0), "")]
-        if rows[self.bound.time].null_count:
-            known = pc.is_valid(rows[self.bound.time])
-            late.append(late_rows(self.bound, rows.filter(pc.invert(known)), UNTIMED))
-            rows = rows.filter(known)
-        times = to_integers(rows[self.bound.time])
-        on_time = self._on_time(rows, times)
-        if not on_time.all():
-            late.append(late_rows(self.bound, rows.filter(pa.array(~on_time)), Lateness.TOO_LATE.value))
-            rows, times = rows.filter(pa.array(on_time)), times[on_time]
+        rows, times, late = judged(self.bound, rows, self._on_time)
         if len(times):
             self._take(rows, times)
-        return pa.concat_tables(late) if len(late) > 1 else late[0]
+        return late
 
     def _on_time(self, rows: pa.Table, times: Ints) -> Mask:
         query = self.bound.query
@@ -121,16 +109,17 @@ class WindowOperator(OperatorState):
     def insert_panes(self, keys: pa.Table, newest: Ints, elements: pa.Table) -> None:
         """Take events that are on time and were folded before they came, as `insert` takes their rows: a
         pane or a part of one has a key, the time of its newest event, and the elements of all aggregates
-        in the order of `Panes.parts`."""
+        of the query, in the order of `Panes.parts`."""
         panes = self.plan.panes
         assert panes is not None, "it keeps events"
-        assert not self.bound.keeps_ledger, "it keeps marks of events"
         if not len(newest):
             return
         self.arena.begin()
         self.clock.see(int(newest.max()))
         sequence = self.arrived + np.arange(len(newest))
         self.arrived += len(newest)
+        if self.bound.keeps_ledger:
+            elements = with_marks(elements, sequence)
         slots, starts = self._slots_of(keys, len(newest)), panes.starts(newest)
         codes, chosen = group_by(slots, starts)
         events = self._paned(

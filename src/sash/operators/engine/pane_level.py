@@ -1,50 +1,92 @@
-"""The pane-level query on a stream: panes are emitted once, when no event can reach them any more.
+"""The pane-level query on a stream: which events are late is decided here, the others leave as panes.
 
-A pane is emitted as a row of the query over panes (`Panes.folded`). Its time is its last instant and not
-its first: whoever receives it at watermark m has seen no watermark after that instant, so that no pane is
-ever late. Which events are late is decided here, and only here.
+    insert    judge by the watermark; what is on time is folded by key and pane
+    advance   the panes of the batch leave: a pane of three batches leaves in three parts
+
+A part is a row of the query over panes (`Panes.folded`), at the time of its newest event: that one is on
+time, so the part is, and a step that knows no other watermark accepts it. To that step parts are events, so
+that it corrects windows, reports them early or when they are empty as it does over events. Nothing is kept
+here between two batches but how far time has come.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from collections.abc import Mapping
+from typing import Self
 
+import numpy as np
 import pyarrow as pa
 
-from sash.arrays import Ints
+from sash.aggregation.stores.values import reading, seal, unseal
+from sash.arrays import Ints, Mask
+from sash.operators.answer import Answer, late_rows
 from sash.operators.bound import BoundQuery
+from sash.operators.columns.layout import key_codes
 from sash.operators.columns.times import from_integers
-from sash.operators.engine.operator import WindowOperator
-from sash.operators.engine.plan import StatePlan
-from sash.operators.engine.tracks import Track
-from sash.operators.engine.turn import Turn, Windows
-from sash.operators.folding.panes import Panes
-from sash.operators.windows.ranges import Ranges
+from sash.operators.engine.lateness import are_on_time, judged
+from sash.operators.folding.panes import Panes, group_by
+from sash.operators.protocol import Saved
+from sash.semantics.watermark import Watermark
+
+HEADER = b"pane level"
 
 
-class PaneLevelOperator(WindowOperator):
-    """A bucket of keys, or of parts of keys: several buckets may emit parts of one pane."""
+class PanePartsOperator:
+    """A bucket of keys, or of parts of keys. See `protocol.StreamOperator`."""
 
-    @staticmethod
-    def plan_of(bound: BoundQuery) -> StatePlan:
-        """Of the query whose only windows are the panes."""
-        panes = Panes.of(bound)
+    memory = 0
+
+    def __init__(self, bound: BoundQuery) -> None:
+        panes = Panes.of(bound, objects=True)
         assert panes is not None, "only for queries that fold panes"
-        query = replace(bound.query, windows=(panes.window,))
-        return StatePlan(replace(bound, query=query))
+        self.bound, self.panes = bound, panes
+        self.clock = Watermark(allowed_lateness=bound.query.allowed_lateness.length)
+        self._folded: list[pa.Table] = []
 
-    @property
-    def answers(self) -> pa.Schema:
-        assert self.plan.panes is not None
-        return self.plan.panes.folded.schema
+    @classmethod
+    def load(
+        cls, bound: BoundQuery, header: bytes | None, chunks: Mapping[int, bytes], *,
+        name: str | None = None,
+    ) -> Self:  # fmt: skip
+        operator = cls(bound)
+        if header is not None:
+            operator.resume(header, chunks)
+        return operator
 
-    def _emit(
-        self, turn: Turn, track: Track, ranges: Ranges, revisions: Ints | None, windows: Windows
-    ) -> None:
-        if not len(ranges) or self._replaying:
-            return
-        rows, at = windows.rows(ranges)
-        keys = self.slots.keys_of(turn.slots[ranges.slot])
-        time = from_integers(ranges.end - 1, self.answers.field(self.bound.time).type)
-        parts = rows.take(pa.array(at.lo))
-        self._reports.append(pa.table([*keys.columns, time, *parts.columns], schema=self.answers))
+    def resume(self, header: bytes, chunks: Mapping[int, bytes]) -> None:
+        with reading("the state of panes"):
+            self.clock.value = json.loads(bytes(unseal(HEADER, header)))["watermark"]
+        self._folded = []
+
+    def save(self) -> Saved:
+        return Saved(seal(HEADER, json.dumps({"watermark": self.clock.value, "keys": 0}).encode()))
+
+    def insert(self, rows: pa.Table, ordinals: Ints) -> pa.Table:
+        rows, times, late = judged(self.bound, rows, self._on_time)
+        if len(times):
+            self._folded.append(self._parts(rows, times))
+        return late
+
+    def _on_time(self, rows: pa.Table, times: Ints) -> Mask:
+        if self.clock.value is None:
+            return np.ones(len(times), np.bool_)
+        return are_on_time(self.bound.query, times, self.clock.value)
+
+    def _parts(self, rows: pa.Table, times: Ints) -> pa.Table:
+        keys, schema = rows.select(list(self.bound.keys)), self.panes.folded.schema
+        codes, chosen = group_by(key_codes(rows, list(self.bound.keys)), self.panes.starts(times))
+        newest = times[chosen]
+        np.maximum.at(newest, codes, times)
+        time = from_integers(newest, schema.field(self.bound.time).type)
+        folds = self.panes.fold_events(rows, codes, groups=len(chosen))
+        return pa.table([*keys.take(pa.array(chosen)).columns, time, *folds], schema=schema)
+
+    def advance(self, watermark: int, *, flush: bool = False) -> Answer:
+        self.clock.advance_to(watermark)
+        parts, self._folded = [self.panes.folded.schema.empty_table(), *self._folded], []
+        none = pa.schema([self.bound.schema.field(name) for name in self.bound.columns]).empty_table()
+        return Answer(pa.concat_tables(parts), late_rows(self.bound, none, ""))
+
+    def wakes_at(self) -> None:
+        return None

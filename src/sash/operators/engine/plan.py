@@ -233,16 +233,10 @@ def latest(window: Any, schema: pa.Schema) -> Kind[Any]:
     return LatestLifetimeKind(window, schema) if window.endless else LatestKind(window, schema)
 
 
-def takes_panes(bound: BoundQuery) -> bool:
-    """Whether its operator takes panes as it takes the events that were folded into them. A correction
-    needs marks of the events."""
-    return keeps_panes(bound) and not bound.keeps_ledger
-
-
 def hands_panes_on(bound: BoundQuery) -> bool:
-    """Whether panes can be handed from one step to another: once, when they are complete. A correction or
-    an empty window needs to know what was in them."""
-    return takes_panes(bound) and not bound.query.empty
+    """Whether panes that Spark folds can stand for the events of a query: not where a correction, or an
+    empty window, needs to know more of them."""
+    return keeps_panes(bound) and not bound.keeps_ledger and not bound.query.empty
 
 
 def with_late_columns(bound: BoundQuery) -> BoundQuery:

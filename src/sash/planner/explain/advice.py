@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from math import gcd
 
 from sash.operators.bound import BoundQuery, BoundRolling
-from sash.operators.engine import takes_panes
+from sash.operators.engine import keeps_panes
 from sash.operators.folding.panes import Panes, clock_windows
 from sash.planner.facts import Facts
 from sash.planner.plans.plan import Plan
@@ -100,7 +100,7 @@ def _length(window: TimeWindow | RowsWindow, number: int) -> str:
 def _no_key(bound: BoundQuery, plan: Plan) -> Iterator[str]:
     if plan.facts.where != "spark streaming" or bound.keys or plan.pattern is not None:
         return
-    if takes_panes(bound):
+    if keeps_panes(bound):
         return  # all tasks fold its rows under start(), and one computes over few panes
     share = f"sash.WinFarm({plan.facts.cores}, model='agnostic')"
     hint = f", and .parallel({share}) lets several tasks share it"

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sash.operators.bound import BoundQuery
-from sash.operators.engine import StatePlan, keeps_panes, takes_panes
+from sash.operators.engine import StatePlan, keeps_panes
 from sash.operators.folding.early_panes import Early
 from sash.operators.patterns.declared import Farm, PaneFarm, WinFarm, WinMapReduce, pane_workers
 from sash.planner.plans.plan import Plan
@@ -75,7 +75,7 @@ def _where_on_streams(bound: BoundQuery, plan: Plan) -> str:
     if plan.facts.where == "process streaming":
         return "with each table, of the events that are not late"
     after = "after the shuffle, where it is known which events are late"
-    if plan.pattern is not None or not takes_panes(bound):
+    if plan.pattern is not None or not keeps_panes(bound):
         return after
     elastic = ", and with elastic=… by Spark's generated code" if plan.facts.folded_by_spark else ""
     return f"{after}; with start() before it, where that saves rows{elastic}"

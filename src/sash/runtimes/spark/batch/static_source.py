@@ -43,6 +43,7 @@ from sash.runtimes.spark.patterns.agnostic import handed_to_workers
 from sash.runtimes.spark.patterns.static_plan import (
     impossible,
     is_agnostic,
+    not_planned,
     plan_of,
     require_possible,
     stages_of,
@@ -107,7 +108,8 @@ class SparkSource:
         facts = Facts.of(bound, events, where="spark batch", cores=cores)
         if isinstance(self.parallelism, Auto):
             facts = replace(facts, spark=spark_fold(bound, self.df.schema, events))
-        return make_plan(bound, facts, costs(), parallelism=self.parallelism, refuse=impossible)
+        refuse = not_planned if isinstance(self.parallelism, Auto) else impossible
+        return make_plan(bound, facts, costs(), parallelism=self.parallelism, refuse=refuse)
 
     def _with_density(self, bound: BoundQuery, events: EventFacts) -> EventFacts:
         """With how many rows share a pane, where it depends on that who folds them."""

@@ -25,7 +25,7 @@ from sash.aggregation.stores.values import unseal
 from sash.errors import DataError
 from sash.operators.bound import BoundQuery
 from sash.operators.columns.table_bytes import batch_of
-from sash.operators.engine import takes_panes
+from sash.operators.engine import keeps_panes
 from sash.operators.folding.panes import Panes
 from sash.runtimes.spark.packing.blocks import block
 from sash.runtimes.spark.packing.columns import places
@@ -62,7 +62,7 @@ class SharedPanes:
     @classmethod
     def of(cls, bounds: Sequence[BoundQuery], clocks: Sequence[Clock]) -> SharedPanes | None:
         """None where one of the queries needs its rows."""
-        every = [panes for panes in map(Panes.of, filter(takes_panes, bounds)) if panes is not None]
+        every = [panes for panes in map(Panes.of, filter(keeps_panes, bounds)) if panes is not None]
         if len(every) < len(bounds):
             return None
         found: dict[bytes, Monoid] = {}

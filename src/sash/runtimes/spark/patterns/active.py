@@ -40,7 +40,7 @@ WORKER = "__sash_worker"
 
 def sent_to_workers(rows: DataFrame, query: BucketQuery, plan: StaticPlan) -> DataFrame:
     """The reports over rows, which have the query's columns by position, an ordinal and a hash."""
-    panes = Panes.of(query.bound) if plan.folds else None
+    panes = Panes.of(query.bound, objects=True) if plan.folds else None
     router = Router(query, plan.route, panes, HORIZON in rows.columns)
     if plan.dealt is not None:
         rows = rows.repartition(plan.dealt)
@@ -90,8 +90,11 @@ class Router:
         if self.panes is not None:
             rows, one = self._folded(rows, self.panes)
             hashes, ordinals = hashes[one], ordinals[one]
-        times = to_integers(rows[self.sends.time])
-        chosen, workers = self.route.sent(clock_windows(self.query.bound), hashes, times)
+        if self.query.bound.query.empty:
+            chosen, workers = self.route.sent_everywhere(hashes)
+        else:
+            times = to_integers(rows[self.sends.time])
+            chosen, workers = self.route.sent(clock_windows(self.query.bound), hashes, times)
         columns = [*rows.take(pa.array(chosen)).columns, ordinals[chosen], hashes[chosen], workers]
         if self.has_horizon:
             columns.append(np.full(len(chosen), horizon_of(table)))

@@ -61,6 +61,11 @@ class FarmBucketCall(BucketCall):
     def _originals(self, rows: pa.Table) -> pa.Table:
         return self._own.originals(rows)
 
+    @property
+    def _counts_keys(self) -> bool:
+        # Where keys are forgotten, all workers of a share have all of its keys.
+        return self._own.worker % self._own.route.windows == 0
+
 
 class FarmProcessor(WindowProcessor):
     """The stateful step of a window farm: bucket i of the stage is worker i of the route."""

@@ -4,7 +4,9 @@
     event τ of key k   →  the workers of the windows that hold τ, at most b of them
 
 With b = 1 that is a key farm and an event goes to one worker; with a = 1 a window farm. The windows of an
-event are known from its time alone, because the clock cuts them; those of a window of rows are not.
+event are known from its time alone, because the clock cuts them; those of a window of rows are not. All b
+workers get it where more than its windows counts: the first event of a key tells which empty windows there
+are, and the newest when the key is forgotten.
 
 >>> import numpy as np
 >>> from sash.semantics.windows import time
@@ -53,6 +55,15 @@ class Route:
                 goes[held, (hashes[held] + first[held] + step) % self.windows] = True
         rows, share = np.nonzero(goes)
         return rows, self._base(hashes[rows]) + share
+
+    def sent_everywhere(self, hashes: Ints) -> tuple[Ints, Ints]:
+        """The same, to all workers of a share of keys.
+
+        >>> Route(2, 2).sent_everywhere(np.array([1, 4]))
+        (array([0, 0, 1, 1]), array([2, 3, 0, 1]))
+        """
+        rows = np.repeat(np.arange(len(hashes)), self.windows)
+        return rows, self._base(hashes[rows]) + np.tile(np.arange(self.windows), len(hashes))
 
     def home(self, window: ClockWindow, hashes: Ints, times: Ints) -> Ints:
         """One worker for each event, and one that gets it: that of its first window, or of the next."""

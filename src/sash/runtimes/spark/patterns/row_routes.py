@@ -23,8 +23,13 @@ class ByWindows:
 
     route: Route
     windows: tuple[ClockWindow, ...]
+    everywhere: bool = False
+    """Whether each bucket must know the first or the newest event of a key, whichever windows hold it: it
+    then gets all rows of its share of keys."""
 
     def sent(self, arrived: Arrived) -> Sent:
+        if self.everywhere:
+            return Sent(*self.route.sent_everywhere(arrived.shares))
         # A row that no window holds may still be late, which somebody has to count.
         return Sent(*self.route.sent(self.windows, arrived.shares, arrived.times, outsiders=True))
 

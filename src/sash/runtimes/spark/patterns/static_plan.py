@@ -75,8 +75,11 @@ def stages_of(pattern: Pattern, keys: str) -> list[str]:
             f"compute windows in {pattern.workers} tasks, round-robin whatever the key",
         ]
     plan = plan_of(pattern)
-    stages = [] if plan.dealt is None else [f"deal rows round-robin to {plan.dealt} partitions"]
+    stages = planned_flat(pattern)
+    if plan.dealt is not None:
+        stages.append(f"deal rows round-robin to {plan.dealt} partitions")
     if plan.folds:
+        stages += [] if plan.dealt is not None else ["plq is not used: the tasks that read fold panes"]
         stages.append("fold panes where rows lie")
     what, route = "panes" if plan.folds else "rows", plan.route
     return [
@@ -87,12 +90,40 @@ def stages_of(pattern: Pattern, keys: str) -> list[str]:
     ]
 
 
+def planned_flat(pattern: Pattern) -> list[str]:
+    """For people: which pattern without nesting has the very plan of this one, if there is such a pattern.
+
+    >>> planned_flat(WinFarm(PaneFarm(2, 3), replicas=2))
+    ['WinFarm(PaneFarm(plq=2, wlq=3), replicas=2) is planned as PaneFarm(plq=4, wlq=6), which is the same']
+    """
+    inner = pattern.held if isinstance(pattern, WinFarm) else None
+    match inner:
+        case PaneFarm(plq=first, wlq=second) | WinMapReduce(map=first, reduce=second):
+            copies = pattern.workers // inner.workers
+            flat = type(inner)(copies * first, copies * second)
+            return [f"{pattern} is planned as {flat}, which is the same"]
+    return []
+
+
 def impossible(pattern: Pattern, bound: BoundQuery) -> SashError | None:
     """Why a static DataFrame cannot do this; None when it can."""
     try:
         require_possible(pattern, bound)
     except SashError as reason:
         return reason
+    return None
+
+
+def not_planned(pattern: Pattern, bound: BoundQuery) -> SashError | None:
+    """Why the planner does not choose this by itself: it is impossible, or its costs are not known."""
+    reason = impossible(pattern, bound)
+    if reason is not None or is_agnostic(pattern):
+        return reason
+    if plan_of(pattern).folds and Panes.of(bound) is None:
+        return Unsupported(
+            "pattern", str(pattern), "named by the user",
+            hint="What it costs to fold elements that are no numbers is not estimated.",
+        )  # fmt: skip
     return None
 
 
@@ -118,10 +149,9 @@ def _require_panes(pattern: Pattern, bound: BoundQuery) -> None:
     name = type(pattern.held if isinstance(pattern, Farm) else pattern).__name__
     for monoid in bound.aggregates.values():
         monoid.require_commutative(f"{name} on Spark, which folds rows before they are in order,")
-    if Panes.of(bound) is None:
+    if Panes.of(bound, objects=True) is None:
         raise Unsupported(
-            "pattern", str(pattern),
-            "over time or cumulate windows in event-time order, with aggregates whose elements are numbers",
+            "pattern", str(pattern), "over time or cumulate windows in event-time order",
             hint="Elsewhere an event's place is only known once all events of its key are together: use "
             "KeyFarm, or WinFarm(…, model='agnostic').",
         )  # fmt: skip
@@ -134,9 +164,4 @@ def _require_routes(pattern: Pattern, bound: BoundQuery) -> None:
             "pattern", str(pattern), "KeyFarm, or WinFarm(…, model='agnostic'), for these windows",
             hint="Rows are sent to the workers whose windows hold them; only time and cumulate windows "
             "tell that from the row alone.",
-        )  # fmt: skip
-    if bound.query.empty:
-        raise Unsupported(
-            "empty", True, f"False with {pattern}",
-            hint="A worker sees the events of its own windows only, and cannot tell where a key begins.",
         )  # fmt: skip

@@ -9,8 +9,9 @@
     WinFarm(inner, replicas=a)       the same, with a times as many buckets in each step
     WinFarm(n, model="agnostic")     one step in the usual buckets of keys; n tasks compute what it triggers
 
-What is late is decided by the first step, event by event. Panes go on when the watermark has passed their
-end: by then no event can reach them, so that the second step never has to correct anything.
+What is late is decided by the first step, event by event. What is on time goes on as parts of panes with
+the batch that brought it. To the second step these are events: it corrects windows, reports them early or
+when they are empty as it does over rows.
 """
 
 from __future__ import annotations
@@ -20,15 +21,19 @@ from dataclasses import dataclass
 
 from sash.errors import SashError, Unsupported
 from sash.operators.bound import BoundQuery
-from sash.operators.engine import hands_panes_on
-from sash.operators.folding.panes import ClockWindow
+from sash.operators.folding.panes import ClockWindow, clock_windows
 from sash.operators.patterns.declared import Farm, PaneFarm, Pattern, WinMapReduce
 from sash.runtimes.spark.packing.blocks import RowRoute
 from sash.runtimes.spark.packing.bucket_ids import bucket_ids
 from sash.runtimes.spark.packing.key_hash import require_hashable
 from sash.runtimes.spark.patterns.route import Route
 from sash.runtimes.spark.patterns.row_routes import ByWindows, RoundRobin
-from sash.runtimes.spark.patterns.static_plan import is_agnostic, plan_of, require_possible
+from sash.runtimes.spark.patterns.static_plan import (
+    is_agnostic,
+    plan_of,
+    planned_flat,
+    require_possible,
+)
 
 
 @dataclass(frozen=True)
@@ -49,9 +54,12 @@ class StreamPlan:
             return RoundRobin(self.route.keys, self.parts)
         return ByWindows(Route(self.route.keys, self.parts), (pane,))
 
-    def row_route(self, windows: tuple[ClockWindow, ...]) -> RowRoute | None:
+    def row_route(self, bound: BoundQuery) -> RowRoute | None:
         """Where rows, or panes, go to be windowed; None: to the bucket of their key."""
-        return ByWindows(self.route, windows) if self.route.windows > 1 else None
+        if self.route.windows == 1:
+            return None
+        needs_all = bound.query.empty or bound.query.forget_after.length > 0
+        return ByWindows(self.route, clock_windows(bound), everywhere=needs_all)
 
 
 def stream_plan_of(pattern: Pattern) -> StreamPlan:
@@ -82,12 +90,12 @@ def stream_stages_of(pattern: Pattern, keys: str, opens: Sequence[str]) -> list[
         ]
     plan = stream_plan_of(pattern)
     shares, windows = plan.route.keys, plan.route.windows
-    stages = []
+    stages = planned_flat(pattern)
     if plan.parts is not None:
         dealt = "round-robin" if plan.dealt else "by pane"
-        stages = [
+        stages += [
             f"send rows {dealt} to buckets: {shares} shares of ({keys}) × {plan.parts}",
-            "fold panes, with those that are open in RocksDB; tell each when the watermark has passed it",
+            "judge by the watermark, fold panes, send them on with their batch",
         ]
     what = "rows" if plan.parts is None else "panes"
     return [
@@ -121,14 +129,6 @@ def require_possible_on_streams(pattern: Pattern, bound: BoundQuery) -> None:
     plan = stream_plan_of(pattern)
     if plan.parts is not None or plan.route.windows > 1:
         require_hashable(bound.schema, bound.keys)
-    if plan.parts is None or hands_panes_on(bound):
-        return
-    raise Unsupported(
-        "pattern", str(pattern),
-        "KeyFarm or WinFarm for a stream that corrects itself or tells of empty windows",
-        hint="Panes are handed on once, when they are complete; a correction (allowed_lateness), an early "
-        "report (emit) or an empty window needs to know what was in them.",
-    )  # fmt: skip
 
 
 def require_own_events(pattern: Pattern) -> None:

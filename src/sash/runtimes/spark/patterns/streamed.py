@@ -17,8 +17,8 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from sash.operators.engine import PaneLevelOperator, WindowOperator
-from sash.operators.folding.panes import Panes, clock_windows
+from sash.operators.engine import PanePartsOperator, WindowOperator
+from sash.operators.folding.panes import Panes
 from sash.operators.patterns.declared import Pattern
 from sash.runtimes.spark.packing.answers import PackedAnswers
 from sash.runtimes.spark.packing.blocks import COUNTS, PACKED, PACKED_BUCKET, PAYLOAD, Unpacker
@@ -90,18 +90,18 @@ def owner_stage(stage: WindowStage) -> WindowStage:
 
 def window_stage(stage: WindowStage, plan: StreamPlan, *, partitions: int) -> WindowStage:
     buckets = worker_buckets(plan.route.workers, partitions=partitions)
-    return replace(stage, buckets=buckets, route=plan.row_route(clock_windows(stage.bound)))
+    return replace(stage, buckets=buckets, route=plan.row_route(stage.bound))
 
 
 def pane_stage(stage: WindowStage, plan: StreamPlan, *, partitions: int) -> WindowStage:
-    panes = Panes.of(stage.bound)
+    panes = Panes.of(stage.bound, objects=True)
     assert panes is not None  # others are refused
     assert plan.parts is not None
     buckets = worker_buckets(plan.route.keys * plan.parts, partitions=partitions)
     return replace(
         stage,
         buckets=buckets,
-        operator=PaneLevelOperator,
+        operator=PanePartsOperator,
         answers=panes.folded.schema,
         route=plan.pane_route(panes.window),
     )
@@ -109,12 +109,10 @@ def pane_stage(stage: WindowStage, plan: StreamPlan, *, partitions: int) -> Wind
 
 def over_panes(stage: WindowStage, plan: StreamPlan, *, partitions: int) -> WindowStage:
     """The step after that one."""
-    panes = Panes.of(stage.bound)
+    panes = Panes.of(stage.bound, objects=True)
     assert panes is not None
     relays = stage.bound.late_output if LATE in stage.outputs else None
-    stage = replace(
-        stage, bound=panes.folded, operator=WindowOperator, derived=True, outputs=(REPORTS,), relays=relays
-    )
+    stage = replace(stage, bound=panes.folded, operator=WindowOperator, outputs=(REPORTS,), relays=relays)
     return window_stage(stage, plan, partitions=partitions)
 
 

@@ -26,6 +26,11 @@ class BucketCall:
         self._parts: dict[str, list[pa.Table]] = {output: [] for output in stage.schemas}
         self._counts = dict.fromkeys(COUNTS, 0)
 
+    @property
+    def _counts_keys(self) -> bool:
+        """Whether keys are counted here, and not by another bucket that has them too."""
+        return True
+
     def reach(self, watermark: int) -> None:
         """Time passes while the batch goes on. Where it has one answer for each key, that is computed at
         its end."""
@@ -38,7 +43,7 @@ class BucketCall:
         answer = self._bucket.operator.advance(watermark)
         self._take("reports", answer.reports)
         self._take("late", answer.late)
-        self._counts["forgotten"] += answer.forgotten
+        self._counts["forgotten"] += answer.forgotten if self._counts_keys else 0
 
     def insert(self, rows: pa.Table) -> None:
         arrived = rows.drop_columns(ORDINAL).rename_columns(self._stage.columns)

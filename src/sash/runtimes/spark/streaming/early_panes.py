@@ -52,7 +52,7 @@ _RESTING: dict[tuple[object, ...], int] = {}
 def why_rows(bound: BoundQuery) -> str | None:
     """Why the rows of a query are not folded before the shuffle; None where they are."""
     if keeps_panes(bound):
-        return "windows that can be corrected need to know their events" if bound.keeps_ledger else None
+        return None
     if pane_grid(bound) is None:
         return "only clock windows in event-time order have panes"
     if bound.query.forget_after.length:
