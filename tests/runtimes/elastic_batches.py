@@ -7,10 +7,11 @@ tasks of an earlier try have committed, with another number of tasks.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -22,20 +23,22 @@ from sash.operators.joins.bound import BoundJoin
 from sash.operators.protocol import StreamOperator
 from sash.operators.stateful.streaming import BoundOperator
 from sash.runtimes.spark.elastic.epoch_journal import EpochJournal
-from sash.runtimes.spark.elastic.epoch_step import EpochStep
+from sash.runtimes.spark.elastic.epoch_step import EpochStep, TaskReport
 from sash.runtimes.spark.elastic.run import ElasticRun
 from sash.runtimes.spark.elastic.state_location import StateLocation
 from sash.runtimes.spark.joins.spreading import elastic_bucket_count
 from sash.runtimes.spark.joins.streaming_join import JoinStage, late_of
-from sash.runtimes.spark.packing.blocks import INPUT, NEWEST_AT, PACKED_BUCKET, PAYLOAD
+from sash.runtimes.spark.packing.blocks import INPUT, NEWEST_AT, OUTPUT, PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.packing.columns import places
+from sash.runtimes.spark.packing.hashed_packer import Packing
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs
+from sash.runtimes.spark.packing.stamps import StampedPacker
 from sash.runtimes.spark.state.operators_in_state import OPERATORS
 from sash.runtimes.spark.stateful.operator_stages import OperatorStage, packer_of_input
 from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.semantics.expression import Side
-from tests.runtimes.micro_batches import by_output, placed
+from tests.runtimes.micro_batches import placed
 
 
 @dataclass(frozen=True)
@@ -54,8 +57,21 @@ class Try:
     committed: int
 
 
+@dataclass
+class Reports:
+    """In the place of Spark's accumulator."""
+
+    value: dict[tuple[int, int], TaskReport] = field(default_factory=dict)
+
+    def add(self, reports: dict[tuple[int, int], TaskReport]) -> None:
+        self.value.update(reports)
+
+
 class DryElastic:
     BUCKETS = 5
+    STAMPS = 9
+    """As many as there are tasks at the most."""
+    folded = False
 
     def __init__(
         self,
@@ -80,10 +96,8 @@ class DryElastic:
         place = str(folder / "state")
         self.stage = stage
         self.home = StateLocation(place, files=True) if files else QuickHome(place)
-        self.degrees, self.forgetful = degrees, forgetful
+        self.degrees, self.forgetful, self.reports = degrees, forgetful, Reports()
         self.late: list[dict[str, Any]] = []
-        self.served: list[tuple[int, int]] = []
-        """How many blocks came from how many tasks, epoch by epoch."""
 
     def run(self, batches: Sequence[Any], *, tries: Sequence[Sequence[Try]] = ()) -> list[dict[str, Any]]:
         rows = []
@@ -103,31 +117,38 @@ class DryElastic:
         answers = []
         with self.home.journal() as store:
             journal = EpochJournal(store, self.run_.description, epoch=epoch, inputs=len(self.run_.delays))
-            newest = journal.newest_with(blocks)
-            before, after = (self.run_._watermark(time) for time in (journal.newest, newest))
-            step = EpochStep(
-                self.stage,
-                self.home,
-                epoch,
-                tasks,
-                before,
-                after,
-                self.run_.name,
-                journal.token,
-                journal.change,
-            )
+            step = self.step(journal, epoch, tasks)
             for task in range(tasks if only is None else min(only, tasks)):
-                mine = pc.equal(_modulo(blocks[PACKED_BUCKET], tasks), task)
+                mine = pc.equal(_task(blocks[PACKED_BUCKET], tasks), task)
                 sorted_blocks = blocks.filter(mine).sort_by(PACKED_BUCKET)
                 answers += list(step.of_task(task, sorted_blocks.to_batches()))
             if only is None:
-                journal.commit(newest)
+                journal.commit(self.reported(epoch, tasks))
         if only is not None:
             return []
-        self.served.append((len(answers), tasks))
-        told = by_output(self.stage, [row for batch in answers for row in batch.to_pylist()])
-        self.late += [row for output, rows in told.items() if output != REPORTS for row in rows]
-        return told[REPORTS]
+        rows = self.by_output(answers)
+        self.late += [row for output in rows if output != REPORTS for row in rows[output]]
+        return rows[REPORTS]
+
+    def step(self, journal: EpochJournal, epoch: int, tasks: int) -> EpochStep:
+        return EpochStep(
+            self.stage, self.home, epoch, tasks, self.run_.clock, tuple(journal.newest), self.run_.name,
+            journal.token, journal.change, folded=self.folded, reports=self.reports,
+        )  # fmt: skip
+
+    def reported(self, epoch: int, tasks: int) -> list[int]:
+        """How far time has come, which all tasks of an epoch report alike."""
+        newest = {tuple(self.reports.value[epoch, task].newest) for task in range(tasks)}
+        assert len(newest) == 1
+        return list(newest.pop())
+
+    def by_output(self, answers: Sequence[pa.RecordBatch]) -> dict[str, list[dict[str, Any]]]:
+        """What the tasks emitted, as rows of the outputs."""
+        rows = [row for batch in answers for row in batch.to_pylist()]
+        return {
+            output: [row[f"rows_{number}"] for row in rows if row[OUTPUT] == number]
+            for number, output in enumerate(self.stage.schemas)
+        }
 
     def begun(
         self, batch: Any, epoch: int, *, attempts: tuple[int, ...] = (0,)
@@ -136,21 +157,19 @@ class DryElastic:
         blocks = self.packed(batch)
         with self.home.journal() as store:
             journal = EpochJournal(store, self.run_.description, epoch=epoch, inputs=len(self.run_.delays))
-            newest = journal.newest_with(blocks)
-            before, after = (self.run_._watermark(time) for time in (journal.newest, newest))
-            step = EpochStep(self.stage, self.home, epoch, 1, before, after, self.run_.name, journal.token)
+            step = self.step(journal, epoch, 1)
             first, *others = (
                 step.of_task(0, blocks.sort_by(PACKED_BUCKET).to_batches(), attempt=attempt)
                 for attempt in attempts
             )
             for other in others:
                 list(other)
-                journal.commit(newest)
+                journal.commit(self.reported(epoch, 1))
         return first
 
     def packed(self, batch: Any) -> pa.Table:
         """The blocks of a batch."""
-        return _table(self.stage.packer(placed(self.stage, batch).to_batches()))
+        return _stamped(self.stage.packer, placed(self.stage, batch).to_batches())
 
 
 class DryOperator(DryElastic):
@@ -164,13 +183,13 @@ class DryOperator(DryElastic):
         self.stage = OperatorStage(bound, buckets, clock, (REPORTS, LATE))
         self.run_ = ElasticRun(self.stage, bound.delays, Elastic(max=1), str(folder), {})
         self.home = QuickHome(str(folder / "state"))
-        self.degrees, self.forgetful, self.served, self.late = degrees, forgetful, [], []
+        self.degrees, self.forgetful, self.late, self.reports = degrees, forgetful, [], Reports()
 
     def packed(self, batch: Sequence[pa.Table]) -> pa.Table:
         operator, every = self.stage.bound.operator, []
         for number, table in enumerate(batch):
             packer = packer_of_input(operator, number, buckets=self.stage.buckets, clock=self.stage.clock)
-            blocks = _table(packer(table.rename_columns(places(table.column_names)).to_batches()))
+            blocks = _stamped(packer, table.rename_columns(places(table.column_names)).to_batches())
             every.append(blocks.append_column(INPUT, pa.array([number] * blocks.num_rows, pa.int32())))
         return pa.concat_tables(every) if len(every) > 1 else every[0].drop_columns(INPUT)
 
@@ -188,13 +207,13 @@ class DryJoin(DryElastic):
         delays = [bound.join.delay(side) for side in Side]
         self.run_ = ElasticRun(self.stage, delays, Elastic(max=4), str(folder), {})
         self.home = QuickHome(str(folder / "state"))
-        self.degrees, self.forgetful, self.served, self.late = degrees, forgetful, [], []
+        self.degrees, self.forgetful, self.late, self.reports = degrees, forgetful, [], Reports()
 
     def packed(self, batch: Sequence[pa.Table]) -> pa.Table:
         every = []
         for number, (side, table) in enumerate(zip(Side, batch, strict=True)):
             rows = table.rename_columns(places(table.column_names)).to_batches()
-            blocks = _table(self.stage.packer(side)(rows))
+            blocks = _stamped(self.stage.packer(side), rows)
             every.append(blocks.append_column(INPUT, pa.array([number] * blocks.num_rows, pa.int32())))
         return pa.concat_tables(every)
 
@@ -204,9 +223,11 @@ _PACKED = pa.schema(
 )
 
 
-def _table(blocks: Iterable[pa.RecordBatch]) -> pa.Table:
-    return pa.Table.from_batches(blocks, schema=_PACKED)
+def _stamped(packer: Packing, rows: Iterable[pa.RecordBatch]) -> pa.Table:
+    return pa.Table.from_batches(StampedPacker(packer, DryElastic.STAMPS)(rows), schema=_PACKED)
 
 
-def _modulo(numbers: pa.ChunkedArray, by: int) -> pa.Array:
-    return pa.array(numbers.to_numpy() % by)
+def _task(numbers: pa.ChunkedArray, tasks: int) -> pa.Array:
+    """Of blocks by their bucket, and of stamps."""
+    buckets = numbers.to_numpy()
+    return pa.array(np.where(buckets < 0, -1 - buckets, buckets) % tasks)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -44,14 +43,21 @@ AGGREGATES = {
 class FoldedElastic(DryElastic):
     """As `DryElastic`, with the blocks of panes that Spark has folded."""
 
+    folded = True
+
     def __init__(self, spark: SparkSession, bound: BoundQuery, folder: Path, **how: Any) -> None:
         super().__init__(bound, folder, **how)
         self.spark, self.epoch = spark, 0
-        self.counts = {"events": 0, "late": 0}
         fold = EpochFold.of(self.stage, spark.createDataFrame(bound.schema.empty_table()))
         assert fold is not None
         self.fold, self.stage = fold, fold.stage
         self.run_.stage = fold.stage
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What all tasks report."""
+        reports = self.reports.value.values()
+        return {count: sum(report.counts[count] for report in reports) for count in ("events", "late")}
 
     def execute(self, batch: Any, epoch: int, **how: Any) -> list[dict[str, Any]]:
         self.epoch = epoch
@@ -60,13 +66,8 @@ class FoldedElastic(DryElastic):
     def packed(self, batch: Any) -> pa.Table:
         with self.home.journal() as store:
             journal = EpochJournal(store, self.run_.description, epoch=self.epoch, inputs=1)
-            watermark = self.run_._watermark(journal.newest)
-        with self.fold.arrived(self.spark.createDataFrame(batch), watermark) as arrived:
-            self.counts = {name: self.counts[name] + arrived.counts[name] for name in self.counts}
-            blocks = arrived.blocks.toArrow()
-            newest = [table["newest"].cast(pa.int64()) for table in (blocks, arrived.stamps)]
-            assert pc.max(newest[0]) == pc.max(newest[1])
-            return blocks
+            watermark = self.run_.clock.watermark(journal.newest)
+        return self.fold.arrived(self.spark.createDataFrame(batch), watermark, self.STAMPS).toArrow()
 
 
 def _bound(asked: list[Window], *, delay: int) -> BoundQuery:

@@ -17,15 +17,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 from pyarrow import fs
 
 from sash.aggregation.stores.epochs import EpochStore
 from sash.aggregation.stores.values import reading
 from sash.errors import EpochError
 from sash.runtimes.spark.files.open_files import located
-from sash.runtimes.spark.packing.blocks import INPUT, NEWEST_AT
 from sash.runtimes.spark.state.changes import change_of, refused
 from sash.runtimes.spark.state.fingerprint import canonical
 
@@ -58,13 +55,6 @@ class EpochJournal:
         with reading("the journal of epochs"):
             self.newest: list[int] = [0 if time is None else int(time) for time in newest]
         """Of each input; 0 where nothing has come yet."""
-
-    def newest_with(self, stamps: pa.Table) -> list[int]:
-        """How far each input has come once blocks with these stamps are there."""
-        newest, times = np.array(self.newest), stamps[NEWEST_AT].cast(pa.int64()).to_numpy()
-        several = INPUT in stamps.column_names
-        np.maximum.at(newest, stamps[INPUT].to_numpy() if several else np.zeros(len(times), int), times)
-        return [int(time) for time in newest]
 
     def commit(self, newest: Sequence[int]) -> None:
         """The batch is done, and time has come so far on each input."""

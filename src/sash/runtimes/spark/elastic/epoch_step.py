@@ -6,8 +6,8 @@
         advance(m')
 
 These are the calls of the ordinary streaming runtime (see `runtimes.spark.streaming.processor`), where m'
-is known at the beginning of the next batch. Here it is known before the step begins, so that what a batch
-closes is reported with that batch, also when no other batch ever comes.
+is known at the beginning of the next batch. Here the packers' stamps have it (see `packing.stamps`), so
+that what a batch closes is reported with that batch, also when no other batch ever comes.
 
 A task takes back what an earlier try of the same epoch may have committed, and ends with one commit for all
 its buckets. Before that it puts up a fence: a task of an earlier try that is still at work, or of an epoch
@@ -17,53 +17,27 @@ that is long done, changes nothing any more. Which task serves a bucket leaves n
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, TypeAlias
+from operator import itemgetter
+from typing import TypeAlias
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql.types import DoubleType, IntegerType, StructField, StructType
+from pyspark.accumulators import Accumulator, AccumulatorParam
 
 from sash.aggregation.stores.epochs import EpochStore
 from sash.operators.engine import Change
+from sash.runtimes.spark.elastic.epoch_answers import EpochAnswers
 from sash.runtimes.spark.elastic.held import HeldBucket
 from sash.runtimes.spark.elastic.state_location import StateLocation
-from sash.runtimes.spark.packing.answers import PackedAnswers
-from sash.runtimes.spark.packing.blocks import (
-    ANSWERED,
-    COUNTS,
-    INPUT,
-    NO_OUTPUT,
-    OUTPUT,
-    PACKED_BUCKET,
-    PAYLOAD,
-)
+from sash.runtimes.spark.packing.blocks import INPUT, NEWEST_AT, PACKED_BUCKET, PAYLOAD
+from sash.runtimes.spark.packing.stamps import Stamps, is_stamp
+from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.runtimes.spark.streaming.worker_gc import freeze_gc
-
-TASK, BEGAN, TOOK, BUSY = "task", "began", "took", "busy"
-NO_TASK = -1
-STEPPED = StructType(
-    [
-        *ANSWERED.fields,
-        StructField(TASK, IntegerType(), nullable=False),
-        *(StructField(name, DoubleType(), nullable=False) for name in (BEGAN, TOOK, BUSY)),
-    ]
-)
-"""A row for each block of an answer, and a last one for each task, with how long it took."""
-
-_ARROW = pa.schema(
-    [
-        pa.field(PAYLOAD, pa.binary()),
-        pa.field(OUTPUT, pa.int64()),
-        *(pa.field(count, pa.int64()) for count in COUNTS),
-        pa.field(TASK, pa.int32()),
-        *(pa.field(name, pa.float64()) for name in (BEGAN, TOOK, BUSY)),
-    ]
-)
 
 ATTEMPT_BITS = 48
 """Of a token, the lowest: Spark numbers the attempts of all tasks of an application in ascending order."""
@@ -72,17 +46,60 @@ _STAGES: OrderedDict[str, WindowStage] = OrderedDict()
 
 
 @dataclass(frozen=True)
+class TaskReport:
+    """What a task did in an epoch. The driver gets it beside the rows."""
+
+    began: float
+    """By the clock of the wall, the only one that hosts share; durations are by one that never jumps."""
+    took: float
+    busy: float
+    newest: list[int]
+    """How far time has come on each input: the same in all tasks."""
+    counts: dict[str, int]
+    load: dict[int, int]
+    """Bytes of the blocks that came, by bucket."""
+
+
+class TaskReports(AccumulatorParam[dict[tuple[int, int], TaskReport]]):
+    """Reports by epoch and task; that of the last attempt of a task counts."""
+
+    def zero(self, value: dict[tuple[int, int], TaskReport]) -> dict[tuple[int, int], TaskReport]:
+        return {}
+
+    def addInPlace(
+        self, value1: dict[tuple[int, int], TaskReport], value2: dict[tuple[int, int], TaskReport]
+    ) -> dict[tuple[int, int], TaskReport]:
+        value1.update(value2)
+        return value1
+
+
+@dataclass(frozen=True)
+class EpochClock:
+    """The watermark, from how far time has come on each input."""
+
+    clock: Clock
+    delays: tuple[int, ...]
+    """Of each input, in its unit."""
+
+    def watermark(self, newest: Sequence[int]) -> int:
+        """As Spark computes it: whole milliseconds, never below 0, where 0 means that nothing is known. Of
+        several inputs it is the least; one that has brought nothing yet holds it back."""
+        delays = (int(self.clock.spark_delay(delay).split()[0]) for delay in self.delays)
+        each = (time // 1000 - delay for time, delay in zip(newest, delays, strict=True))
+        return self.clock.watermark(min(each))
+
+
+@dataclass(frozen=True)
 class EpochStep:
-    """The function of `mapInArrow` between the shuffle and the sink: blocks of rows → blocks of answers."""
+    """The function of `mapInArrow` between the shuffle and the sink: blocks of rows → rows of answers."""
 
     stage: WindowStage
     home: StateLocation
     epoch: int
     tasks: int
-    before: int
-    """The watermark that judges the rows of this batch."""
-    after: int
-    """The watermark that they have brought."""
+    clock: EpochClock
+    newest: tuple[int, ...]
+    """How far time had come on each input before this batch."""
     run: str
     """Names the run of the query: its stage is the same in all epochs, but comes anew with each."""
     token: int
@@ -91,6 +108,10 @@ class EpochStep:
     """Of the aggregates since the epoch before: every bucket is then saved in the new form."""
     mapping: tuple[int, ...] | None = None
     """The task of each bucket; None: bucket b has task b mod `tasks`."""
+    folded: bool = False
+    """Whether rows stand for several events, which the packers have counted."""
+    reports: Accumulator[dict[tuple[int, int], TaskReport]] | None = None
+    """Where tasks report; None: nobody asks."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         freeze_gc()
@@ -103,13 +124,14 @@ class EpochStep:
         self, task: int, batches: Iterable[pa.RecordBatch], *, attempt: int = 0
     ) -> Iterator[pa.RecordBatch]:
         """`attempt` is greater for a later attempt of the same task."""
-        # The clock of the wall is the only one that hosts share; durations are by one that never jumps.
         began, start, busy = time.time(), time.perf_counter(), 0.0
-        stage = self._stage()
+        stage, stamps = self._stage(), Stamps(list(self.newest))
+        counts: Counter[str] = Counter()
+        load: dict[int, int] = {}
         numbers = [bucket for bucket in stage.buckets if self.task_of(bucket) == task]
         stores = dict(zip(numbers, self.home.buckets(numbers), strict=True))
         fenced = False
-        for bucket, blocks in _by_bucket(batches, numbers):
+        for bucket, blocks in _by_bucket(batches, numbers, stamps):
             since = time.perf_counter()
             # Not before its rows are here: a task whose driver has died learns of it by missing rows.
             if not fenced:
@@ -117,16 +139,22 @@ class EpochStep:
                 kind.fence_together(list(stores.values()), self.token << ATTEMPT_BITS | attempt)
                 fenced = True
             stores[bucket].rollback(self.epoch - 1)
-            rows = list(self._serve(stage, bucket, blocks, stores[bucket]))
+            load[bucket] = sum(payload.size for payload, _ in blocks)
+            after = self.clock.watermark(stamps.newest)
+            answers, counted = self._serve(stage, bucket, blocks, stores[bucket], after)
+            counts.update(counted)
             busy += time.perf_counter() - since
-            yield from rows
+            yield from answers
         since = time.perf_counter()
         if stores:
             type(stores[numbers[0]]).commit_together(list(stores.values()), self.epoch)
-        busy += time.perf_counter() - since
-        yield _row(
-            b"", NO_OUTPUT, dict.fromkeys(COUNTS, 0), (task, began, time.perf_counter() - start, busy)
-        )
+        end = time.perf_counter()
+        if self.reports is not None:
+            packed = dict(zip(("events", "late"), stamps.counts, strict=True)) if self.folded else {}
+            report = TaskReport(
+                began, end - start, busy + end - since, stamps.newest, dict(counts) | packed, load
+            )
+            self.reports.add({(self.epoch, task): report})
 
     def task_of(self, bucket: int) -> int:
         return bucket % self.tasks if self.mapping is None else self.mapping[bucket]
@@ -139,50 +167,50 @@ class EpochStep:
         return stage
 
     def _serve(
-        self, stage: WindowStage, bucket: int, blocks: list[Block], store: EpochStore
-    ) -> Iterator[pa.RecordBatch]:
+        self, stage: WindowStage, bucket: int, blocks: list[Block], store: EpochStore, after: int
+    ) -> tuple[list[pa.RecordBatch], dict[str, int]]:
         held = HeldBucket(stage, bucket, store)
         changes = self.change is not None and not held.is_new
-        if not blocks and not changes and held.sleeps(self.after):
-            return
+        if not blocks and not changes and held.sleeps(after):
+            return [], {}
         loaded = held.load(self.change)
         call = stage.call(stage, loaded)
         if blocks:
-            call.reach(self.before)
+            before = self.clock.watermark(self.newest)
+            call.reach(before)
             call.insert(stage.arrived(bucket, blocks))
-            call.reach(self.before)
-        call.advance(self.after)
+            call.reach(before)
+        call.advance(after)
         held.save(loaded)
-        for row in call.outgoing(PackedAnswers(stage.schemas)):
-            yield _row(row[PAYLOAD], row[OUTPUT], row.asDict(), (NO_TASK, 0.0, 0.0, 0.0))
-
-
-def _row(
-    payload: bytes, output: int, counts: dict[str, int], timing: tuple[int, float, float, float]
-) -> pa.RecordBatch:
-    values: list[Any] = [payload, output, *(counts[count] for count in COUNTS), *timing]
-    return pa.record_batch(
-        [pa.array([value], f.type) for value, f in zip(values, _ARROW, strict=True)], schema=_ARROW
-    )
+        tables, counts = call.answer()
+        return list(EpochAnswers(stage.schemas).batches(tables)), counts
 
 
 Block: TypeAlias = "tuple[pa.Buffer, int]"
 """A payload, and the number of its input."""
 
 
-def _by_bucket(batches: Iterable[pa.RecordBatch], mine: list[int]) -> Iterator[tuple[int, list[Block]]]:
-    """Each of my buckets with its blocks, which arrive sorted by bucket; those without any at the end."""
+def _by_bucket(
+    batches: Iterable[pa.RecordBatch], mine: list[int], stamps: Stamps
+) -> Iterator[tuple[int, list[Block]]]:
+    """Each of my buckets with its blocks, which arrive sorted by bucket, after all stamps; those without
+    any at the end."""
     idle = dict.fromkeys(mine)
     rows = (
-        (bucket, payload.as_buffer(), number)
+        (bucket, payload.as_buffer(), number, newest)
         for batch in batches
-        for bucket, payload, number in zip(
-            batch.column(PACKED_BUCKET).to_pylist(), batch.column(PAYLOAD), _inputs(batch), strict=True
+        for bucket, payload, number, newest in zip(
+            batch.column(PACKED_BUCKET).to_pylist(), batch.column(PAYLOAD), _inputs(batch),
+            batch.column(NEWEST_AT).cast(pa.int64()).to_pylist(), strict=True,
         )
-    )
-    for bucket, blocks in groupby(rows, key=lambda row: row[0]):
+    )  # fmt: skip
+    for bucket, blocks in groupby(rows, key=itemgetter(0)):
+        if is_stamp(bucket):
+            for _, payload, number, newest in blocks:
+                stamps.take(payload, newest, number)
+            continue
         del idle[bucket]
-        yield bucket, [(payload, number) for _, payload, number in blocks if payload.size]
+        yield bucket, [(payload, number) for _, payload, number, _ in blocks if payload.size]
     for bucket in idle:
         yield bucket, []
 

@@ -12,15 +12,12 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from sash.operators.elastic.metrics import Sample
-from sash.runtimes.spark.elastic.epoch_step import BEGAN, BUSY, NO_TASK, TASK, TOOK
+from sash.runtimes.spark.elastic.epoch_step import TaskReport
 from sash.runtimes.spark.packing.blocks import COUNTS
 
 REMEMBERED = 1000
@@ -58,14 +55,13 @@ class BatchMetrics:
     """What the tasks of that step worked, added up."""
 
 
-def metrics_of(stepped: pa.Table, *, within: float) -> dict[str, Any]:
+def metrics_of(reports: Sequence[TaskReport], *, within: float) -> dict[str, Any]:
     """The counts of a step, and its times. The step lay `within` so many seconds, by the driver's clock."""
-    tasks = stepped.filter(pc.field(TASK) != NO_TASK)
-    counts = {count: pc.sum(stepped[count]).as_py() for count in COUNTS}
+    counts = {count: sum(report.counts.get(count, 0) for report in reports) for count in COUNTS}
     return counts | {
-        "degree": tasks.num_rows,
-        "step": _step(tasks[BEGAN].to_pylist(), tasks[TOOK].to_pylist(), within),
-        "busy": pc.sum(tasks[BUSY]).as_py(),
+        "degree": len(reports),
+        "step": _step([one.began for one in reports], [one.took for one in reports], within),
+        "busy": sum(report.busy for report in reports),
     }
 
 

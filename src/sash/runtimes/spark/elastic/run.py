@@ -1,12 +1,11 @@
 """One micro-batch of an elastic query after the other, and the handle of the whole.
 
-    journal ─ m ─┐
-    pack ─ max τ ┴─▶ m' ─▶ degree n ─▶ repartitionById(n) ─▶ step(m, m') ─▶ sink ─▶ journal
-      kept                                 kept: evaluated once and as a whole
+    journal ─ m ─────────────┐
+    pack ─ blocks and stamps ┴▶ repartitionById(n) ─▶ step(m, m' of the stamps) ─▶ sinks ─▶ journal
 
-Where Spark can fold the panes of a query, `native.epoch_fold` stands in the place of the packing.
+All of it but the journal is one job, where one sink reads every row once. Where Spark can fold the panes of
+a query, `native.epoch_fold` stands in the place of the packing.
 
-The watermark of several inputs is the least of theirs; one that has brought nothing yet holds it back.
 What a batch emits depends on its rows and on m, never on n: the controller may answer as it likes, and
 another way after a restart. A failure anywhere leaves Spark at the same batch. When that is executed
 again, the journal and every bucket go back to the end of the batch before, whether they had committed
@@ -17,14 +16,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
 import numpy as np
-import pyarrow as pa
+from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
@@ -35,19 +33,20 @@ from sash.operators.elastic.declaration import Elastic
 from sash.operators.elastic.mapping import balanced
 from sash.operators.elastic.metrics import Sample
 from sash.runtimes.spark.compat import HadoopFolder
+from sash.runtimes.spark.elastic.epoch_answers import EpochAnswers
 from sash.runtimes.spark.elastic.epoch_journal import EpochJournal, require_same_query, where
-from sash.runtimes.spark.elastic.epoch_step import STEPPED, EpochStep
+from sash.runtimes.spark.elastic.epoch_step import EpochClock, EpochStep, TaskReport, TaskReports
 from sash.runtimes.spark.elastic.executors import ExecutorDegree
 from sash.runtimes.spark.elastic.metering import BatchMeter, BatchMetrics, behind, metrics_of
 from sash.runtimes.spark.elastic.state_location import StateLocation
-from sash.runtimes.spark.keeping import kept
-from sash.runtimes.spark.native.epoch_fold import EpochFold, EpochRows
-from sash.runtimes.spark.packing.answers import PackedAnswers
-from sash.runtimes.spark.packing.blocks import INPUT, PACKED_BUCKET, PAYLOAD
+from sash.runtimes.spark.keeping import plan_whole_jobs
+from sash.runtimes.spark.native.epoch_fold import EpochFold
+from sash.runtimes.spark.packing.blocks import PACKED_BUCKET
+from sash.runtimes.spark.packing.stamps import task_sql
 from sash.runtimes.spark.sinks.protocol import BatchSink
-from sash.runtimes.spark.sinks.shapes import skip
 from sash.runtimes.spark.state.arenas import QUERY_ID
 from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, BUCKETS
+from sash.runtimes.spark.streaming.delivery import Delivery
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.semantics.durations import Duration
 
@@ -80,55 +79,45 @@ class ElasticRun:
     """f_μ of the batch before: the task of each bucket."""
     load: Floats | None = None
     """What each bucket has cost lately, as bytes of its blocks."""
+    _reports: Accumulator[dict[tuple[int, int], TaskReport]] | None = field(default=None, init=False)
+    """One for all epochs: Spark forgets none."""
     _ended: float | None = field(default=None, init=False)
     """When the batch before ended, by a clock that never jumps."""
 
     def __call__(self, arriving: DataFrame, epoch: int) -> None:
         began, start = time.time(), time.monotonic()
+        plan_whole_jobs(arriving.sparkSession)
         with self._home(arriving).journal() as store:
             journal = EpochJournal(
                 store, self.description, epoch=epoch, inputs=len(self.delays),
                 checkpoint=where(self.checkpoint),
             )  # fmt: skip
-            before = self._watermark(journal.newest)
-            with self._arrived(arriving, before) as arrived:
-                newest = journal.newest_with(arrived.stamps)
-                after = self._watermark(newest)
-                blocks = arrived.blocks
-                if not arrived.stamps.num_rows:
-                    blocks = self._no_blocks(arriving.sparkSession)
-                self._weigh(arrived.stamps)
-                metrics = self._answered(blocks, epoch, before, after, journal) | arrived.counts
+            reports = self._answered(arriving, epoch, journal)
+            newest = next(iter(reports.values())).newest
             journal.commit(newest)
         end = time.monotonic()
         waited = 0.0 if self._ended is None else start - self._ended
         self._ended = end
+        self._weigh(reports.values())
         self._measure(
             BatchMetrics(
-                batch=epoch, watermark=after, began=began, waited=waited, seconds=end - start, **metrics
+                batch=epoch, watermark=self.clock.watermark(newest), began=began, waited=waited,
+                seconds=end - start, **metrics_of(list(reports.values()), within=end - start),
             )
-        )
+        )  # fmt: skip
         if self.executors is not None:
             self.executors.after()
 
-    def _weigh(self, stamps: pa.Table) -> None:
-        """What the blocks of this batch add to the load, where it is known whose they are."""
-        if PAYLOAD in stamps.column_names:
-            load = np.zeros(len(self.stage.buckets)) if self.load is None else FADING * self.load
-            np.add.at(load, stamps[PACKED_BUCKET].to_numpy(), stamps[PAYLOAD].to_numpy())
-            self.load = load
+    def _weigh(self, reports: Iterable[TaskReport]) -> None:
+        """What the blocks of this batch add to the load of their buckets."""
+        load = np.zeros(len(self.stage.buckets)) if self.load is None else FADING * self.load
+        for report in reports:
+            load[list(report.load)] += list(report.load.values())
+        self.load = load
 
-    @contextmanager
-    def _arrived(self, arriving: DataFrame, watermark: int) -> Iterator[EpochRows]:
-        if self.fold is not None:
-            with self.fold.arrived(arriving, watermark) as panes:
-                yield panes
-            return
-        blocks = kept(arriving)
-        try:
-            yield EpochRows(blocks, blocks.withColumn(PAYLOAD, F.length(PAYLOAD)).toArrow())
-        finally:
-            blocks.unpersist()
+    @property
+    def clock(self) -> EpochClock:
+        return EpochClock(self.stage.clock, tuple(delay.length for delay in self.delays))
 
     def require_same_query(self, spark: SparkSession) -> None:
         """DifferentQuery where this one cannot go on from the state of its checkpoint."""
@@ -155,58 +144,36 @@ class ElasticRun:
         query = packed.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
         return StateLocation.of(self.elastic.store, checkpoint=self.checkpoint, query=str(query))
 
-    def _watermark(self, newest: Sequence[int]) -> int:
-        """As Spark computes it: whole milliseconds, never below 0, where 0 means that nothing is known."""
-        clock = self.stage.clock
-        delays = (int(clock.spark_delay(delay.length).split()[0]) for delay in self.delays)
-        each = (time // 1000 - delay for time, delay in zip(newest, delays, strict=True))
-        return clock.watermark(min(each))
-
-    def _no_blocks(self, spark: SparkSession) -> DataFrame:
-        """A row for each bucket: where there are none at all, Spark would leave out the step."""
-        buckets = spark.range(0, len(self.stage.buckets), 1, 1)
-        blank = [F.col("id").alias(PACKED_BUCKET), F.lit(b"").alias(PAYLOAD)]
-        return buckets.select(*blank, *([F.lit(0).alias(INPUT)] if len(self.delays) > 1 else []))
-
-    def _answered(
-        self, blocks: DataFrame, epoch: int, before: int, after: int, journal: EpochJournal
-    ) -> dict[str, Any]:
-        """Step and sink; what the step measured of itself."""
+    def _answered(self, arriving: DataFrame, epoch: int, journal: EpochJournal) -> dict[int, TaskReport]:
+        """Step and sinks; what each task of the step reports."""
         degree = self.elastic.degree(list(self.meter.samples))
         self.mapping = balanced(
             len(self.stage.buckets), range(degree), before=self.mapping, load=self.load, tolerance=TOLERANCE
         )
-        tasks = [int(task) for task in self.mapping]
+        tasks = tuple(int(task) for task in self.mapping)
         if self.executors is not None:
             self.executors.before(degree)
+        if self._reports is None:
+            self._reports = arriving.sparkSession.sparkContext.accumulator({}, TaskReports())
+        blocks = arriving
+        if self.fold is not None:
+            blocks = self.fold.arrived(arriving, self.clock.watermark(journal.newest), self.elastic.max)
         step = EpochStep(
-            self.stage, self._home(blocks), epoch, degree, before, after, self.name, journal.token,
-            journal.change, tuple(tasks),
+            self.stage, self._home(arriving), epoch, degree, self.clock, tuple(journal.newest), self.name,
+            journal.token, journal.change, tasks, folded=self.fold is not None, reports=self._reports,
         )  # fmt: skip
-        stepped = kept(
-            blocks.select(PACKED_BUCKET, PAYLOAD, *([INPUT] if len(self.delays) > 1 else []))
-            .repartitionById(degree, F.element_at(F.lit(tasks), F.col(PACKED_BUCKET).cast("int") + 1))
+        answers = EpochAnswers(self.stage.schemas)
+        emitted = (
+            blocks.repartitionById(degree, F.expr(task_sql(tasks, degree)))
             .sortWithinPartitions(PACKED_BUCKET)
-            .mapInArrow(step, STEPPED)
+            .mapInArrow(step, answers.struct)
         )
-        try:
-            # Evaluated here and as a whole: a sink may look at a part of it, or not at all.
-            start = time.monotonic()
-            answered = stepped.drop(PAYLOAD).toArrow()
-            metrics = metrics_of(answered, within=time.monotonic() - start)
-            if metrics["degree"] != degree:
-                raise StoreError(f"{metrics['degree']} tasks have served the buckets of {degree}")
-            for output, sink in self.sinks.items():
-                if sink.has(stepped.sparkSession, epoch):
-                    continue
-                # The late rows of the sides of a join are counted together.
-                if metrics[output.split()[0]]:
-                    sink.write(PackedAnswers(self.stage.schemas).opened(stepped, output), epoch)
-                else:
-                    skip(sink, epoch)
-        finally:
-            stepped.unpersist()
-        return metrics
+        Delivery(tuple(answers.schemas), answers.opened, self.sinks)(emitted, epoch)
+        found = {task: report for (of, task), report in self._reports.value.items() if of == epoch}
+        self._reports.value = {}
+        if len(found) != degree:
+            raise StoreError(f"{len(found)} tasks have served the buckets of {degree}")
+        return found
 
     def _measure(self, batch: BatchMetrics) -> None:
         progress = None if self.query is None else self.query.lastProgress

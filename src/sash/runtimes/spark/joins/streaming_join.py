@@ -40,6 +40,7 @@ from sash.runtimes.spark.packing.blocks import (
 from sash.runtimes.spark.packing.bucket_ids import bucket_ids
 from sash.runtimes.spark.packing.columns import ORDINAL, ORIGINAL
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs, Schemas
+from sash.runtimes.spark.packing.stamps import StampedPacker
 from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions
 from sash.runtimes.spark.state.fingerprint import describe_join
 from sash.runtimes.spark.streaming.bucket_call import BucketCall
@@ -198,7 +199,7 @@ class StreamingJoin:
         )
         left, right = (
             df.select(*by_position.placed(bound.of(side).schema.names))
-            .mapInArrow(stage.packer(side), PACKED)
+            .mapInArrow(StampedPacker(stage.packer(side), most), PACKED)
             .withColumn(INPUT, F.lit(_number(side)))
             for side, df in zip(Side, (self.left, self.right), strict=True)
         )

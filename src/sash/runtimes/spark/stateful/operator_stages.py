@@ -45,6 +45,7 @@ from sash.runtimes.spark.packing.blocks import (
 from sash.runtimes.spark.packing.bucket_ids import BUCKETS_PER_PARTITION, bucket_ids
 from sash.runtimes.spark.packing.columns import ORDINAL, ORIGINAL, arrow_schema
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs, Schemas
+from sash.runtimes.spark.packing.stamps import StampedPacker
 from sash.runtimes.spark.requirements import require_streaming, require_workers, shuffle_partitions
 from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, BUCKETS, describe_operator
 from sash.runtimes.spark.stateful.key_sets import KeySetPacker, KeySetRoute, in_bucket
@@ -135,14 +136,16 @@ class OperatorStage:
 
 
 def sent_to_buckets(
-    frames: tuple[DataFrame, ...], operator: Stateful, *, buckets: tuple[int, ...], clock: Clock
-) -> list[DataFrame]:
-    """The tuples of each input in blocks, each tuple once for each bucket that owns a key of it."""
+    frames: tuple[DataFrame, ...], operator: Stateful, *, buckets: tuple[int, ...], clock: Clock,
+    stamps: int = 0,
+) -> list[DataFrame]:  # fmt: skip
+    """The tuples of each input in blocks, each tuple once for each bucket that owns a key of it; with
+    `stamps` for so many tasks."""
 
     def sent(number: int, df: DataFrame) -> DataFrame:
         packer = packer_of_input(operator, number, buckets=buckets, clock=clock)
         tuples = df.select(*by_position.placed(operator.inputs[number].schema.names))
-        blocks = tuples.mapInArrow(packer, PACKED)
+        blocks = tuples.mapInArrow(StampedPacker(packer, stamps) if stamps else packer, PACKED)
         return blocks if len(frames) == 1 else blocks.withColumn(INPUT, F.lit(number))
 
     return list(starmap(sent, enumerate(frames)))
@@ -263,7 +266,9 @@ class StreamingOperator:
         """The blocks of all inputs for the elastic runtime, and what its tasks do with them."""
         operator, clock = self.bound.operator, clock_of(self.bound.operator)
         stage = OperatorStage(self.bound, tuple(range(elastic.buckets)), clock, outputs)
-        blocks = sent_to_buckets(self.frames, operator, buckets=stage.buckets, clock=clock)
+        blocks = sent_to_buckets(
+            self.frames, operator, buckets=stage.buckets, clock=clock, stamps=elastic.max
+        )
         return reduce(DataFrame.unionAll, blocks), stage
 
 

@@ -102,6 +102,7 @@ def start(
         clock=Clock.of(ticks=bool(pa.types.is_integer(bound.time_type))),
         derived=False,
         operator=source.operator,
+        stamps=elastic.max,
     )
     fold = EpochFold.of(stage, source.df) if source.rows_in_spark else None
     arriving, stage = (source.packed(stage), stage) if fold is None else (source.df, fold.stage)

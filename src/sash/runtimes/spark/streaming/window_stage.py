@@ -17,6 +17,7 @@ from sash.runtimes.spark.packing.blocks import Packer, RowRoute, block_schema, r
 from sash.runtimes.spark.packing.columns import BUCKET, Share
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs, Schemas
 from sash.runtimes.spark.packing.pane_blocks import SharedPanes
+from sash.runtimes.spark.packing.stamps import StampedPacker
 from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, describe
 from sash.runtimes.spark.streaming.bucket_call import BucketCall
 from sash.runtimes.spark.streaming.clock import Clock
@@ -46,15 +47,18 @@ class WindowStage:
     own; None: there is no such step, or nobody asks for late rows."""
     panes: SharedPanes | None = None
     """What rows may be folded into before the shuffle, where tasks know the watermark of their batch."""
+    stamps: int = 0
+    """How many tasks behind the shuffle are sent the time of each packer; 0: Spark's watermark has it."""
 
     @classmethod
     def of(
         cls, bound: BoundQuery, outputs: Outputs, *, buckets: tuple[int, ...], clock: Clock, derived: bool,
-        operator: type[StreamOperator] | None = None, early: bool = False,
+        operator: type[StreamOperator] | None = None, early: bool = False, stamps: int = 0,
     ) -> WindowStage:  # fmt: skip
         bound = with_late_columns(bound) if LATE in outputs else bound
         panes = SharedPanes.of([bound], [clock]) if early else None
-        return cls(bound, outputs, buckets, clock, derived, operator or operator_of(bound), panes=panes)
+        chosen = operator or operator_of(bound)
+        return cls(bound, outputs, buckets, clock, derived, chosen, panes=panes, stamps=stamps)
 
     def of_bucket(self, number: int) -> BoundQuery:
         """What the operator of a bucket computes: the same for all of them."""
@@ -115,7 +119,9 @@ class WindowStage:
         return self.clock.spark_delay(self.bound.query.delay.length)
 
     @property
-    def packer(self) -> Packer | PanePacker:
+    def packer(self) -> Packer | PanePacker | StampedPacker:
         time = by_position.places(self.columns)[self.columns.index(self.bound.time)]
         packer = Packer(self.block, time, self.buckets, self.clock, self.route)
+        if self.stamps:
+            return StampedPacker(packer, self.stamps)
         return packer if self.panes is None else PanePacker(packer, self.panes, tuple(self.columns))

@@ -1,0 +1,60 @@
+"""How answers leave the step of an epoch: rows as they are, each in the struct of its output.
+
+    output | rows_0 {k, window, n}  | rows_1 {k, why}
+    0      | {A, …, 3}              | null
+    1      | null                   | {B, "behind the watermark"}
+
+Arrow carries them to Spark, so that lists and maps need no stage that unpacks them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from sash.runtimes.spark.compat import struct_of
+from sash.runtimes.spark.packing.answers import rows_of_output
+from sash.runtimes.spark.packing.blocks import OUTPUT, cut_answer
+from sash.runtimes.spark.packing.outputs import Schemas, Tables
+
+
+@dataclass(frozen=True)
+class EpochAnswers:
+    """Of the outputs of a query."""
+
+    schemas: Schemas
+
+    @property
+    def schema(self) -> pa.Schema:
+        rows = [
+            pa.field(f"rows_{number}", pa.struct(list(one)))
+            for number, one in enumerate(self.schemas.values())
+        ]
+        return pa.schema([pa.field(OUTPUT, pa.int64()), *rows])
+
+    @property
+    def struct(self) -> StructType:
+        return struct_of(self.schema)
+
+    def batches(self, tables: Tables) -> Iterator[pa.RecordBatch]:
+        """The rows of each output."""
+        for output, table in tables.items():
+            for part in cut_answer(table):
+                yield self._batch(list(self.schemas).index(output), part)
+
+    def _batch(self, number: int, part: pa.Table) -> pa.RecordBatch:
+        schema = self.schema
+        columns = [pa.nulls(part.num_rows, field.type) for field in schema]
+        columns[0] = pa.array([number] * part.num_rows, pa.int64())
+        (rows,) = part.combine_chunks().to_batches()
+        columns[1 + number] = rows.to_struct_array().cast(schema[1 + number].type)
+        return pa.record_batch(columns, schema=schema)
+
+    def opened(self, emitted: DataFrame, output: str) -> DataFrame:
+        """The rows of one output again."""
+        mine = rows_of_output(emitted, self.schemas, output) if len(self.schemas) > 1 else emitted
+        return mine.select(f"rows_{list(self.schemas).index(output)}.*")
