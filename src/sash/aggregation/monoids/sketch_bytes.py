@@ -5,6 +5,7 @@ of a KLL sketch, which it uses as places in memory. So what it believes is looke
 
     KLL      preamble 8 bytes · n u64 · least k u16 · levels u8 · 0 · levels × u32 · min, max · items
     counts   preamble, version, family, lg of the largest and of the current size, flags …
+    HLL      preamble, version, family, lg of the number of registers …
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ _MOST_LEVELS = 60
 
 
 def hll_of(data: bytes) -> Any:
+    if len(data) < 4 or not 4 <= data[3] <= 21:
+        raise CorruptValue(f"these {len(data)} bytes are no HLL sketch of 2^4 to 2^21 registers")
     return _read(hll_sketch, data)
 
 
