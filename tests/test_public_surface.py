@@ -37,8 +37,8 @@ def test_every_built_in_aggregate_is_exported() -> None:
 
 
 def test_every_window_of_the_design_is_exported() -> None:
-    asked = {name for name in windows.__all__ if not name.endswith("Window")} - {"time"}
-    assert asked <= set(sash.__all__)
+    functions = {name for name in windows.__all__ if not name.endswith("Window")} - {"time"}
+    assert functions <= set(sash.__all__)
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

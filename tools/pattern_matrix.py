@@ -84,7 +84,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "`empty=True`": {"empty": True},
     "`forget_after=`": {"forget_after": Duration(50, Unit.TICKS)},
 }
-"""What a stream may be asked for besides its windows."""
+"""What a stream may have besides its windows."""
 MEANT = "by definition"
 REASONS: dict[str, str] = {
     "are tiled by panes of one length": MEANT,
@@ -94,7 +94,7 @@ REASONS: dict[str, str] = {
     "A key has one row": MEANT,
     # Those that users meet most come first.
     "once all events of its key are together": "not yet: count windows of streams, sessions, others",
-    "tell that from the row alone": "not yet: the same, where the agnostic model computes them",
+    "these known from the row alone": "not yet: the same, where the agnostic model computes them",
     "KeyFarm for rolling features on Spark": "not yet",
 }
 """By a part of the text of a refusal: whether it is meant to stay."""
@@ -137,8 +137,8 @@ def page() -> str:
     """The page as Markdown."""
     notes, sections = Notes(), []
     for place, refuse in PLACES.items():
-        asked = queries(flush=place != STREAM)
-        rows = _grouped((query, [*_cells(refuse, bound, notes)]) for query, bound in asked)
+        queries_here = queries(flush=place != STREAM)
+        rows = _grouped((query, [*_cells(refuse, bound, notes)]) for query, bound in queries_here)
         sections += [f"## {place}", "", _table(["windows", "aggregates", *PATTERNS], rows), ""]
     refuse = PLACES[STREAM]
     bound = _bound(KINDS["`sliding`, `tumbling`"], AGGREGATES["numbers"], flush=False)
@@ -146,8 +146,8 @@ def page() -> str:
         [name, *_cells(refuse, replace(bound, query=replace(bound.query, **words)), notes)]
         for name, words in ASKED.items()
     ]
-    sections += ["## Streams that are asked for more", "", "Of `sliding` windows of numbers.", ""]
-    sections += [_table(["asked for", *PATTERNS], lines), ""]
+    sections += ["## Streams with more than windows", "", "Of `sliding` windows of numbers.", ""]
+    sections += [_table(["option", *PATTERNS], lines), ""]
     return "\n".join([TITLE, *sections, notes.page()])
 
 

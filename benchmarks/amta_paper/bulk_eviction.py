@@ -5,7 +5,7 @@ stays (given the count in advance, which is the best it can do; one by one it wo
 evictions are repeated to be seen by a clock, so the nodes that they read are in the cache.
 
 Counted, interpreted: combines and node reads of the AMTA. What it reads is what a key-value store would be
-asked for. The tree is the real one; only its construction is vectorised.
+read. The tree is the real one; only its construction is vectorised.
 """
 
 from __future__ import annotations

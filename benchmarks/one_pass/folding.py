@@ -68,7 +68,7 @@ def shuffled(spark: SparkSession, folder: Path, *, rows: int) -> Table:
             ),
         }
         for where, run in runs.items():
-            # With few rows there are as many panes as rows, which says nothing.
+            # With few rows there are as many panes as rows, which shows nothing.
             limit = 0.05 if rows == ROWS else None
             table.add(f"{where}, {what}", 0.0, _records_shuffled(spark, run) / rows, limit=limit)
     return table

@@ -132,11 +132,11 @@ EQUAL_VALUES = [
 ]
 
 
-@pytest.mark.parametrize(("inside", "asked"), EQUAL_VALUES)
-def test_a_bloom_filter_finds_what_compares_equal(inside, asked):
+@pytest.mark.parametrize(("inside", "candidate"), EQUAL_VALUES)
+def test_a_bloom_filter_finds_what_compares_equal(inside, candidate):
     monoid = m.bloom("x")
-    assert might_contain(monoid.lower(monoid.lift(inside)), asked)
-    assert might_contain(monoid.lower(monoid.lift(asked)), inside)
+    assert might_contain(monoid.lower(monoid.lift(inside)), candidate)
+    assert might_contain(monoid.lower(monoid.lift(candidate)), inside)
 
 
 @given(st.integers() | st.floats() | st.decimals(allow_nan=False))

@@ -28,7 +28,7 @@ def filled(path: Path, **options: object) -> LMDB:
 
 
 def in_child(work) -> int:
-    """Run `work` in a forked child; its exit status says whether it raised."""
+    """Run `work` in a forked child; its exit status shows whether it raised."""
     child = os.fork()
     if child == 0:
         status = 1

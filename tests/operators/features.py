@@ -90,13 +90,13 @@ def require_rows(
     for number, batch in enumerate(stream):
         rows, late = len(oracle.rows), len(oracle.late)
         oracle.take(batch)
-        said, misfits = runtime.step(batch)
-        assert said == expected(oracle.rows[rows:]), f"batch {number}"
+        emitted, misfits = runtime.step(batch)
+        assert emitted == expected(oracle.rows[rows:]), f"batch {number}"
         assert misfits == lates(oracle.late[late:]), f"batch {number}"
     rows = len(oracle.rows)
     oracle.report(flush=True)
-    said, _ = runtime.flush()
-    assert said == expected(oracle.rows[rows:]), "flush"
+    emitted, _ = runtime.flush()
+    assert emitted == expected(oracle.rows[rows:]), "flush"
     runtime.close()
 
 

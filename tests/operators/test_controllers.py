@@ -38,7 +38,7 @@ def driven(controller: Controller, work: list[float], *, degree: int = 1, most: 
     return degrees
 
 
-# load by sample, degree, what is asked for: 70 % is what every change aims at
+# load by sample, degree, the wanted degree: 70 % is what every change aims at
 RECORDED = [
     ([0.89, 0.90], 4, 4),
     ([0.91], 4, 6),  # 3.64 busy instances / 0.7 = 5.2

@@ -41,7 +41,7 @@ def always(*, workers: int = 2, block: int = 5) -> Early:
 
 @settings(max_examples=150, deadline=None)
 @given(
-    asked=st.lists(cut_by_the_clock, min_size=1, max_size=3),
+    window_list=st.lists(cut_by_the_clock, min_size=1, max_size=3),
     stream=arrivals(),
     empty=st.booleans(),
     flush=st.booleans(),
@@ -50,20 +50,20 @@ def always(*, workers: int = 2, block: int = 5) -> Early:
     block=st.integers(1, 50),
 )
 def test_oracle_panes_first_answer_as_the_reference_does(
-    asked: list[Window], stream: list, empty: bool, flush: bool, delay: int, workers: int, block: int
+    window_list: list[Window], stream: list, empty: bool, flush: bool, delay: int, workers: int, block: int
 ) -> None:
-    named = [window.named(f"w{number}") for number, window in enumerate(asked)]
+    named = [window.named(f"w{number}") for number, window in enumerate(window_list)]
     table = table_of(stream, TYPES)
     query = (
         sash.stream(table, time="t", key="k", delay=delay)
         .window(*named, empty=empty, flush=flush)
         .agg(**COMMUTE)
     )
-    said = answer(query.bound, table, early=always(workers=workers, block=block))
+    computed = answer(query.bound, table, early=always(workers=workers, block=block))
     oracle = evaluate(query.bound.query, [Batch(tuple(stream))])
     expected = expected_rows(oracle.reports, COMMUTE, named=len(named) > 1)
-    assert rows_of(said.reports, COMMUTE) == expected
-    assert said.late["e"].to_pylist() == [one.arrival.values["e"] for one in oracle.late]
+    assert rows_of(computed.reports, COMMUTE) == expected
+    assert computed.late["e"].to_pylist() == [one.arrival.values["e"] for one in oracle.late]
 
 
 def many(events: int) -> pa.Table:

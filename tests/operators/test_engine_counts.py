@@ -39,7 +39,7 @@ def bound_to(window: Window, aggregates: Any = AGGREGATES) -> BoundQuery:
 
 
 class Stream:
-    """Batches of one bucket; what it writes is kept, and it goes on as it is told."""
+    """Batches of one bucket; what it writes is kept, and it goes on as wanted."""
 
     def __init__(self, bound: BoundQuery, *, way: Way = Way.SAME, name: str | None = None) -> None:
         self.bound, self.way, self.name = bound, way, name

@@ -70,8 +70,10 @@ each_way_of_keeping = pytest.mark.parametrize("kind", ["sliding", "session", "de
 """Elements that several windows share, running folds, elements of one window."""
 
 
-def bound_to(*asked: Window, lateness: int = 0, delay: int = 0, aggregates: Any = AGGREGATES) -> BoundQuery:
-    named = tuple(window.named(f"w{number}") for number, window in enumerate(asked))
+def bound_to(
+    *window_list: Window, lateness: int = 0, delay: int = 0, aggregates: Any = AGGREGATES
+) -> BoundQuery:
+    named = tuple(window.named(f"w{number}") for number, window in enumerate(window_list))
     waits = {"allowed_lateness": Duration(lateness, Unit.TICKS), "delay": Duration(delay, Unit.TICKS)}
     query = Query(named, aggregates, **waits)
     return BoundQuery(query, table_of([], TYPES).schema, "t", ("k",))
@@ -180,15 +182,15 @@ def test_a_process_that_dies_before_any_write_of_a_batch_loses_nothing(kind: str
 
 @settings(max_examples=15, deadline=None)
 @given(
-    asked=st.lists(any_window, min_size=1, max_size=2),
+    window_list=st.lists(any_window, min_size=1, max_size=2),
     lateness=st.sampled_from([0, 6]),
     deaths=st.lists(st.one_of(st.none(), st.integers(0, 14)), min_size=8, max_size=8),
     least=st.sampled_from([1, 4_000]),
 )
 def test_oracle_deaths_at_any_write(
-    asked: list[Window], lateness: int, deaths: list[int | None], least: int
+    window_list: list[Window], lateness: int, deaths: list[int | None], least: int
 ) -> None:
-    stream, runtime = steady(8), OnMachine(bound_to(*asked, lateness=lateness))
+    stream, runtime = steady(8), OnMachine(bound_to(*window_list, lateness=lateness))
 
     def before(number: int) -> None:
         death = deaths[number]

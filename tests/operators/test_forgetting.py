@@ -62,16 +62,16 @@ def test_with_an_allowed_lateness_a_key_is_forgotten_by_the_watermark_all_the_sa
     require_answered_as_the_reference(Runtime(BoundQuery(query, SCHEMA, "t", ("k",))), stream)
 
 
-def _asked(**settings: Any) -> Any:
+def _stream(**settings: Any) -> Any:
     return sash.stream(SCHEMA.empty_table(), time="t", key="k", **settings)
 
 
 WITHOUT_DATA = {
-    "look-backs": _asked().rolling(50, 200).agg(n=sash.count()),
-    "sliding": _asked().window(sash.sliding(100, every=10)).agg(n=sash.count()),
-    "session": _asked().window(sash.session(20)).agg(n=sash.count()),
-    "slide by tuple": _asked(forget_after=300).window(sash.slide_by_tuple(100, 3)).agg(n=sash.count()),
-    "count": _asked(forget_after=300, allowed_lateness=20).window(sash.rows(5)).agg(n=sash.count()),
+    "look-backs": _stream().rolling(50, 200).agg(n=sash.count()),
+    "sliding": _stream().window(sash.sliding(100, every=10)).agg(n=sash.count()),
+    "session": _stream().window(sash.session(20)).agg(n=sash.count()),
+    "slide by tuple": _stream(forget_after=300).window(sash.slide_by_tuple(100, 3)).agg(n=sash.count()),
+    "count": _stream(forget_after=300, allowed_lateness=20).window(sash.rows(5)).agg(n=sash.count()),
 }
 
 
@@ -140,16 +140,16 @@ growing = st.sampled_from(
 
 @settings(max_examples=60, deadline=None)
 @given(
-    asked=st.lists(growing, min_size=1, max_size=2),
+    window_list=st.lists(growing, min_size=1, max_size=2),
     stream=batches(),
     emit=st.sampled_from(["close", "change"]),
     lateness=st.sampled_from([0, 5]),
     restart=st.booleans(),
 )
 def test_differential_a_fold_gives_what_aggregates_give(
-    asked: list[Window], stream: list[Batch], emit: str, lateness: int, restart: bool
+    window_list: list[Window], stream: list[Batch], emit: str, lateness: int, restart: bool
 ) -> None:
-    named = tuple(window.named(f"w{number}") for number, window in enumerate(asked))
+    named = tuple(window.named(f"w{number}") for number, window in enumerate(window_list))
     late = Duration(lateness, Unit.TICKS)
     aggregates = {"n": monoids.count(), "held": monoids.collect("e")}
     asked_for = {"emit": Emit.parse(emit), "allowed_lateness": late, "flush": False}

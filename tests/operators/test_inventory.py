@@ -1,4 +1,4 @@
-"""What is told of a saved operator is what the operator holds."""
+"""What is shown of a saved operator is what the operator holds."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ def late_ones(arrived: list[Any]) -> int:
 
 
 def test_the_rows_of_both_sides_of_a_join_are_counted() -> None:
-    asked = stream().join(stream(), within=5)
-    operator = JoinOperator(asked.bound)
+    query = stream().join(stream(), within=5)
+    operator = JoinOperator(query.bound)
     for side in Side:
         operator.insert(side, table([(7, "a", 1), (9, None, 2)]), np.arange(2))
     saved = operator.save()

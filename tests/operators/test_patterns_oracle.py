@@ -68,17 +68,17 @@ def split(draw: st.DrawFn) -> tuple[Pattern, Window, dict[str, Monoid]]:
     return chosen, window, {name: names[name] for name in aggregates}
 
 
-def windowed(stream: list[Arrival], window: Window, **said: Any) -> Windowed:
-    keyed = sash.stream(table_of(stream, TYPES), time="t", key="k", **said.pop("of", {}))
-    return keyed.window(window, **said)
+def windowed(stream: list[Arrival], window: Window, **options: Any) -> Windowed:
+    keyed = sash.stream(table_of(stream, TYPES), time="t", key="k", **options.pop("of", {}))
+    return keyed.window(window, **options)
 
 
 @settings(max_examples=400, deadline=None)
-@given(asked=split(), stream=arrivals(), empty=st.booleans(), flush=st.booleans())
+@given(case=split(), stream=arrivals(), empty=st.booleans(), flush=st.booleans())
 def test_oracle_every_pattern_answers_as_the_reference_does(
-    asked: tuple[Pattern, Window, dict[str, Monoid]], stream: list[Arrival], empty: bool, flush: bool
+    case: tuple[Pattern, Window, dict[str, Monoid]], stream: list[Arrival], empty: bool, flush: bool
 ) -> None:
-    chosen, window, aggregates = asked
+    chosen, window, aggregates = case
     query = windowed(stream, window, empty=empty, flush=flush).agg(**aggregates)
     assume(refusal(chosen, query.bound) is None)
     reports = query.parallel(chosen).dataframe()
@@ -101,10 +101,10 @@ def test_oracle_whole_windows_go_to_worker_processes_and_come_back_in_order(
     assume(refusal(chosen, query.bound) is None)
     held = monoids.collect("e")
     oracle = evaluate(Query((window,), {"e": held}), [Batch(tuple(stream))])
-    said = {}
+    by_window = {}
     for row in query.parallel(chosen).collect().to_pylist():
-        said.setdefault((row["k"], row["window"]["id"]), []).append(row["e"])
-    assert said == {
+        by_window.setdefault((row["k"], row["window"]["id"]), []).append(row["e"])
+    assert by_window == {
         (report.key, report.id): report.values["e"] for report in oracle.reports if report.ordinals
     }
 

@@ -206,14 +206,14 @@ def test_oracle_every_batch_is_answered_as_the_reference_answers_it(
 
 
 @settings(max_examples=60)
-@given(stream=streams(), asked=st.sampled_from(POLICIES), limit=limits, arrival=st.booleans())
+@given(stream=streams(), policy_of=st.sampled_from(POLICIES), limit=limits, arrival=st.booleans())
 def test_oracle_a_bounded_input_is_answered_as_the_reference_answers_one_batch(
-    stream: list[Batch], asked: Callable[[int], PolicyWindow], limit: int, arrival: bool
+    stream: list[Batch], policy_of: Callable[[int], PolicyWindow], limit: int, arrival: bool
 ) -> None:
     arrivals = [one for batch in stream for one in batch.arrivals]
     order = Order.ARRIVAL if arrival else Order.EVENT_TIME
     source = sash.stream(table_of(arrivals, TYPES), time="t", key="k", order=order.value)
-    query = source.window(asked(limit)).agg(**AGGREGATES)
+    query = source.window(policy_of(limit)).agg(**AGGREGATES)
     expected = evaluate(query.bound.query, [Batch(tuple(arrivals))]).reports
     assert rows_of(query.collect(), AGGREGATES) == expected_rows(expected, AGGREGATES, named=False)
 
@@ -308,10 +308,10 @@ def test_null_results_are_what_python_makes_of_them() -> None:
     compared = windows.policy(lambda total, old: total.v > old.v, track={"v": sash.variance("x")})
     with pytest.raises(PredicateError, match="TypeError"):
         begins(compared, x=[1.0, 2.0])
-    asked = windows.policy(
+    window = windows.policy(
         lambda total, old: old.v is None and total.v is not None, track={"v": sash.variance("x")}
     )
-    assert begins(asked, x=[1.0, 2.0, 3.0]) == [[0], [1], [2]]
+    assert begins(window, x=[1.0, 2.0, 3.0]) == [[0], [1], [2]]
 
 
 def test_times_are_times() -> None:

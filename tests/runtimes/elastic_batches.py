@@ -96,7 +96,7 @@ class DryElastic:
     def execute(
         self, batch: Any, epoch: int, *, tasks: int, only: int | None = None
     ) -> list[dict[str, Any]]:
-        """The rows of one execution; of one that fails after `only` tasks, which therefore says nothing."""
+        """The rows of one execution; of one that fails after `only` tasks, which so emits nothing."""
         if self.forgetful:
             OPERATORS.clear()
         blocks = self.packed(batch)
@@ -125,9 +125,9 @@ class DryElastic:
         if only is not None:
             return []
         self.served.append((len(answers), tasks))
-        told = by_output(self.stage, [row for batch in answers for row in batch.to_pylist()])
-        self.late += [row for output, rows in told.items() if output != REPORTS for row in rows]
-        return told[REPORTS]
+        tables = by_output(self.stage, [row for batch in answers for row in batch.to_pylist()])
+        self.late += [row for output, rows in tables.items() if output != REPORTS for row in rows]
+        return tables[REPORTS]
 
     def begun(
         self, batch: Any, epoch: int, *, attempts: tuple[int, ...] = (0,)

@@ -29,7 +29,7 @@ AGGREGATES = {
 
 @settings(max_examples=300, deadline=None)
 @given(
-    asked=st.lists(st.one_of(any_window, lifetimes), min_size=1, max_size=3),
+    window_list=st.lists(st.one_of(any_window, lifetimes), min_size=1, max_size=3),
     stream=arrivals(),
     empty=st.booleans(),
     flush=st.booleans(),
@@ -37,9 +37,9 @@ AGGREGATES = {
     arrival=st.booleans(),
 )
 def test_oracle_a_bounded_input_is_answered_as_the_reference_answers_one_batch(
-    asked: list[Window], stream: list, empty: bool, flush: bool, delay: int, arrival: bool
+    window_list: list[Window], stream: list, empty: bool, flush: bool, delay: int, arrival: bool
 ) -> None:
-    named = [window.named(f"w{number}") for number, window in enumerate(asked)]
+    named = [window.named(f"w{number}") for number, window in enumerate(window_list)]
     arrival = arrival and all(Order.ARRIVAL in window.orders for window in named)
     order, delay = ("arrival", 0) if arrival else ("event-time", delay)
     query = (
@@ -111,7 +111,7 @@ def test_a_revision_column_appears_only_where_reports_can_be_corrected() -> None
 
 
 @pytest.mark.parametrize(
-    ("build", "error", "says"),
+    ("build", "error", "message"),
     [
         (lambda s: s(time="ts"), UnknownColumn, "Did you mean 't'"),
         (lambda s: s(time="name"), Unsupported, "a timestamp or an integer column"),
@@ -121,14 +121,14 @@ def test_a_revision_column_appears_only_where_reports_can_be_corrected() -> None
         (lambda s: s(time=3), ArgumentError, "the name of a column"),
     ],
 )
-def test_a_stream_that_cannot_work_is_refused_when_it_is_built(build, error, says: str) -> None:
+def test_a_stream_that_cannot_work_is_refused_when_it_is_built(build, error, message: str) -> None:
     table = pa.table({"t": [1], "x": [1.0], "name": ["a"], "k": ["b"]})
-    with pytest.raises(error, match=says):
+    with pytest.raises(error, match=message):
         build(lambda **named: sash.stream(table, **named)).window(sash.rows(2)).agg(n=sash.count())
 
 
 @pytest.mark.parametrize(
-    ("window", "aggregates", "error", "says"),
+    ("window", "aggregates", "error", "message"),
     [
         (
             sash.tumbling("1 hour"),
@@ -144,9 +144,11 @@ def test_a_stream_that_cannot_work_is_refused_when_it_is_built(build, error, say
         (sash.rows(2), {"s": sash.sum("name")}, Unsupported, "sum"),
     ],
 )
-def test_a_query_that_cannot_work_is_refused_when_it_is_built(window, aggregates, error, says: str) -> None:
+def test_a_query_that_cannot_work_is_refused_when_it_is_built(
+    window, aggregates, error, message: str
+) -> None:
     table = pa.table({"t": [1], "x": [1.0], "name": ["a"]})
-    with pytest.raises(error, match=says):
+    with pytest.raises(error, match=message):
         sash.stream(table, time="t").window(window).agg(**aggregates)
 
 

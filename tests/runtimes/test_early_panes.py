@@ -119,7 +119,7 @@ def sometimes(pattern: list[bool]) -> Known:
 
 @settings(max_examples=120, deadline=None)
 @given(
-    asked=st.lists(clock_windows, min_size=1, max_size=2), batches=cut(),
+    window_list=st.lists(clock_windows, min_size=1, max_size=2), batches=cut(),
     delay=st.sampled_from([0, 4, 30]), known=st.lists(st.booleans(), min_size=1, max_size=3),
     outputs=st.sampled_from([(REPORTS,), (REPORTS, LATE)]),
     keyed=st.booleans(), empty=st.booleans(), forgetful=st.booleans(),
@@ -127,10 +127,10 @@ def sometimes(pattern: list[bool]) -> Known:
     emit=st.sampled_from([Emit(), Emit(When.CHANGE), Emit(When.EVERY, Duration(5, Unit.TICKS))]),
 )  # fmt: skip
 def test_oracle_panes_and_rows_in_turn_have_the_reports_and_late_rows_of_the_reference(
-    asked: list[Window], batches: list[list[Arrival]], delay: int, known: list[bool], outputs: Outputs,
-    keyed: bool, empty: bool, forgetful: bool, lateness: int, emit: Emit,
+    window_list: list[Window], batches: list[list[Arrival]], delay: int, known: list[bool],
+    outputs: Outputs, keyed: bool, empty: bool, forgetful: bool, lateness: int, emit: Emit,
 ) -> None:  # fmt: skip
-    bound = unflushed(bind(*asked, delay=delay), keyed=keyed, empty=empty)
+    bound = unflushed(bind(*window_list, delay=delay), keyed=keyed, empty=empty)
     corrected = {"allowed_lateness": Duration(lateness, Unit.TICKS), "emit": emit}
     bound = replace(bound, query=replace(bound.query, **corrected))
     if not keyed:
@@ -148,14 +148,14 @@ def test_oracle_panes_and_rows_in_turn_have_the_reports_and_late_rows_of_the_ref
 
 @settings(max_examples=40, deadline=None)
 @given(
-    asked=st.lists(clock_windows, min_size=1, max_size=2), batches=cut(), keyed=st.booleans(),
+    window_list=st.lists(clock_windows, min_size=1, max_size=2), batches=cut(), keyed=st.booleans(),
     lateness=st.sampled_from([0, 20]),
 )  # fmt: skip
 def test_differential_what_is_kept_of_panes_is_what_is_kept_of_rows(
-    asked: list[Window], batches: list[list[Arrival]], keyed: bool, lateness: int
+    window_list: list[Window], batches: list[list[Arrival]], keyed: bool, lateness: int
 ) -> None:
     """So that a checkpoint does not know which of them came, and goes on with the other."""
-    bound = unflushed(bind(*asked, delay=30), keyed=keyed)
+    bound = unflushed(bind(*window_list, delay=30), keyed=keyed)
     query = replace(bound.query, allowed_lateness=Duration(lateness, Unit.TICKS))
     bound = replace(bound, query=query)
     early, rows, resumed = DryEarly(bound), DryStream(bound), DryStream(bound)
@@ -251,17 +251,17 @@ def test_rows_that_share_no_pane_travel_as_they_are_and_are_not_looked_at_again(
 
 
 @pytest.mark.parametrize(
-    ("asked", "why"),
+    ("options", "why"),
     [
         ({"windows": (windows.rows(4, every=2),)}, "only clock windows"),
         ({"aggregates": {"held": monoids.collect("e")}}, "an aggregate depends on the order"),
         ({"forget_after": Duration(100, Unit.TICKS)}, "forget_after"),
     ],
 )
-def test_what_needs_its_rows_has_a_reason(asked: dict[str, Any], why: str) -> None:
+def test_what_needs_its_rows_has_a_reason(options: dict[str, Any], why: str) -> None:
     bound = unflushed(bind(windows.time(20, 10)))
     assert why_rows(bound) is None
-    found = why_rows(replace(bound, query=replace(bound.query, **asked)))
+    found = why_rows(replace(bound, query=replace(bound.query, **options)))
     assert found is not None
     assert why in found
 

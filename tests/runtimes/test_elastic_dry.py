@@ -96,8 +96,8 @@ def test_state_in_files_gives_what_the_transcript_says_also_after_failed_tries(
         files=True, forgetful=True,
     )  # fmt: skip
     batches = batches_of(stanza)
-    told = dry.run(batches, tries=[[Try(3, 2), Try(2, 2)] for _ in batches])
-    assert told_of(stanza, told) == expected_told(stanza)
+    rows = dry.run(batches, tries=[[Try(3, 2), Try(2, 2)] for _ in batches])
+    assert told_of(stanza, rows) == expected_told(stanza)
     assert missed_of(stanza, dry.late) == expected_missed(stanza)
 
 

@@ -1,4 +1,4 @@
-"""Sash as an engine, in process and batch after batch: exactly what the simulator says, for every key."""
+"""Sash as an engine, in process and batch after batch: just what the simulator returns, for every key."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RANDOM = questions(250, inputs=8, seed=7)
 
 
 def in_process(question: Question) -> dict[str, list[Shown]]:
-    windowed = sash.stream(question.table, time="t", key="k").window(question.asked)
+    windowed = sash.stream(question.table, time="t", key="k").window(question.declared)
     return shown(windowed.semantics(question.engine).agg(held=sash.collect("e")).collect().to_pylist())
 
 
@@ -104,7 +104,7 @@ def test_an_origin_of_ones_own_is_computed_for_every_key() -> None:
 def test_the_order_of_reports_is_that_of_identifiers_and_revisions() -> None:
     #   kafka_streams, ω = β = 3: every update of [9, 12) and [12, 15)
     question = Question("kafka_streams", 3, 3, "time", {"a": (10, 11, 12, 13)})
-    table = sash.stream(question.table, time="t", key="k").window(question.asked)
+    table = sash.stream(question.table, time="t", key="k").window(question.declared)
     rows = table.semantics("kafka_streams").agg(held=sash.collect("e")).collect().to_pylist()
     assert [(row["window"]["start"], row["revision"], row["held"]) for row in rows] == [
         (9, 0, [0]),
@@ -167,7 +167,7 @@ def test_explain_says_whether_reports_are_found_on_columns_or_event_by_event(
     engine: str, kind: Any, by_event: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     question = Question(engine, 3, 2, kind, {})
-    windowed = sash.stream(question.table, time="t", key="k").window(question.asked)
+    windowed = sash.stream(question.table, time="t", key="k").window(question.declared)
     text = windowed.semantics(engine).agg(n=sash.count()).explain("plan")
     assert f"as {engine}" in text
     assert str(profile(engine)) in text

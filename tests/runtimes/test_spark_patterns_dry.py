@@ -48,7 +48,7 @@ clock: st.SearchStrategy[Window] = st.one_of(
 
 
 def placed(query: BucketQuery, stream: list[Arrival], **more: Any) -> pa.Table:
-    """The rows as Spark hands them over: by position, numbered, with what says where they go."""
+    """The rows as Spark hands them over: by position, numbered, with the column that routes them."""
     rows = table_of(stream, TYPES).select(list(query.columns)).rename_columns(places(query.columns))
     columns = {ORDINAL: np.arange(len(stream)), **more}
     known = [arrival.time for arrival in stream if arrival.time is not None]
@@ -90,8 +90,8 @@ def test_oracle_rows_that_are_routed_to_workers_give_what_the_reference_gives(
     router = Router(query, plan.route, panes, HORIZON in table.column_names)
     rows = list(reports_of_workers(router, [table.slice(0, cut), table.slice(cut)]))
     oracle = evaluate(query.bound.query, [Batch(tuple(stream))])
-    said = pa.Table.from_pylist(rows, schema=query.bound.output)
-    assert rows_of(said, names) == expected_rows(oracle.reports, names, named=False)
+    reports = pa.Table.from_pylist(rows, schema=query.bound.output)
+    assert rows_of(reports, names) == expected_rows(oracle.reports, names, named=False)
 
 
 @settings(max_examples=150, deadline=None)
@@ -110,8 +110,8 @@ def test_oracle_batches_of_an_owner_can_be_computed_by_any_worker(
     worker = BatchWorker(query.bound)
     rows = [row for batch in worker(batches.to_batches()) for row in batch.to_pylist()]
     oracle = evaluate(query.bound.query, [Batch(tuple(stream))])
-    said = pa.Table.from_pylist(rows, schema=query.bound.output)
-    assert rows_of(said, ORDERED) == expected_rows(oracle.reports, ORDERED, named=len(named) > 1)
+    reports = pa.Table.from_pylist(rows, schema=query.bound.output)
+    assert rows_of(reports, ORDERED) == expected_rows(oracle.reports, ORDERED, named=len(named) > 1)
 
 
 @settings(max_examples=100, deadline=None)

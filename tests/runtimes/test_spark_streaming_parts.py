@@ -211,7 +211,7 @@ def test_a_description_of_the_same_query_is_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "says"),
+    ("one", "other", "message"),
     [
         (above(3), above(4), "limit was 3 and is 4"),
         (
@@ -224,8 +224,8 @@ def test_a_description_of_the_same_query_is_the_same() -> None:
     ],
     ids=["closed over", "code", "parameter", "name"],
 )
-def test_a_different_window_is_told_apart(one: Window, other: Window, says: str) -> None:
-    with pytest.raises(DifferentQuery, match=says):
+def test_a_different_window_is_told_apart(one: Window, other: Window, message: str) -> None:
+    with pytest.raises(DifferentQuery, match=message):
         change_of(canonical(description(one)), description(other))
 
 

@@ -70,7 +70,7 @@ no_windows_shared = st.one_of(
 
 
 def require_late_rows(dry: DryFarm, outcome: Outcome) -> None:
-    """Where they are asked for, those of the reference."""
+    """Where they are wanted, those of the reference."""
     if dry.late is not None:
         late = [(one.arrival.values["e"], one.reason, one.window or "") for one in outcome.late]
         found = [(row["e"], row["late_reason"], row["late_window"] or "") for row in dry.late]
@@ -98,16 +98,16 @@ def test_oracle_any_window_can_be_farmed_out_by_key_or_to_agnostic_workers(
 
 @settings(max_examples=80, deadline=None)
 @given(
-    asked=st.lists(clock_windows, min_size=1, max_size=2), batches=cut(), n=degree,
+    window_list=st.lists(clock_windows, min_size=1, max_size=2), batches=cut(), n=degree,
     delay=st.sampled_from([0, 4, 30]), lateness=st.sampled_from([0, 3, 20]),
     emit=emits, empty=st.booleans(), forget=st.sampled_from([0, 21, 30]), forgetful=st.booleans(),
     late=st.booleans(),
 )  # fmt: skip
 def test_oracle_workers_of_a_window_farm_answer_for_their_own_windows_and_count_each_event_once(
-    asked: list[Window], batches: list[list[Arrival]], n: int, delay: int, lateness: int, emit: Emit,
+    window_list: list[Window], batches: list[list[Arrival]], n: int, delay: int, lateness: int, emit: Emit,
     empty: bool, forget: int, forgetful: bool, late: bool,
 ) -> None:  # fmt: skip
-    named = tuple(window.named(f"w{number}") for number, window in enumerate(asked))
+    named = tuple(window.named(f"w{number}") for number, window in enumerate(window_list))
     query = Query(
         named, AGGREGATES, delay=Duration(delay, Unit.TICKS), emit=emit, empty=empty, flush=False,
         allowed_lateness=Duration(lateness, Unit.TICKS), forget_after=Duration(forget, Unit.TICKS),
@@ -123,17 +123,18 @@ def test_oracle_workers_of_a_window_farm_answer_for_their_own_windows_and_count_
 
 @settings(max_examples=100, deadline=None)
 @given(
-    asked=st.lists(clock_windows, min_size=1, max_size=2), batches=cut(), delay=st.sampled_from([0, 4, 30]),
-    chosen=st.one_of(one_level, two_levels), forgetful=st.booleans(), keyed=st.booleans(),
+    window_list=st.lists(clock_windows, min_size=1, max_size=2), batches=cut(),
+    delay=st.sampled_from([0, 4, 30]), chosen=st.one_of(one_level, two_levels),
+    forgetful=st.booleans(), keyed=st.booleans(),
     late=st.booleans(), lateness=st.sampled_from([0, 0, 3, 20]), emit=emits, empty=st.booleans(),
     objects=st.booleans(), forget=st.sampled_from([0, 0, 21, 30]),
 )  # fmt: skip
 def test_oracle_panes_under_every_pattern_answer_as_the_reference_does(
-    asked: list[Window], batches: list[list[Arrival]], delay: int, chosen: Pattern, forgetful: bool,
+    window_list: list[Window], batches: list[list[Arrival]], delay: int, chosen: Pattern, forgetful: bool,
     keyed: bool, late: bool, lateness: int, emit: Emit, empty: bool, objects: bool,
     forget: int,
 ) -> None:  # fmt: skip
-    bound = bind(*asked, delay=delay, **({"aggregates": OBJECTS} if objects else {}))
+    bound = bind(*window_list, delay=delay, **({"aggregates": OBJECTS} if objects else {}))
     more = {"allowed_lateness": Duration(lateness, Unit.TICKS), "emit": emit, "empty": empty}
     more["forget_after"] = Duration(forget, Unit.TICKS)
     bound = replace(bound, query=replace(bound.query, **more))
@@ -151,11 +152,11 @@ def test_oracle_panes_under_every_pattern_answer_as_the_reference_does(
          row.get("revision", 0))
         for row in rows
     ]  # fmt: skip
-    said = [
+    emitted = [
         (r.key, r.window if several else "", r.id, r.start, r.end, *r.values.values(), r.revision)
         for r in outcome.reports
     ]
-    assert sorted(shown, key=repr) == sorted(said, key=repr)
+    assert sorted(shown, key=repr) == sorted(emitted, key=repr)
     assert dry.counts["events"] == sum(map(len, batches))
     assert (dry.counts["reports"], dry.counts["late"]) == (len(outcome.reports), len(outcome.late))
     require_late_rows(dry, outcome)
@@ -263,10 +264,10 @@ def late(window: Window, **changes: Any) -> BoundQuery:
 
 
 @pytest.mark.parametrize(
-    ("chosen", "bound", "says"),
+    ("chosen", "bound", "message"),
     [
-        (WinFarm(2), late(windows.rows(3)), "tell that from the row alone"),
-        (WinFarm(2), late(windows.session(3)), "tell that from the row alone"),
+        (WinFarm(2), late(windows.rows(3)), "these known from the row alone"),
+        (WinFarm(2), late(windows.session(3)), "these known from the row alone"),
         (PaneFarm(2, 2), late(windows.rows(3)), "over time or cumulate windows"),
         (
             PaneFarm(2, 1),
@@ -274,13 +275,13 @@ def late(window: Window, **changes: Any) -> BoundQuery:
             "not declared commutative",
         ),
         (WinFarm(2, model="agnostic"), ROLLING, "KeyFarm for rolling features"),
-        (WinFarm(2), ROLLING, "tell that from the row alone"),
+        (WinFarm(2), ROLLING, "these known from the row alone"),
     ],
 )
 def test_what_a_stream_cannot_do_is_refused_with_the_reason(
-    chosen: Pattern, bound: BoundQuery, says: str
+    chosen: Pattern, bound: BoundQuery, message: str
 ) -> None:
-    with pytest.raises(SashError, match=says):
+    with pytest.raises(SashError, match=message):
         require_possible_on_streams(chosen, bound)
     assert impossible_on_streams(chosen, bound) is not None
 

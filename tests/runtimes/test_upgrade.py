@@ -59,8 +59,8 @@ def require_other_elements(refused: DifferentQuery) -> None:
 names = st.lists(st.sampled_from(sorted(EVERY)), min_size=1, max_size=4, unique=True)
 
 
-def chosen(query: Query, asked: list[str]) -> Query:
-    return replace(query, aggregates={name: EVERY[name] for name in asked})
+def chosen(query: Query, names: list[str]) -> Query:
+    return replace(query, aggregates={name: EVERY[name] for name in names})
 
 
 def newest(batches: list[list[Arrival]]) -> int:
@@ -164,16 +164,16 @@ def test_two_changes_one_after_the_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "says"),
+    ("other", "message"),
     [
         (windows.tumbling(20), r"windows were time\(10, 10\) and are time\(20, 20\)"),
         (windows.session(3), "without the windows that are open here"),
     ],
 )  # fmt: skip
-def test_other_windows_cannot_go_on_and_the_loss_is_named(other: Window, says: str) -> None:
+def test_other_windows_cannot_go_on_and_the_loss_is_named(other: Window, message: str) -> None:
     dry = DryStream(bound_query(chosen(TUMBLING, ["n"])))
     dry.batch(events(1))
-    with pytest.raises(DifferentQuery, match=says):
+    with pytest.raises(DifferentQuery, match=message):
         resumed(dry, bound_query(chosen(replace(TUMBLING, windows=(other,)), ["n", "hi"]))).batch(events(2))
 
 
@@ -218,7 +218,7 @@ def test_oracle_elastic_queries_take_other_aggregates_on_too(
     query: Query, batches: list[list[Arrival]], then: list[str], now: list[str], at: int
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        before, after = (bound_query(chosen(query, asked)) for asked in (then, now))
+        before, after = (bound_query(chosen(query, chosen_names)) for chosen_names in (then, now))
         DryElastic(before, Path(folder)).run([table_of(batch, TYPES) for batch in batches[:at]])
         later, rows = DryElastic(after, Path(folder)), []
         try:

@@ -51,14 +51,14 @@ def alike(one: Any, two: Any) -> bool:
 
 @settings(max_examples=150, deadline=None)
 @given(
-    asked=st.lists(st.one_of(any_window, lifetimes), min_size=1, max_size=2),
+    window_list=st.lists(st.one_of(any_window, lifetimes), min_size=1, max_size=2),
     stream=arrivals(),
     number=st.sampled_from([int, float]),
 )
 def test_oracle_they_are_computed_as_the_reference_defines_them(
-    asked: list, stream: list, number: type
+    window_list: list, stream: list, number: type
 ) -> None:
-    named = [window.named(f"w{number}") for number, window in enumerate(asked)]
+    named = [window.named(f"w{number}") for number, window in enumerate(window_list)]
     stream = [
         replace(
             one, values={**one.values, "x": None if one.values["x"] is None else number(one.values["x"])}

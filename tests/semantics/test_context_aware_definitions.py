@@ -23,7 +23,7 @@ Held = dict[int, set[int]]
 
 
 def held(window: Window, rows: Rows, *, horizon: int | None = None, empty: bool = False) -> Held:
-    """What the implementation says: identifier → numbers of the events."""
+    """What the implementation returns: identifier → numbers of the events."""
     placed, _ = window.place(events_of(rows))
     return {
         extent.id: {event.values["e"] for event in placed[extent.lo : extent.hi]}

@@ -19,7 +19,7 @@ ANYWHERE = st.integers(-(10**15), 10**15)
 def held(
     window: Window, rows: list[dict[str, Any]], *, horizon: int | None = None, empty: bool = False
 ) -> Held:
-    """What the implementation says: identifier → numbers of the events."""
+    """What the implementation returns: identifier → numbers of the events."""
     events = events_of(rows)
     return {
         extent.id: [event.values["e"] for event in events[extent.lo : extent.hi]]

@@ -21,8 +21,8 @@ TABLE = pa.table({"t": [1], "k": ["a"], "c0": [1], "c1": [2], "unused": [3]})
 
 @pytest.mark.parametrize(("name", "options"), EVERY, ids=[f"{name} {options}" for name, options in EVERY])
 def test_every_built_in_aggregate_is_made_again(name: str, options: dict[str, Any]) -> None:
-    asked = sash.stream(TABLE, time="t", key="k").rolling(5, sash.lifetime())
-    bound = narrowed(asked.agg(value=build(name, where="c1 > 1", **options)).bound)
+    rolling = sash.stream(TABLE, time="t", key="k").rolling(5, sash.lifetime())
+    bound = narrowed(rolling.agg(value=build(name, where="c1 > 1", **options)).bound)
     again = restored(described(bound), query=None)
     assert again.schema == bound.schema
     assert "unused" not in again.schema.names

@@ -99,8 +99,8 @@ def test_differential_the_last_row_of_a_stream_is_what_is_served(
     aggregate that collects shows the order of events of one time."""
     memory.clear()
     monkeypatch.setattr(forest, "FAN", fan)
-    asked = {"n": sash.count(), "held": sash.collect("e"), "s": sash.sum("x")}
-    query = Query(look_backs(*lengths), asked, delay=ticks(delay), emit=Emit(when), flush=False)
+    aggregates = {"n": sash.count(), "held": sash.collect("e"), "s": sash.sum("x")}
+    query = Query(look_backs(*lengths), aggregates, delay=ticks(delay), emit=Emit(when), flush=False)
     bound = BoundRolling(query, table_of([], TYPES).schema, "t", ("k",))
     publisher, dry = Publisher.of(bound, "memory"), DryStream(bound)
     last: dict[Any, dict[str, Any]] = {}

@@ -174,18 +174,18 @@ class JoinQuery(QueryHandle):
     def parallel(self, workers: Pattern | Auto | int | Literal["auto"], /) -> JoinQuery:
         """The same join with so many workers, each a thread with a share of the rows: `parallel(4)`. With
         "auto", as many as there are cores. Spark has partitions instead."""
-        asked = require_parallelism(workers)
-        if isinstance(self.bound, BoundAsof) and asked != Auto():
+        pattern = require_parallelism(workers)
+        if isinstance(self.bound, BoundAsof) and pattern != Auto():
             raise Unsupported("parallel", workers, "left out for an as-of join, one pass over both sides")
-        if not isinstance(asked, Auto | WinSeq):
+        if not isinstance(pattern, Auto | WinSeq):
             raise Unsupported(
-                "parallel", str(asked), "a number of workers, 'auto' or WinSeq() for a join",
+                "parallel", str(pattern), "a number of workers, 'auto' or WinSeq() for a join",
                 hint="Its workers share rows; there are no windows that could be handed out.",
             )  # fmt: skip
         if isinstance(self.runtime, LocalJoin):
-            shares = 1 if isinstance(asked, WinSeq) else asked.cores or available_cores()
+            shares = 1 if isinstance(pattern, WinSeq) else pattern.cores or available_cores()
             return replace(self, runtime=replace(self.runtime, shares=shares))
-        if asked != Auto():
+        if pattern != Auto():
             raise Unsupported("parallel", workers, "left out on Spark, which has partitions instead")
         return self
 

@@ -59,9 +59,9 @@ def explain_window(
         )  # fmt: skip
     whose = _key(bound, key)
     arrivals = list(_arrivals(bound, _rows(bound, given), whose))
-    asked = _as_of(as_of, len(arrivals))
+    length = _as_of(as_of, len(arrivals))
     replayed = as_of is not None or events is not None
-    batches = one_by_one(arrivals[:asked]) if replayed else [Batch(arrivals)]
+    batches = one_by_one(arrivals[:length]) if replayed else [Batch(arrivals)]
     timestamps = pa.types.is_timestamp(bound.time_type)
     why = explain(
         replace(bound.query, aggregates={}, flush=bound.query.flush and not replayed),

@@ -54,10 +54,10 @@ class WindowQuery(QueryHandle):
         """Compute the same answer with a number of workers, `parallel(4)`, or with those of a pattern,
         `parallel(sash.WinFarm(4))`. With a number or "auto" the planner chooses the pattern;
         `sash.Auto(hottest=0.9)` also gives it what is known of the events."""
-        asked = require_parallelism(pattern)
-        if not isinstance(asked, Auto):
-            require_allowed(asked, self.bound)
-        return replace(self, source=self.source.parallel(asked, self.bound))
+        chosen = require_parallelism(pattern)
+        if not isinstance(chosen, Auto):
+            require_allowed(chosen, self.bound)
+        return replace(self, source=self.source.parallel(chosen, self.bound))
 
     def flat(self) -> WindowQuery:
         """The same query with plain columns `window_id`, `window_start` and `window_end` (and, of several

@@ -2,7 +2,7 @@
 
     <kind> <size> [every <slide>] [step <step>] [origin <offset>] [closed left|right] [as <name>]
 
-Each kind takes its own clauses, in any order, and nothing else; `FORMS` lists them. Durations are Spark's
+Each kind takes its own clauses, in any order, and nothing else; `_KINDS` lists them. Durations are Spark's
 ('1 hour 30 minutes') or, for integer time columns, plain integers. The kinds that a Python function defines
 (policy, threshold, punctuated) have no words.
 
@@ -102,7 +102,6 @@ _KINDS: Mapping[str, _Form] = {
         may=("closed",),
     ),
 }
-FORMS: tuple[str, ...] = tuple(form.shown for form in _KINDS.values())
 """Every way to write a window; each may be followed by 'as <name>'."""
 
 

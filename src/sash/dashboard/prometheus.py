@@ -38,7 +38,7 @@ class PrometheusMetrics:
         self._values.take(message)
 
     def collect(self) -> Iterator[Any]:
-        """What a registry asks for when it is scraped."""
+        """What a registry collects when it is scraped."""
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         families = {"counter": CounterMetricFamily, "gauge": GaugeMetricFamily}

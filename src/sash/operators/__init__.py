@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from sash.operators.stateful.join import Join as Join
     from sash.operators.stateful.keys import ByRow as ByRow
     from sash.operators.stateful.keys import InBulk as InBulk
-    from sash.operators.stateful.windows import Arrival as Arrival
+    from sash.operators.stateful.windows import InputEvent as InputEvent
     from sash.operators.stateful.windows import WindowSet as WindowSet
 
 _HOMES = {
     "Aggregate": "stateful.aggregate",
-    "Arrival": "stateful.windows",
+    "InputEvent": "stateful.windows",
     "ByRow": "stateful.keys",
     "ElasticOperator": "elastic.instances",
     "InBulk": "stateful.keys",

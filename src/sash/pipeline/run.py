@@ -2,7 +2,7 @@
 
 A run that is stopped, or killed, resumes from its checkpoint when it is run again: each file, and each
 offset of a topic, is in exactly one micro-batch, and each micro-batch is in the sinks once, where a sink
-can tell which it has. Reports and late rows of all queries come out of one pass.
+knows which it has. Reports and late rows of all queries come out of one pass.
 """
 
 from __future__ import annotations

@@ -74,9 +74,9 @@ def restored(data: bytes, *, query: BoundRolling | None) -> BoundRolling:
     )
     aggregates = {name: _made(call) for name, call in kept["aggregates"].items()}
     length, unit = kept["delay"]
-    asked = Query(look_backs, aggregates, delay=Duration(length, Unit(unit)))
+    described = Query(look_backs, aggregates, delay=Duration(length, Unit(unit)))
     schema = pa.ipc.read_schema(pa.py_buffer(kept["schema"]))
-    return BoundRolling(asked, schema, kept["time"], tuple(kept["keys"]))
+    return BoundRolling(described, schema, kept["time"], tuple(kept["keys"]))
 
 
 def require_same(data: bytes, query: BoundRolling) -> None:

@@ -37,11 +37,6 @@ TIMEOUT = 5.0
 class Place(Protocol):
     """A store of published features."""
 
-    @property
-    def one_state(self) -> bool:
-        """Whether all reads of one `reading()` see the same state."""
-        ...
-
     def reading(self) -> Any:
         """A context that gives a `Read`."""
         ...
@@ -99,7 +94,6 @@ class RedisPlace:
 
     url: str
     name: str
-    one_state = False
     _client: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -180,7 +174,6 @@ class LmdbPlace:
     """A folder, which all processes of one host share."""
 
     path: str
-    one_state = True
     _environment: Environment = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -53,7 +53,7 @@ GROUP = 1024
 
 
 @dataclass(frozen=True)
-class Progress:
+class PublisherProgress:
     """What a store has."""
 
     done: int = NEVER
@@ -64,7 +64,7 @@ class Progress:
     """The newest time of all events."""
 
     @classmethod
-    def of(cls, data: bytes | None) -> Progress:
+    def of(cls, data: bytes | None) -> PublisherProgress:
         return cls() if data is None else cls(*decode(data))
 
 
@@ -123,7 +123,7 @@ class Publisher:
             kept, known = read([DESCRIPTION, PROGRESS])
             if kept is not None:
                 require_same(kept, self.bound)
-            progress = Progress.of(known)
+            progress = PublisherProgress.of(known)
             if progress.owner != owner and (progress.owner or progress.done > HISTORY):
                 raise StoreError(
                     f"the features at {_shown(self.store)} are "
@@ -161,7 +161,7 @@ class Publisher:
         keys = key_bytes(firsts, layout.slots)
         with self._opened() as (place, read):
             (known,) = read([PROGRESS])
-            if Progress.of(known).done >= batch:
+            if PublisherProgress.of(known).done >= batch:
                 raise outdated()
             for first in range(0, len(keys), GROUP):
                 edges = layout.offsets[[first, min(first + GROUP, len(keys))]]
@@ -202,18 +202,18 @@ class Publisher:
         self.begin(HISTORY, owner=INPUT)
         self.done(HISTORY, self.publish(rows, HISTORY))
 
-    def progress(self) -> Progress:
+    def progress(self) -> PublisherProgress:
         with self._opened() as (_, read):
-            return Progress.of(*read([PROGRESS]))
+            return PublisherProgress.of(*read([PROGRESS]))
 
     def done(self, batch: int, published: Published = NO_ROWS) -> None:
         """Called when all rows of a batch are published, and when a batch has none."""
         with self._opened() as (place, read):
             (known,) = read([PROGRESS])
-            progress = Progress.of(known)
+            progress = PublisherProgress.of(known)
             newest = max(progress.newest, published.newest)
             owner = "" if batch == HISTORY else progress.owner  # a stream may go on
-            progress = Progress(max(batch, progress.done), owner, newest)
+            progress = PublisherProgress(max(batch, progress.done), owner, newest)
             place.write({PROGRESS: _noted(progress)}, [], expected=(PROGRESS, known))
             if self._sweeps and published.keys:
                 # As many keys as were changed: then no silent one waits for more than another round.
@@ -292,7 +292,7 @@ def _read(place: Place, names: Sequence[bytes]) -> list[bytes | None]:
         return [None if data is None else bytes(data) for data in read(names)]
 
 
-def _noted(progress: Progress) -> bytes:
+def _noted(progress: PublisherProgress) -> bytes:
     return encode(astuple(progress))
 
 

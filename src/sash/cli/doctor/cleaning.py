@@ -1,4 +1,4 @@
-"""State of elastic queries on a Redis server whose checkpoints are gone: shown, and deleted if asked."""
+"""State of elastic queries on a Redis server whose checkpoints are gone: shown, and deleted if wanted."""
 
 from __future__ import annotations
 

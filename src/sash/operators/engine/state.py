@@ -245,7 +245,7 @@ class OperatorState(ABC):
             pending = waiting.kept(self.arena)
             if pending is not None:
                 gone = (pending.sequence < self.turned) & self._is_final(pending.time, self.settled)
-                # Time alone does not tell of sessions: their log is written anew when events leave it.
+                # Time alone does not decide it for sessions: their log is rewritten when events leave it.
                 gone &= session_of(self.bound.query) is None
                 pending = pending.where(~gone)
             self.pending, self._pending_changed = pending, False

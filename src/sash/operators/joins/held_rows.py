@@ -53,7 +53,7 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 @dataclass
-class _Part:
+class _HeldPart:
     rows: Rows
     hash: Ints
     """In ascending order."""
@@ -65,14 +65,14 @@ class _Part:
     """No row has to be found before this instant."""
 
     @classmethod
-    def of(cls, rows: Rows, hashes: Ints, until: Ints) -> _Part:
+    def of(cls, rows: Rows, hashes: Ints, until: Ints) -> _HeldPart:
         order = np.argsort(hashes, kind="stable")
         until = until[order]
         held = np.ones(len(order), np.bool_)
         return cls(rows.take(order), hashes[order], until, held, len(order), int(until.min()))
 
     @classmethod
-    def merged(cls, parts: Sequence[_Part]) -> _Part:
+    def merged(cls, parts: Sequence[_HeldPart]) -> _HeldPart:
         chosen = [np.flatnonzero(part.held) for part in parts]
         return cls.of(
             Rows.together([part.rows.take(own) for part, own in zip(parts, chosen, strict=True)]),
@@ -108,7 +108,7 @@ class HeldRows:
 
     def __init__(self, schema: pa.Schema, key_hash: KeyHash) -> None:
         self._schema, self._key_hash = schema, key_hash
-        self._parts: list[_Part] = []
+        self._parts: list[_HeldPart] = []
 
     def __len__(self) -> int:
         return sum(part.count for part in self._parts)
@@ -116,11 +116,11 @@ class HeldRows:
     def put(self, rows: Rows, until: Ints) -> None:
         if not len(rows):
             return
-        self._parts.append(_Part.of(rows, self._key_hash.of(rows.table), until))
+        self._parts.append(_HeldPart.of(rows, self._key_hash.of(rows.table), until))
         while len(self._parts) > 1 and self._are_to_merge(*self._parts[-2:]):
-            self._parts[-2:] = [_Part.merged(self._parts[-2:])]
+            self._parts[-2:] = [_HeldPart.merged(self._parts[-2:])]
 
-    def _are_to_merge(self, older: _Part, newer: _Part) -> bool:
+    def _are_to_merge(self, older: _HeldPart, newer: _HeldPart) -> bool:
         return older.count <= newer.count or older.count + newer.count <= SMALL
 
     def take(self, hashes: Ints) -> Rows:
@@ -137,7 +137,7 @@ class HeldRows:
         taken = [part.take(own) for part, own in zip(self._parts, positions, strict=True) if len(own)]
         kept = [part for part in self._parts if part.count]
         self._parts = [
-            _Part.merged([part]) if 2 * part.count < len(part.held) > SMALL else part for part in kept
+            _HeldPart.merged([part]) if 2 * part.count < len(part.held) > SMALL else part for part in kept
         ]
         return Rows.together([Rows.nothing(self._schema), *taken])
 

@@ -147,7 +147,7 @@ class Matcher:
             return self._asked(probe, side, stored, ranges)
 
     def _asked(self, probe: Chunk, side: Side, stored: Chunk, ranges: CandidateRanges) -> Found:
-        """Ask Python about every candidate; about none that is too old to be in the archives any more."""
+        """Evaluate every candidate in Python; none that is too old to be in the archives any more."""
         lengths = ranges.hi - ranges.lo
         i = np.repeat(ranges.probe, lengths)
         j = np.arange(len(i)) + np.repeat(ranges.lo - (np.cumsum(lengths) - lengths), lengths)

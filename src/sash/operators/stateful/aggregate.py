@@ -36,7 +36,7 @@ from sash.operators.stateful.declaration import SHARES, Answer, Stateful
 from sash.operators.stateful.keys import Keys, key_function
 from sash.operators.stateful.panes import CompiledAggregate, fits_columns
 from sash.operators.stateful.running import Running
-from sash.operators.stateful.windows import Arrival, WindowSet
+from sash.operators.stateful.windows import InputEvent, WindowSet
 from sash.semantics.durations import DurationLike
 from sash.semantics.monoid import inputs as inputs_of_row
 
@@ -88,7 +88,7 @@ class Aggregate(Stateful):
         """For each aggregate the elements of the values that are not null, folded: one, or none yet."""
         return [[] for _ in self.aggregates]
 
-    def update(self, windows: WindowSet, arrival: Arrival) -> Answer:
+    def update(self, windows: WindowSet, arrival: InputEvent) -> Answer:
         for monoid, folded in zip(self.aggregates.values(), windows[0], strict=True):
             values = inputs_of_row(monoid, arrival.row)
             if values is not None:

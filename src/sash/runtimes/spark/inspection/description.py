@@ -75,7 +75,7 @@ def _call(aggregate: Description) -> str:
 
 
 def has_ticks(description: Description) -> bool | None:
-    """Whether its times are integers of its own unit; None where it does not say which column they are."""
+    """Whether its times are integers of its own unit; None where it does not name their column."""
     time, columns = description.get("time"), description.get("columns", {})
     if isinstance(time, Mapping):
         time, columns = time["left"], columns["left"]

@@ -140,7 +140,7 @@ class BatchesSeen:
             return []
         if last.batchId == self._batch + 1:
             return [last]
-        # Only now: a hundred reports are much to ask for ten times a second.
+        # Only now: a hundred reports are too many for ten times a second.
         return [report for report in self._query.recentProgress if report.batchId > self._batch]
 
     def _words(self) -> str:

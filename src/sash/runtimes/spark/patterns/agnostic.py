@@ -47,7 +47,7 @@ def handed_to_workers(rows: DataFrame, query: BucketQuery, *, workers: int) -> D
     """The reports over rows, which have the query's columns by position, an ordinal and a bucket."""
 
     def owner(table: pa.Table) -> pa.Table:
-        # A plain function: Spark asks for its signature.
+        # A plain function: Spark reads its signature.
         return triggered(query, table, workers=workers)
 
     batches = rows.groupBy(BUCKET).applyInArrow(owner, struct_of(BATCH))

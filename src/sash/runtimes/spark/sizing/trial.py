@@ -26,7 +26,7 @@ from sash.operators.bound import BoundQuery
 from sash.operators.columns.times import to_integers
 from sash.operators.engine import operator_of
 from sash.runtimes.spark.packing.blocks import block_of
-from sash.runtimes.spark.sizing.load import Events, Load, filling_seconds
+from sash.runtimes.spark.sizing.load import ExpectedLoad, SampleEvents, filling_seconds
 
 SHUFFLE_CODEC = "lz4_raw"
 """spark.io.compression.codec, which is lz4 by default."""
@@ -73,7 +73,7 @@ class Trial:
         return self.kept / self.keys
 
 
-def tried(bound: BoundQuery, load: Load, *, buckets: int, limit: int = EVENTS) -> Trial:
+def tried(bound: BoundQuery, load: ExpectedLoad, *, buckets: int, limit: int = EVENTS) -> Trial:
     """One of so many buckets."""
     span = SETTLING * filling_seconds(bound, load)
     keys = max(1, round(load.keys / buckets)) if bound.keys else 1
@@ -88,7 +88,7 @@ def tried(bound: BoundQuery, load: Load, *, buckets: int, limit: int = EVENTS) -
 
 
 def _run(bound: BoundQuery, keys: int, scale: int, span: float, batches: int, count: int) -> Trial:
-    events, chunks, header = Events(bound, keys=keys), dict[int, bytes](), b""
+    events, chunks, header = SampleEvents(bound, keys=keys), dict[int, bytes](), b""
     operator = operator_of(bound).load(bound, None, chunks)
     arena = kept = batch = 0
     writing = _Writing()

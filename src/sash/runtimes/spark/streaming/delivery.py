@@ -1,4 +1,4 @@
-"""The one place where the outputs of a pass are told apart: rows of all outputs → a sink for each.
+"""The one place where the outputs of a pass are separated: rows of all outputs → a sink for each.
 
     one output, a sink that reads all     the step runs inside the job that writes
     one output on arrival, a function     the step runs inside its first job, and the rows are kept

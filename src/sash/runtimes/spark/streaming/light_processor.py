@@ -1,7 +1,7 @@
 """A processor that is light to unpack, around one that is not.
 
 Before the first micro-batch, and again after a restart, Spark starts a Python process on the driver that
-unpacks the processor and asks it for its state variables. The windows, kernels and columns behind ours take
+unpacks the processor and reads its state variables. The windows, kernels and columns behind ours take
 half a second to import, which that process has no use for. So they travel as bytes, and are unpacked where
 the first bucket is worked on. This module imports nothing but Spark's own.
 """

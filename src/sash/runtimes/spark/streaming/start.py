@@ -68,7 +68,7 @@ def start(
     flat: bool = False,
     online: str | PathLike[str] | None = None,
 ) -> StreamingQuery | ElasticQuery:
-    """Begin; the handle tells how it goes and stops it."""
+    """Begin; the handle shows its progress and stops it."""
     place, sinks = fspath(checkpoint), sinks_for({REPORTS: ("sink", sink), LATE: ("late", late)})
     if flat:
         sinks[REPORTS] = flattening(sinks[REPORTS])
@@ -243,7 +243,7 @@ def start_elastic(
     name: str | None,
     fold: EpochFold | None = None,
 ) -> ElasticQuery:
-    """An elastic query over the blocks of a stream, or of several, which `arriving` then tells apart; with
+    """An elastic query over the blocks of a stream, or of several, which `arriving` then separates; with
     `fold`, over the rows of a stream."""
     _require_reachable(arriving.sparkSession, elastic.store, checkpoint)
     _require_no_watermark(arriving)
@@ -302,5 +302,5 @@ def _require_no_watermark(df: DataFrame) -> None:
     if columns:
         raise Unsupported(
             "elastic", f"a stream with a watermark on {', '.join(columns)}", "given streams without one",
-            hint="Say how late events may come with sash.stream(…, delay=…) instead of withWatermark.",
+            hint="Declare how late events may come with sash.stream(…, delay=…) instead of withWatermark.",
         )  # fmt: skip
