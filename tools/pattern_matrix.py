@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import SashError
 from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling, BoundWhole
 from sash.operators.folding.whole_windows import Apply
@@ -53,14 +53,14 @@ KINDS: dict[str, Window] = {
     "`slide_by_tuple`": windows.slide_by_tuple(10, 2),
     "`slide_by_time`": windows.slide_by_time(4, 5),
     "`delta`": windows.delta("x", 5, 2),
-    "`policy`": windows.policy(lambda total, old: total.n - old.n >= 3, track={"n": monoids.count()}),
+    "`policy`": windows.policy(lambda total, old: total.n - old.n >= 3, track={"n": built_in.count()}),
     "`threshold`": windows.threshold(lambda event: event.flag),
     "`punctuated`": windows.punctuated(lambda event: event.flag),
 }
 AGGREGATES = {
-    "numbers": {"s": monoids.sum("x")},
-    "objects": {"d": monoids.top_k("x", 3)},
-    "in order": {"held": monoids.collect("x")},
+    "numbers": {"s": built_in.sum("x")},
+    "objects": {"d": built_in.top_k("x", 3)},
+    "in order": {"held": built_in.collect("x")},
 }
 WHOLE = "whole"
 PATTERNS: dict[str, Pattern] = {
@@ -161,7 +161,7 @@ def queries(*, flush: bool) -> Iterable[tuple[tuple[str, str], BoundQuery]]:
         yield (kind, WHOLE), BoundWhole(query, SCHEMA, "t", ("k",), computed)
     backwards = windows.slide_by_tuple(10, 1).named("ten")
     for called, form in (("`.rolling`", BoundRolling), ("`.latest`", BoundLatest)):
-        query = Query((backwards,), {"s": monoids.sum("x")}, flush=flush)
+        query = Query((backwards,), {"s": built_in.sum("x")}, flush=flush)
         yield (called, "any"), form(query, SCHEMA, "t", ("k",))
 
 

@@ -32,11 +32,10 @@ from benchmarks.amta_paper.measuring import (
     require_same,
     sweeps,
 )
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.aggregation.algorithms import AmortizedForest, MemoryNodes
-from sash.aggregation.algorithms.aligned_blocks import Block
-from sash.aggregation.kernels.aggregators import amta as forest
-from sash.aggregation.kernels.aggregators import daba as ring_of_daba
+from sash.aggregation.algorithms.mta.aligned_blocks import Block
+from sash.aggregation.kernels.aggregators import amta as forest, daba as ring_of_daba
 from sash.aggregation.kernels.compiler.compiled import Compiled
 
 REPEATED = 1000
@@ -187,7 +186,7 @@ def counted(n: int, progress: ProgressPrinter) -> list[Series]:
     progress.step(f"building a tree of {n:,} elements")
     values = readings(n)
     suffix_max = np.maximum.accumulate(values[::-1])[::-1]
-    monoid, tally = counting(monoids.max("x").bind(("int",)))
+    monoid, tally = counting(built_in.max("x").bind(("int",)))
     nodes = SharedNodes()
     filled = AmortizedForest(monoid, nodes=nodes, pairwise=np.maximum)
     filled.insert_elements(np.zeros(before(n), np.int64))

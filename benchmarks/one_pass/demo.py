@@ -17,7 +17,7 @@ from sash.cli.demo.board import Board
 from sash.cli.demo.feeding import Feeder
 from sash.cli.demo.queries import NAME, queries, started
 from sash.dashboard.feed import Feed
-from sash.dashboard.messages import name_in
+from sash.dashboard.live_page_messages import name_in
 from sash.dashboard.watching import watch
 
 if TYPE_CHECKING:

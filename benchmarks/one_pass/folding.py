@@ -12,8 +12,7 @@ import pyarrow as pa
 import sash
 from benchmarks.harness import Opponent, Table, turns
 from benchmarks.spark.inputs import events, written
-from benchmarks.spark.runs import finish as run_to_end
-from benchmarks.spark.runs import stream, to_folder
+from benchmarks.spark.runs import finish as run_to_end, stream, to_folder
 from benchmarks.spark.streaming import against_spark, three, three_of_spark, worded
 
 if TYPE_CHECKING:

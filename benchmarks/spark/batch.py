@@ -119,8 +119,7 @@ def _features(df: DataFrame) -> DataFrame:
 
 
 def _ranges(df: DataFrame) -> DataFrame:
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
+    from pyspark.sql import Window, functions as F
 
     micros = F.unix_micros("ts")
     for name, length in LOOKBACKS.items():

@@ -21,7 +21,7 @@ from sash.aggregation.algorithms import (
     MemoryNodes,
     tracked,
 )
-from sash.aggregation.algorithms.aligned_blocks import Block
+from sash.aggregation.algorithms.mta.aligned_blocks import Block
 from sash.aggregation.monoid import Monoid
 
 DABALite, TwoStacks = INTERPRETED["DABALite"], INTERPRETED["TwoStacks"]

@@ -8,10 +8,9 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from sash.aggregation.monoids.encoding import decode, encode, sketch_key
+from sash.aggregation.encoding import decode, encode, sketch_key
 from sash.errors import CorruptValue, Unsupported
 from sash.operators import InputEvent
 from sash.semantics.event import Row

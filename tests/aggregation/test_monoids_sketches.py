@@ -10,11 +10,10 @@ from functools import reduce
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from sash.aggregation import monoids as m
-from sash.aggregation.monoids.membership import might_contain
+from sash.aggregation import built_in as m
+from sash.aggregation.built_in.membership import might_contain
 from sash.errors import CorruptValue
 
 RNG = random.Random(7)

@@ -9,7 +9,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from sash.aggregation import monoids as m
+from sash.aggregation import built_in as m
 from sash.errors import ArgumentError, Unsupported
 from sash.semantics.monoid import fold
 from sash.testing.sameness import same

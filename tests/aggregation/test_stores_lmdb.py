@@ -13,7 +13,7 @@ from pathlib import Path
 import lmdb
 import pytest
 
-from sash.aggregation.stores import environment
+from sash.aggregation.stores import lmdb_environment as environment
 from sash.errors import ArgumentError, CorruptValue, EpochError, StoreError
 from sash.stores import LMDB
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 import sash
-from sash.api.source import source_of
+from sash.api.runtime_of_input import source_of
 from sash.operators.bound import BoundQuery
 from sash.semantics.query import When
 from sash.semantics.watermark import Lateness
@@ -34,7 +34,7 @@ def expected_content(stanza: Stanza) -> set[Content]:
     """The last revision of every window; a window that was dissolved is none."""
     last = {}
     for step in stanza.steps:
-        for report in sorted(step.report, key=lambda report: report.revision):
+        for report in sorted(step.reports, key=lambda report: report.revision):
             last[report.window, report.key, report.id] = report
     return {
         (report.window, report.key, report.id, report.start, report.end, report.holds)

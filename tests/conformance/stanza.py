@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.semantics import durations, windows
 from sash.semantics.event import Order
 from sash.semantics.query import Emit, Query
@@ -28,7 +28,7 @@ _REPORT = re.compile(
 )
 _LATE = re.compile(r"(?:(?P<name>\w+)!)?e(?P<event>\d+)\s+(?P<reason>.+)")
 _NAMES: dict[str, Any] = {name: getattr(windows, name) for name in windows.__all__}
-_NAMES |= {f"sash_{name}": getattr(monoids, name) for name in ("sum", "last", "max", "count")}
+_NAMES |= {f"sash_{name}": getattr(built_in, name) for name in ("sum", "last", "max", "count")}
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _query(document: dict[str, Any]) -> Query:
     made = [_window(name, text, alone=isinstance(written, str)) for name, text in windows.items()]
     query = Query(
         windows=tuple(made),
-        aggregates={"holds": monoids.collect("e")},
+        aggregates={"holds": built_in.collect("e")},
         order=Order(document.get("order", "event-time")),
         delay=durations.parse(document.get("delay", 0), "delay"),
         allowed_lateness=durations.parse(document.get("allowed_lateness", 0), "allowed_lateness"),

@@ -70,7 +70,7 @@ def _table(arrivals: list[Arrival], payload: pa.DataType) -> pa.Table:
 
 
 def expected_told(stanza: Stanza) -> Counter[WrittenReport]:
-    return Counter(report for step in _steps(stanza) for report in step.report)
+    return Counter(report for step in _steps(stanza) for report in step.reports)
 
 
 def expected_missed(stanza: Stanza) -> Counter[Missed]:

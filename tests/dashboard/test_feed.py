@@ -9,14 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from sash.dashboard import Feed, MessageFolder
-from sash.dashboard import message_folder as folders
+from sash.dashboard import Feed, MessageFolder, message_folder as folders
 from sash.dashboard.feed import HISTORY, KEYS, QUERIES, WINDOWS
+from sash.dashboard.live_page_messages import frames_of
 from sash.dashboard.message_folder import FolderReader
-from sash.dashboard.messages import frames_of
 from sash.dashboard.open_windows import open_windows
 from sash.errors import ArgumentError
 from sash.semantics import windows

@@ -10,7 +10,7 @@ from urllib.request import urlopen
 import pytest
 
 from sash.dashboard import OpenTelemetryMetrics, PrometheusMetrics, watch
-from sash.dashboard.metrics import METRICS, RUNNING, MetricValues
+from sash.dashboard.exported_metrics import METRICS, RUNNING, MetricValues
 from tests.dashboard.test_watching import batches, sliding_query
 from tests.runtimes.micro_batches import stream_batches
 

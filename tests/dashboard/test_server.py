@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from sash.dashboard import Feed, Server, serve
-from sash.dashboard import web_app as serving
+from sash.dashboard import Feed, Server, serve, web_app as serving
 from sash.dashboard.access import is_loopback
 from sash.errors import ArgumentError
 

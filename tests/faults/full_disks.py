@@ -16,7 +16,7 @@ import pytest
 
 from sash.disk_space import free_bytes
 from sash.errors import NoSpace
-from sash.serving.places import place_of
+from sash.serving.feature_stores import place_of
 from sash.stores import LMDB, Files
 from tests.operators.test_arena import in_another_process, outgrow
 

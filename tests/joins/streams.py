@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from sash.operators.joins.bound import BoundJoin, BoundSide
+from sash.operators.joins.bound_join import BoundJoin, BoundSide
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.expression import Side
 from sash.semantics.join import How, IntervalJoin, JoinBatch, JoinOutcome, Where, evaluate

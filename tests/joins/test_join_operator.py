@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sash.errors import CorruptValue, SashWarning
-from sash.operators.joins.bound import BoundJoin
-from sash.operators.joins.bounded import joined
-from sash.operators.joins.operator import JoinOperator
+from sash.operators.joins.bound_join import BoundJoin
+from sash.operators.joins.bounded_join import joined
+from sash.operators.joins.join_operator import JoinOperator
 from sash.semantics.expression import Side
 from sash.semantics.join import How, JoinBatch
 from sash.semantics.reference import Arrival

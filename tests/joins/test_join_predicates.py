@@ -12,7 +12,7 @@ import pytest
 
 import sash
 from sash.errors import ArgumentError, PredicateError, SashWarning, UnitError, UnknownColumn, Unsupported
-from sash.operators.joins.store import JoinStore
+from sash.operators.joins.state.side_shares import JoinStore
 from sash.semantics.expression import Column, Constant, Operation, Side, Untraceable, trace
 from tests.joins.streams import FUNCTIONS, INTERPRETED, TRACED, bound
 

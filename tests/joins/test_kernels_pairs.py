@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sash.aggregation.kernels.joins.pair_order import pair_order
 from sash.aggregation.kernels.joins.pairs import candidates, first_at_least

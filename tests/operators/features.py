@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.operators.bound import BoundRolling
 from sash.operators.engine import LatestOperator
 from sash.semantics.durations import Duration, Unit
@@ -22,10 +22,10 @@ from tests.runtimes.operator_runtime import Runtime, Shown, lates, unplaced
 from tests.runtimes.tables import table_of
 
 AGGREGATES = {
-    "n": monoids.count(),
-    "s": monoids.sum("x"),
-    "hi": monoids.max("x"),
-    "held": monoids.collect("e"),
+    "n": built_in.count(),
+    "s": built_in.sum("x"),
+    "hi": built_in.max("x"),
+    "held": built_in.collect("e"),
 }
 
 

@@ -24,19 +24,14 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import CorruptValue, NoSpace
-from sash.operators.arena import ArenaHome
-from sash.operators.arena import arena as arenas
-from sash.operators.arena import head as heads
-from sash.operators.arena import home as homes
+from sash.operators.arena import ArenaHome, arena as arenas, head as heads, home as homes
 from sash.operators.arena.locked import LockedHead
 from sash.operators.bound import BoundQuery
-from sash.operators.engine import WindowOperator, entries, journal, naming, waiting
-from sash.operators.engine import state as operators
+from sash.operators.engine import WindowOperator, entries, journal, naming, state as operators, waiting
 from sash.operators.engine.slots import USED
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
@@ -53,7 +48,7 @@ from tests.runtimes.operator_runtime import (
 from tests.runtimes.strategies import any_window
 from tests.runtimes.tables import table_of
 
-AGGREGATES = {"n": monoids.count(), "s": monoids.sum("x"), "held": monoids.collect("e")}
+AGGREGATES = {"n": built_in.count(), "s": built_in.sum("x"), "held": built_in.collect("e")}
 KINDS: dict[str, Window] = {
     "sliding": windows.time(20, 5),
     "rows": windows.rows(5, every=2),
@@ -61,7 +56,7 @@ KINDS: dict[str, Window] = {
     "session": windows.session(3),
     "delta": windows.delta("x", 5, 2),
     "policy": windows.policy(
-        lambda total, old: total.s - old.s > 40, track={"s": monoids.sum("x")}, every=2
+        lambda total, old: total.s - old.s > 40, track={"s": built_in.sum("x")}, every=2
     ),
     "punctuated": windows.punctuated(lambda row: row.x % 7 == 0),
 }
@@ -251,7 +246,7 @@ def trickle(batches: int, *, keys: int = 200) -> list[Batch]:
 
 @pytest.mark.parametrize("fan", [2, 3, 8])
 def test_a_store_has_few_values_however_many_batches_there_were(fan: int) -> None:
-    runtime = OnMachine(bound_to(windows.rows(500), aggregates={"s": monoids.sum("x")}))
+    runtime = OnMachine(bound_to(windows.rows(500), aggregates={"s": built_in.sum("x")}))
     runtime.ways = cycle([Way.SAME])
     most = 0
     with patch.object(journal, "FAN", fan), patch.object(journal, "LEAST", 10**9):
@@ -340,7 +335,7 @@ def test_after_a_burst_of_keys_the_arena_is_as_large_as_what_is_alive(kind: str,
 
 @pytest.mark.parametrize("way", [Way.SAME, Way.ARENA], ids=["at hand", "another process"])
 def test_while_the_watermark_stands_still_a_batch_writes_what_it_brings(way: Way) -> None:
-    runtime = OnMachine(bound_to(KINDS["sliding"], delay=1000, aggregates={"held": monoids.collect("e")}))
+    runtime = OnMachine(bound_to(KINDS["sliding"], delay=1000, aggregates={"held": built_in.collect("e")}))
     runtime.ways = cycle([way])
     written = list[int]()
 

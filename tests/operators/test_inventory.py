@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
 from sash.aggregation.stores.values import seal
@@ -16,7 +15,7 @@ from sash.errors import CorruptValue
 from sash.operators import Aggregate, Input
 from sash.operators.engine import WindowOperator
 from sash.operators.inventory import inventory
-from sash.operators.joins.operator import JoinOperator
+from sash.operators.joins.join_operator import JoinOperator
 from sash.operators.stateful.streaming import BoundOperator, OperatorOnStream
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.expression import Side

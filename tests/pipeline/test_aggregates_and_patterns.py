@@ -7,7 +7,7 @@ from inspect import Parameter, signature
 import pytest
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import ArgumentError
 from sash.pipeline.aggregates_and_patterns import aggregate_of, pattern_of
 
@@ -17,9 +17,9 @@ CHOICES = {"ewm": {"alpha": 0.5}, "histogram": {"bins": 4}}
 """What aggregates need that want one of several options."""
 
 
-@pytest.mark.parametrize("name", monoids.__all__)
+@pytest.mark.parametrize("name", built_in.__all__)
 def test_every_aggregate_can_be_said(name: str) -> None:
-    make = getattr(monoids, name)
+    make = getattr(built_in, name)
     needed = [
         one.name
         for one in signature(make).parameters.values()

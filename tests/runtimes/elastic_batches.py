@@ -18,7 +18,7 @@ from sash.aggregation.stores.epochs import EpochStore
 from sash.aggregation.stores.lmdb import LMDB
 from sash.operators.bound import BoundQuery
 from sash.operators.elastic.declaration import Elastic
-from sash.operators.joins.bound import BoundJoin
+from sash.operators.joins.bound_join import BoundJoin
 from sash.operators.protocol import StreamOperator
 from sash.operators.stateful.streaming import BoundOperator
 from sash.runtimes.spark.elastic.epoch_journal import EpochJournal

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.operators.bound import BoundQuery
 from sash.semantics.query import Query
 from sash.semantics.run_as import engine_window
@@ -132,7 +132,7 @@ def on_one_input(questions: Sequence[Question]) -> list[Question]:
 def one_query(questions: Sequence[Question]) -> BoundQuery:
     """All questions as windows of one query, named by their number."""
     windows = tuple(question.window.named(str(number)) for number, question in enumerate(questions))
-    return BoundQuery(Query(windows, {"held": monoids.collect("e")}), SCHEMA, "t", ("k",))
+    return BoundQuery(Query(windows, {"held": built_in.collect("e")}), SCHEMA, "t", ("k",))
 
 
 def answers(rows: Iterable[dict[str, Any]], questions: Sequence[Question]) -> list[dict[str, list[Shown]]]:

@@ -6,11 +6,10 @@ import datetime as dt
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import ArgumentError, DataError, UnitError, UnknownColumn, Unsupported
 from sash.semantics.event import Order
 from sash.semantics.reference import Batch, evaluate
@@ -20,10 +19,10 @@ from tests.runtimes.tables import expected_rows, rows_of, table_of
 
 TYPES = {"e": pa.int64(), "x": pa.int64()}
 AGGREGATES = {
-    "n": monoids.count(),
-    "nx": monoids.count("x"),
-    "s": monoids.sum("x"),
-    "held": monoids.collect("e"),
+    "n": built_in.count(),
+    "nx": built_in.count("x"),
+    "s": built_in.sum("x"),
+    "held": built_in.collect("e"),
 }
 
 

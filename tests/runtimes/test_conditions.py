@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import PredicateError, UnknownColumn, Unsupported
 from sash.operators.order.interleaved import Input
 from sash.operators.predicates import row_predicates
@@ -126,15 +125,15 @@ def test_values_that_have_no_kernel_are_compared_as_python_does() -> None:
 
 
 AGGREGATES = {
-    "n": monoids.count(where="x > 4"),
-    "nx": monoids.count("x", where=lambda row: row.e % 2 == 0),
-    "s": monoids.sum("x", where=lambda row: (row.x < 7) | (row.e > 20)),
-    "mean": monoids.avg("x", where="x is not None and x != 3"),
-    "latest": monoids.last("e", where="x > 4"),
-    "held": monoids.collect("e", where="x > 4"),
-    "three": monoids.last("e", 3, where="x < 6"),
-    "different": monoids.first("x", 2, distinct=True, where="e > 1"),
-    "none": monoids.max("x", where="x > 100"),
+    "n": built_in.count(where="x > 4"),
+    "nx": built_in.count("x", where=lambda row: row.e % 2 == 0),
+    "s": built_in.sum("x", where=lambda row: (row.x < 7) | (row.e > 20)),
+    "mean": built_in.avg("x", where="x is not None and x != 3"),
+    "latest": built_in.last("e", where="x > 4"),
+    "held": built_in.collect("e", where="x > 4"),
+    "three": built_in.last("e", 3, where="x < 6"),
+    "different": built_in.first("x", 2, distinct=True, where="e > 1"),
+    "none": built_in.max("x", where="x > 100"),
 }
 
 

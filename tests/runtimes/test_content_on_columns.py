@@ -11,11 +11,10 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import PredicateError, SashError
 from sash.operators.bound import BoundQuery
 from sash.operators.columns.layout import Layout, arrange
@@ -44,7 +43,7 @@ from tests.runtimes.operator_runtime import (
 )
 from tests.runtimes.tables import expected_rows, rows_of, table_of
 
-AGGREGATES = {"n": monoids.count(), "held": monoids.collect("e")}
+AGGREGATES = {"n": built_in.count(), "held": built_in.collect("e")}
 
 near = st.integers(-3, 3)
 small = st.integers(-6, 30)

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import DataError
 from sash.operators.bound import BoundQuery
 from sash.runtimes.spark.packing.blocks import NEWEST_AT, PACKED_BUCKET, PAYLOAD, rows_of
@@ -171,7 +170,7 @@ def test_differential_what_is_kept_of_panes_is_what_is_kept_of_rows(
 
 
 def test_integer_sums_of_panes_are_exact() -> None:
-    bound = unflushed(bind(windows.tumbling(10), aggregates={"s": monoids.sum("x")}))
+    bound = unflushed(bind(windows.tumbling(10), aggregates={"s": built_in.sum("x")}))
     top = 2**63 - 1
     dry = DryEarly(bound)
     values = [top, top, -top, -top, top, 1, -1]
@@ -228,7 +227,7 @@ def one_hot(rows: int, *, seconds: int, keys: int = 1000, hot: float = 0.99) -> 
 @pytest.mark.parametrize("keys", [("k",), ()])
 def test_a_hot_key_sends_a_twentieth_of_its_rows_at_most(keys: tuple[str, ...]) -> None:
     table = one_hot(200_000, seconds=60)
-    aggregates = {"n": monoids.count(), "s": monoids.sum("x"), "hi": monoids.max("x")}
+    aggregates = {"n": built_in.count(), "s": built_in.sum("x"), "hi": built_in.max("x")}
     window = windows.time("60 seconds", "1 second")
     query = Query((window,), aggregates, delay=Duration(0, Unit.MICROSECONDS), flush=False)
     stage = DryEarly(BoundQuery(query, table.schema, "ts", keys), stage=WindowStage).stage
@@ -254,7 +253,7 @@ def test_rows_that_share_no_pane_travel_as_they_are_and_are_not_looked_at_again(
     ("options", "why"),
     [
         ({"windows": (windows.rows(4, every=2),)}, "only clock windows"),
-        ({"aggregates": {"held": monoids.collect("e")}}, "an aggregate depends on the order"),
+        ({"aggregates": {"held": built_in.collect("e")}}, "an aggregate depends on the order"),
         ({"forget_after": Duration(100, Unit.TICKS)}, "forget_after"),
     ],
 )

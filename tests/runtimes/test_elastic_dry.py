@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sash.errors import DifferentQuery, EpochError
 from sash.operators.engine import WindowOperator
@@ -24,13 +23,13 @@ from sash.semantics.reference import Arrival, Batch, evaluate
 from tests.conformance.stanza import Stanza
 from tests.conformance.streamed import (
     batches_of,
+    bound_query as bound_stanza,
     expected_missed,
     expected_told,
     missed_of,
     streamed_stanzas,
     told_of,
 )
-from tests.conformance.streamed import bound_query as bound_stanza
 from tests.runtimes.elastic_batches import DryElastic, Try
 from tests.runtimes.naive_operator import NaiveOperator
 from tests.runtimes.tables import table_of

@@ -14,8 +14,8 @@ import pytest
 
 import sash
 from sash.errors import ArgumentError, SettingError, Unsupported
+from sash.operators.elastic.controller_samples import Sample
 from sash.operators.elastic.controllers import predictive
-from sash.operators.elastic.metrics import Sample
 from sash.runtimes.spark.elastic.epoch_step import BEGAN, BUSY, TASK, TOOK
 from sash.runtimes.spark.elastic.metering import BatchMeter, BatchMetrics, behind, metrics_of
 from sash.runtimes.spark.elastic.state_location import require_reachable

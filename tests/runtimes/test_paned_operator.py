@@ -8,10 +8,9 @@ from statistics import median
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import CorruptValue
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator, journal, keeps_panes
@@ -34,7 +33,12 @@ from tests.runtimes.operator_runtime import (
 )
 from tests.runtimes.tables import table_of
 
-AGGREGATES = {"n": monoids.count(), "s": monoids.sum("x"), "hi": monoids.max("x"), "m": monoids.mean("e")}
+AGGREGATES = {
+    "n": built_in.count(),
+    "s": built_in.sum("x"),
+    "hi": built_in.max("x"),
+    "m": built_in.mean("e"),
+}
 
 
 def bind(*window_list: Window, delay: int = 0, aggregates: Mapping[str, Any] = AGGREGATES) -> BoundQuery:
@@ -180,7 +184,7 @@ def test_queries_that_need_their_events_hold_them() -> None:
     for bound in (
         bind(windows.rows(3)),
         bind(sliding, windows.session(3)),
-        bind(sliding, aggregates={"all": monoids.collect("x")}),
-        bind(sliding, aggregates={"last": monoids.last("x")}),
+        bind(sliding, aggregates={"all": built_in.collect("x")}),
+        bind(sliding, aggregates={"last": built_in.last("x")}),
     ):
         assert not keeps_panes(bound)

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import DataError
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator
@@ -36,7 +35,7 @@ def in_process(question: Question) -> dict[str, list[Shown]]:
 
 def in_batches(question: Question, rng: random.Random) -> dict[str, list[Shown]]:
     """Through the streaming operator, which is saved after each batch, and often loaded again."""
-    query = Query((question.window,), {"held": monoids.collect("e")}, flush=False)
+    query = Query((question.window,), {"held": built_in.collect("e")}, flush=False)
     bound = BoundQuery(query, SCHEMA, "t", ("k",))
     operator, chunks, rows = WindowOperator.load(bound, None, {}), {}, []
     watermark = -(2**60)
@@ -189,7 +188,7 @@ def test_what_is_held_of_a_key_is_what_a_window_can_still_show(engine: str, kind
     if profile(engine).scope.origin(sash.secret.Axis(kind)) is None:
         kind = "time"
     question = Question(engine, 6, 2, kind, {})
-    query = Query((question.window,), {"n": monoids.count()}, flush=False)
+    query = Query((question.window,), {"n": built_in.count()}, flush=False)
     operator = WindowOperator.load(BoundQuery(query, SCHEMA, "t", ("k",)), None, {})
     sizes = []
     for time in accumulate([1] * 60):

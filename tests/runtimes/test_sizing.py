@@ -15,9 +15,9 @@ import pytest
 import sash
 from sash.errors import ArgumentError, Unsupported
 from sash.runtimes.spark.compat import struct_of
+from sash.runtimes.spark.sizing.bucket_trial import tried
 from sash.runtimes.spark.sizing.cluster_size import cluster_size
 from sash.runtimes.spark.sizing.load import ExpectedLoad, SampleEvents
-from sash.runtimes.spark.sizing.trial import tried
 from tests.runtimes.micro_batches import write_batches
 
 if TYPE_CHECKING:

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import UnknownColumn
 from sash.semantics.reference import Batch, evaluate
 from sash.semantics.window import Window
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-AGGREGATES = {"n": monoids.count(), "s": monoids.sum("x"), "held": monoids.collect("e")}
+AGGREGATES = {"n": built_in.count(), "s": built_in.sum("x"), "held": built_in.collect("e")}
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))

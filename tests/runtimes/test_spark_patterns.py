@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, Phase, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, assume, given, settings, strategies as st
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import NotCommutative, Unsupported
 from sash.operators.patterns.allowed import refusal
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce, WinSeq
@@ -24,9 +23,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-NUMBERS = {"n": monoids.count(), "s": monoids.sum("x"), "hi": monoids.max("x")}
-OBJECTS = {"n": monoids.count(), "most": monoids.top_k("x", 2), "kinds": monoids.count_distinct("x")}
-ORDERED = NUMBERS | {"held": monoids.collect("e")}
+NUMBERS = {"n": built_in.count(), "s": built_in.sum("x"), "hi": built_in.max("x")}
+OBJECTS = {"n": built_in.count(), "most": built_in.top_k("x", 2), "kinds": built_in.count_distinct("x")}
+ORDERED = NUMBERS | {"held": built_in.collect("e")}
 TYPES = {"e": pa.int64(), "x": pa.int64()}
 
 # A failing example is not made smaller here, job by job: the same property without Spark does that.

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.operators.bound import BoundQuery
 from sash.operators.folding.panes import Panes
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce, WinSeq
@@ -27,9 +26,14 @@ from sash.semantics.window import Window
 from tests.runtimes.strategies import any_window, arrivals
 from tests.runtimes.tables import expected_rows, rows_of, table_of
 
-NUMBERS = {"n": monoids.count(), "nx": monoids.count("x"), "s": monoids.sum("x"), "hi": monoids.max("x")}
-ORDERED = NUMBERS | {"held": monoids.collect("e")}
-OBJECTS = {"n": monoids.count(), "most": monoids.top_k("x", 2), "kinds": monoids.count_distinct("x")}
+NUMBERS = {
+    "n": built_in.count(),
+    "nx": built_in.count("x"),
+    "s": built_in.sum("x"),
+    "hi": built_in.max("x"),
+}
+ORDERED = NUMBERS | {"held": built_in.collect("e")}
+OBJECTS = {"n": built_in.count(), "most": built_in.top_k("x", 2), "kinds": built_in.count_distinct("x")}
 TYPES = {"e": pa.int64(), "x": pa.int64()}
 
 degree = st.integers(1, 6)

@@ -8,10 +8,9 @@ from itertools import pairwise
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import CorruptValue, DifferentQuery
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator, keeps_panes
@@ -33,7 +32,7 @@ from tests.runtimes.tables import table_of
 from tests.runtimes.test_paned_operator import bind, clock_windows, four_keys
 
 TYPES = {"e": pa.int64(), "x": pa.int64()}
-AGGREGATES = {"n": monoids.count(), "s": monoids.sum("x"), "held": monoids.collect("e")}
+AGGREGATES = {"n": built_in.count(), "s": built_in.sum("x"), "held": built_in.collect("e")}
 
 
 def bound_query(query: Query) -> BoundQuery:
@@ -98,7 +97,7 @@ def observed(rows: list[dict], query: Query) -> list[tuple]:
 
 @pytest.mark.parametrize("window", [windows.time(2, 1), windows.cumulate(2, 1)])
 def test_an_empty_window_is_reported_also_while_no_key_of_its_bucket_is_active(window: Window) -> None:
-    query = Query((window,), {"n": monoids.count()}, empty=True, flush=False)
+    query = Query((window,), {"n": built_in.count()}, empty=True, flush=False)
     batches = [
         [Arrival(time, key, {"e": time, "t": time, "x": 0}) for time, key in some]
         for some in ([(-1, "b"), (0, "a")], [(0, "a"), (1, "a")], [(5, "a")])
@@ -262,7 +261,7 @@ def test_the_same_query_goes_on_where_it_was() -> None:
         (tumbling(delay=Duration(5, Unit.TICKS)), "delay was '0' and is '5'"),
         (tumbling(emit=Emit(When.CHANGE)), "emit was 'close' and is 'change'"),
         (tumbling(empty=True), "empty was False and is True"),
-        (tumbling(aggregates={"n": monoids.count()}), "aggregate held is gone; aggregate s is gone"),
+        (tumbling(aggregates={"n": built_in.count()}), "aggregate held is gone; aggregate s is gone"),
     ],
     ids=["window", "delay", "emit", "empty", "aggregates"],
 )
@@ -301,7 +300,7 @@ def test_windows_before_1970_wait_for_sparks_clock_and_lose_nothing() -> None:
     #   1960 ……… 1969  |1970: Spark's watermark begins|  ……… 2026
     #   e0   e1  e2                                          e3
     schema = pa.schema([("ts", pa.timestamp("us", "UTC"))])
-    query = Query((windows.tumbling("1 day"),), {"n": monoids.count()}, flush=False)
+    query = Query((windows.tumbling("1 day"),), {"n": built_in.count()}, flush=False)
     dry = DryStream(BoundQuery(query, schema, "ts", ()), NaiveOperator)
     days = [dt.datetime(year, 6, 1, tzinfo=dt.UTC) for year in (1960, 1969, 1969, 2026)]
     batches = [pa.table({"ts": [day]}, schema=schema) for day in days]
@@ -313,7 +312,7 @@ def test_windows_before_1970_wait_for_sparks_clock_and_lose_nothing() -> None:
 
 def test_times_as_far_as_a_timestamp_reaches_are_windowed() -> None:
     schema = pa.schema([("ts", pa.timestamp("us", "UTC"))])
-    query = Query((windows.tumbling("1 day"),), {"n": monoids.count()}, flush=False)
+    query = Query((windows.tumbling("1 day"),), {"n": built_in.count()}, flush=False)
     dry = DryStream(BoundQuery(query, schema, "ts", ()), NaiveOperator)
     days = [dt.datetime(9999, 12, day, tzinfo=dt.UTC) for day in (30, 31)]
     (row,) = dry.run([pa.table({"ts": [day]}, schema=schema) for day in days])

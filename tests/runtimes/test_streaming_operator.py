@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.aggregation.kernels.state import rings
 from sash.errors import CorruptValue
 from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
@@ -41,8 +40,13 @@ from tests.runtimes.strategies import any_window, arrivals
 from tests.runtimes.tables import table_of
 from tests.semantics.strategies import KINDS as KINDS_DRAWN
 
-AGGREGATES = {"n": monoids.count(), "s": monoids.sum("x"), "held": monoids.collect("e")}
-COMMUTATIVE = {"n": monoids.count(), "s": monoids.sum("x"), "hi": monoids.max("e"), "m": monoids.mean("x")}
+AGGREGATES = {"n": built_in.count(), "s": built_in.sum("x"), "held": built_in.collect("e")}
+COMMUTATIVE = {
+    "n": built_in.count(),
+    "s": built_in.sum("x"),
+    "hi": built_in.max("e"),
+    "m": built_in.mean("x"),
+}
 """With these, windows that the clock cuts are kept as panes."""
 
 
@@ -121,7 +125,7 @@ def test_oracle_late_events_are_judged_as_the_engine_judges_them(
 
 
 WORDED = {**TYPES, "w": pa.string()}
-TEXT = {"words": monoids.collect("w"), "last": monoids.last("w"), "e": monoids.max("e")}
+TEXT = {"words": built_in.collect("w"), "last": built_in.last("w"), "e": built_in.max("e")}
 
 
 def worded(stream: list[Batch]) -> list[Batch]:
@@ -355,7 +359,7 @@ def test_the_operator_wakes_for_early_reports_and_for_events_without_a_place() -
 
 def test_a_stream_without_a_key_is_one_key() -> None:
     bound = BoundQuery(
-        Query((windows.rows(2),), {"n": monoids.count()}), pa.schema([("t", pa.int64())]), "t", ()
+        Query((windows.rows(2),), {"n": built_in.count()}), pa.schema([("t", pa.int64())]), "t", ()
     )
     operator, chunks = WindowOperator.load(bound, None, {}), dict[int, bytes]()
     for start in (0, 2):

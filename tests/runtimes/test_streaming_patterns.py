@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import Unsupported
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce
 from sash.semantics.reference import Arrival, Batch, evaluate
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 TYPES = {"e": pa.int64(), "x": pa.int64()}
-NUMBERS = {"n": monoids.count(), "s": monoids.sum("x"), "hi": monoids.max("x")}
+NUMBERS = {"n": built_in.count(), "s": built_in.sum("x"), "hi": built_in.max("x")}
 
 
 def arrivals(seed: int) -> list[list[Arrival]]:
@@ -100,7 +100,7 @@ def test_oracle_two_steps_correct_themselves_and_fold_objects(
     spark: SparkSession, chosen: Pattern, options: dict[str, Any]
 ) -> None:
     """Both steps see the same watermark in the same micro-batch: revisions are those of the reference."""
-    batches, names = arrivals(5), NUMBERS | {"most": monoids.top_k("x", 2)}
+    batches, names = arrivals(5), NUMBERS | {"most": built_in.top_k("x", 2)}
     df = stream_batches(spark, [table_of(batch, TYPES) for batch in batches])
     stream = sash.stream(df, time="t", key="k", delay=4, allowed_lateness=6)
     query = stream.window(sash.sliding(12, every=5), **options).agg(**names).parallel(chosen)

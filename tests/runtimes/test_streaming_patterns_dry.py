@@ -7,11 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import DifferentQuery, SashError, Unsupported
 from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
 from sash.operators.engine import PanePartsOperator, WindowOperator, keeps_panes
@@ -60,8 +59,8 @@ one_level: st.SearchStrategy[Pattern] = st.one_of(
 )
 emits = st.sampled_from([Emit(), Emit(When.CHANGE), Emit(When.EVERY, Duration(5, Unit.TICKS))])
 OBJECTS = {
-    "n": monoids.count(), "most": monoids.top_k("x", 2), "kinds": monoids.count_distinct("x"),
-    "even": monoids.top_k("e", 3, where="x > 2"),
+    "n": built_in.count(), "most": built_in.top_k("x", 2), "kinds": built_in.count_distinct("x"),
+    "even": built_in.top_k("e", 3, where="x > 2"),
 }  # fmt: skip
 no_windows_shared = st.one_of(
     st.just(WinSeq()), st.builds(KeyFarm, degree),
@@ -202,7 +201,7 @@ def test_windows_that_close_one_by_one_go_to_one_agnostic_worker_after_the_other
 
 @pytest.mark.parametrize("late", [False, True])
 def test_agnostic_workers_hold_the_columns_that_a_query_reads(late: bool) -> None:
-    query = Query((windows.tumbling(5),), {"s": monoids.sum("x")}, flush=False)
+    query = Query((windows.tumbling(5),), {"s": built_in.sum("x")}, flush=False)
     dry = DryFarm(bound_query(query), WinFarm(2, model="agnostic"), late=late)
     events = [Arrival(time, "a", {"e": time, "x": 1}) for time in (0, 1, 7, 20, 3)]
     rows = dry.run(tables([events[:4], events[4:]]))
@@ -252,7 +251,7 @@ def test_parts_of_panes_leave_with_their_batch_and_nothing_of_them_is_kept() -> 
 
 
 ROLLING = BoundRolling(
-    Query((windows.slide_by_tuple(5, 1).named("five"),), {"n": monoids.count()}, flush=False),
+    Query((windows.slide_by_tuple(5, 1).named("five"),), {"n": built_in.count()}, flush=False),
     table_of([], TYPES).schema, "t", ("k",),
 )  # fmt: skip
 
@@ -297,7 +296,7 @@ def test_workers_that_share_a_key_are_refused_over_rows_of_another_stateful_step
 def test_a_key_that_workers_cannot_hash_is_refused_before_anything_runs() -> None:
     schema = pa.schema([("t", pa.int64()), ("k", pa.large_string())])
     bound = BoundQuery(
-        Query((windows.tumbling(3),), {"n": monoids.count()}, flush=False), schema, "t", ("k",)
+        Query((windows.tumbling(3),), {"n": built_in.count()}, flush=False), schema, "t", ("k",)
     )
     for chosen in (WinFarm(2), WinMapReduce(1, 1)):
         with pytest.raises(Unsupported, match="key must be a column of numbers, words"):

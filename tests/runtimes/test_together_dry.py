@@ -9,8 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling
 from sash.runtimes.spark.packing.answers import PackedAnswers
@@ -28,13 +27,11 @@ from sash.semantics.durations import Duration, Unit
 from sash.semantics.query import Emit, Query, When
 from sash.semantics.reference import Arrival, Batch, evaluate
 from sash.semantics.window import Window
-from tests.operators.features import AGGREGATES as FEATURES
-from tests.operators.features import any_look_backs, look_backs, ticks
+from tests.operators.features import AGGREGATES as FEATURES, any_look_backs, look_backs, ticks
 from tests.runtimes.micro_batches import DryStream, MicroBatches, by_output
 from tests.runtimes.tables import table_of
 from tests.runtimes.test_early_panes import EAGER
-from tests.runtimes.test_paned_operator import AGGREGATES as PANED
-from tests.runtimes.test_paned_operator import bind, clock_windows
+from tests.runtimes.test_paned_operator import AGGREGATES as PANED, bind, clock_windows
 from tests.runtimes.test_spark_streaming_dry import TYPES, bound_query, cut, expected, observed, queries
 
 PARTITIONS = 2

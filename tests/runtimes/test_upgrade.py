@@ -9,10 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import DifferentQuery
 from sash.operators.bound import BoundQuery, BoundRolling
 from sash.operators.engine import journal
@@ -28,13 +27,13 @@ from tests.runtimes.test_spark_streaming_dry import cut, queries
 
 TYPES = {"e": pa.int64(), "x": pa.int64()}
 EVERY = {
-    "n": monoids.count(),
-    "s": monoids.sum("x"),
-    "hi": monoids.max("x"),
-    "held": monoids.collect("e"),
-    "few": monoids.count(where="x > 2"),
-    "last": monoids.last("x"),
-    "some": monoids.distinct("e"),
+    "n": built_in.count(),
+    "s": built_in.sum("x"),
+    "hi": built_in.max("x"),
+    "held": built_in.collect("e"),
+    "few": built_in.count(where="x > 2"),
+    "last": built_in.last("x"),
+    "some": built_in.distinct("e"),
 }
 
 
@@ -199,9 +198,9 @@ def test_another_forget_after_is_another_query() -> None:
 @pytest.mark.parametrize("name", ["known", "hi 2"])
 def test_names_that_look_like_words_of_the_state_are_names(name: str) -> None:
     session = replace(TUMBLING, windows=(windows.session(5),))
-    before = replace(session, aggregates={name: monoids.count(), "hi": monoids.sum("x")})
+    before = replace(session, aggregates={name: built_in.count(), "hi": built_in.sum("x")})
     after = replace(
-        session, aggregates={name: monoids.count(), "hi": monoids.max("x"), "m": monoids.sum("e")}
+        session, aggregates={name: built_in.count(), "hi": built_in.max("x"), "m": built_in.sum("e")}
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(journal, "LEAST", 1)

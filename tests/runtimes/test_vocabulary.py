@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import UnitError, UnknownColumn, Unsupported
 from sash.operators.folding.panes import Panes
 from sash.semantics.reference import Batch, evaluate
@@ -24,17 +23,17 @@ from tests.runtimes.strategies import any_window, arrivals, lifetimes
 from tests.runtimes.tables import expected_rows, rows_of, table_of
 
 AGGREGATES = {
-    "by_events": monoids.ewm("x", alpha=0.3),
-    "by_time": monoids.ewm("x", half_life=4, by="time", where="x != 5"),
-    "grown": monoids.increase("x"),
-    "pace": monoids.rate("x", where="x > 1"),
-    "kinds": monoids.count_distinct("x"),
-    "counts": monoids.histogram("x", edges=[0, 3, 9], where="e != 4"),
-    "many": monoids.histogram("x", edges=range(20)),
-    "bins": monoids.histogram("x", bins=3),
-    "tails": monoids.kurtosis("x"),
-    "latest": monoids.last("x", 3),
-    "first": monoids.first("x", 2, distinct=True),
+    "by_events": built_in.ewm("x", alpha=0.3),
+    "by_time": built_in.ewm("x", half_life=4, by="time", where="x != 5"),
+    "grown": built_in.increase("x"),
+    "pace": built_in.rate("x", where="x > 1"),
+    "kinds": built_in.count_distinct("x"),
+    "counts": built_in.histogram("x", edges=[0, 3, 9], where="e != 4"),
+    "many": built_in.histogram("x", edges=range(20)),
+    "bins": built_in.histogram("x", bins=3),
+    "tails": built_in.kurtosis("x"),
+    "latest": built_in.last("x", 3),
+    "first": built_in.first("x", 2, distinct=True),
 }
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import ArgumentError, PredicateError, Unsupported
 from sash.semantics.event import Row
 from sash.semantics.query import Query
@@ -21,7 +21,7 @@ from tests.runtimes.tables import expected_rows, rows_of, table_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-HELD = {"held": monoids.collect("e")}
+HELD = {"held": built_in.collect("e")}
 TABLE = pa.table({"t": [1, 2, 6], "x": [10, 20, 30]})
 
 

@@ -10,8 +10,7 @@ import math
 from decimal import Decimal
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sash.semantics import windows
 from sash.semantics.event import sequence

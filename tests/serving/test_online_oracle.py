@@ -6,8 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 import sash
 from sash.errors import ArgumentError, StoreError
@@ -15,8 +14,7 @@ from sash.operators.bound import BoundRolling
 from sash.semantics.event import Event
 from sash.semantics.features import FeatureEvaluation
 from sash.semantics.query import Emit, Query, When
-from sash.serving import forest
-from sash.serving import publisher as publisher_module
+from sash.serving import forest, publisher as publisher_module
 from sash.serving.publisher import Publisher
 from sash.serving.records import RecordForm
 from tests.operators.features import any_look_backs, look_backs, ticks

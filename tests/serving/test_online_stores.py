@@ -15,10 +15,10 @@ import pytest
 
 import sash
 from sash.errors import ArgumentError, DifferentQuery, StoreError, StoreUnavailable, Unsupported
-from sash.serving.keys import key_bytes
-from sash.serving.names import head_name
-from sash.serving.places import place_of
+from sash.serving.feature_stores import place_of
+from sash.serving.key_bytes import key_bytes
 from sash.serving.publisher import HISTORY, INPUT, Publisher
+from sash.serving.store_names import head_name
 from tests.runtimes.micro_batches import read_batches, write_batches
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 
 import pyarrow as pa
 
-from sash.api import join_words
+from sash.api import join_text
 from sash.api.handle import Launch, QueryHandle, require_bounded, side_of
-from sash.api.source import Source
+from sash.api.runtime_of_input import Source
 from sash.display import tables
 from sash.errors import ArgumentError, Unsupported
-from sash.operators.joins.bound import BoundJoin, BoundSide
-from sash.operators.joins.bound_asof import BoundAsof
+from sash.operators.joins.asof.bound_asof import BoundAsof
+from sash.operators.joins.bound_join import BoundJoin, BoundSide
 from sash.operators.patterns.declared import Pattern, WinSeq
 from sash.planner.auto import Auto, available_cores, require_parallelism
 from sash.planner.explain.explanation import VERSION
@@ -206,13 +206,13 @@ class JoinQuery(QueryHandle):
         """What there is to explain; its keys are those of the JSON, and stay."""
         return {
             "version": VERSION,
-            "semantics": join_words.meaning(self.bound),
-            "candidates": join_words.search(self.bound),
+            "semantics": join_text.meaning(self.bound),
+            "candidates": join_text.search(self.bound),
             "stages": self.runtime.stages(self.bound),
         }
 
     def __repr__(self) -> str:
-        return f"<sash {join_words.title(self.bound)} → {', '.join(self.bound.output.names)}>"
+        return f"<sash {join_text.title(self.bound)} → {', '.join(self.bound.output.names)}>"
 
     def _repr_html_(self) -> str:
         """For notebooks: which pairs, and how they are found."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Never, cast, overload
 import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
-from sash.api.source import Source, Unbounded, source_of
+from sash.api.runtime_of_input import Source, Unbounded, source_of
 from sash.api.window_query import WindowQuery
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling, BoundWhole

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import pyarrow as pa
 
 from sash.api.handle import Launch, QueryHandle, require_bounded
-from sash.api.source import Bounded, Source
+from sash.api.runtime_of_input import Bounded, Source
 from sash.display import tables
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling
@@ -134,7 +134,7 @@ class WindowQuery(QueryHandle):
             streaming DataFrame needs them.
         engines: the SECRET profiles to compare with; all when not given.
         """
-        from sash.api.why import explain_window
+        from sash.api.explain_window import explain_window
 
         if isinstance(self.bound, BoundLatest):
             raise Unsupported(

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import pyarrow as pa
 
-from sash.dashboard.messages import Message, MessageSink, frames_of, name_in
+from sash.dashboard.live_page_messages import Message, MessageSink, frames_of, name_in
 from sash.dashboard.open_windows import open_windows
 from sash.dashboard.report_folder import ReportFolder
 from sash.operators.bound import UPDATED_AT, BoundLatest, BoundQuery, BoundRolling

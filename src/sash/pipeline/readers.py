@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from sash.api.words import window_of
+from sash.api.window_text import window_of
 from sash.errors import ArgumentError, did_you_mean
 from sash.semantics import durations
 from sash.semantics.durations import DurationLike
@@ -14,7 +14,7 @@ from sash.semantics.query import Emit, When
 from sash.semantics.secret import profile
 from sash.semantics.window import Window
 from sash.semantics.windows import SlideByTupleWindow, lifetime
-from sash.serving.places import require_place
+from sash.serving.feature_stores import require_place
 
 
 def text(given: Any, name: str) -> str:

@@ -22,9 +22,9 @@ import numpy as np
 
 from sash.arrays import Ints, Mask
 from sash.errors import StoreError
-from sash.serving.names import head_name, page_name
-from sash.serving.pages import DROPPED, LEVELS, packed, unpacked
+from sash.serving.record_pages import DROPPED, LEVELS, packed, unpacked
 from sash.serving.records import RecordForm, Run
+from sash.serving.store_names import head_name, page_name
 
 FAN = 64
 BEGINNING, END = -(2**62), 2**62

@@ -29,12 +29,12 @@ from sash.errors import ArgumentError, StoreError
 from sash.operators.bound import BoundLatest, BoundRolling
 from sash.operators.columns.times import FARTHEST
 from sash.semantics.windows import SlideByTupleWindow
-from sash.serving.description import narrowed, restored
-from sash.serving.keys import key_bytes
-from sash.serving.names import DESCRIPTION, SWEPT, head_name, page_name, time_of
-from sash.serving.pages import DROPPED, LEVELS, Page
-from sash.serving.places import Read, place_of
+from sash.serving.feature_stores import Read, place_of
+from sash.serving.key_bytes import key_bytes
+from sash.serving.query_description import narrowed, restored
+from sash.serving.record_pages import DROPPED, LEVELS, Page
 from sash.serving.records import RecordForm
+from sash.serving.store_names import DESCRIPTION, SWEPT, head_name, page_name, time_of
 
 ATTEMPTS = 20
 """How often a read begins again because a newer batch has removed what it needs."""

@@ -29,20 +29,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.aggregation.monoids.encoding import decode, encode
+from sash.aggregation.encoding import decode, encode
 from sash.errors import CorruptValue, StoreError, Unsupported
 from sash.operators.bound import REVISION, BoundLatest, BoundQuery, BoundRolling
 from sash.operators.columns.layout import arrange
 from sash.operators.columns.times import to_integers
 from sash.semantics.event import Order
 from sash.semantics.windows import SlideByTupleWindow
-from sash.serving.description import described, narrowed, require_same
+from sash.serving.feature_stores import Place, Read, outdated, place_of
 from sash.serving.forest import BEGINNING, Forest, KeyedRun
-from sash.serving.keys import key_bytes
-from sash.serving.names import DESCRIPTION, PROGRESS, SWEPT, due_entry, due_key, head_name, time_of
-from sash.serving.pages import batch_of
-from sash.serving.places import Place, Read, outdated, place_of
+from sash.serving.key_bytes import key_bytes
+from sash.serving.query_description import described, narrowed, require_same
+from sash.serving.record_pages import batch_of
 from sash.serving.records import RecordForm
+from sash.serving.store_names import DESCRIPTION, PROGRESS, SWEPT, due_entry, due_key, head_name, time_of
 
 NEVER, HISTORY = -2, -1
 """Numbers before those of a stream's batches: of no batch, and of a bounded input that came before."""

@@ -13,7 +13,7 @@ from sash.api.window_query import WindowQuery
 from sash.cli.spark_session import spark_session
 from sash.pipeline import Pipeline, read
 from sash.pipeline.binding import bound, bound_to
-from sash.pipeline.run import Queries, RunSummary, run_batch, run_stream
+from sash.pipeline.run_pipeline import Queries, RunSummary, run_batch, run_stream
 from sash.pipeline.safety import require_safe
 from sash.pipeline.schema import SinkTable
 from sash.pipeline.sources import declared

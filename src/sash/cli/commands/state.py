@@ -16,7 +16,7 @@ from sash.errors import StoreError
 from sash.operators.elastic.declaration import SERVER
 
 if TYPE_CHECKING:
-    from sash.aggregation.stores.looking import Namespace
+    from sash.aggregation.stores.lmdb_view import Namespace
     from sash.runtimes.spark.inspection.checkpoint import Checkpoint
     from sash.runtimes.spark.inspection.found import BucketSeen, StageSeen
 
@@ -63,7 +63,7 @@ def _on_server(url: str) -> Iterator[Found]:
 
 
 def _in_folder(place: Path, *, debug: bool) -> Found:
-    from sash.aggregation.stores.environment import DATA
+    from sash.aggregation.stores.lmdb_environment import DATA
     from sash.runtimes.spark.inspection.checkpoint import Checkpoint
     from sash.runtimes.spark.inspection.decoupled import namespaces_in, stage_in
 
@@ -140,7 +140,7 @@ def _print_all(
 
 
 def _print_stage(console: Console, stage: StageSeen) -> None:
-    from sash.runtimes.spark.inspection.description import has_ticks, in_words
+    from sash.runtimes.spark.inspection.query_words import has_ticks, in_words
 
     ticks, count = has_ticks(stage.description), len(stage.buckets)
     keys = "" if stage.keys is None else f", {stage.keys:,} key{'s' * (stage.keys != 1)}"

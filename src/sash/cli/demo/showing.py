@@ -20,7 +20,7 @@ from sash.cli.demo.queries import NAME, PIPELINE, queries, started
 from sash.cli.demo.summary import summary
 from sash.cli.spark_session import spark_session
 from sash.dashboard.feed import Feed
-from sash.dashboard.messages import name_in
+from sash.dashboard.live_page_messages import name_in
 from sash.dashboard.watching import watch
 from sash.errors import ArgumentError
 from sash.runtimes.interrupts import interrupts

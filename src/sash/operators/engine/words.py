@@ -4,7 +4,7 @@
     text, bytes, and everything else        two words: where its bytes begin, and how many; −1 for null
 
 The bytes lie in a heap beside the words. Text and bytes lie there as they are; other values (decimals,
-lists) as `aggregation.monoids.encoding` writes them. Nothing is pickled.
+lists) as `aggregation.encoding` writes them. Nothing is pickled.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sash.aggregation.encoding import decode, encode
 from sash.aggregation.kernels.state.key_index import kernel
-from sash.aggregation.monoids.encoding import decode, encode
 from sash.arrays import Array, Bytes, Ints, Mask
 from sash.operators.columns.arrow_columns import from_numpy, kind_of, to_numpy
 

@@ -25,9 +25,9 @@ from sash.aggregation.kernels.joins.pairs import CandidateRanges, matches
 from sash.aggregation.kernels.joins.predicates import columns_in_text, compiled_function, compiled_tree
 from sash.arrays import Ints, Mask
 from sash.errors import SashWarning
-from sash.operators.joins.archive import Archive, Rows
-from sash.operators.joins.bound import BoundJoin
-from sash.operators.joins.chunk import Chunk
+from sash.operators.joins.bound_join import BoundJoin
+from sash.operators.joins.state.archive import Archive, Rows
+from sash.operators.joins.state.chunk import Chunk
 from sash.operators.predicates.predicate_kinds import (
     integer_limit,
     kind_of,

@@ -3,7 +3,7 @@
     one row per window and key: time (the window's end), key, one column per aggregate
 
 >>> import pyarrow as pa
->>> from sash.aggregation.monoids import count, max
+>>> from sash.aggregation.built_in import count, max
 >>> schema = pa.schema([("t", pa.int64()), ("tags", pa.list_(pa.string())), ("n", pa.int64())])
 >>> tweets = Input(schema, time="t")
 >>> longest = Aggregate(advance=30, size=60, inputs=tweets, keys="tags", n=count(), longest=max("n"))
@@ -25,8 +25,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from sash.aggregation.encoding import decode, encode
 from sash.aggregation.monoid import Monoid
-from sash.aggregation.monoids.encoding import decode, encode
 from sash.errors import ArgumentError, UnknownColumn
 from sash.operators.bound import at_time, result_type
 from sash.operators.elastic.mapping import Assignment, balanced

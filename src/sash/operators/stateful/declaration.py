@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pyarrow as pa
 
-from sash.aggregation.monoids import encoding
+from sash.aggregation import encoding
 from sash.errors import ArgumentError, UnitError, Unsupported
 from sash.operators.elastic.mapping import Assignment, balanced
 from sash.operators.order.interleaved import END_OF_TIME, Batch, Input, interleave

@@ -33,7 +33,7 @@ import pyarrow as pa
 
 from sash.errors import ArgumentError
 from sash.operators.elastic.mapping import Assignment, balanced
-from sash.operators.joins.bound import BoundJoin, BoundSide
+from sash.operators.joins.bound_join import BoundJoin, BoundSide
 from sash.operators.order.interleaved import Input
 from sash.operators.stateful.declaration import Answer, Stateful
 from sash.operators.stateful.keys import ByRow

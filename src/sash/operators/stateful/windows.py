@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sash.aggregation.monoids import encoding
+from sash.aggregation import encoding
 from sash.semantics.event import Row
 
 

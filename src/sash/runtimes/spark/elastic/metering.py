@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.operators.elastic.metrics import Sample
+from sash.operators.elastic.controller_samples import Sample
 from sash.runtimes.spark.elastic.epoch_step import BEGAN, BUSY, NO_TASK, TASK, TOOK
 from sash.runtimes.spark.packing.blocks import COUNTS
 

@@ -12,19 +12,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from sash.aggregation.stores.environment import DATA
 from sash.aggregation.stores.epochs import EpochStore
 from sash.aggregation.stores.files import Files
-from sash.aggregation.stores.looking import Namespace, looking
+from sash.aggregation.stores.lmdb_environment import DATA
+from sash.aggregation.stores.lmdb_view import Namespace, looking
 from sash.aggregation.stores.redis import Redis
 from sash.errors import CorruptValue
 from sash.operators.inventory import inventory
 from sash.runtimes.spark.elastic.epoch_journal import QUERY
 from sash.runtimes.spark.elastic.held import CHUNK, TOKEN, header_in
 from sash.runtimes.spark.elastic.state_location import FOLDER, JOURNAL
-from sash.runtimes.spark.inspection.description import Description
 from sash.runtimes.spark.inspection.found import BucketSeen, StageSeen
 from sash.runtimes.spark.inspection.leftovers import ServedQuery
+from sash.runtimes.spark.inspection.query_words import Description
 
 BUCKET = "bucket-"
 

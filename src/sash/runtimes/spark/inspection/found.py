@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sash.operators.inventory import Inventory
-from sash.runtimes.spark.inspection.description import Description
+from sash.runtimes.spark.inspection.query_words import Description
 from sash.runtimes.spark.state.fingerprint import fingerprint
 
 

@@ -15,8 +15,7 @@ from itertools import groupby, islice
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, Row, SparkSession, functions as F
 
 from sash.aggregation.stores.values import unseal
 from sash.errors import CorruptValue, StoreError

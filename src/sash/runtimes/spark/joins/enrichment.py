@@ -11,8 +11,7 @@ from operator import and_
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, functions as F
 
 from sash.operators.joins.lookup import Lookup
 from sash.runtimes.spark.batch.static_source import SparkSource

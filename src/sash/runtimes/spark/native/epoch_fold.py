@@ -16,13 +16,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, functions as F
 
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import hands_panes_on
 from sash.operators.folding.panes import Panes
-from sash.runtimes.spark.keeping import kept
+from sash.runtimes.spark.kept_rows import kept
 from sash.runtimes.spark.native.fold import EVENTS, NativeFold
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.blocks import NEWEST_AT, PACKED

@@ -13,8 +13,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, functions as F
 
 from sash.operators.answer import report_table
 from sash.operators.bound import BoundQuery

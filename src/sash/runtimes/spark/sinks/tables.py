@@ -21,7 +21,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from sash.errors import ArgumentError, UnknownColumn
-from sash.runtimes.places import resolved
+from sash.runtimes.folder_paths import resolved
 from sash.runtimes.spark.compat import snapshot_summaries
 from sash.runtimes.spark.sinks.protocol import Reads
 from sash.runtimes.spark.sinks.shapes import newest_revisions

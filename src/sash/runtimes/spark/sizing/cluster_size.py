@@ -15,8 +15,8 @@ from math import ceil
 from sash.errors import ArgumentError
 from sash.operators.bound import BoundQuery
 from sash.planner.costs.constants import costs
+from sash.runtimes.spark.sizing.bucket_trial import EVENTS, Trial, tried
 from sash.runtimes.spark.sizing.load import ExpectedLoad
-from sash.runtimes.spark.sizing.trial import EVENTS, Trial, tried
 
 BUSY = 0.7
 """The part of its time that a core should work: the rest is for peaks, and to catch up after a failure."""

@@ -15,11 +15,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from pyspark.sql import Column, DataFrame, Observation
-from pyspark.sql import functions as F
+from pyspark.sql import Column, DataFrame, Observation, functions as F
 
 from sash.runtimes.spark.compat import all_cached
-from sash.runtimes.spark.keeping import kept
+from sash.runtimes.spark.kept_rows import kept
 from sash.runtimes.spark.packing.blocks import OUTPUT
 from sash.runtimes.spark.packing.outputs import Outputs
 from sash.runtimes.spark.sinks.protocol import BatchSink, Reads

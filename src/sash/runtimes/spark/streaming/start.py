@@ -18,10 +18,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.bound import WINDOW, BoundLatest, BoundQuery, BoundRolling
 from sash.operators.elastic.declaration import Elastic
-from sash.operators.joins.bound import BoundJoin
-from sash.operators.joins.bound_asof import BoundAsof
+from sash.operators.joins.asof.bound_asof import BoundAsof
+from sash.operators.joins.bound_join import BoundJoin
 from sash.planner.auto import Auto
-from sash.runtimes.places import resolved
+from sash.runtimes.folder_paths import resolved
 from sash.runtimes.spark.compat import is_connect
 from sash.runtimes.spark.elastic.executors import ExecutorDegree
 from sash.runtimes.spark.elastic.run import ElasticQuery, ElasticRun

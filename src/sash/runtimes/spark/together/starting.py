@@ -7,8 +7,7 @@ from dataclasses import replace
 from os import PathLike, fspath
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sash.errors import Unsupported
