@@ -6,7 +6,7 @@
 
     python examples/algo_trader.py [--events 20000] [--symbols 4] [--workers 2]
 
-The fit is by Levenberg and Marquardt's method (SciPy) and cannot be folded: each window is computed anew,
+The fit is by Levenberg and Marquardt's method (SciPy) and cannot be folded: each window is computed alone,
 by worker processes, also where all windows are of one symbol. The application is that of Mencagli et al.,
 'Harnessing Sliding-Window Execution Semantics for Parallel Stream Processing' (JPDC 2018). Quotes are
 generated.

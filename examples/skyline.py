@@ -6,7 +6,7 @@
 
 A skyline is a monoid: the skyline of two sets is that of their two skylines. Windows of 1 s that slide by
 10 ms share 99 of their 100 panes, so a pane farm computes the skyline of each pane once and merges small
-skylines for the windows, where a window farm compares packets with packets anew. Packets are generated: the
+skylines for the windows, where a window farm compares packets with packets. Packets are generated: the
 features of one go together, as they do in traffic.
 """
 

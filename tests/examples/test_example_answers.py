@@ -1,4 +1,4 @@
-"""What the examples compute is what their first lines say: each against a definition written anew."""
+"""What the examples compute is what their first lines say: each against a definition of its own."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def test_nodes_do_not_copy_lists() -> None:
 
 @pytest.mark.parametrize("name", ["words", "least"])
 def test_a_fold_of_objects_takes_a_logarithm_of_combines(name: str) -> None:
-    """A window of 2,000 events that slides by one: folding it anew would take 2,000."""
+    """A window of 2,000 events that slides by one: folding it from scratch would take 2,000."""
     query = Query((windows.rows(2_000, every=1),), {name: OBJECTS[name]})
     runtime = Runtime(BoundQuery(query, SCHEMA, "t", ("k",)))
     table = events(7, 4_000)

@@ -151,7 +151,7 @@ def test_a_pattern_that_was_asked_for_is_compared_with_the_planners_choice() -> 
     [
         (
             over().window(sash.rows(5)).apply(len, schema="n bigint"),
-            [".apply(…) computes each window anew", "@sash.monoid"],
+            [".apply(…) computes each window from scratch", "@sash.monoid"],
         ),
         (
             over().window(sash.threshold(lambda row: row.x > 1 or row.k > 8)).agg(n=sash.count()),

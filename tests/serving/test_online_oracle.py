@@ -160,7 +160,7 @@ def numbered(times: list[int], *, first: int = 0) -> pa.Table:
 def test_a_row_is_of_one_batch_also_when_the_next_is_published_while_it_is_read(
     memory: MemoryPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """batch 0:  t = 0 … 39, in pages of 4.   batch 1:  t = 5, and all pages after it are made anew."""
+    """batch 0:  t = 0 … 39, in pages of 4.   batch 1:  t = 5, and all pages after it are made again."""
     monkeypatch.setattr(forest, "FAN", 4)
     query = Query(look_backs(10, 38), {"held": sash.collect("e")}, emit=Emit(When.ARRIVAL))
     publisher = Publisher.of(BoundRolling(query, SCHEMA, "t", ("k",)), "memory")

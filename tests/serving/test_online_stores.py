@@ -342,7 +342,7 @@ def test_keys_that_went_silent_leave_the_store(store: str, lifetime: bool) -> No
         assert online.get([1500], at=now - 10).to_pylist()[0]["n_10"] == 1
         with pytest.raises(ArgumentError, match="held no more"):
             online.get([0], at=silent - 1)
-    # A card that comes back begins anew, and what it had before is not answered from a part.
+    # A card that comes back starts from nothing, and what it had before is not answered from a part.
     batch = len(cards)
     publisher.begin(batch)
     rows = pa.table({"t": [now + 1], "card": [100], "x": [7]}, schema)

@@ -144,6 +144,29 @@ class QueryHandle(ABC):
         return self._as_text()
 
 
+@dataclass(frozen=True)
+class LateRows(QueryHandle):
+    """The events of a bounded input that a query could not place; explained as the query itself."""
+
+    query: QueryHandle
+
+    @property
+    def _bounded(self) -> bool:
+        return self.query._bounded
+
+    def _started(self, sink: Sink, launch: Launch) -> Any:
+        raise AssertionError("late rows of a stream are written in the same pass as its answer")
+
+    def _as_json(self) -> str:
+        return self.query._as_json()
+
+    def _as_text(self) -> str:
+        return self.query._as_text()
+
+    def _as_plan(self) -> str:
+        return self.query._as_plan()
+
+
 def require_bounded(bounded: bool) -> None:
     """For late events as an answer of their own."""
     if not bounded:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 import pyarrow as pa
 
 from sash.api import join_text
-from sash.api.handle import Launch, QueryHandle, require_bounded, side_of
+from sash.api.handle import LateRows, Launch, QueryHandle, require_bounded, side_of
 from sash.api.runtime_of_input import Source
 from sash.display import tables
 from sash.errors import ArgumentError, Unsupported
@@ -249,7 +249,7 @@ class JoinQuery(QueryHandle):
 
 
 @dataclass(frozen=True)
-class LateSide(QueryHandle):
+class LateSide(LateRows):
     """The events of one side of bounded inputs that are in no pair because of their time: its columns, and
     the reason."""
 
@@ -258,10 +258,6 @@ class LateSide(QueryHandle):
 
     def __repr__(self) -> str:
         return f"<sash late output of the {self.side.value}: events that came too late for any pair>"
-
-    @property
-    def _bounded(self) -> bool:
-        return self.query.runtime.bounded
 
     def _collected(self) -> pa.Table:
         return self._runtime.collect_late(self.query.bound, self.side)
@@ -272,12 +268,3 @@ class LateSide(QueryHandle):
     @property
     def _runtime(self) -> BoundedJoin:
         return cast(BoundedJoin, self.query.runtime)
-
-    def _started(self, sink: Sink, launch: Launch) -> Any:
-        raise AssertionError("late rows of a stream are written with its pairs")
-
-    def _as_json(self) -> str:
-        return self.query._as_json()
-
-    def _as_text(self) -> str:
-        return self.query._as_text()

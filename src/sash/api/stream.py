@@ -334,7 +334,7 @@ def stream(
     idle:  on a streaming DataFrame: when no events come, time goes on by the clock, this far behind it, so
         that open windows close. Not given, they wait for the next event.
     forget_after: forget a key once the watermark is this far past its newest event, so that keys which
-        never come back leave nothing behind; a key that comes back begins anew. Not given, a key is
+        never come back leave nothing behind; a key that comes back starts from nothing. Not given, a key is
         forgotten as soon as no window needs anything of it, which some always do (a half full count).
     """
     keys = (key,) if isinstance(key, str) else tuple(key or ())

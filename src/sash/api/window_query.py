@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pyarrow as pa
 
-from sash.api.handle import Launch, QueryHandle, require_bounded
+from sash.api.handle import LateRows, Launch, QueryHandle, require_bounded
 from sash.api.runtime_of_input import Bounded, Source
 from sash.display import tables
 from sash.errors import ArgumentError, Unsupported
@@ -212,7 +212,7 @@ class WindowQuery(QueryHandle):
 
 
 @dataclass(frozen=True)
-class LateOutput(QueryHandle):
+class LateOutput(LateRows):
     """The events of a bounded input that a query could not place: the input columns, the window that
     refused, the reason."""
 
@@ -221,10 +221,6 @@ class LateOutput(QueryHandle):
     def __repr__(self) -> str:
         windows = ", ".join(window.label for window in self.query.bound.query.windows)
         return f"<sash late output: events that {windows} cannot place, each with the reason>"
-
-    @property
-    def _bounded(self) -> bool:
-        return self.query.source.bounded
 
     def _collected(self) -> pa.Table:
         return self._source.collect_late(self.query.bound)
@@ -235,15 +231,3 @@ class LateOutput(QueryHandle):
     @property
     def _source(self) -> Bounded:
         return cast(Bounded, self.query.source)
-
-    def _started(self, sink: Sink, launch: Launch) -> Any:
-        raise AssertionError("late rows of a stream are written with its reports")
-
-    def _as_json(self) -> str:
-        return self.query._as_json()
-
-    def _as_text(self) -> str:
-        return self.query._as_text()
-
-    def _as_plan(self) -> str:
-        return self.query._as_plan()

@@ -9,7 +9,7 @@ and so on. So the head stays small, and the events at any instant of the past ar
 logarithm of how many events came after them.
 
 An event that is older than some that are there already (look-backs that are answered on arrival) opens the
-pages that it comes before, and they are made anew under other names: a page never changes.
+pages that it comes before, and they are made again under other names: a page never changes.
 """
 
 from __future__ import annotations

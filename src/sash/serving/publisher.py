@@ -105,8 +105,8 @@ class Publisher:
         if 0 < query.forget_after.length < longest:
             raise Unsupported(
                 "online", _shown(os.fspath(store)), f"left out with forget_after={query.forget_after}",
-                hint="A key that is forgotten begins anew within a look-back; give a forget_after that is "
-                "not shorter than the longest look-back.",
+                hint="A key that is forgotten starts from nothing within a look-back; give a forget_after "
+                "that is not shorter than the longest look-back.",
             )  # fmt: skip
         return cls(narrowed(bound), os.fspath(store))
 

@@ -176,7 +176,7 @@ class OperatorState(ABC):
         self._at = self.journal.head.version, self.journal.head.next
         if not self.arena.is_anonymous:
             self.arena.begin()
-            waiting.keep(self.arena, self.pending, arrived=self.arrived, anew=self._pending_changed)
+            waiting.keep(self.arena, self.pending, arrived=self.arrived, rewrite=self._pending_changed)
             self.arena.put_blob(REST, self._rest())
         self._pending_changed = False
         self.arena.commit(bytes.fromhex(self._at[0]))

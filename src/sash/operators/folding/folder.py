@@ -1,4 +1,4 @@
-"""The folder: from ranges to values, one column an aggregate. HOW FAST, never WHICH events.
+"""The folder: from ranges to values, one column per aggregate. HOW FAST, never WHICH events.
 
     lift: rows → elements        fold: elements × ranges → elements        lower: elements → values
 

@@ -9,7 +9,7 @@ position to mid; so the top one's fold is `front`. An eviction to `lo`:
 
 - inside [lo, mid): pops the blocks that left whole, and replaces the one that `lo` cuts by the blocks
   of its remaining part: the right siblings on the way from its root down to the leaf `lo`;
-- beyond mid: stacks up the blocks of [lo, hi) anew, and mid becomes hi.
+- beyond mid: stacks up the blocks of [lo, hi) again, and mid becomes hi.
 
 Either way at most 2 · log₂ n nodes are read and combined, whatever the number of evicted elements. One
 element at a time, every block is stacked once in its life: one combine an eviction, amortised.

@@ -25,7 +25,7 @@ from sash.operators.joins.state.archive import Rows
 from sash.operators.windows.ranges import NEVER
 
 SMALL = 2**10
-"""Parts up to this size are merged, and lose rows, without being written anew."""
+"""Parts up to this size are merged, and lose rows, without being rewritten."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ because a row is stored exactly once, whatever the number of shares. Shares know
 that any threads may work on them, each at its own pace; the kernels release Python's lock.
 
 A share keeps its rows in chunks that grow as in a binary counter: two neighbours are merged when the
-older is no larger than the newer. So rows are sorted anew a logarithmic number of times, and chunks are
+older is no larger than the newer. So rows are sorted again a logarithmic number of times, and chunks are
 few.
 
 The rows of a side that an outer join keeps are all archived, also those that can match no row, and followed

@@ -61,7 +61,7 @@ def _of_operator(spark: SparkSession, checkpoint: Checkpoint, operator: int) -> 
 
 
 def _stage(rows: DataFrame, checkpoint: Checkpoint, where: str) -> StageSeen:
-    """In one pass: every job on a state store opens RocksDB anew for each of its partitions."""
+    """In one pass: every job on a state store opens RocksDB again for each of its partitions."""
     description, buckets = None, []
     for bucket, several in groupby(_by_bucket(rows), key=lambda row: row.bucket):
         parts = groupby(several, key=lambda row: row.number >= 0)

@@ -31,7 +31,7 @@ _NAMED = StructType([StructField("query", StringType()), *_NUMBER.fields])
 
 def state_of(handle: StatefulProcessorHandle, *, named: bool = False) -> MapState:
     """What a bucket has in Spark's state store: see `state`. One variable, since every task declares its
-    variables anew, which takes Spark some 3 ms for each. Where there are several queries, it is `named`."""
+    variables again, which takes Spark 3 ms for each. Where there are several queries, it is `named`."""
     return handle.getMapState(VARIABLE, _NAMED if named else _NUMBER, _BYTES)
 
 
