@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.harness import Table, finish, options, race
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator
 from sash.operators.kinds import KINDS
@@ -30,7 +30,7 @@ from sash.semantics.query import Query
 from sash.semantics.window import Window
 
 KEYS, BATCHES = 100, 10
-AGGREGATES = {"n": monoids.count(), "s": monoids.sum("price")}
+AGGREGATES = {"n": built_in.count(), "s": built_in.sum("price")}
 DELTA = windows.delta("volume", 20_000, 5_000)
 LIMIT = 3.0
 """On columns: at most so many times what a window of rows takes. Event by event it is ten times or more."""

@@ -79,10 +79,10 @@ def requests(online: sash.OnlineFeatures, keys: int, *, at_once: int, count: int
     random, took = np.random.default_rng(2), []
     computing = time.process_time()
     for _ in range(count):
-        asked = random.integers(0, keys, at_once).tolist()
+        requested = random.integers(0, keys, at_once).tolist()
         at = HOURS * SECOND - int(random.integers(0, 60 * SECOND))
         begin = time.perf_counter()
-        online.get(asked, at=at)
+        online.get(requested, at=at)
         took.append(1e3 * (time.perf_counter() - begin))
     computed = 1e3 * (time.process_time() - computing) / count
     return [*np.percentile(took, [50, 99]).tolist(), computed]

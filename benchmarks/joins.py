@@ -24,8 +24,8 @@ import pyarrow.parquet as pq
 
 import sash
 from benchmarks.harness import Table, finish, options
-from sash.operators.joins.bound import BoundJoin
-from sash.operators.joins.operator import JoinOperator
+from sash.operators.joins.bound_join import BoundJoin
+from sash.operators.joins.join_operator import JoinOperator
 from sash.semantics.expression import Side
 
 SECOND = 1_000_000

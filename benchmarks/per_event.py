@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import Table, finish, options, race
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.aggregation.kernels.aggregators.slide import Algorithm, slide, slide_by_time
 from sash.aggregation.kernels.compiler.compiled import Compiled, compiled
 from sash.aggregation.kernels.folds.range_fold import range_fold
@@ -91,7 +91,7 @@ def main() -> int:
             limits[name] = RANGE_FOLD_LIMIT if count == 1 else None
         tables.append(_measured(monoid.name, n, contenders, limits, chosen.rounds))
 
-    exact, compensated = monoids.sum("x").bind(("int",)), monoids.sum("x").bind(("float",))
+    exact, compensated = built_in.sum("x").bind(("int",)), built_in.sum("x").bind(("float",))
     contenders = {"np.cumsum": partial(np.cumsum, values)}
     for name, monoid, column in (
         ("two_stacks, exact int sum", exact, values),

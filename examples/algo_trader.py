@@ -6,7 +6,7 @@
 
     python examples/algo_trader.py [--events 20000] [--symbols 4] [--workers 2]
 
-The fit is by Levenberg and Marquardt's method (SciPy) and cannot be folded: each window is computed anew,
+The fit is by Levenberg and Marquardt's method (SciPy) and cannot be folded: each window is computed alone,
 by worker processes, also where all windows are of one symbol. The application is that of Mencagli et al.,
 'Harnessing Sliding-Window Execution Semantics for Parallel Stream Processing' (JPDC 2018). Quotes are
 generated.
@@ -102,18 +102,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--events", type=int, default=20_000)
     parser.add_argument("--symbols", type=int, default=4)
     parser.add_argument("--workers", type=int, default=2, help="processes that fit curves")
-    asked = parser.parse_args(argv)
-    quotes = quote_table(asked.events, asked.symbols)
-    farm = sash.WinFarm(asked.workers, model="agnostic")
+    arguments = parser.parse_args(argv)
+    quotes = quote_table(arguments.events, arguments.symbols)
+    farm = sash.WinFarm(arguments.workers, model="agnostic")
     for title, query in (
         ("indicators of the last 1,000 quotes", indicators(quotes)),
         ("candlesticks of a second", candlesticks(quotes)),
         (f"curves fitted to the last 1,000 quotes, by {farm}", fits(quotes).parallel(farm)),
     ):
         begin = time.perf_counter()
-        said = query.collect()
-        print(f"\n{title}: {said.num_rows:,} windows in {time.perf_counter() - begin:.2f} s")
-        print(said.slice(0, 3).drop_columns(["window"]).to_pandas().to_string(index=False))
+        answer = query.collect()
+        print(f"\n{title}: {answer.num_rows:,} windows in {time.perf_counter() - begin:.2f} s")
+        print(answer.slice(0, 3).drop_columns(["window"]).to_pandas().to_string(index=False))
     return 0
 
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import sash
-from sash.api.head import Head
+from sash.api.first_rows import Head
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,13 +81,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--events", type=int, default=20_000)
     parser.add_argument("--symbols", type=int, default=5)
     parser.add_argument("--spark", action="store_true", help="the same on Spark, as DataFrames")
-    asked = parser.parse_args(argv)
-    trades = trade_table(asked.events, asked.symbols)
+    arguments = parser.parse_args(argv)
+    trades = trade_table(arguments.events, arguments.symbols)
     begin = time.perf_counter()
     found = in_process(trades)
     print(f"{found.num_rows:,} windows over windows in {time.perf_counter() - begin:.2f} s")
     print(Head(found.take(list(range(0, found.num_rows, 1 + found.num_rows // 4))), found.num_rows))
-    if asked.spark:
+    if arguments.spark:
         spark = sash.spark_session(app="chained", spark_sql_shuffle_partitions="2", spark_log_level="ERROR")
         print(f"on Spark the same: {on_spark(spark, trades).to_pylist() == found.to_pylist()}")
     return 0

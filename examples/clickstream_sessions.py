@@ -79,8 +79,8 @@ def on_spark(spark: SparkSession, clicks: pa.Table) -> tuple[Counter[Any], Count
     """The visits that Sash and that Spark find, by visitor, start, clicks and money."""
     df = spark.createDataFrame(clicks)
     ours, theirs = visits(df).dataframe(), sparks_visits(df)
-    told = ("visitor", "window.start", "clicks", "spent")
-    return tuple(Counter(tuple(row) for row in each.select(*told).collect()) for each in (ours, theirs))
+    columns = ("visitor", "window.start", "clicks", "spent")
+    return tuple(Counter(tuple(row) for row in each.select(*columns).collect()) for each in (ours, theirs))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -88,16 +88,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--events", type=int, default=20_000)
     parser.add_argument("--visitors", type=int, default=300)
     parser.add_argument("--spark", action="store_true", help="run on Spark too, and compare with its own")
-    asked = parser.parse_args(argv)
-    clicks = click_table(asked.events, asked.visitors)
+    arguments = parser.parse_args(argv)
+    clicks = click_table(arguments.events, arguments.visitors)
     begin = time.perf_counter()
     found = visits(clicks).collect()
     seconds = time.perf_counter() - begin
-    print(f"{found.num_rows:,} visits of {asked.events:,} clicks, as session windows, in {seconds:.2f} s")
+    print(
+        f"{found.num_rows:,} visits of {arguments.events:,} clicks, as session windows, in {seconds:.2f} s"
+    )
     paths = Counter(zip(found["entry"].to_pylist(), found["exit"].to_pylist(), strict=True))
     for (entry, last), count in paths.most_common(4):
         print(f"  {count:>6,} from {entry} to {last}")
-    if asked.spark:
+    if arguments.spark:
         spark = sash.spark_session(
             app="clickstream", spark_sql_shuffle_partitions="2", spark_log_level="ERROR"
         )

@@ -24,7 +24,7 @@ import pandas as pd
 import pyarrow as pa
 
 import sash
-from sash.api.head import Head
+from sash.api.first_rows import Head
 
 COLUMNS = ["time_hour", "minute", "origin", "carrier", "dest", "dep_delay"]
 
@@ -75,18 +75,18 @@ def jams(flights: pa.Table) -> sash.WindowQuery:
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Delays of flights, rolling, by session and in runs.")
     parser.add_argument("--events", type=int, default=50_000, help="the first so many flights of the year")
-    asked = parser.parse_args(argv)
-    flights = flight_table(asked.events)
+    arguments = parser.parse_args(argv)
+    flights = flight_table(arguments.events)
     for title, query, by in (
         ("rolling delays, the worst hours", at_the_gate(flights), "delay_1_hour"),
         ("days, the latest", days(flights), "delay"),
         ("jams, the longest", jams(flights), "flights"),
     ):
         begin = time.perf_counter()
-        said = query.collect()
-        print(f"\n{title}: {said.num_rows:,} windows in {time.perf_counter() - begin:.2f} s")
-        shown = said.sort_by([(by, "descending")]).slice(0, 3)
-        print(Head(shown, said.num_rows))
+        answer = query.collect()
+        print(f"\n{title}: {answer.num_rows:,} windows in {time.perf_counter() - begin:.2f} s")
+        shown = answer.sort_by([(by, "descending")]).slice(0, 3)
+        print(Head(shown, answer.num_rows))
     return 0
 
 

@@ -1,7 +1,7 @@
 """Fraud features: how often, and how much, has this card paid in the last 5 minutes, hour and day?
 
     history  ─ features ─▶  what a model is trained on       a table, in process
-    payments ─ features ─▶  what it is asked to decide       a stream, on Spark
+    payments ─ features ─▶  what it has to decide         a stream, on Spark
 
     python examples/fraud_features.py [--events 5000] [--cards 200]
 
@@ -82,8 +82,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="The same features for training and for serving.")
     parser.add_argument("--events", type=int, default=5_000)
     parser.add_argument("--cards", type=int, default=200)
-    asked = parser.parse_args(argv)
-    payments = payment_table(asked.events, asked.cards)
+    arguments = parser.parse_args(argv)
+    payments = payment_table(arguments.events, arguments.cards)
     begin = time.perf_counter()
     training = features(payments).collect()
     print(

@@ -99,14 +99,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--events", type=int, default=60_000)
     parser.add_argument("--most", type=int, default=2, help="instances at the same time")
     parser.add_argument("--speed", type=float, default=10.0, help="of the replay: 1 is real time")
-    asked = parser.parse_args(argv)
+    arguments = parser.parse_args(argv)
     begin = time.perf_counter()
-    pairs, story = replay(trade_table(asked.events), most=asked.most, speed=asked.speed)
+    pairs, story = replay(trade_table(arguments.events), most=arguments.most, speed=arguments.speed)
     print(f"{'second':>6} {'trades':>8} {'waiting':>8}  instances")
     for number, second in enumerate(story):
         print(f"{number:>6} {second.trades:>8,} {second.pending:>8,}  {'█' * second.degree}")
     took = time.perf_counter() - begin
-    print(f"{pairs.num_rows:,} hedges in windows of 30 s among {asked.events:,} trades, in {took:.2f} s")
+    print(
+        f"{pairs.num_rows:,} hedges in windows of 30 s among {arguments.events:,} trades, in {took:.2f} s"
+    )
     return 0
 
 

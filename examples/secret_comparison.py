@@ -37,12 +37,12 @@ def _said(engine: str, times: Sequence[int], size: int, slide: int) -> str:
         reports = sash.secret.simulate(engine, times, size, slide)
     except sash.errors.Unsupported as error:
         return f"not known: {error.hint.split(';')[0]}"
-    said = ("{" + ",".join(f"t{index + 1}" for index in each) + "}" for each in reports)
-    return " ".join(said) or "nothing"
+    sets = ("{" + ",".join(f"t{index + 1}" for index in each) + "}" for each in reports)
+    return " ".join(sets) or "nothing"
 
 
 def reported_as(engine: str, times: Sequence[int], size: int, slide: int) -> list[list[int]]:
-    """Not simulated: a query of Sash over the events, told to report as that engine does."""
+    """Not simulated: a query of Sash over the events, which reports as that engine does."""
     events = pa.table({"t": times, "number": range(len(times))})
     window = sash.sliding(size, every=slide)
     query = sash.stream(events, time="t").window(window, flush=False).agg(held=sash.collect("number"))
@@ -54,14 +54,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--events", type=int, default=10, help=f"at most {MOST} are looked at")
     parser.add_argument("--size", type=int, default=3)
     parser.add_argument("--slide", type=int, default=3)
-    asked = parser.parse_args(argv)
-    times = range(10, 10 + min(asked.events, MOST))
-    print(sash.secret.draw(SHOWN, times, asked.size, asked.slide))
-    answers = alike(times, asked.size, asked.slide)
+    arguments = parser.parse_args(argv)
+    times = range(10, 10 + min(arguments.events, MOST))
+    print(sash.secret.draw(SHOWN, times, arguments.size, arguments.slide))
+    answers = alike(times, arguments.size, arguments.slide)
     print(f"\nwhat {len(sash.secret.names())} engines report for the same windows:")
-    for said, engines in answers.items():
-        print(f"  {', '.join(engines)}\n    {said}")
-    print(f"\nthis query as Flink reports it: {reported_as('flink', times, asked.size, asked.slide)}")
+    for contents, engines in answers.items():
+        print(f"  {', '.join(engines)}\n    {contents}")
+    print(
+        f"\nthis query as Flink reports it: {reported_as('flink', times, arguments.size, arguments.slide)}"
+    )
     return 0
 
 

@@ -6,7 +6,7 @@
 
 A skyline is a monoid: the skyline of two sets is that of their two skylines. Windows of 1 s that slide by
 10 ms share 99 of their 100 panes, so a pane farm computes the skyline of each pane once and merges small
-skylines for the windows, where a window farm compares packets with packets anew. Packets are generated: the
+skylines for the windows, where a window farm compares packets with packets. Packets are generated: the
 features of one go together, as they do in traffic.
 """
 
@@ -47,13 +47,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="The skyline of the last second of packets, every 10 ms.")
     parser.add_argument("--events", type=int, default=5_000)
     parser.add_argument("--workers", type=int, default=2, help="of each stage of the pane farm")
-    asked = parser.parse_args(argv)
-    farm = sash.PaneFarm(asked.workers, asked.workers)
+    arguments = parser.parse_args(argv)
+    farm = sash.PaneFarm(arguments.workers, arguments.workers)
     begin = time.perf_counter()
-    found = query(packet_table(asked.events)).parallel(farm).collect()
+    found = query(packet_table(arguments.events)).parallel(farm).collect()
     seconds = time.perf_counter() - begin
     sizes = [len(points) for points in found["extreme"].to_pylist()]
-    print(f"{found.num_rows:,} windows of {asked.events:,} packets in {seconds:.2f} s by {farm}")
+    print(f"{found.num_rows:,} windows of {arguments.events:,} packets in {seconds:.2f} s by {farm}")
     print(f"packets in a window: at most {max(found['n'].to_pylist(), default=0):,}")
     print(f"packets in its skyline: {min(sizes, default=0)} to {max(sizes, default=0)}")
     return 0

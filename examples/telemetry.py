@@ -80,15 +80,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Six aggregates over the last minute of each service.")
     parser.add_argument("--events", type=int, default=50_000)
     parser.add_argument("--services", type=int, default=5)
-    asked = parser.parse_args(argv)
+    arguments = parser.parse_args(argv)
     begin = time.perf_counter()
-    answer = query(request_table(asked.events, asked.services))
-    said = answer.collect()
+    answer = query(request_table(arguments.events, arguments.services))
+    rows = answer.collect()
     seconds = time.perf_counter() - begin
     print(
-        f"{said.num_rows:,} windows of {asked.events:,} requests in {seconds:.2f} s, compilation included"
+        f"{rows.num_rows:,} windows of {arguments.events:,} requests in {seconds:.2f} s, with compilation"
     )
-    print(said.slice(18, 4).drop_columns(["window"]).to_pandas().to_string(index=False))
+    print(rows.slice(18, 4).drop_columns(["window"]).to_pandas().to_string(index=False))
     return 0
 
 

@@ -38,8 +38,8 @@ def tweet_table(events: int, *, hours: int = 3, seed: int = 6) -> pa.Table:
     ends = np.concatenate(([0], np.cumsum(random.integers(3, 10, events))))
     words = np.array(VOCABULARY)[random.choice(len(VOCABULARY), ends[-1], p=odds / odds.sum())]
     times = OPENING + np.arange(events) * (hours * 3_600_000_000 // max(events, 1))
-    said = [words[lo:hi].tolist() for lo, hi in pairwise(ends)]
-    return pa.table({"time": times, "words": said}, schema=TWEETS.schema)
+    tweets = [words[lo:hi].tolist() for lo, hi in pairwise(ends)]
+    return pa.table({"time": times, "words": tweets}, schema=TWEETS.schema)
 
 
 def wordcount() -> Aggregate:
@@ -67,9 +67,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Words and pairs of words in the tweets of an hour.")
     parser.add_argument("--events", type=int, default=2_000)
     parser.add_argument("--distance", type=int, default=3, help="of two words that make a pair")
-    asked = parser.parse_args(argv)
-    tweets = tweet_table(asked.events)
-    for operator in (wordcount(), paircount(asked.distance)):
+    arguments = parser.parse_args(argv)
+    tweets = tweet_table(arguments.events)
+    for operator in (wordcount(), paircount(arguments.distance)):
         begin = time.perf_counter()
         counts = sash.operate(operator, tweets).collect()
         seconds = time.perf_counter() - begin

@@ -80,15 +80,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Views of each campaign, every ten seconds.")
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--campaigns", type=int, default=100)
-    asked = parser.parse_args(argv)
-    campaigns = campaign_table(asked.campaigns)
-    events = event_table(asked.events, campaigns)
+    arguments = parser.parse_args(argv)
+    campaigns = campaign_table(arguments.campaigns)
+    events = event_table(arguments.events, campaigns)
     begin = time.perf_counter()
     counts = query(events, campaigns).collect()
     seconds = time.perf_counter() - begin
     print(counts.slice(0, 5).to_pandas().to_string(index=False))
     print(
-        f"{counts.num_rows:,} windows of {asked.events:,} events in {seconds:.2f} s, compilation included"
+        f"{counts.num_rows:,} windows of {arguments.events:,} events in {seconds:.2f} s, with compilation"
     )
     return 0
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tests.kafka.broker import Broker
 
-# How long an example takes says something about the machine, not about the code.
+# How long an example takes depends on the machine, not on the code.
 settings.register_profile("sash", deadline=None)
 settings.load_profile("sash")
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.api.handle import QueryHandle
 from sash.semantics import windows
 
@@ -33,12 +33,12 @@ def test_type_checkers_see_the_names_that_run_time_sees() -> None:
 
 
 def test_every_built_in_aggregate_is_exported() -> None:
-    assert set(monoids.__all__) <= set(sash.__all__)
+    assert set(built_in.__all__) <= set(sash.__all__)
 
 
 def test_every_window_of_the_design_is_exported() -> None:
-    asked = {name for name in windows.__all__ if not name.endswith("Window")} - {"time"}
-    assert asked <= set(sash.__all__)
+    functions = {name for name in windows.__all__ if not name.endswith("Window")} - {"time"}
+    assert functions <= set(sash.__all__)
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -58,13 +58,13 @@ def _parsed(requirement: str) -> tuple[str, tuple[str, ...]]:
 
 def advisories(versions: dict[str, str], ask: Asked) -> list[tuple[str, str, str]]:
     """Name, version and advisory, of those that are not accepted."""
-    asked = [
+    questions = [
         {"package": {"name": name, "ecosystem": "PyPI"}, "version": version}
         for name, version in versions.items()
     ]
     return [
         (name, version, known["id"])
-        for (name, version), answer in zip(versions.items(), ask(asked), strict=True)
+        for (name, version), answer in zip(versions.items(), ask(questions), strict=True)
         for known in answer.get("vulns", ())
         if known["id"] not in ACCEPTED
     ]

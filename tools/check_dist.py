@@ -85,19 +85,19 @@ def look_into(wheel: Path, sdist: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         (metadata,) = [name for name in names if name.endswith(".dist-info/METADATA")]
-        told = Parser().parsestr(archive.read(metadata).decode())
+        metadata_of = Parser().parsestr(archive.read(metadata).decode())
     _require(IN_WHEEL, names, wheel)
     strangers = {name.split("/")[0] for name in names} - {"sash", metadata.split("/")[0]}
     assert not strangers, f"{wheel.name} brings {strangers} along"
-    assert told["License-Expression"] == "Apache-2.0"
-    assert told["Version"] == wheel.name.split("-")[1]
+    assert metadata_of["License-Expression"] == "Apache-2.0"
+    assert metadata_of["Version"] == wheel.name.split("-")[1]
     with tarfile.open(sdist) as archive:
         inside = [name.partition("/")[2] for name in archive.getnames()]
     _require(IN_SDIST, inside, sdist)
 
 
 def run(place: str, *command: object) -> None:
-    """In an empty folder, with nothing of this environment in the way; what fails says why."""
+    """In an empty folder, with nothing of this environment in the way; what fails names the reason."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(OWN)}
     words = [str(word) for word in command]
     done = subprocess.run(words, cwd=place, env=kept, capture_output=True, text=True, check=False)

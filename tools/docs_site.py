@@ -46,12 +46,12 @@ def generated() -> dict[str, tuple[str, str]]:
 
 
 def example(path: Path) -> str:
-    """A program as a page: what it says of itself, then the program."""
+    """A program as a page: its docstring, then the program."""
     source = path.read_text(encoding="utf-8")
     tree = ast.parse(source)
-    said = ast.get_docstring(tree) or ""
-    program = source.split("\n", tree.body[0].end_lineno or 0)[-1] if said else source
-    return f"# {path.name}\n\n{said}\n\n```python\n{program.lstrip()}```\n"
+    docstring = ast.get_docstring(tree) or ""
+    program = source.split("\n", tree.body[0].end_lineno or 0)[-1] if docstring else source
+    return f"# {path.name}\n\n{docstring}\n\n```python\n{program.lstrip()}```\n"
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import SashError
 from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling, BoundWhole
 from sash.operators.folding.whole_windows import Apply
@@ -53,14 +53,14 @@ KINDS: dict[str, Window] = {
     "`slide_by_tuple`": windows.slide_by_tuple(10, 2),
     "`slide_by_time`": windows.slide_by_time(4, 5),
     "`delta`": windows.delta("x", 5, 2),
-    "`policy`": windows.policy(lambda total, old: total.n - old.n >= 3, track={"n": monoids.count()}),
+    "`policy`": windows.policy(lambda total, old: total.n - old.n >= 3, track={"n": built_in.count()}),
     "`threshold`": windows.threshold(lambda event: event.flag),
     "`punctuated`": windows.punctuated(lambda event: event.flag),
 }
 AGGREGATES = {
-    "numbers": {"s": monoids.sum("x")},
-    "objects": {"d": monoids.top_k("x", 3)},
-    "in order": {"held": monoids.collect("x")},
+    "numbers": {"s": built_in.sum("x")},
+    "objects": {"d": built_in.top_k("x", 3)},
+    "in order": {"held": built_in.collect("x")},
 }
 WHOLE = "whole"
 PATTERNS: dict[str, Pattern] = {
@@ -84,7 +84,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "`empty=True`": {"empty": True},
     "`forget_after=`": {"forget_after": Duration(50, Unit.TICKS)},
 }
-"""What a stream may be asked for besides its windows."""
+"""What a stream may have besides its windows."""
 MEANT = "by definition"
 REASONS: dict[str, str] = {
     "are tiled by panes of one length": MEANT,
@@ -94,7 +94,7 @@ REASONS: dict[str, str] = {
     "A key has one row": MEANT,
     # Those that users meet most come first.
     "once all events of its key are together": "not yet: count windows of streams, sessions, others",
-    "tell that from the row alone": "not yet: the same, where the agnostic model computes them",
+    "these known from the row alone": "not yet: the same, where the agnostic model computes them",
     "KeyFarm for rolling features on Spark": "not yet",
 }
 """By a part of the text of a refusal: whether it is meant to stay."""
@@ -137,8 +137,8 @@ def page() -> str:
     """The page as Markdown."""
     notes, sections = Notes(), []
     for place, refuse in PLACES.items():
-        asked = queries(flush=place != STREAM)
-        rows = _grouped((query, [*_cells(refuse, bound, notes)]) for query, bound in asked)
+        queries_here = queries(flush=place != STREAM)
+        rows = _grouped((query, [*_cells(refuse, bound, notes)]) for query, bound in queries_here)
         sections += [f"## {place}", "", _table(["windows", "aggregates", *PATTERNS], rows), ""]
     refuse = PLACES[STREAM]
     bound = _bound(KINDS["`sliding`, `tumbling`"], AGGREGATES["numbers"], flush=False)
@@ -146,8 +146,8 @@ def page() -> str:
         [name, *_cells(refuse, replace(bound, query=replace(bound.query, **words)), notes)]
         for name, words in ASKED.items()
     ]
-    sections += ["## Streams that are asked for more", "", "Of `sliding` windows of numbers.", ""]
-    sections += [_table(["asked for", *PATTERNS], lines), ""]
+    sections += ["## Streams with more than windows", "", "Of `sliding` windows of numbers.", ""]
+    sections += [_table(["option", *PATTERNS], lines), ""]
     return "\n".join([TITLE, *sections, notes.page()])
 
 
@@ -161,7 +161,7 @@ def queries(*, flush: bool) -> Iterable[tuple[tuple[str, str], BoundQuery]]:
         yield (kind, WHOLE), BoundWhole(query, SCHEMA, "t", ("k",), computed)
     backwards = windows.slide_by_tuple(10, 1).named("ten")
     for called, form in (("`.rolling`", BoundRolling), ("`.latest`", BoundLatest)):
-        query = Query((backwards,), {"s": monoids.sum("x")}, flush=flush)
+        query = Query((backwards,), {"s": built_in.sum("x")}, flush=flush)
         yield (called, "any"), form(query, SCHEMA, "t", ("k",))
 
 

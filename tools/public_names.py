@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import SashError, SashWarning
 from sash.operators.patterns import declared
 from sash.semantics import windows
@@ -23,7 +23,7 @@ TITLE = """# All public names
 
 Written by `make docs` from the docstrings. Each page of this reference has the rest.
 """
-_HOMES = {monoids: "aggregate", windows: "window", declared: "pattern"}
+_HOMES = {built_in: "aggregate", windows: "window", declared: "pattern"}
 """What functions and classes of these modules are called; others are called what Python calls them."""
 
 LONG = 60

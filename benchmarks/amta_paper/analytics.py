@@ -20,9 +20,8 @@ from benchmarks.amta_paper.chart import Chart, Panel, Series
 from benchmarks.amta_paper.key_value import COMMIT_EVERY, Places, places
 from benchmarks.amta_paper.measuring import ProgressPrinter
 from benchmarks.paper_table import PaperTable
-from sash.aggregation import monoids
+from sash.aggregation import built_in, encoding
 from sash.aggregation.monoid import Monoid
-from sash.aggregation.monoids import encoding
 from sash.aggregators import AMTA, Aggregator, DABALite, LogMTA, tracked
 
 Policy = Callable[[int, Any, Any], bool]
@@ -68,11 +67,11 @@ def increasing_run() -> Monoid:
 
 
 ANALYTICS: dict[str, tuple[Callable[[], Monoid], Policy]] = {
-    "sum": (lambda: monoids.sum("x"), at_most),
-    "mean": (lambda: monoids.mean("x"), at_most),
-    "geometric mean": (lambda: monoids.geomean("x"), at_most),
-    "stddev": (lambda: monoids.stddev("x"), at_most),
-    "max": (lambda: monoids.max("x"), since_the_maximum),
+    "sum": (lambda: built_in.sum("x"), at_most),
+    "mean": (lambda: built_in.mean("x"), at_most),
+    "geometric mean": (lambda: built_in.geomean("x"), at_most),
+    "stddev": (lambda: built_in.stddev("x"), at_most),
+    "max": (lambda: built_in.max("x"), since_the_maximum),
     "LIS": (increasing_run, since_the_run),
 }
 
@@ -97,7 +96,9 @@ def nanoseconds(
 ) -> float:
     made, leaves = ANALYTICS[name]
     limit, store = 1 << sizes.window, stores[place]()
-    folds = replace(tracked(n=monoids.count("x"), v=made()), encode=encoding.encode, decode=encoding.decode)
+    folds = replace(
+        tracked(n=built_in.count("x"), v=made()), encode=encoding.encode, decode=encoding.decode
+    )
     window: Any = kind(folds, **({} if store is None else {"store": store}))
     values = usage(limit + sizes.updates)
     rows = [{"x": x, "t": t} for t, x in enumerate(values)]

@@ -5,7 +5,7 @@ stays (given the count in advance, which is the best it can do; one by one it wo
 evictions are repeated to be seen by a clock, so the nodes that they read are in the cache.
 
 Counted, interpreted: combines and node reads of the AMTA. What it reads is what a key-value store would be
-asked for. The tree is the real one; only its construction is vectorised.
+read. The tree is the real one; only its construction is vectorised.
 """
 
 from __future__ import annotations
@@ -32,11 +32,10 @@ from benchmarks.amta_paper.measuring import (
     require_same,
     sweeps,
 )
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.aggregation.algorithms import AmortizedForest, MemoryNodes
-from sash.aggregation.algorithms.aligned_blocks import Block
-from sash.aggregation.kernels.aggregators import amta as forest
-from sash.aggregation.kernels.aggregators import daba as ring_of_daba
+from sash.aggregation.algorithms.mta.aligned_blocks import Block
+from sash.aggregation.kernels.aggregators import amta as forest, daba as ring_of_daba
 from sash.aggregation.kernels.compiler.compiled import Compiled
 
 REPEATED = 1000
@@ -187,7 +186,7 @@ def counted(n: int, progress: ProgressPrinter) -> list[Series]:
     progress.step(f"building a tree of {n:,} elements")
     values = readings(n)
     suffix_max = np.maximum.accumulate(values[::-1])[::-1]
-    monoid, tally = counting(monoids.max("x").bind(("int",)))
+    monoid, tally = counting(built_in.max("x").bind(("int",)))
     nodes = SharedNodes()
     filled = AmortizedForest(monoid, nodes=nodes, pairwise=np.maximum)
     filled.insert_elements(np.zeros(before(n), np.int64))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.aggregation.kernels.compiler import machine
 from sash.aggregation.kernels.compiler.compiled import Compiled, compiled
 from sash.aggregation.kernels.compiler.machine import Kernel
@@ -29,7 +29,7 @@ def readings(n: int, *, seed: int = 1) -> NDArray[np.int64]:
 
 def plain_sum() -> Compiled:
     """Σ x of integers that cannot overflow here: one addition a combine, so that the algorithm is timed."""
-    return compiled(monoids.sum("x").bind(("int",)).narrowed(magnitude=1000, events=1 << 32))
+    return compiled(built_in.sum("x").bind(("int",)).narrowed(magnitude=1000, events=1 << 32))
 
 
 def for_columns(monoid: Monoid, inputs: Mapping[str, NDArray[np.int64]]) -> tuple[Compiled, Columns]:

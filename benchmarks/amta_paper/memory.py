@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks.amta_paper import memory_probe
 from benchmarks.amta_paper.chart import Chart, Panel, Series
 from benchmarks.amta_paper.measuring import ProgressPrinter, readings
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.aggregation.algorithms import AmortizedForest
 
 ROOT = Path(__file__).parents[2]
@@ -85,7 +85,7 @@ def probed(kind: str, exponent: int) -> dict[str, int]:
 
 def local_part(n: int) -> int:
     """The most folds that an AMTA over n elements holds outside its nodes while it slides."""
-    window = AmortizedForest(monoids.max("x").bind(("int",)), pairwise=np.maximum)
+    window = AmortizedForest(built_in.max("x").bind(("int",)), pairwise=np.maximum)
     window.insert_elements(readings(n))
     most = 0
     for value in readings(64, seed=2).tolist():

@@ -23,16 +23,16 @@ from benchmarks.amta_paper.measuring import (
     sweeps,
 )
 from benchmarks.amta_paper.slide_policies import counted_policies
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.aggregation.monoid import Monoid
 
 MONOIDS: dict[str, Monoid] = {
-    "sum": monoids.sum("x"),
-    "max": monoids.max("x"),
-    "mean": monoids.mean("x"),
-    "stddev": monoids.stddev("x"),
-    "argmax": monoids.argmax("t", "x"),
-    "LIS": monoids.longest_increasing_run("x"),
+    "sum": built_in.sum("x"),
+    "max": built_in.max("x"),
+    "mean": built_in.mean("x"),
+    "stddev": built_in.stddev("x"),
+    "argmax": built_in.argmax("t", "x"),
+    "LIS": built_in.longest_increasing_run("x"),
 }
 KERNELS = {"two stacks": "two_stacks", "DABA lite": "daba", "AMTA": "amta"}
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from benchmarks.amta_paper.chart import Series
 from benchmarks.amta_paper.measuring import ProgressPrinter, counting, readings
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.aggregators import AMTA, Recalculate, tracked
 
 SECONDS = 10
@@ -63,11 +63,15 @@ class Policy:
 
 
 POLICIES = {
-    "last n readings": Policy({"n": monoids.count("x")}, last_n),
-    "last hour": Policy({"t": monoids.max("t")}, last_hour),
-    "sum at most s": Policy({"s": monoids.sum("x"), "last": monoids.last("x")}, sum_at_most),
-    "max: since the hour's max": Policy({"t": monoids.max("t"), "hi": monoids.max("x")}, since_the_maximum),
-    "LIS: since the last climb": Policy({"run": monoids.longest_increasing_run("x")}, since_the_last_climb),
+    "last n readings": Policy({"n": built_in.count("x")}, last_n),
+    "last hour": Policy({"t": built_in.max("t")}, last_hour),
+    "sum at most s": Policy({"s": built_in.sum("x"), "last": built_in.last("x")}, sum_at_most),
+    "max: since the hour's max": Policy(
+        {"t": built_in.max("t"), "hi": built_in.max("x")}, since_the_maximum
+    ),
+    "LIS: since the last climb": Policy(
+        {"run": built_in.longest_increasing_run("x")}, since_the_last_climb
+    ),
 }
 
 

@@ -12,8 +12,7 @@ import pyarrow as pa
 import sash
 from benchmarks.harness import Opponent, Table, turns
 from benchmarks.spark.inputs import events, written
-from benchmarks.spark.runs import finish as run_to_end
-from benchmarks.spark.runs import stream, to_folder
+from benchmarks.spark.runs import finish as run_to_end, stream, to_folder
 from benchmarks.spark.streaming import against_spark, three, three_of_spark, worded
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def shuffled(spark: SparkSession, folder: Path, *, rows: int) -> Table:
             ),
         }
         for where, run in runs.items():
-            # With few rows there are as many panes as rows, which says nothing.
+            # With few rows there are as many panes as rows, which shows nothing.
             limit = 0.05 if rows == ROWS else None
             table.add(f"{where}, {what}", 0.0, _records_shuffled(spark, run) / rows, limit=limit)
     return table

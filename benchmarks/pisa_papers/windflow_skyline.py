@@ -36,7 +36,7 @@ SLIDE = 0.01
 FULL = 99
 """How many windows come before the first full one."""
 LOOSE = 512
-"""Points that are kept unsorted: a skyline is not computed anew for each packet."""
+"""Points that are kept unsorted: a skyline is not computed again for each packet."""
 
 
 def packets(seconds: float, *, rate: int, seed: int = 2) -> pa.Table:

@@ -78,7 +78,7 @@ def _native(df: DataFrame, size: str) -> DataFrame:
 def rolling(spark: SparkSession, folder: Path, *, rows: int, rounds: int) -> list[Table]:
     """Count, sum, mean, max and standard deviation of three look-backs, for every event of a day.
 
-    Against Spark with its segment tree, which is off unless it is asked for (Spark 4.2 and later).
+    Against Spark with its segment tree, which is off by default (Spark 4.2 and later).
     """
     path = written(folder / "day", events(rows, 100, DAY), files=4)
     half = written(folder / "half", events(rows // 2, 100, DAY), files=4)
@@ -119,8 +119,7 @@ def _features(df: DataFrame) -> DataFrame:
 
 
 def _ranges(df: DataFrame) -> DataFrame:
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
+    from pyspark.sql import Window, functions as F
 
     micros = F.unix_micros("ts")
     for name, length in LOOKBACKS.items():

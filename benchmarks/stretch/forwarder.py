@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from benchmarks.paper_table import PaperTable
 from benchmarks.stretch.tweets import TWEETS, tweets
-from sash.operators import Arrival, InBulk, Stateful, WindowSet, setup
+from sash.operators import InBulk, InputEvent, Stateful, WindowSet, setup
 
 BATCH = 250
 AHEAD = 4 * BATCH
@@ -34,7 +34,7 @@ class Forwarded:
 
 
 def forwarder(n: int) -> Stateful:
-    def forward(windows: WindowSet, arrival: Arrival) -> dict[str, object]:
+    def forward(windows: WindowSet, arrival: InputEvent) -> dict[str, object]:
         return {"id": arrival.row.id, "user": arrival.row.user, "text": arrival.row.text}
 
     def keys(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:

@@ -24,3 +24,10 @@ def read_only(array: Array) -> Array:
     view: Array = np.require(array, requirements=["C", "A"]).view()
     view.flags.writeable = False
     return view
+
+
+def as_words(numbers: Array) -> Ints:
+    """Numbers as the 64-bit words that arenas and published records hold: floats by their bits."""
+    if numbers.dtype.kind == "f":
+        return numbers.astype(np.float64).view(np.int64)
+    return numbers.view(np.int64) if numbers.dtype == np.uint64 else numbers.astype(np.int64)

@@ -28,7 +28,7 @@ def folder(path: str | PathLike[str], *, format: str = "parquet", **options: str
 def table(
     name: str, *, writer: str, format: str = "delta", keys: Sequence[str] = (), **options: str
 ) -> BatchSink:
-    """A Delta or Iceberg table of a catalog. `writer` tells apart the queries that write to it, and must
+    """A Delta or Iceberg table of a catalog. `writer` distinguishes the queries that write to it, and must
     stay the same after a restart. With `keys` (key columns and `window.id`, for instance) a row takes the
     place of the one with the same keys, so that the table has the newest revision of each window."""
     from sash.runtimes.spark.sinks.tables import TableSink

@@ -1,4 +1,4 @@
-"""A program for test_stores_kill.py: commits epochs and, when told so, kills itself between two steps.
+"""A program for test_stores_kill.py: commits epochs and, if wanted, kills itself between two steps.
 
     python commit_and_die.py <lmdb | files | redis> <path | url> <keys> <deadly step or -1> <epochs> <again>
 

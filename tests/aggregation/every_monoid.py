@@ -12,7 +12,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.aggregation.monoid import Kind, Monoid
 from sash.errors import Unsupported
 
@@ -46,7 +46,7 @@ MOMENTS = {"variance", "stddev", "skewness", "kurtosis", "covariance", "correlat
 
 def build(name: str, **options: Any) -> Monoid:
     """The exported monoid `name` over columns c0, c1, …"""
-    factory = getattr(monoids, name)
+    factory = getattr(built_in, name)
     arguments: list[Any] = []
     for parameter in inspect.signature(factory).parameters.values():
         if parameter.kind is parameter.VAR_POSITIONAL:
@@ -59,13 +59,13 @@ def build(name: str, **options: Any) -> Monoid:
 
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "-".join([name, *(str(value) for value in options.values())]): (name, options)
-    for name in monoids.__all__
+    for name in built_in.__all__
     for options in VARIANTS.get(name, [{}])
 }
 """Which monoid a label stands for, and what it is built with."""
 
 UNBOUND: dict[str, Monoid] = {label: build(name, **options) for label, (name, options) in CALLS.items()} | {
-    "count-all": monoids.count()
+    "count-all": built_in.count()
 }
 
 

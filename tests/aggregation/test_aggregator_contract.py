@@ -19,9 +19,10 @@ import pyarrow as pa
 import pytest
 
 from sash import aggregators, errors
-from sash.aggregation import algorithms, monoids
-from sash.aggregation.algorithms import ABSENT, stored_nodes
-from sash.aggregation.algorithms.aligned_blocks import Block
+from sash.aggregation import algorithms, built_in
+from sash.aggregation.algorithms import ABSENT
+from sash.aggregation.algorithms.mta import stored_nodes
+from sash.aggregation.algorithms.mta.aligned_blocks import Block
 from sash.aggregation.monoid import Monoid
 from sash.aggregators import AMTA, SubtractOnEvict, tracked
 from sash.stores import LMDB, Memory
@@ -131,7 +132,7 @@ def test_a_refused_vectorised_batch_leaves_the_window_as_it_was(
 def test_late_elements_go_where_their_time_says_and_ties_keep_their_order(
     algorithm: Made,
 ) -> None:
-    window = algorithm(monoids.collect("x"))
+    window = algorithm(built_in.collect("x"))
     for name, time in (("c", 3), ("a", 1), ("b", 2), ("a2", 1), ("c2", 3)):
         window.insert(name, time=time)
     assert list(window.query()) == ["a", "a2", "b", "c", "c2"]
@@ -237,7 +238,7 @@ def test_the_number_of_values_and_columns_is_checked(algorithm: Made) -> None:
 
 @every
 def test_a_monoid_without_columns_counts_events(algorithm: Made) -> None:
-    window = algorithm(monoids.count())
+    window = algorithm(built_in.count())
     window.insert(time=1)
     window.insert_many(times=[2, 3])
     window.bulk_evict(until=2)
@@ -247,7 +248,7 @@ def test_a_monoid_without_columns_counts_events(algorithm: Made) -> None:
 
 
 @pytest.mark.parametrize(
-    "monoid", [monoids.max("x"), monoids.sum("x").bind(("float",))], ids=["max", "sum of floats"]
+    "monoid", [built_in.max("x"), built_in.sum("x").bind(("float",))], ids=["max", "sum of floats"]
 )
 def test_subtraction_needs_an_inverse(monoid: Monoid) -> None:
     with pytest.raises(errors.NotInvertible, match=r"SubtractOnEvict.*declares no inverse"):
@@ -296,7 +297,7 @@ def test_kinds_may_be_given_and_are_kept(algorithm: Any) -> None:
     window.insert(2.5)
     window.insert_many(np.array([True, False]))
     assert (window.query(), type(window.query())) == (4.5, float)
-    window = algorithm(monoids.sum("x").bind(("int",)), kinds=("int",))
+    window = algorithm(built_in.sum("x").bind(("int",)), kinds=("int",))
     window.insert_many([1, 2])
     assert window.query() == 3
     window = algorithm(TOTAL, kinds=["object"])
@@ -325,7 +326,7 @@ def test_values_that_do_not_fit_the_columns_are_refused_and_change_nothing(algor
 
 @exported
 def test_built_in_sums_of_integers_never_wrap_around(algorithm: Any) -> None:
-    window = algorithm(monoids.sum("x").bind(("int",)))
+    window = algorithm(built_in.sum("x").bind(("int",)))
     window.insert_many(np.full(4, 2**62))
     with pytest.raises(errors.IntegerOverflow):
         window.query()
@@ -409,7 +410,7 @@ def test_memory_stays_in_proportion_to_the_window() -> None:
     ids=["int", "float", "datetime", "zoned", "fraction", "text"],
 )
 def test_the_tree_for_any_order_takes_any_type_of_time(times: list[Any]) -> None:
-    window = aggregators.FiBA(monoids.last("x"), kinds=("int",))
+    window = aggregators.FiBA(built_in.last("x"), kinds=("int",))
     window.insert_many([30, 10], times=times[:2])
     window.insert(20, time=times[2])
     assert window.query() == 30
@@ -442,7 +443,7 @@ def test_slide_refuses_what_it_cannot_slide_over() -> None:
     with pytest.raises(errors.ArgumentError, match="as many as events, 1"):
         aggregators.FiBA.slide(TOTAL, [1], window=2, times=[1, 2])
     with pytest.raises(errors.NotInvertible):
-        SubtractOnEvict.slide(monoids.max("x"), [1], window=2)
+        SubtractOnEvict.slide(built_in.max("x"), [1], window=2)
 
 
 # Slide policies.
@@ -465,7 +466,7 @@ def test_a_policy_is_not_asked_about_an_empty_window() -> None:
 
 
 def test_tracked_parts_skip_the_nulls_of_their_own_columns_only() -> None:
-    folds = tracked(a=monoids.sum("a"), b=monoids.count("b"), n=monoids.count())
+    folds = tracked(a=built_in.sum("a"), b=built_in.count("b"), n=built_in.count())
     window = AMTA(folds)
     window.insert_many([1, None, 3], ["x", "y", None])
     value = window.query()
@@ -507,7 +508,7 @@ class ByteStore:
 def test_oracle_a_tree_over_a_store_of_bytes_slides_as_in_memory(
     algorithm: type[algorithms.LogForest] | type[algorithms.AmortizedForest],
 ) -> None:
-    monoid = monoids.collect("x")
+    monoid = built_in.collect("x")
     store = ByteStore(monoid)
     window, oracle = algorithm(monoid, nodes=store), algorithms.RecalculatedWindow(monoid)
     for i in range(900):
@@ -519,10 +520,10 @@ def test_oracle_a_tree_over_a_store_of_bytes_slides_as_in_memory(
 
 
 STORED = {
-    "sum": monoids.sum("x").bind(("int",)),
-    "stddev": monoids.stddev("x").bind(("int",)),
+    "sum": built_in.sum("x").bind(("int",)),
+    "stddev": built_in.stddev("x").bind(("int",)),
     "max": replace(TOTAL, combine=max, identity=lambda: -(2**63)),
-    "collect": monoids.collect("x"),
+    "collect": built_in.collect("x"),
 }
 
 
@@ -558,7 +559,7 @@ def test_oracle_a_tree_in_a_store_slides_as_in_memory(
 def test_a_tree_in_a_store_holds_a_few_pages(tmp_path: Path) -> None:
     n = 1 << 17
     with LMDB(tmp_path, durable=False) as store:
-        window = AMTA(monoids.sum("x"), kinds=("int",), store=store)
+        window = AMTA(built_in.sum("x"), kinds=("int",), store=store)
         for epoch, start in enumerate(range(0, n, 1 << 14)):
             window.insert_many(np.arange(start, start + (1 << 14)))
             store.commit(epoch)

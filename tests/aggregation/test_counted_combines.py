@@ -21,7 +21,7 @@ from sash.aggregation.algorithms import (
     MemoryNodes,
     tracked,
 )
-from sash.aggregation.algorithms.aligned_blocks import Block
+from sash.aggregation.algorithms.mta.aligned_blocks import Block
 from sash.aggregation.monoid import Monoid
 
 DABALite, TwoStacks = INTERPRETED["DABALite"], INTERPRETED["TwoStacks"]
@@ -51,7 +51,7 @@ def counting(monoid: Monoid) -> tuple[Monoid, Count]:
 
 
 class CountingNodes(MemoryNodes):
-    """Counts the nodes that are read, and how often anything is asked for."""
+    """Counts the nodes that are read, and the calls that read them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -152,7 +152,7 @@ def test_a_batch_costs_the_trees_one_combine_an_element_and_a_logarithm() -> Non
 
 
 # Bulk eviction from a window of 2²³ elements. The structure is the real one; only its construction is
-# vectorised, by folding whole levels with numpy. Times are twice the position, to be told from it.
+# vectorised, by folding whole levels with numpy. Times are twice the position, to differ from it.
 
 N = 2**23
 VALUES = np.random.default_rng(5).integers(-(2**31), 2**31, N)

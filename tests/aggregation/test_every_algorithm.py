@@ -15,12 +15,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from sash import aggregators
-from sash.aggregation import algorithms, monoids
+from sash.aggregation import algorithms, built_in
 from sash.aggregation.algorithms import Algorithm
 from sash.aggregation.algorithms.finger_tree_nodes import Node, NodePlace
 from sash.aggregation.monoid import Monoid
@@ -37,14 +36,14 @@ Oracle = algorithms.RecalculatedWindow
 
 OBJECTS = {"collect", "bloom"}
 MONOIDS: dict[str, Monoid] = {
-    "sum": monoids.sum("x").bind(("int",)),
-    "max": monoids.max("x"),
-    "mean": monoids.mean("x"),
-    "stddev": monoids.stddev("x"),
-    "argmax": monoids.argmax("x", "y"),
+    "sum": built_in.sum("x").bind(("int",)),
+    "max": built_in.max("x"),
+    "mean": built_in.mean("x"),
+    "stddev": built_in.stddev("x"),
+    "argmax": built_in.argmax("x", "y"),
     "affine": AFFINE,
-    "collect": monoids.collect("x"),
-    "bloom": monoids.bloom("x"),
+    "collect": built_in.collect("x"),
+    "bloom": built_in.bloom("x"),
 }
 
 Operation = Callable[[Window], None]
@@ -419,7 +418,7 @@ def check_shape(tree: algorithms.FingerTree) -> None:
 
 # Slide policies: the descent finds what a scan from the head finds.
 
-SUM_COUNT_LAST = {"s": monoids.sum("x"), "n": monoids.count(), "last": monoids.last("x")}
+SUM_COUNT_LAST = {"s": built_in.sum("x"), "n": built_in.count(), "last": built_in.last("x")}
 
 POLICIES: dict[str, Callable[[int], Callable[[Any, Any], bool]]] = {
     "at most so many": lambda limit: lambda total, old: total.n - old.n >= limit,

@@ -18,7 +18,7 @@ USER_PROGRAM = """
 import json, math, sys
 import numpy as np
 from pyspark import cloudpickle
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.aggregation.kernels.compiler.compiled import compiled
 from sash.aggregation.kernels.aggregators.slide import slide
 from sash.aggregation.kernels.compiler.function_source import remember
@@ -40,7 +40,7 @@ if __name__ == "__main__":
         with open(sys.argv[1], "wb") as file:
             file.write(cloudpickle.dumps(remember(mine)))
     answers = []
-    for monoid in (mine, monoids.stddev("x").bind(("float",))):
+    for monoid in (mine, built_in.stddev("x").bind(("float",))):
         fast = compiled(monoid, kinds=("float",))
         columns = fast.lift((np.array([1.0, 2.0, 4.0]),))
         values, valid = fast.lower(slide(fast, columns, 2, algorithm="daba"))

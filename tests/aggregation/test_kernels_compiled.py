@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from pyspark import cloudpickle
 
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.aggregation.kernels.aggregators.slide import slide
 from sash.aggregation.kernels.compiler.compiled import TEMPLATES, compiled
 from sash.aggregation.monoid import Monoid
@@ -48,7 +48,7 @@ def test_a_null_lifts_to_the_identity() -> None:
 
 
 def test_a_monoid_without_inputs_lifts_as_many_events_as_there_are() -> None:
-    fast = compiled(monoids.count(), kinds=())
+    fast = compiled(built_in.count(), kinds=())
     assert fast.lift((), n=3)[0].tolist() == [1, 1, 1]
     with pytest.raises(ArgumentError, match="n must be the number of events"):
         fast.lift(())
@@ -230,7 +230,7 @@ def test_a_relative_cache_directory_is_refused(monkeypatch: pytest.MonkeyPatch) 
 
 def test_objects_as_elements_are_refused() -> None:
     with pytest.raises(Unsupported, match="collect"):
-        compiled(monoids.collect("x"))
+        compiled(built_in.collect("x"))
 
 
 def test_an_unknown_kernel_is_refused_with_the_known_ones() -> None:

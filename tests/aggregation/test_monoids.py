@@ -9,11 +9,10 @@ from functools import reduce
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from pyspark import cloudpickle
 
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.aggregation.monoid import Monoid
 from sash.errors import NotCommutative, NotInvertible, Unsupported
 from sash.semantics.monoid import fold
@@ -176,9 +175,9 @@ def test_every_monoid_survives_a_trip_to_another_process(label):
     assert copy.name == monoid.name
 
 
-@pytest.mark.parametrize("name", monoids.__all__)
+@pytest.mark.parametrize("name", built_in.__all__)
 def test_every_exported_monoid_shows_itself_in_a_doctest(name):
-    assert ">>>" in inspect.getdoc(getattr(monoids, name))
+    assert ">>>" in inspect.getdoc(getattr(built_in, name))
 
 
 @pytest.mark.parametrize("label", UNBOUND)
@@ -198,9 +197,9 @@ def test_the_same_columnar_aggregate_is_an_equal_monoid_so_that_it_is_compiled_o
 
 def test_aggregates_of_other_kinds_are_other_monoids():
     variants = [
-        monoids.sum("x").bind(("int",)),
-        monoids.sum("x").bind(("float",)),
-        monoids.sum("y").bind(("int",)),
+        built_in.sum("x").bind(("int",)),
+        built_in.sum("x").bind(("float",)),
+        built_in.sum("y").bind(("int",)),
     ]
     assert len(set(variants)) == 3
 
@@ -221,33 +220,33 @@ def test_the_algebra_that_is_declared():
 
 def test_a_float_sum_offers_nothing_to_subtract_with():
     with pytest.raises(NotInvertible, match=r"subtract_on_evict .* sum declares no inverse"):
-        monoids.sum("x").bind(("float",)).require_inverse("subtract_on_evict")
+        built_in.sum("x").bind(("float",)).require_inverse("subtract_on_evict")
 
 
 def test_a_last_value_may_not_be_reordered():
     with pytest.raises(NotCommutative, match="last is not declared commutative"):
-        monoids.last("x").require_commutative("shuffling")
+        built_in.last("x").require_commutative("shuffling")
 
 
 def test_binding_again_starts_from_the_unbound_monoid():
-    rebound = monoids.sum("x").bind(("int",)).bind(("float",))
+    rebound = built_in.sum("x").bind(("int",)).bind(("float",))
     assert rebound.inverse is None
     assert rebound.plain is None
-    assert monoids.max("x").bind(("int",)).bind(("object",)).identity() is None
+    assert built_in.max("x").bind(("int",)).bind(("object",)).identity() is None
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "min", "first", "distinct"])
 def test_a_column_is_given_by_its_name(name):
     with pytest.raises(ValueError, match=r"column must be the name of a column; got 3"):
-        getattr(monoids, name)(3)
+        getattr(built_in, name)(3)
 
 
 def test_nan_is_the_largest_value_everywhere():
     rows = [{"x": x, "i": i} for i, x in enumerate([1.0, math.nan, math.inf, -math.inf])]
-    assert math.isnan(fold(monoids.max("x"), rows))
-    assert fold(monoids.min("x"), rows) == -math.inf
-    assert fold(monoids.argmax("i", "x"), rows) == 1
-    assert math.isnan(fold(monoids.quantile("x", 1.0), rows))
-    assert fold(monoids.quantile("x", 0.75), rows) == math.inf
-    assert same(fold(monoids.top_k("x", 2), rows), [math.nan, math.inf])
-    assert fold(monoids.longest_increasing_run("x"), rows) == 2
+    assert math.isnan(fold(built_in.max("x"), rows))
+    assert fold(built_in.min("x"), rows) == -math.inf
+    assert fold(built_in.argmax("i", "x"), rows) == 1
+    assert math.isnan(fold(built_in.quantile("x", 1.0), rows))
+    assert fold(built_in.quantile("x", 0.75), rows) == math.inf
+    assert same(fold(built_in.top_k("x", 2), rows), [math.nan, math.inf])
+    assert fold(built_in.longest_increasing_run("x"), rows) == 2

@@ -1,4 +1,4 @@
-"""Monoids that users define: what becomes of them, and what is said when they are wrong."""
+"""Monoids that users define: what becomes of them, and the errors when they are wrong."""
 
 # ruff: noqa: N805  (the functions of a monoid have no self)
 from __future__ import annotations

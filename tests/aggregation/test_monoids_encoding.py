@@ -8,12 +8,11 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from sash.aggregation.monoids.encoding import decode, encode, sketch_key
+from sash.aggregation.encoding import decode, encode, sketch_key
 from sash.errors import CorruptValue, Unsupported
-from sash.operators import Arrival
+from sash.operators import InputEvent
 from sash.semantics.event import Row
 from sash.testing.sameness import same
 
@@ -89,7 +88,7 @@ def test_equal_sets_have_equal_bytes_whatever_was_added_first():
 
 
 def test_tuples_of_a_stream_come_back_and_what_is_none_is_refused():
-    arrival = Arrival(3, 1, 7, Row({"x": 2.5, "tags": ["a", None]}))
+    arrival = InputEvent(3, 1, 7, Row({"x": 2.5, "tags": ["a", None]}))
     back = decode(encode([arrival]))[0]
     assert (back.time, back.input, back.ordinal, dict(back.row)) == (3, 1, 7, dict(arrival.row))
     for damaged in (

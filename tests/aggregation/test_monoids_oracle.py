@@ -11,10 +11,9 @@ from functools import reduce
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
-from sash.aggregation import monoids as m
+from sash.aggregation import built_in as m
 from sash.errors import IntegerOverflow
 from sash.testing.sameness import same
 

@@ -10,11 +10,10 @@ from functools import reduce
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from sash.aggregation import monoids as m
-from sash.aggregation.monoids.membership import might_contain
+from sash.aggregation import built_in as m
+from sash.aggregation.built_in.membership import might_contain
 from sash.errors import CorruptValue
 
 RNG = random.Random(7)
@@ -132,11 +131,11 @@ EQUAL_VALUES = [
 ]
 
 
-@pytest.mark.parametrize(("inside", "asked"), EQUAL_VALUES)
-def test_a_bloom_filter_finds_what_compares_equal(inside, asked):
+@pytest.mark.parametrize(("inside", "candidate"), EQUAL_VALUES)
+def test_a_bloom_filter_finds_what_compares_equal(inside, candidate):
     monoid = m.bloom("x")
-    assert might_contain(monoid.lower(monoid.lift(inside)), asked)
-    assert might_contain(monoid.lower(monoid.lift(asked)), inside)
+    assert might_contain(monoid.lower(monoid.lift(inside)), candidate)
+    assert might_contain(monoid.lower(monoid.lift(candidate)), inside)
 
 
 @given(st.integers() | st.floats() | st.decimals(allow_nan=False))

@@ -9,7 +9,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from sash.aggregation import monoids as m
+from sash.aggregation import built_in as m
 from sash.errors import ArgumentError, Unsupported
 from sash.semantics.monoid import fold
 from sash.testing.sameness import same
@@ -116,7 +116,7 @@ def test_dates_times_and_decimals_pass_through_unbound():
     assert fold(m.sum("w"), [{"w": timedelta(hours=1)}, {"w": timedelta(hours=2)}]) == timedelta(hours=3)
 
 
-# Spark 4.3 gives these answers for the same rows (ANSI mode, the default), asked for once by hand.
+# Spark 4.3 gives these answers for the same rows (ANSI mode, the default), computed once by hand.
 ONE = [{"x": 5.0, "y": 2.0}]
 CONSTANT_X = [{"x": 5.0, "y": 2.0}, {"x": 5.0, "y": 3.0}]
 CONSTANT_Y = [{"x": 2.0, "y": 5.0}, {"x": 3.0, "y": 5.0}]

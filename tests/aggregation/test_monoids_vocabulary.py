@@ -13,11 +13,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from sash.aggregation import monoids as m
-from sash.aggregation.monoids.membership import might_contain
+from sash.aggregation import built_in as m
+from sash.aggregation.built_in.membership import might_contain
 from sash.errors import ArgumentError, IntegerOverflow, UnitError, Unsupported
 from sash.semantics.monoid import fold
 from sash.testing import laws

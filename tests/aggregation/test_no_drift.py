@@ -8,7 +8,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.aggregation.kernels.aggregators.slide import Algorithm, slide
 from sash.aggregation.kernels.compiler.compiled import compiled
 from sash.aggregation.monoid import Monoid
@@ -23,7 +23,7 @@ def worst_error(algorithm: Algorithm, slides: int) -> float:
     # Magnitudes from 1e-8 to 1e8 and both signs: an algorithm that subtracted would lose the small ones.
     random = np.random.default_rng(7)
     values = random.normal(size=slides) * 10.0 ** random.integers(-8, 9, slides)
-    machine = compiled(monoids.sum("x"), kinds=("float",))
+    machine = compiled(built_in.sum("x"), kinds=("float",))
     sums, _ = machine.lower(slide(machine, machine.lift((values,)), WINDOW, algorithm=algorithm))
     looked_at = {slides - 1, *random.integers(WINDOW, slides, 200).tolist()}
     errors = []
@@ -51,10 +51,10 @@ def test_there_is_no_way_to_subtract_floats() -> None:
         return monoid.bind(("float",) * len(monoid.columns))
 
     for monoid in (
-        monoids.sum("x"),
-        monoids.mean("x"),
-        monoids.variance("x"),
-        monoids.covariance("x", "y"),
+        built_in.sum("x"),
+        built_in.mean("x"),
+        built_in.variance("x"),
+        built_in.covariance("x", "y"),
     ):
         with pytest.raises(NotInvertible):
             floats(monoid).require_inverse("subtract on evict")

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from sash.aggregation import algorithms, monoids
+from sash.aggregation import algorithms, built_in
 from sash.aggregation.algorithms import MemoryNodes
-from sash.aggregation.algorithms.aligned_blocks import Block, blocks
+from sash.aggregation.algorithms.mta.aligned_blocks import Block, blocks
 from sash.aggregation.monoid import Monoid
 from sash.aggregators import AMTA, Aggregator, LogMTA, Recalculate, tracked
 
@@ -35,7 +35,7 @@ def test_a_four_arrives_at_2_2_3_3_and_the_sum_may_be_at_most_ten(
     └ leaves: the suffix from here on sums to 14
     """
     folds = tracked(
-        s=monoids.sum("x"), last=monoids.last("x"), hi=monoids.max("x"), all=monoids.collect("x")
+        s=built_in.sum("x"), last=built_in.last("x"), hi=built_in.max("x"), all=built_in.collect("x")
     )
 
     def at_most_ten(total: Any, old: Any) -> bool:
@@ -57,7 +57,7 @@ def test_the_hour_policy_of_the_paper_keeps_the_last_hour(
     algorithm: type[AMTA] | type[LogMTA] | type[Recalculate],
 ) -> None:
     """With t the newest time: what is an hour older than the newest, or more, leaves."""
-    window = algorithm(tracked(t=monoids.max("t"), n=monoids.count()))
+    window = algorithm(tracked(t=built_in.max("t"), n=built_in.count()))
     hour, minute = 3_600, 60
     for time in range(0, 4 * hour, 7 * minute):
         window.insert(time)

@@ -13,7 +13,7 @@ from pathlib import Path
 import lmdb
 import pytest
 
-from sash.aggregation.stores import environment
+from sash.aggregation.stores import lmdb_environment as environment
 from sash.errors import ArgumentError, CorruptValue, EpochError, StoreError
 from sash.stores import LMDB
 
@@ -28,7 +28,7 @@ def filled(path: Path, **options: object) -> LMDB:
 
 
 def in_child(work) -> int:
-    """Run `work` in a forked child; its exit status says whether it raised."""
+    """Run `work` in a forked child; its exit status shows whether it raised."""
     child = os.fork()
     if child == 0:
         status = 1

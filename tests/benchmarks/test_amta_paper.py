@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from benchmarks.amta_paper import bulk_eviction, latency, slide_policies
 from benchmarks.amta_paper.dimensions import wide_sum

@@ -1,4 +1,4 @@
-"""The figures of the parallel patterns: drawn by a full run, and told about."""
+"""The figures of the parallel patterns: drawn by a full run, and described."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ PATIENCE = 90.0
 
 @contextmanager
 def interrupted_when(ready: Callable[[], object]) -> Iterator[None]:
-    """Interrupt this process once, as soon as `ready` says so."""
+    """Interrupt this process once, as soon as `ready` is true."""
 
     def work() -> None:
         begun = time.monotonic()

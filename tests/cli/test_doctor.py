@@ -15,11 +15,10 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from typer.testing import CliRunner
 
-from sash.cli.doctor import machine_leftovers, report, software, surroundings
+from sash.cli.doctor import machine, machine_leftovers, report, software
 from sash.cli.doctor.cluster import cluster
 from sash.cli.doctor.health_check import HealthCheck
 from sash.cli.doctor.version_bounds import Requirement
@@ -31,7 +30,7 @@ from tests.aggregation.conftest import RedisServer
 versions = st.lists(st.integers(0, 30), min_size=1, max_size=4)
 
 
-def told(**environment: str) -> subprocess.CompletedProcess[str]:
+def run_doctor(**environment: str) -> subprocess.CompletedProcess[str]:
     """`sash doctor --json` as a process of its own in another environment."""
     kept = {"HOME": os.environ.get("HOME", "/"), **environment}
     command = [sys.executable, "-m", "sash", "doctor", "--json"]
@@ -58,7 +57,7 @@ def test_the_help_says_what_the_exit_code_means() -> None:
 
 
 def test_without_java_the_exit_code_is_one_and_the_command_that_installs_it_is_told(tmp_path: Path) -> None:
-    run = told(PATH=str(tmp_path))
+    run = run_doctor(PATH=str(tmp_path))
     assert run.returncode == 1
     assert not json.loads(run.stdout)["ready"]
     java = finding(run, "Java")
@@ -67,13 +66,13 @@ def test_without_java_the_exit_code_is_one_and_the_command_that_installs_it_is_t
 
 
 def test_a_java_home_without_java_is_wrong_even_if_the_path_has_one(tmp_path: Path) -> None:
-    run = told(PATH=os.environ["PATH"], JAVA_HOME=str(tmp_path))
+    run = run_doctor(PATH=os.environ["PATH"], JAVA_HOME=str(tmp_path))
     assert run.returncode == 1
     assert (finding(run, "Java")["state"], finding(run, "Java")["fix"]) == ("wrong", "unset JAVA_HOME")
 
 
 @pytest.mark.parametrize(
-    ("says", "version", "state"),
+    ("message", "version", "state"),
     [
         ('openjdk version "17.0.15" 2025-04-15', "17.0.15", "ok"),
         ('openjdk version "21" 2023-09-19', "21", "ok"),
@@ -82,11 +81,11 @@ def test_a_java_home_without_java_is_wrong_even_if_the_path_has_one(tmp_path: Pa
     ],
 )
 def test_the_version_of_java_is_read_from_what_it_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, version: str | None, state: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, message: str, version: str | None, state: str
 ) -> None:
     program = tmp_path / "bin" / "java"
     program.parent.mkdir()
-    program.write_text(f"#!/bin/sh\necho '{says}' >&2\n")
+    program.write_text(f"#!/bin/sh\necho '{message}' >&2\n")
     program.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert software.java_version(str(program)) == version
@@ -101,13 +100,13 @@ def test_a_spark_home_of_another_spark_is_wrong(tmp_path: Path, monkeypatch: pyt
 
 def test_a_disk_that_cannot_be_written_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_LOCAL_DIRS", "/nowhere/at/all")
-    assert surroundings.disk().state == "wrong"
-    assert surroundings.disk().harms
+    assert machine.disk().state == "wrong"
+    assert machine.disk().harms
 
 
 def test_a_cache_that_cannot_be_written_harms_nothing_but_speed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SASH_CACHE_DIR", "relative")
-    found = surroundings.machine_code()
+    found = machine.machine_code()
     assert found.state == "wrong"
     assert found.fix.startswith("export SASH_CACHE_DIR=/")
     assert not found.harms
@@ -117,7 +116,7 @@ def test_a_cache_that_cannot_be_written_harms_nothing_but_speed(monkeypatch: pyt
 def test_a_redis_server_is_found_by_its_answer(tmp_path: Path) -> None:
     server = RedisServer(tmp_path)
     try:
-        assert surroundings.redis_server(("127.0.0.1", server.port)).state == "ok"
+        assert machine.redis_server(("127.0.0.1", server.port)).state == "ok"
     finally:
         server.kill()
 
@@ -133,14 +132,14 @@ def test_something_else_that_answers_is_not_taken_for_redis() -> None:
 
         other = Thread(target=answer)
         other.start()
-        found = surroundings.redis_server(server.getsockname())
+        found = machine.redis_server(server.getsockname())
         other.join()
     assert found.state == "wrong"
-    assert surroundings.redis_server(("127.0.0.1", 1)).state == "missing"
+    assert machine.redis_server(("127.0.0.1", 1)).state == "missing"
 
 
 @pytest.mark.parametrize(
-    ("asked", "version", "state"),
+    ("requirement", "version", "state"),
     [
         ("pandas>=2.2,<3", "2.3.1", "ok"),
         ("pandas>=2.2,<3", "3.0.0", "wrong"),
@@ -152,14 +151,14 @@ def test_something_else_that_answers_is_not_taken_for_redis() -> None:
     ],
 )
 def test_a_package_is_there_missing_or_of_the_wrong_version(
-    asked: str, version: str | None, state: str
+    requirement: str, version: str | None, state: str
 ) -> None:
-    found = software.package(Requirement.parse(asked), version)
+    found = software.package(Requirement.parse(requirement), version)
     assert found.state == state
     assert (found.fix == "") == (state == "ok")
     if found.fix:
         assert found.fix.startswith(sys.executable)
-        assert asked.partition(">")[0] in found.fix
+        assert requirement.partition(">")[0] in found.fix
 
 
 @settings(deadline=None)
@@ -178,8 +177,8 @@ def test_oracle_bounds_compare_versions_number_by_number(one: list[int], other: 
 
 
 def test_everything_that_the_distribution_asks_for_is_looked_at() -> None:
-    asked = [Requirement.parse(text) for text in metadata.requires("sash") or ()]
-    needed = {each.name for each in asked if each.extra in (None, "spark")}
+    requirements = [Requirement.parse(text) for text in metadata.requires("sash") or ()]
+    needed = {each.name for each in requirements if each.extra in (None, "spark")}
     assert needed <= {each.name for each in report.checkup() if each.needed}
     assert {"pyspark", "protobuf", "pandas", "numba", "lmdb"} <= needed
 
@@ -253,8 +252,8 @@ def test_state_whose_checkpoint_was_deleted_is_shown_and_deleted_only_if_asked(
     gone = {key for key in before if key.startswith((b"sash:{query-gone.", b"sash:{query-again."))}
     assert set(client.keys()) == before - gone
     again = CliRunner().invoke(app, ["doctor", "--clean", url, "--delete", "--json"])
-    told = {query["query"]: query["state"] for query in json.loads(again.output)["queries"]}
-    assert told == {"query-elsewhere": "unknown", "query-kept": "in use"}
+    states = {query["query"]: query["state"] for query in json.loads(again.output)["queries"]}
+    assert states == {"query-elsewhere": "unknown", "query-kept": "in use"}
 
 
 @pytest.mark.soak

@@ -14,35 +14,35 @@ from sash.engines.probe import probe
 from sash.semantics.secret import PROFILES
 
 
-def told(*arguments: str, code: int = 0) -> str:
+def run_secret(*arguments: str, code: int = 0) -> str:
     answer = CliRunner().invoke(app, ["secret", *arguments])
     assert answer.exit_code == code, answer.output
     return answer.output
 
 
 def test_profiles_lists_every_engine_with_its_parameters() -> None:
-    lines = told("profiles").splitlines()
+    lines = run_secret("profiles").splitlines()
     assert [line.split()[0] for line in lines] == list(PROFILES)
     assert all(str(profile) in line for line, profile in zip(lines, PROFILES.values(), strict=True))
 
 
 def test_simulate_prints_one_report_a_line() -> None:
-    assert told("simulate", "flink", "--times", "10..14", "--size", "3", "--slide", "3") == (
+    assert run_secret("simulate", "flink", "--times", "10..14", "--size", "3", "--slide", "3") == (
         "time 11, when t3 arrives: t1 t2\n"
     )
-    assert told("simulate", "flink", "--times", "10", "--size", "3", "--slide", "3") == "no reports\n"
+    assert run_secret("simulate", "flink", "--times", "10", "--size", "3", "--slide", "3") == "no reports\n"
 
 
 def test_draw_prints_text_or_writes_a_file(tmp_path: Path) -> None:
-    asked = ["draw", "flink", "storm", "--times", "10..19", "--size", "3", "--slide", "3"]
-    assert "▲" in told(*asked)
+    arguments = ["draw", "flink", "storm", "--times", "10..19", "--size", "3", "--slide", "3"]
+    assert "▲" in run_secret(*arguments)
     file = tmp_path / "picture.svg"
-    told(*asked, "--window", "session 2", "--out", str(file))
+    run_secret(*arguments, "--window", "session 2", "--out", str(file))
     assert "session(2)" in "".join(ElementTree.parse(file).getroot().itertext())
 
 
 def test_the_table_that_comes_along_is_read_by_this_version() -> None:
-    shown = told("table")
+    shown = run_secret("table")
     assert "measured" in shown
     assert set(PROFILES) <= set(shown.split())
 
@@ -51,7 +51,7 @@ def test_the_table_that_comes_along_is_read_by_this_version() -> None:
 def test_the_table_has_every_profile_and_every_measured_engine(tmp_path: Path, form: str) -> None:
     results = tmp_path / "results.json"
     results.write_text(json.dumps({"engines": [probe(PROFILES["storm"], runs=2).to_json()]}))
-    shown = told("table", "--format", form, "--results", str(results)).replace("\\", "")
+    shown = run_secret("table", "--format", form, "--results", str(results)).replace("\\", "")
     for name in PROFILES:
         assert name in shown
     assert "measured" in shown
@@ -59,7 +59,7 @@ def test_the_table_has_every_profile_and_every_measured_engine(tmp_path: Path, f
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("arguments", "message"),
     [
         (["simulate", "flnk", "--times", "1", "--size", "1", "--slide", "1"], "Did you mean 'flink'"),
         (["simulate", "flink", "--times", "x", "--size", "1", "--slide", "1"], "such as '10 11 12'"),
@@ -74,7 +74,7 @@ def test_the_table_has_every_profile_and_every_measured_engine(tmp_path: Path, f
         (["table", "--format", "pdf"], "'pdf' is not one of"),
     ],
 )
-def test_bad_input_is_refused_with_exit_code_two(asked: list[str], message: str) -> None:
-    shown = told(*asked, code=2)
+def test_bad_input_is_refused_with_exit_code_two(arguments: list[str], message: str) -> None:
+    shown = run_secret(*arguments, code=2)
     assert message in shown
     assert "Traceback" not in shown

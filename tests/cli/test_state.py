@@ -37,12 +37,12 @@ def volumes(data: Any) -> Any:
     )
 
 
-def told(place: Path, *options: str) -> Result:
+def run_state(place: Path, *options: str) -> Result:
     return CliRunner().invoke(app, ["state", str(place), *options])
 
 
 def data(place: Path) -> dict[str, Any]:
-    answer = told(place, "--json")
+    answer = run_state(place, "--json")
     assert answer.exit_code == 0, answer.output
     found: dict[str, Any] = json.loads(answer.stdout)
     return found
@@ -111,7 +111,7 @@ def volumes_by_hand() -> int:
 
 
 def test_a_checkpoint_is_told_in_words_and_the_session_goes_on(spark: SparkSession, chained: Path) -> None:
-    answer = told(chained)
+    answer = run_state(chained)
     assert answer.exit_code == 0, answer.output
     for words in (
         "batch: ",
@@ -147,7 +147,7 @@ def test_any_store_of_sash_is_told_by_namespace(tmp_path: Path) -> None:
         store.commit(1)
     (prices,) = data(tmp_path)["namespaces"]
     assert (prices["name"], prices["keys"], prices["committed"]["epoch"]) == ("prices", 1, 1)
-    assert "prices" in told(tmp_path).output
+    assert "prices" in run_state(tmp_path).output
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data.mdb", "lock.mdb"]
 
 
@@ -204,7 +204,7 @@ def foreign_store(copied: Path) -> Path:
 def test_what_cannot_be_read_is_one_sentence_and_exit_code_two(
     copied: Path, harm: Any, sentence: str
 ) -> None:
-    answer = told(harm(copied))
+    answer = run_state(harm(copied))
     assert answer.exit_code == 2
     assert answer.output.startswith("error: ")
     assert sentence in answer.output
@@ -218,7 +218,7 @@ def test_state_that_spark_cannot_read_is_one_sentence_and_exit_code_two(
     shutil.copytree(chained, copy)
     for file in _versions(copy / "state" / "0"):
         file.unlink()
-    answer = told(copy)
+    answer = run_state(copy)
     assert answer.exit_code == 2
     assert answer.output.startswith("error: Spark cannot read the state in ")
 
@@ -231,6 +231,6 @@ def _versions(state: Path) -> Iterator[Path]:
 def test_state_of_another_query_of_spark_is_told_apart(spark: SparkSession, tmp_path: Path) -> None:
     words = stream_batches(spark, cut(ROWS, 1)).withWatermark("ts", "1 minute").dropDuplicates(["symbol"])
     Ran(words, checkpoint=str(tmp_path / "foreign"))
-    answer = told(tmp_path / "foreign")
+    answer = run_state(tmp_path / "foreign")
     assert answer.exit_code == 2
     assert "is not of a query of Sash: it is that of dedupe" in answer.output

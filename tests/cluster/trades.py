@@ -11,8 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 import sash
-from sash.semantics.join import JoinBatch
-from sash.semantics.join import evaluate as evaluate_join
+from sash.semantics.join import JoinBatch, evaluate as evaluate_join
 from sash.semantics.reference import Arrival, Batch, evaluate
 from tests.runtimes.micro_batches import write_batches
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 import sash
-from sash.api.source import source_of
+from sash.api.runtime_of_input import source_of
 from sash.operators.bound import BoundQuery
 from sash.semantics.query import When
 from sash.semantics.watermark import Lateness
@@ -34,12 +34,12 @@ def expected_content(stanza: Stanza) -> set[Content]:
     """The last revision of every window; a window that was dissolved is none."""
     last = {}
     for step in stanza.steps:
-        for told in sorted(step.told, key=lambda told: told.revision):
-            last[told.window, told.key, told.id] = told
+        for report in sorted(step.reports, key=lambda report: report.revision):
+            last[report.window, report.key, report.id] = report
     return {
-        (told.window, told.key, told.id, told.start, told.end, told.holds)
-        for told in last.values()
-        if told.holds or (stanza.query.empty and not told.revision)
+        (report.window, report.key, report.id, report.start, report.end, report.holds)
+        for report in last.values()
+        if report.holds or (stanza.query.empty and not report.revision)
     }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.semantics import durations, windows
 from sash.semantics.event import Order
 from sash.semantics.query import Emit, Query
@@ -28,11 +28,11 @@ _REPORT = re.compile(
 )
 _LATE = re.compile(r"(?:(?P<name>\w+)!)?e(?P<event>\d+)\s+(?P<reason>.+)")
 _NAMES: dict[str, Any] = {name: getattr(windows, name) for name in windows.__all__}
-_NAMES |= {f"sash_{name}": getattr(monoids, name) for name in ("sum", "last", "max", "count")}
+_NAMES |= {f"sash_{name}": getattr(built_in, name) for name in ("sum", "last", "max", "count")}
 
 
 @dataclass(frozen=True)
-class Told:
+class WrittenReport:
     """An expected (or observed) report, in the transcript's terms."""
 
     window: str
@@ -59,7 +59,7 @@ class Step:
     """One batch and what follows it; the last step of a flushing stanza is the flush, without a batch."""
 
     batch: Batch | None
-    told: frozenset[Told]
+    reports: frozenset[WrittenReport]
     missed: frozenset[Missed]
 
     @property
@@ -120,11 +120,11 @@ def _stanza(kind: str, document: dict[str, Any]) -> Stanza:
 
 def _query(document: dict[str, Any]) -> Query:
     written = document["window"]
-    asked = {"window": written} if isinstance(written, str) else written
-    made = [_window(name, text, alone=isinstance(written, str)) for name, text in asked.items()]
+    windows = {"window": written} if isinstance(written, str) else written
+    made = [_window(name, text, alone=isinstance(written, str)) for name, text in windows.items()]
     query = Query(
         windows=tuple(made),
-        aggregates={"holds": monoids.collect("e")},
+        aggregates={"holds": built_in.collect("e")},
         order=Order(document.get("order", "event-time")),
         delay=durations.parse(document.get("delay", 0), "delay"),
         allowed_lateness=durations.parse(document.get("allowed_lateness", 0), "allowed_lateness"),
@@ -141,12 +141,12 @@ def _window(name: str, text: str, *, alone: bool) -> Window:
 
 
 def _step(raw: dict[str, Any], names: list[str], numbers: Iterator[int]) -> Step:
-    told = frozenset(_told(line, names) for line in raw.get("out") or raw.get("flush") or [])
+    reports = frozenset(_written_report(line, names) for line in raw.get("out") or raw.get("flush") or [])
     missed = frozenset(_missed(line) for line in raw.get("late") or [])
     if "flush" in raw:
-        return Step(None, told, missed)
+        return Step(None, reports, missed)
     arrivals = tuple(_arrival(text, next(numbers)) for text in str(raw.get("in", "")).split())
-    return Step(Batch(arrivals, raw.get("watermark")), told, missed)
+    return Step(Batch(arrivals, raw.get("watermark")), reports, missed)
 
 
 def _arrival(text: str, number: int) -> Arrival:
@@ -162,10 +162,10 @@ def _payload(text: str | None) -> Any:
     return yaml.safe_load(text)
 
 
-def _told(line: str, names: list[str]) -> Told:
+def _written_report(line: str, names: list[str]) -> WrittenReport:
     match = _REPORT.fullmatch(line)
     assert match, f"not a report: {line!r}"
-    return Told(
+    return WrittenReport(
         window=match["name"] or names[0],
         key=match["key"],
         id=int(match["id"]),

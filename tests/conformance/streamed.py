@@ -1,6 +1,6 @@
 """Transcripts for a runtime that is fed in micro-batches and never flushes.
 
-A source that says how far time has come is played by an event of a key of its own, whose windows nobody
+A source that gives how far time has come is played by an event of a key of its own, whose windows nobody
 looks at: one key's events move the watermark of all.
 """
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 from sash.operators.bound import BoundQuery
 from sash.semantics.event import Order
 from sash.semantics.reference import Arrival
-from tests.conformance.stanza import Missed, Stanza, Step, Told, every_stanza
+from tests.conformance.stanza import Missed, Stanza, Step, WrittenReport, every_stanza
 
 CLOCK = "the clock"
 
@@ -51,10 +51,10 @@ def _steps(stanza: Stanza) -> list[Step]:
 
 def _arrivals(stanza: Stanza, step: Step) -> list[Arrival]:
     assert step.batch is not None
-    told = step.batch.watermark
-    if told is None or stanza.query.order is Order.ARRIVAL:
+    watermark = step.batch.watermark
+    if watermark is None or stanza.query.order is Order.ARRIVAL:
         return list(step.batch.arrivals)
-    clock = Arrival(told + stanza.query.delay.length, CLOCK, {"e": 0, "x": None})
+    clock = Arrival(watermark + stanza.query.delay.length, CLOCK, {"e": 0, "x": None})
     return [*step.batch.arrivals, clock]
 
 
@@ -69,18 +69,18 @@ def _table(arrivals: list[Arrival], payload: pa.DataType) -> pa.Table:
     )
 
 
-def expected_told(stanza: Stanza) -> Counter[Told]:
-    return Counter(told for step in _steps(stanza) for told in step.told)
+def expected_told(stanza: Stanza) -> Counter[WrittenReport]:
+    return Counter(report for step in _steps(stanza) for report in step.reports)
 
 
 def expected_missed(stanza: Stanza) -> Counter[Missed]:
     return Counter(missed for step in _steps(stanza) for missed in step.missed)
 
 
-def told_of(stanza: Stanza, rows: Iterable[dict[str, Any]]) -> Counter[Told]:
+def told_of(stanza: Stanza, rows: Iterable[dict[str, Any]]) -> Counter[WrittenReport]:
     alone = stanza.query.windows[0].label
     return Counter(
-        Told(
+        WrittenReport(
             row["window"].get("name", alone), row["k"], row["window"]["id"], row["window"]["start"],
             row["window"]["end"], tuple(row["holds"] or ()), row.get("revision", 0),
         )

@@ -8,13 +8,13 @@ import pytest
 
 from sash.semantics import windows
 from sash.semantics.reference import Batch, Late, Outcome, WindowReport, evaluate
-from tests.conformance.stanza import Missed, Stanza, Told, every_stanza
+from tests.conformance.stanza import Missed, Stanza, WrittenReport, every_stanza
 
 STANZAS = list(every_stanza())
 
 
-def told(report: WindowReport) -> Told:
-    return Told(
+def as_written(report: WindowReport) -> WrittenReport:
+    return WrittenReport(
         report.window,
         report.key,
         report.id,
@@ -40,8 +40,8 @@ def test_reference_reports_what_the_transcript_says_after_every_step(stanza: Sta
     for index, step in enumerate(stanza.steps, start=1):
         outcome = outcome_after(stanza, index, flush=step.batch is None)
         new_reports, new_late = outcome.reports[reports:], outcome.late[late:]
-        assert {told(report) for report in new_reports} == step.told, f"step {index}"
-        assert len(new_reports) == len(step.told), f"step {index}: a report was made twice"
+        assert {as_written(report) for report in new_reports} == step.reports, f"step {index}"
+        assert len(new_reports) == len(step.reports), f"step {index}: a report was made twice"
         alone = len(stanza.query.windows) == 1
         assert {missed(entry, alone=alone) for entry in new_late} == step.missed, f"step {index}"
         assert len(new_late) == len(step.missed), f"step {index}: an event was late twice"

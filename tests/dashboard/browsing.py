@@ -38,7 +38,7 @@ def opened(browser: Browser, url: str, *, scheme: Scheme = "light", height: int 
 
 
 def recorded(*, ended: bool = False) -> Feed:
-    """What two real queries said (see `record`); as if they were running still, unless `ended`."""
+    """What two real queries reported (see `record`); as if they were running still, unless `ended`."""
     feed = Feed()
     for path in sorted(RECORDED.glob("*.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -49,7 +49,7 @@ def recorded(*, ended: bool = False) -> Feed:
 
 
 def settled(page: Page) -> None:
-    """The lab shows the answer to what was asked last."""
+    """The lab shows the answer to the last request."""
     page.wait_for_selector(".results[aria-busy=false]", state="attached")
 
 

@@ -1,4 +1,4 @@
-"""The page in a real browser: what is drawn is what was said, and everybody can use it."""
+"""The page in a real browser: what is drawn is what was reported, and everybody can use it."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ def metric(page: Page, label: str) -> Locator:
     return page.locator(f".metric[aria-label='{label}'] .value")
 
 
-def agrees(page: Page, **asked: Any) -> None:
+def agrees(page: Page, **options: Any) -> None:
     """The lab draws what the definitions say of the events that it has."""
-    told = answer({"delay": 2, "events": events_shown(page), **asked})
-    assert windows_shown(page) == {extent["id"]: extent["holds"] for extent in told["extents"]}
+    answered = answer({"delay": 2, "events": events_shown(page), **options})
+    assert windows_shown(page) == {extent["id"]: extent["holds"] for extent in answered["extents"]}
 
 
 def test_queries_are_listed_and_their_numbers_are_those_that_were_said(queries: Page, feed: Feed) -> None:
@@ -271,24 +271,27 @@ def test_events_that_have_not_arrived_yet_are_in_no_window(lab: Page) -> None:
 
 
 def test_engines_that_agree_share_a_lane(lab: Page) -> None:
-    told = answer({"kind": "sliding", "delay": 2, "events": events_shown(lab)})
-    same = [engine["engine"] for engine in told["engines"] if engine["same"]]
+    answered = answer({"kind": "sliding", "delay": 2, "events": events_shown(lab)})
+    same = [engine["engine"] for engine in answered["engines"] if engine["same"]]
     expect(lab.locator(".who").filter(has_text="reports what Sash reports").locator("b")).to_have_text(same)
 
 
 def test_the_page_asks_nobody_else_and_makes_no_errors(browser: Browser, server: Server) -> None:
     page = browser.new_page()
-    asked: list[str] = []
+    urls: list[str] = []
     broken: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("console", lambda told: broken.append(told.text) if told.type in ("error", "warning") else None)
+    page.on("request", lambda request: urls.append(request.url))
+    page.on(
+        "console",
+        lambda message: broken.append(message.text) if message.type in ("error", "warning") else None,
+    )
     page.on("pageerror", lambda error: broken.append(str(error)))
     page.goto(f"{server.url}#queries")
     expect(page.locator(".query")).to_have_count(2)
     page.goto(f"{server.url}#lab")
     settled(page)
-    assert asked
-    assert all(url.startswith(server.url) for url in asked)
+    assert urls
+    assert all(url.startswith(server.url) for url in urls)
     assert broken == []
     page.close()
 

@@ -9,14 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from sash.dashboard import Feed, MessageFolder
-from sash.dashboard import message_folder as folders
+from sash.dashboard import Feed, MessageFolder, message_folder as folders
 from sash.dashboard.feed import HISTORY, KEYS, QUERIES, WINDOWS
+from sash.dashboard.live_page_messages import frames_of
 from sash.dashboard.message_folder import FolderReader
-from sash.dashboard.messages import frames_of
 from sash.dashboard.open_windows import open_windows
 from sash.errors import ArgumentError
 from sash.semantics import windows
@@ -68,8 +66,8 @@ def test_what_is_kept_is_bounded_in_queries_keys_and_windows() -> None:
     feed = Feed()
     for number in range(KEYS + 10):
         feed.take(reports(*(row(f"k{number}", id) for id in range(3))))
-    _, (told,) = feed.since(0)
-    assert len(told["keys"]) == KEYS
+    _, (message,) = feed.since(0)
+    assert len(message["keys"]) == KEYS
     assert feed.windows("q", "k0") == []
     feed.take(reports(*(row("busy", id) for id in range(WINDOWS + 7))))
     assert [window["id"] for window in feed.windows("q", "busy")] == list(range(7, WINDOWS + 7))
@@ -157,9 +155,9 @@ def test_a_file_that_has_grown_large_is_begun_again_with_the_last_word(
     for batch in range(20):
         folder.take(frame(batch))
     (path,) = tmp_path.iterdir()
-    told = [json.loads(line) for line in path.read_text().splitlines()]
-    assert told[0]["explain"] == "what it is"
-    assert told[-1]["batch"] == 19
+    messages = [json.loads(line) for line in path.read_text().splitlines()]
+    assert messages[0]["explain"] == "what it is"
+    assert messages[-1]["batch"] == 19
     assert path.stat().st_size < 1000
 
 
@@ -172,8 +170,8 @@ def test_a_folder_that_cannot_be_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_was_not_measured_is_none_in_a_frame() -> None:
-    told = frames_of({"batchId": 0, "timestamp": "2026-01-05T10:30:00.000Z"}, stream="q")[""]
-    unknown = {name for name, value in told.items() if value is None}
+    frame = frames_of({"batchId": 0, "timestamp": "2026-01-05T10:30:00.000Z"}, stream="q")[""]
+    unknown = {name for name, value in frame.items() if value is None}
     assert unknown >= {"late", "reports", "rate", "watermark", "open", "state_bytes", "degree"}
 
 

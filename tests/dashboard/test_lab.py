@@ -1,4 +1,4 @@
-"""The window lab says what the definitions say, and only reads what it is sent."""
+"""The window lab shows what the definitions give, and only reads what it is sent."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sash.dashboard.lab import answer, choices
 from sash.dashboard.lab.experiment import EVENTS, Experiment
@@ -33,17 +32,17 @@ def times(*given: int) -> list[dict[str, int]]:
 def test_oracle_reports_and_extents_are_those_of_the_reference(
     kind: str, events: list[dict[str, int]], delay: int, lateness: int
 ) -> None:
-    asked = {"kind": kind, "events": events, "delay": delay, "allowed_lateness": lateness}
-    experiment, told = Experiment.read(asked), answer(asked)
+    experiment_data = {"kind": kind, "events": events, "delay": delay, "allowed_lateness": lateness}
+    experiment, answered = Experiment.read(experiment_data), answer(experiment_data)
     outcome = evaluate(experiment.query, one_by_one(experiment.arrivals))
-    assert [(r["id"], r["revision"], len(r["holds"])) for r in told["reports"]] == [
+    assert [(r["id"], r["revision"], len(r["holds"])) for r in answered["reports"]] == [
         (report.id, report.revision, len(report.ordinals)) for report in outcome.reports
     ]
-    late = {number for number, event in enumerate(told["events"]) if event["late"]}
-    for extent in told["extents"]:
+    late = {number for number, event in enumerate(answered["events"]) if event["late"]}
+    for extent in answered["extents"]:
         assert not late & set(extent["holds"])
-        assert all(extent["id"] in told["events"][number]["windows"] for number in extent["holds"])
-        inside = [told["events"][number]["time"] for number in extent["holds"]]
+        assert all(extent["id"] in answered["events"][number]["windows"] for number in extent["holds"])
+        inside = [answered["events"][number]["time"] for number in extent["holds"]]
         assert all(extent["start"] <= time <= extent["end"] for time in inside)
         assert extent["interval"].endswith("]") or extent["end"] not in inside
 
@@ -53,8 +52,8 @@ def test_oracle_the_closed_form_of_the_mapping_says_what_the_extents_say(
     kind: str, events: list[dict[str, int]]
 ) -> None:
     for event in answer({"kind": kind, "events": events, "delay": 500})["events"]:
-        said = event["mapping"].partition(" = ")[2].strip("{}").split(" … ")
-        ids = [] if said == ["∅"] else list(range(int(said[0]), int(said[-1]) + 1))
+        ends = event["mapping"].partition(" = ")[2].strip("{}").split(" … ")
+        ids = [] if ends == ["∅"] else list(range(int(ends[0]), int(ends[-1]) + 1))
         assert event["windows"] == ids
 
 
@@ -87,11 +86,16 @@ def test_the_python_names_the_late_events_and_leaves_them_out() -> None:
 
 @given(events)
 def test_oracle_engines_report_what_the_simulator_says_of_them(events: list[dict[str, int]]) -> None:
-    asked = {"kind": "sliding", "numbers": {"size": 6, "every": 3}, "events": events, "delay": 500}
-    experiment = Experiment.read(asked)
+    experiment_data = {
+        "kind": "sliding",
+        "numbers": {"size": 6, "every": 3},
+        "events": events,
+        "delay": 500,
+    }
+    experiment = Experiment.read(experiment_data)
     order = [arrival.time for arrival in experiment.arrivals]
     ordered = sorted(range(len(order)), key=lambda number: (order[number], number))
-    for engine in answer(asked)["engines"]:
+    for engine in answer(experiment_data)["engines"]:
         if engine["same"] is None:
             assert engine["remark"]
             continue
@@ -101,41 +105,46 @@ def test_oracle_engines_report_what_the_simulator_says_of_them(events: list[dict
 
 
 def test_every_engine_has_a_lane_for_time_windows_and_none_for_sessions() -> None:
-    asked = {"kind": "tumbling", "events": times(1, 5, 12)}
-    assert [engine["engine"] for engine in answer(asked)["engines"]] == list(PROFILES)
-    assert answer({**asked, "kind": "session"})["engines"] == []
+    experiment_data = {"kind": "tumbling", "events": times(1, 5, 12)}
+    assert [engine["engine"] for engine in answer(experiment_data)["engines"]] == list(PROFILES)
+    assert answer({**experiment_data, "kind": "session"})["engines"] == []
 
 
 def test_a_late_event_is_in_no_window_and_the_story_says_why() -> None:
-    told = answer({"kind": "tumbling", "events": times(1, 12, 3), "selected": 2})
-    assert told["events"][2]["late"] == "behind the watermark"
-    assert told["events"][2]["windows"] == []
-    assert "late" in told["story"]["verdict"]
+    answered = answer({"kind": "tumbling", "events": times(1, 12, 3), "selected": 2})
+    assert answered["events"][2]["late"] == "behind the watermark"
+    assert answered["events"][2]["windows"] == []
+    assert "late" in answered["story"]["verdict"]
 
 
 def test_a_late_event_within_the_allowed_lateness_makes_a_revision() -> None:
-    told = answer({"kind": "tumbling", "events": times(1, 12, 9), "allowed_lateness": 5})
-    assert [(report["id"], report["revision"], report["holds"]) for report in told["reports"]] == [
+    answered = answer({"kind": "tumbling", "events": times(1, 12, 9), "allowed_lateness": 5})
+    assert [(report["id"], report["revision"], report["holds"]) for report in answered["reports"]] == [
         (0, 0, [0]), (0, 1, [0, 2]),
     ]  # fmt: skip
 
 
 def test_the_story_says_what_an_open_window_waits_for() -> None:
-    told = answer({"kind": "sliding", "events": times(1, 3), "selected": 0})
-    assert [held["state"] for held in told["story"]["held"]] == ["waits", "waits"]
-    assert "closes when" in told["story"]["held"][0]["why"][0]
+    answered = answer({"kind": "sliding", "events": times(1, 3), "selected": 0})
+    assert [held["state"] for held in answered["story"]["held"]] == ["waits", "waits"]
+    assert "closes when" in answered["story"]["held"][0]["why"][0]
 
 
 def test_arrival_order_numbers_events_as_they_came() -> None:
-    asked = {"kind": "rows", "numbers": {"size": 2, "every": 2}, "events": times(9, 1, 5, 3)}
-    told = answer({**asked, "order": "arrival"})
-    assert [extent["holds"] for extent in told["extents"]] == [[0, 1], [2, 3]]
-    assert [extent["holds"] for extent in answer(asked)["extents"]][:1] != [[0, 1]]
+    experiment_data = {"kind": "rows", "numbers": {"size": 2, "every": 2}, "events": times(9, 1, 5, 3)}
+    answered = answer({**experiment_data, "order": "arrival"})
+    assert [extent["holds"] for extent in answered["extents"]] == [[0, 1], [2, 3]]
+    assert [extent["holds"] for extent in answer(experiment_data)["extents"]][:1] != [[0, 1]]
 
 
 def test_nothing_at_all_has_no_windows() -> None:
-    told = answer({"kind": "sliding", "events": []})
-    assert (told["extents"], told["reports"], told["engines"], told["watermark"]) == ([], [], [], None)
+    answered = answer({"kind": "sliding", "events": []})
+    assert (answered["extents"], answered["reports"], answered["engines"], answered["watermark"]) == (
+        [],
+        [],
+        [],
+        None,
+    )
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
@@ -146,7 +155,7 @@ def test_every_kind_can_be_asked_for_with_what_its_form_offers(kind: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("experiment_data", "message"),
     [
         ([], "experiment must be an object"),
         ({"kind": "__import__('os')"}, "kind must be one of sliding"),
@@ -168,9 +177,9 @@ def test_every_kind_can_be_asked_for_with_what_its_form_offers(kind: str) -> Non
         ({"kind": "rows", "events": [{"time": 1}], "selected": 1}, "selected must be the number of one"),
     ],
 )
-def test_what_cannot_be_tried_is_refused_in_one_sentence(asked: Any, message: str) -> None:
+def test_what_cannot_be_tried_is_refused_in_one_sentence(experiment_data: Any, message: str) -> None:
     with pytest.raises(ArgumentError) as refused:
-        answer(asked)
+        answer(experiment_data)
     assert message in str(refused.value)
     assert "\n" not in str(refused.value)
 
@@ -202,5 +211,5 @@ def test_the_largest_experiments_are_answered_while_one_waits() -> None:
 
 
 def test_events_of_one_time_are_kept_in_the_order_of_their_arrival() -> None:
-    told = answer({"kind": "rows", "numbers": {"size": 1, "every": 1}, "events": times(5, 5, 3)})
-    assert [extent["holds"] for extent in told["extents"]] == [[0], [1]]
+    answered = answer({"kind": "rows", "numbers": {"size": 1, "every": 1}, "events": times(5, 5, 3)})
+    assert [extent["holds"] for extent in answered["extents"]] == [[0], [1]]

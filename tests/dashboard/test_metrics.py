@@ -10,8 +10,8 @@ from urllib.request import urlopen
 import pytest
 
 from sash.dashboard import OpenTelemetryMetrics, PrometheusMetrics, watch
-from sash.dashboard.metrics import METRICS, RUNNING, MetricValues
-from tests.dashboard.test_watching import asked, batches
+from sash.dashboard.exported_metrics import METRICS, RUNNING, MetricValues
+from tests.dashboard.test_watching import batches, sliding_query
 from tests.runtimes.micro_batches import stream_batches
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def test_a_query_is_scraped(spark: SparkSession, tmp_path: Path) -> None:
     scraped, observed = PrometheusMetrics(registry), OpenTelemetryMetrics(meter)
     watching = [watch(spark, sink) for sink in (scraped, observed)]
     try:
-        query = asked(stream_batches(spark, batches()))
+        query = sliding_query(stream_batches(spark, batches()))
         running = query.start(
             tmp_path / "out", checkpoint=tmp_path / "checkpoint", trigger="available now", name="quotes"
         )

@@ -1,4 +1,4 @@
-"""The page's server, over real sockets: who may see it, what it says, and how it ends."""
+"""The page's server, over real sockets: who may see it, what it serves, and how it ends."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from sash.dashboard import Feed, Server, serve
-from sash.dashboard import web_app as serving
+from sash.dashboard import Feed, Server, serve, web_app as serving
 from sash.dashboard.access import is_loopback
 from sash.errors import ArgumentError
 
@@ -29,7 +28,7 @@ def page(feed: Feed) -> Iterator[Server]:
         yield served
 
 
-def asked(
+def fetched(
     page: Server, path: str, *, method: str = "GET", body: bytes | None = None, **headers: str
 ) -> tuple[int, http.client.HTTPResponse, bytes]:
     where = urlsplit(page.url)
@@ -58,12 +57,12 @@ class Messages:
         self.answer = self._connection.getresponse()
 
     def next(self) -> dict[str, Any]:
-        told: dict[str, Any] = {}
-        while (line := self.answer.readline().decode().rstrip("\n")) or not told:
+        fields: dict[str, Any] = {}
+        while (line := self.answer.readline().decode().rstrip("\n")) or not fields:
             if line and not line.startswith(":"):
                 name, _, value = line.partition(": ")
-                told[name] = json.loads(value) if name == "data" else value
-        return told
+                fields[name] = json.loads(value) if name == "data" else value
+        return fields
 
     def close(self) -> None:
         self._connection.close()
@@ -74,7 +73,7 @@ def frame(batch: int) -> dict[str, Any]:
 
 
 def test_the_page_and_all_that_it_loads_come_from_this_server(page: Server) -> None:
-    status, _, index = asked(page, "/")
+    status, _, index = fetched(page, "/")
     assert status == 200
     linked = [
         part.split(b'"')[0].decode() for part in index.replace(b"src=", b"href=").split(b'href="')[1:]
@@ -83,12 +82,12 @@ def test_the_page_and_all_that_it_loads_come_from_this_server(page: Server) -> N
     assert {file.rsplit(".")[-1] for file in files} == {"css", "js", "svg"}
     assert all(link.startswith(("/static/", "#")) for link in linked)
     for file in files:
-        assert asked(page, file)[0] == 200
+        assert fetched(page, file)[0] == 200
 
 
 def test_every_answer_forbids_what_did_not_come_from_this_server(page: Server) -> None:
     for path in ("/", "/static/js/page.js", "/api/lab", "/absent"):
-        policy = asked(page, path)[1].headers["content-security-policy"]
+        policy = fetched(page, path)[1].headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
 
@@ -135,14 +134,14 @@ def test_a_silent_stream_says_that_it_is_there(page: Server, monkeypatch: pytest
 def test_the_windows_of_a_key_are_asked_for_by_name(feed: Feed, page: Server) -> None:
     row = {"key": "a&b", "id": 3, "start": 1, "end": 2, "values": {"n": 5}}
     feed.take({"kind": "reports", "query": "q", "rows": [row]})
-    assert json.loads(asked(page, "/api/windows?query=q&key=a%26b")[2]) == [row]
-    assert json.loads(asked(page, "/api/windows?query=none&key=a")[2]) == []
-    assert json.loads(asked(page, "/api/windows")[2]) == []
+    assert json.loads(fetched(page, "/api/windows?query=q&key=a%26b")[2]) == [row]
+    assert json.loads(fetched(page, "/api/windows?query=none&key=a")[2]) == []
+    assert json.loads(fetched(page, "/api/windows")[2]) == []
 
 
 def test_the_lab_answers_an_experiment(page: Server) -> None:
     body = json.dumps({"kind": "tumbling", "events": [{"time": 3}, {"time": 12}]}).encode()
-    status, _, answer = asked(page, "/api/lab", method="POST", body=body, content_type="application/json")
+    status, _, answer = fetched(page, "/api/lab", method="POST", body=body, content_type="application/json")
     assert status == 200
     assert [extent["holds"] for extent in json.loads(answer)["extents"]] == [[0], [1]]
 
@@ -161,31 +160,31 @@ def test_the_lab_answers_an_experiment(page: Server) -> None:
 def test_what_the_lab_cannot_read_is_refused_with_a_sentence(
     page: Server, body: bytes, kind: str, status: int, words: str
 ) -> None:
-    got, _, answer = asked(page, "/api/lab", method="POST", body=body, content_type=kind)
+    got, _, answer = fetched(page, "/api/lab", method="POST", body=body, content_type=kind)
     assert got == status
     assert words in json.loads(answer)["error"]
 
 
 def test_a_foreign_name_for_this_machine_is_refused(page: Server) -> None:
     port = urlsplit(page.url).port
-    assert asked(page, "/", host=f"localhost:{port}")[0] == 200
+    assert fetched(page, "/", host=f"localhost:{port}")[0] == 200
     for name in ("evil.example", f"evil.example:{port}", "127.0.0.1.evil.example", ""):
-        assert asked(page, "/api/lab", host=name)[0] == 403
+        assert fetched(page, "/api/lab", host=name)[0] == 403
 
 
 def test_beyond_loopback_the_page_asks_for_its_token() -> None:
     with serve(Feed(), host="0.0.0.0", port=0) as page:
         where = urlsplit(page.url)
         assert where.query.startswith("token=")
-        assert asked(page, "/")[0] == 403
-        assert asked(page, "/?token=wrong")[0] == 403
-        assert asked(page, "/api/lab", cookie="sash=wrong")[0] == 403
-        status, answer, _ = asked(page, f"/?{where.query}")
+        assert fetched(page, "/")[0] == 403
+        assert fetched(page, "/?token=wrong")[0] == 403
+        assert fetched(page, "/api/lab", cookie="sash=wrong")[0] == 403
+        status, answer, _ = fetched(page, f"/?{where.query}")
         assert status == 200
         cookie = answer.headers["set-cookie"]
         assert "HttpOnly" in cookie
         assert "SameSite=Strict" in cookie
-        assert asked(page, "/api/lab", cookie=cookie.split(";")[0])[0] == 200
+        assert fetched(page, "/api/lab", cookie=cookie.split(";")[0])[0] == 200
         stream = Messages(page, cookie=cookie.split(";")[0])
         assert stream.next()["event"] == "hello"
         stream.close()

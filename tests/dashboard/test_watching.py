@@ -1,4 +1,4 @@
-"""What is told about real queries on Spark, while they run."""
+"""What is shown of real queries on Spark, while they run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def batches() -> list[pa.Table]:
     return found
 
 
-def asked(df: Any) -> Any:
+def sliding_query(df: Any) -> Any:
     return (
         sash.stream(df, time="t", key="k", delay="2 seconds")
         .window(sash.sliding("10 seconds", every="5 seconds"))
@@ -50,21 +50,21 @@ def asked(df: Any) -> Any:
     )
 
 
-def told(feed: Feed, kind: str) -> list[dict[str, Any]]:
+def messages_of(feed: Feed, kind: str) -> list[dict[str, Any]]:
     return [message for message in feed.since(0)[1] if message["kind"] == kind]
 
 
 def finished(feed: Feed, name: str) -> None:
     """Spark tells of an end a moment after it."""
     end = time.monotonic() + 20
-    while name not in {message["query"] for message in told(feed, "ended")}:
+    while name not in {message["query"] for message in messages_of(feed, "ended")}:
         assert time.monotonic() < end
         time.sleep(0.05)
 
 
 @pytest.mark.spark
 def test_a_query_tells_its_counts_times_windows_and_keys(spark: SparkSession, tmp_path: Path) -> None:
-    feed, query = Feed(), asked(stream_batches(spark, batches()))
+    feed, query = Feed(), sliding_query(stream_batches(spark, batches()))
     watching = watch(spark, feed)
     try:
         handle = query.start(
@@ -75,10 +75,10 @@ def test_a_query_tells_its_counts_times_windows_and_keys(spark: SparkSession, tm
         finished(feed, "fixed")
     finally:
         watching.stop()
-    (about,) = told(feed, "about")
+    (about,) = messages_of(feed, "about")
     assert about["plan"]["windows"][0]["label"] == "time(10 seconds, 5 seconds)"
     assert about["explain"].startswith("window ")
-    frames = told(feed, "frame")
+    frames = messages_of(feed, "frame")
     assert frames[-1]["totals"]["events"] == 8
     assert frames[-1]["totals"]["late"] == 1
     assert [frame["batch"] for frame in frames] == sorted({frame["batch"] for frame in frames})
@@ -88,14 +88,14 @@ def test_a_query_tells_its_counts_times_windows_and_keys(spark: SparkSession, tm
     assert frames[-1]["open"] == 2  # the watermark is 10:30:17: [10, 20) and [15, 25)
     assert frames[-1]["state_bytes"] > 0
     assert frames[-1]["degree"] == 2
-    assert told(feed, "ended")[0]["error"] is None
+    assert messages_of(feed, "ended")[0]["error"] is None
     written = pq.read_table(tmp_path / "out").to_pylist()
     assert frames[-1]["totals"]["reports"] == len(written)
     kept = {key: feed.windows("fixed", key) for key in "abc"}
     assert {(key, window["start"], window["values"]["n"]) for key in kept for window in kept[key]} == {
         (row["k"], round(row["window"]["start"].timestamp() * 1000), row["n"]) for row in written
     }
-    (reports,) = told(feed, "reports")
+    (reports,) = messages_of(feed, "reports")
     latest = {row["k"]: row["n"] for row in sorted(written, key=lambda row: row["window"]["end"])}
     assert dict(reports["hottest"]) == latest
     assert reports["measure"] == "events in the latest window"
@@ -105,7 +105,7 @@ def test_a_query_tells_its_counts_times_windows_and_keys(spark: SparkSession, tm
 def test_an_elastic_query_tells_the_degree_of_every_micro_batch(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    feed, query = Feed(), asked(stream_batches(spark, batches()))
+    feed, query = Feed(), sliding_query(stream_batches(spark, batches()))
     degrees = iter([1, 2, 1, 2, 2, 2])
     elastic = sash.Elastic(min=1, max=2, buckets=2, controller=lambda samples: next(degrees))
     watching = watch(spark, feed)
@@ -122,7 +122,7 @@ def test_an_elastic_query_tells_the_degree_of_every_micro_batch(
         finished(feed, "elastic")
     finally:
         watching.stop()
-    frames = told(feed, "frame")
+    frames = messages_of(feed, "frame")
     assert {frame["batch"]: frame["degree"] for frame in frames} == handle.degrees
     assert len(set(handle.degrees.values())) == 2
     assert frames[-1]["totals"] == {
@@ -131,7 +131,7 @@ def test_an_elastic_query_tells_the_degree_of_every_micro_batch(
     }
     assert frames[-1]["watermark"] == TEN_THIRTY // 1000 + 17_000
     assert frames[-1]["state_bytes"] is None
-    assert told(feed, "about")[0]["elastic"]
+    assert messages_of(feed, "about")[0]["elastic"]
     assert feed.windows("elastic", "a")
 
 
@@ -139,7 +139,7 @@ def test_an_elastic_query_tells_the_degree_of_every_micro_batch(
 def test_queries_that_run_together_have_messages_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
     feed, df = Feed(), stream_batches(spark, batches())
     eager = sash.stream(df, time="t", key="k").window(sash.tumbling("5 seconds")).agg(low=sash.min("x"))
-    queries = sash.together(sliding=asked(df), eager=eager)
+    queries = sash.together(sliding=sliding_query(df), eager=eager)
     places = {name: tmp_path / name for name in queries.queries}
     watching = watch(spark, feed)
     try:
@@ -151,8 +151,8 @@ def test_queries_that_run_together_have_messages_of_their_own(spark: SparkSessio
         watching.stop()
     names = {"market/sliding", "market/eager"}
     for kind in ("about", "started", "ended"):
-        assert {message["query"] for message in told(feed, kind)} == names, kind
-    last = {message["query"]: message for message in told(feed, "frame")}
+        assert {message["query"] for message in messages_of(feed, kind)} == names, kind
+    last = {message["query"]: message for message in messages_of(feed, "frame")}
     assert last.keys() == names
     newest = TEN_THIRTY // 1000 + 19_000
     assert last["market/sliding"]["watermark"] == newest - 2_000
@@ -180,7 +180,7 @@ def test_the_rows_of_look_backs_are_shown_as_rows(spark: SparkSession, tmp_path:
         finished(feed, "rows")
     finally:
         watching.stop()
-    (about,) = told(feed, "about")
+    (about,) = messages_of(feed, "about")
     assert about["plan"]["rows"] == "event"
     assert about["explain"].startswith("rows     one row per event")
     written = pq.read_table(tmp_path / "out").to_pylist()
@@ -188,7 +188,7 @@ def test_the_rows_of_look_backs_are_shown_as_rows(spark: SparkSession, tmp_path:
     assert sorted((row["start"], row["values"]["n_5_seconds"]) for row in shown) == sorted(
         (round(row["t"].timestamp() * 1000), row["n_5_seconds"]) for row in written
     )
-    assert told(feed, "reports")[-1]["measure"] == "n_5_seconds"
+    assert messages_of(feed, "reports")[-1]["measure"] == "n_5_seconds"
 
 
 @pytest.mark.spark
@@ -209,7 +209,7 @@ def test_a_query_that_nobody_described_and_that_fails_is_told_of_too(
         finished(feed, str(query.id)[:8])
     finally:
         watching.stop()
-    (ended,) = told(feed, "ended")
+    (ended,) = messages_of(feed, "ended")
     assert ended["query"] == str(query.id)[:8]
     assert ended["error"]
     assert "\n" not in ended["error"]
@@ -240,19 +240,19 @@ def test_reports_are_read_once_and_what_is_not_complete_is_not_read(tmp_path: Pa
     write(tmp_path, "batch=0/a.parquet", k=["a", "b"], window=[window(1), window(1)], n=[3, 5])
     write(tmp_path, "_batch=1/a.parquet", k=["c"], window=[window(2)], n=[9])
     (tmp_path / "late.parquet").write_text("not complete")
-    told = out.look()
-    assert told is not None
-    assert told["hottest"] == [("b", 5), ("a", 3)]
-    assert [row["key"] for row in told["rows"]] == ["a", "b"]
+    page = out.look()
+    assert page is not None
+    assert page["hottest"] == [("b", 5), ("a", 3)]
+    assert [row["key"] for row in page["rows"]] == ["a", "b"]
     assert out.look() is None
     write(tmp_path, "batch=1/a.parquet", k=["a"], window=[window(2)], n=[7])
-    told = out.look()
-    assert told is not None
-    assert told["hottest"] == [("a", 7), ("b", 5)]
+    page = out.look()
+    assert page is not None
+    assert page["hottest"] == [("a", 7), ("b", 5)]
     write(tmp_path, "late.parquet", k=["c"], window=[window(2)], n=[6])
-    told = out.look()
-    assert told is not None
-    assert [row["key"] for row in told["rows"]] == ["c"]
+    page = out.look()
+    assert page is not None
+    assert [row["key"] for row in page["rows"]] == ["c"]
 
 
 def test_the_folder_of_a_query_is_not_listed_and_nothing_of_it_is_remembered(
@@ -264,9 +264,9 @@ def test_the_folder_of_a_query_is_not_listed_and_nothing_of_it_is_remembered(
     for batch in range(0, 300, 3):  # batches without rows leave nothing
         write(tmp_path, f"batch={batch}/1f/a.parquet", k=["a"], window=[window(batch)], n=[batch])
         (tmp_path / "_sash" / str(batch)).touch()
-        told = out.look(batch)
-        assert told is not None
-        assert [row["id"] for row in told["rows"]] == [batch]
+        page = out.look(batch)
+        assert page is not None
+        assert [row["id"] for row in page["rows"]] == [batch]
         assert out.look(batch + 1) is None
     write(tmp_path, "batch=300/1f/a.parquet", k=["a"], window=[window(300)], n=[1])
     assert out.look(300) is None, "it is not published"
@@ -281,16 +281,16 @@ def test_without_a_count_keys_are_ranked_by_reports_and_the_page_says_so(tmp_pat
         tmp_path, "a.parquet", k=["a", "a", None], l=[1, 1, 2], window=[window(1), window(2), window(1)],
         x=[1.5, float("nan"), None],
     )  # fmt: skip
-    told = out.look()
-    assert told is not None
-    assert told["measure"] == "windows reported"
-    assert told["hottest"] == [("a · 1", 2), ("null · 2", 1)]
-    assert [row["values"]["x"] for row in told["rows"]] == [1.5, None, "nan"]
+    page = out.look()
+    assert page is not None
+    assert page["measure"] == "windows reported"
+    assert page["hottest"] == [("a · 1", 2), ("null · 2", 1)]
+    assert [row["values"]["x"] for row in page["rows"]] == [1.5, None, "nan"]
 
 
 def test_a_query_without_keys_has_one_for_all(tmp_path: Path) -> None:
     out = ReportFolder(tmp_path, keys=(), values=("n",), count="n")
     write(tmp_path, "a.parquet", window=[window(1), window(2)], n=[3, 4])
-    told = out.look()
-    assert told is not None
-    assert told["hottest"] == [("(all)", 4)]
+    page = out.look()
+    assert page is not None
+    assert page["hottest"] == [("(all)", 4)]

@@ -5,7 +5,7 @@
     <!-- not run: reason -->     right before it: it is compiled, and every name in it must be known
 
 Code is compiled at the lines where it stands in the page, so that a traceback points there. Python's cache
-of source lines is told of it, as a notebook does: users' functions are compiled from their text.
+of source lines gets it, as in a notebook: users' functions are compiled from their text.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Page:
             code = self._compiled(block)
             if block.not_run is not None:
                 unknown = _read(code) - _bound(code) - namespace.keys() - vars(builtins).keys()
-                assert not unknown, f"{self.path}:{block.line}: nobody has said what {unknown} is"
+                assert not unknown, f"{self.path}:{block.line}: {unknown} is defined nowhere"
                 namespace |= dict.fromkeys(_bound(code))
                 continue
             printed = io.StringIO()
@@ -102,11 +102,11 @@ def difference(block: Block, printed: str) -> str | None:
     """What the reader would see that the page does not show; None when there is nothing."""
     if block.shown is None:
         return None
-    shown, said = _without_trailing_spaces(block.shown), _without_trailing_spaces(printed)
+    shown, output = _without_trailing_spaces(block.shown), _without_trailing_spaces(printed)
     checker, flags = doctest.OutputChecker(), doctest.ELLIPSIS | doctest.REPORT_UDIFF
-    if checker.check_output(shown, said, flags):
+    if checker.check_output(shown, output, flags):
         return None
-    return checker.output_difference(doctest.Example(block.source, shown), said, flags)
+    return checker.output_difference(doctest.Example(block.source, shown), output, flags)
 
 
 def _without_trailing_spaces(text: str) -> str:

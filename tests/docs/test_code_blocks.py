@@ -92,5 +92,5 @@ def test_output_that_differs_from_what_a_page_shows_is_told() -> None:
 def test_a_block_that_is_not_run_must_know_its_names(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("<!-- not run: Kafka -->\n```python\nwrite(records)\n```\n")
-    with pytest.raises(AssertionError, match="nobody has said what"):
+    with pytest.raises(AssertionError, match="is defined nowhere"):
         list(Page(page).run())

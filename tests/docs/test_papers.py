@@ -58,8 +58,8 @@ def test_a_title_is_the_whole_title_wherever_it_begins(title: str) -> None:
     cited = 0
     for path, text in texts():
         for found in re.finditer(re.escape(begin), text, re.IGNORECASE):
-            said = text[found.start() : found.start() + len(title)]
-            assert said.lower() == title.lower(), path
+            stretch = text[found.start() : found.start() + len(title)]
+            assert stretch.lower() == title.lower(), path
             cited += path.parent.name != "docs"
     assert cited
 

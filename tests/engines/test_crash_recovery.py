@@ -1,4 +1,4 @@
-"""Killed and started again: what a reader of two sinks sees, with a stand-in that dies as it is told."""
+"""Killed and started again: what a reader of two sinks sees, with a stand-in that dies on demand."""
 
 from __future__ import annotations
 

@@ -8,8 +8,7 @@ from random import Random
 from typing import ClassVar
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from sash.engines.hypotheses import PERIODS, all_hypotheses
 from sash.engines.inference import infer

@@ -1,4 +1,4 @@
-"""What the examples compute is what their first lines say: each against a definition written anew."""
+"""What the examples compute is what their first lines say: each against a definition of its own."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def test_oracle_a_payment_is_told_what_its_card_paid_within_each_look_back() -> 
         for name, length in (("5_minutes", 5), ("1_hour", 60), ("24_hours", 24 * 60)):
             begin = row["time"] - length * MINUTE
             cents = [each["cents"] for each in own[row["card"]] if begin < each["time"] <= row["time"]]
-            told = [row[f"{feature}_{name}"] for feature in ("n", "spent", "largest")]
-            assert told == [len(cents), sum(cents), max(cents)]
+            features = [row[f"{feature}_{name}"] for feature in ("n", "spent", "largest")]
+            assert features == [len(cents), sum(cents), max(cents)]
 
 
 @pytest.mark.spark
@@ -114,8 +114,8 @@ def test_oracle_hedges_are_found_once_whatever_the_controller_does() -> None:
 def test_oracle_the_six_aggregates_of_a_service_are_those_of_its_last_minute() -> None:
     requests = telemetry.request_table(800, 2)
     own = by_key(requests.to_pylist(), "service")
-    said = telemetry.query(requests).collect().to_pylist()
-    for row in said[:: len(said) // 12]:
+    rows = telemetry.query(requests).collect().to_pylist()
+    for row in rows[:: len(rows) // 12]:
         start, end = (row["window"][name] for name in ("start", "end"))
         held = [each for each in own[row["service"]] if start <= each["time"] < end]
         times = [each["ms"] for each in held]
@@ -147,11 +147,11 @@ def visits_by_hand(clicks: pa.Table) -> Counter[Any]:
 def test_oracle_a_visit_ends_where_nothing_happens_for_half_an_hour() -> None:
     clicks = clickstream_sessions.click_table(600, 12)
     found = clickstream_sessions.visits(clicks).collect().to_pylist()
-    told = Counter(
+    visits = Counter(
         (row["visitor"], row["window"]["start"].replace(tzinfo=None), row["clicks"], row["spent"])
         for row in found
     )
-    assert told == visits_by_hand(clicks)
+    assert visits == visits_by_hand(clicks)
     assert all((row["entry"], row["exit"]) == (row["path"][0], row["path"][-1]) for row in found)
 
 
@@ -207,9 +207,9 @@ def departures() -> pa.Table:
 
 def test_oracle_flights_are_told_the_delays_of_the_hour_before(departures: pa.Table) -> None:
     own = by_key(departures.to_pylist(), "origin")
-    said = flights.at_the_gate(departures).collect().to_pylist()
-    assert len(said) == departures.num_rows
-    for row in said[::40]:
+    rows = flights.at_the_gate(departures).collect().to_pylist()
+    assert len(rows) == departures.num_rows
+    for row in rows[::40]:
         begin = row["time"] - 60 * MINUTE
         held = [each["dep_delay"] for each in own[row["origin"]] if begin < each["time"] <= row["time"]]
         flown = [delay for delay in held if delay == delay and delay is not None]
@@ -227,8 +227,8 @@ def test_the_days_of_an_airport_hold_every_flight_once(departures: pa.Table) -> 
 def test_a_jam_is_a_run_of_flights_that_left_more_than_an_hour_late(departures: pa.Table) -> None:
     flown = [row for row in departures.to_pylist() if row["dep_delay"] is not None]
     late = Counter(row["origin"] for row in flown if row["dep_delay"] > 60)
-    told: Counter[str] = Counter()
+    flights_in_jams: Counter[str] = Counter()
     for jam in flights.jams(departures).collect().to_pylist():
-        told[jam["origin"]] += jam["flights"]
+        flights_in_jams[jam["origin"]] += jam["flights"]
         assert jam["delay"] > 60
-    assert told == late
+    assert flights_in_jams == late

@@ -88,8 +88,8 @@ def test_oracle_ysb_counts_the_views_of_each_campaign_in_each_ten_seconds() -> N
         )
         if kind == "view"
     )
-    said = ysb.query(events, campaigns).collect().to_pylist()
-    assert {(row["campaign_id"], row["window"]["id"]): row["views"] for row in said} == expected
+    rows = ysb.query(events, campaigns).collect().to_pylist()
+    assert {(row["campaign_id"], row["window"]["id"]): row["views"] for row in rows} == expected
 
 
 def test_the_join_of_ysb_gives_an_ad_of_no_campaign_no_campaign() -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from sash.disk_space import free_bytes
 from sash.errors import NoSpace
-from sash.serving.places import place_of
+from sash.serving.feature_stores import place_of
 from sash.stores import LMDB, Files
 from tests.operators.test_arena import in_another_process, outgrow
 
@@ -60,7 +60,7 @@ def store_goes_on(kind: Callable[..., Any], disk: Path) -> None:
                     assert held(kind, folder) == in_another_process(held, kind, folder) == BEFORE
                 else:
                     assert held(kind, folder) == AFTER
-            # The query is started again: the epoch is executed anew.
+            # The query is started again: the epoch is executed again.
             with kind(folder) as again:
                 again.rollback(0)
                 again.put_many(AFTER)

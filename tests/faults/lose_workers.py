@@ -2,7 +2,7 @@
 
     python lose_workers.py <folder of files> <home>
 
-Its Spark gives a task three tries, so that none of the streams stops. What a stream says is under
+Its Spark gives a task three tries, so that none of the streams stops. What a stream emits is under
 <home>/<where its worker dies>/sink.
 """
 
@@ -39,7 +39,7 @@ def die_once(marker: Path) -> None:
 
 
 def run(spark: SparkSession, files: Path, home: Path, *, place: str | None) -> None:
-    """Windows over the files, one file a micro-batch; a worker dies where `place` says."""
+    """Windows over the files, one file a micro-batch; a worker dies at `place`."""
     marker = home / "a worker died here"
 
     def pass_on(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -143,11 +143,11 @@ def heavy(total: Any, old: Any) -> Any:
 
 def by_reference(query: Any, batches: Sequence[Table]) -> Counter[Any]:
     """Reports and late rows of windows, by the definition."""
-    asked = replace(query.bound.query, flush=False)
+    unflushed = replace(query.bound.query, flush=False)
     arrivals = (
         [Arrival(_micros(row["at"]), row["key"], row) for row in table.to_pylist()] for table in batches
     )
-    outcome = evaluate(asked, [Batch(tuple(rows)) for rows in arrivals])
+    outcome = evaluate(unflushed, [Batch(tuple(rows)) for rows in arrivals])
     return Counter(
         (report.key, report.window, report.id, repr(dict(report.values)))
         for report in outcome.reports

@@ -48,7 +48,7 @@ class Program:
         self.written += count
 
     def fails_on(self, disk: Path) -> str:
-        """It runs when the disk becomes full, unless it has to begin anew to write there."""
+        """It runs when the disk becomes full, unless it has to start again to write there."""
         query = self.started()
         self.bring(1)
         query.processAllAvailable()

@@ -184,7 +184,7 @@ TUMBLING = sash.tumbling("10 seconds")
 
 
 @pytest.mark.parametrize(
-    ("ask", "error", "says"),
+    ("ask", "error", "message"),
     [
         (lambda data: sash.stream(data, time="tt").window(TUMBLING).agg(n=sash.count()),
          UnknownColumn, r"time must be one of the columns .* got 'tt'\. Did you mean 't'\?"),
@@ -209,7 +209,7 @@ TUMBLING = sash.tumbling("10 seconds")
     ],
 )  # fmt: skip
 def test_a_column_that_is_missing_or_of_the_wrong_type_is_refused_before_anything_runs(
-    given: Given, ask: Ask, error: type[Exception], says: str
+    given: Given, ask: Ask, error: type[Exception], message: str
 ) -> None:
-    with pytest.raises(error, match=says):
+    with pytest.raises(error, match=message):
         ask(given(event_table([1, 2])))

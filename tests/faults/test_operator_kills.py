@@ -73,7 +73,7 @@ class Ground:
                 ended_well = survivor.process.wait(timeout=600) == 0
             if ended_well:
                 return
-            assert GAVE_UP in survivor.said, survivor.said
+            assert GAVE_UP in survivor.printed, survivor.printed
         pytest.fail(f"it gave up {TRIES} times")
 
     def check(self) -> None:

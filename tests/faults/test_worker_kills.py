@@ -45,7 +45,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def undisturbed(
     by_value: None, spark: SparkSession, files: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> list[str]:
-    """What the stream says when nobody dies."""
+    """What the stream emits when nobody dies."""
     home = tmp_path_factory.mktemp("undisturbed")
     lose_workers.run(spark, files, home, place=None)
     rows = rows_in(spark, home)

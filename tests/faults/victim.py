@@ -71,16 +71,16 @@ class Victim:
         """Look every few milliseconds. A program that ends before the condition holds is an error."""
         deadline = time.monotonic() + seconds
         while not condition():
-            assert self.process.poll() is None, f"it ended too early:\n{self.said}"
-            assert time.monotonic() < deadline, f"it did not come so far:\n{self.said}"
+            assert self.process.poll() is None, f"it ended too early:\n{self.printed}"
+            assert time.monotonic() < deadline, f"it did not come so far:\n{self.printed}"
             time.sleep(0.003)
 
     def finish(self, *, seconds: float = 180) -> None:
         """Let it come to its own end, which must be a good one."""
-        assert self.process.wait(timeout=seconds) == 0, self.said
+        assert self.process.wait(timeout=seconds) == 0, self.printed
 
     @property
-    def said(self) -> str:
+    def printed(self) -> str:
         return self._log.read_text(errors="replace")[-4000:]
 
     def _is_worker(self, member: int) -> bool:

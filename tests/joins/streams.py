@@ -1,4 +1,4 @@
-"""Random pairs of streams and predicates over them, and what the definition says of them."""
+"""Random pairs of streams and predicates over them, and their answer by definition."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from sash.operators.joins.bound import BoundJoin, BoundSide
+from sash.operators.joins.bound_join import BoundJoin, BoundSide
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.expression import Side
 from sash.semantics.join import How, IntervalJoin, JoinBatch, JoinOutcome, Where, evaluate
@@ -39,7 +39,7 @@ RIGHT = pa.schema(
 SCHEMAS = {Side.LEFT: LEFT, Side.RIGHT: RIGHT}
 
 TRACED: dict[str, Where | None] = {
-    "nothing is asked": None,
+    "no condition": None,
     "always": lambda p, q: True,
     "never": lambda p, q: False,
     "a band": lambda p, q: abs(p.x - q.a) <= 2,

@@ -9,17 +9,16 @@ import numpy as np
 import polars
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 import sash
 from sash.errors import ArgumentError, DurationError, UnitError, Unsupported
-from sash.operators.joins import asof_operator, held_rows
-from sash.operators.joins.asof import answers
-from sash.operators.joins.asof_operator import SLACK, AsofOperator
-from sash.operators.joins.bound import BoundSide
-from sash.operators.joins.bound_asof import BoundAsof
-from sash.operators.joins.bounded import joined
+from sash.operators.joins.asof.asof_operator import SLACK, AsofOperator
+from sash.operators.joins.asof.bound_asof import BoundAsof
+from sash.operators.joins.asof.columns import answers, asof_operator
+from sash.operators.joins.bound_join import BoundSide
+from sash.operators.joins.bounded_join import joined
+from sash.operators.joins.state import held_rows
 from sash.semantics.asof import DIRECTIONS, Asof, AsofOutcome, Direction, evaluate, match
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.expression import Side
@@ -351,7 +350,7 @@ def test_tolerances_and_times_at_the_ends_of_the_integers(direction: Direction) 
 
 
 def test_a_checkpoint_shows_what_it_was_made_by() -> None:
-    from sash.runtimes.spark.inspection.description import in_words
+    from sash.runtimes.spark.inspection.query_words import in_words
     from sash.runtimes.spark.state.fingerprint import describe_join
 
     words = in_words(describe_join(bound("nearest", tolerance=5, keys=True), buckets=8))

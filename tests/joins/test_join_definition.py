@@ -60,8 +60,8 @@ def test_the_watermark_is_the_lesser_of_both_sides_and_pairs_wait_until_it_has_p
     join = IntervalJoin(ticks(9), left_delay=ticks(0), right_delay=ticks(5))
     given = [JoinBatch(side(10, 20)), JoinBatch((), side(12)), JoinBatch((), side(30))]
     given.append(JoinBatch(side(40), side(7)))
-    said = [times(evaluate(join, given[:count], flush=False)) for count in range(1, 5)]
-    assert said == [[], [], [(10, 12)], [(10, 12), (20, 12)]]
+    pairs = [times(evaluate(join, given[:count], flush=False)) for count in range(1, 5)]
+    assert pairs == [[], [], [(10, 12)], [(10, 12), (20, 12)]]
     (missed,) = evaluate(join, given).late
     assert (missed.side, missed.arrival.time, missed.reason) == (Side.RIGHT, 7, "behind the watermark")
 

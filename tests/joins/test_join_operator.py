@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sash.errors import CorruptValue, SashWarning
-from sash.operators.joins.bound import BoundJoin
-from sash.operators.joins.bounded import joined
-from sash.operators.joins.operator import JoinOperator
+from sash.operators.joins.bound_join import BoundJoin
+from sash.operators.joins.bounded_join import joined
+from sash.operators.joins.join_operator import JoinOperator
 from sash.semantics.expression import Side
 from sash.semantics.join import How, JoinBatch
 from sash.semantics.reference import Arrival
@@ -81,9 +80,9 @@ class Runtime:
         known = [mark.value for mark in self.marks.values()]
         if None not in known:
             self.now = max(self.now, min(known))
-        said = numbers_in(self.operator.advance(self.now))
+        emitted = numbers_in(self.operator.advance(self.now))
         self.pause()
-        return said
+        return emitted
 
     def flush(self) -> list[Numbers]:
         return numbers_in(self.operator.advance(self.now, flush=True))
@@ -111,11 +110,11 @@ def test_oracle_batches_say_what_the_definition_says_after_each_of_them(
     how = data.draw(st.sampled_from(HOWS))
     join = bound(PREDICATES[name], within=data.draw(st.integers(0, 12)), keys=keys, delays=delays, how=how)
     runtime = Runtime(join, shares=data.draw(st.integers(1, 4)), restart=data.draw(st.booleans()))
-    said: list[Numbers] = []
+    emitted: list[Numbers] = []
     for count, batch in enumerate(given, start=1):
-        said += runtime.step(batch)
-        assert said == numbers_of(expected(join, given[:count], flush=False))
-    assert said + runtime.flush() == numbers_of(expected(join, given))
+        emitted += runtime.step(batch)
+        assert emitted == numbers_of(expected(join, given[:count], flush=False))
+    assert emitted + runtime.flush() == numbers_of(expected(join, given))
     missed = expected(join, given).late
     assert sorted(runtime.late, key=str) == sorted(
         ((late.side.value, late.arrival.values["e"], late.reason) for late in missed), key=str

@@ -9,12 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from sash.operators.joins.bound import BoundJoin
-from sash.operators.joins.operator import JoinOperator
-from sash.runtimes.spark.joins.spreading import bucket_count
+from sash.operators.joins.bound_join import BoundJoin
+from sash.operators.joins.join_operator import JoinOperator
+from sash.runtimes.spark.joins.join_routes import bucket_count
 from sash.runtimes.spark.joins.streaming_join import JoinBucketCall, JoinStage
 from sash.runtimes.spark.packing.blocks import PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.packing.columns import places

@@ -12,7 +12,7 @@ import pytest
 
 import sash
 from sash.errors import ArgumentError, PredicateError, SashWarning, UnitError, UnknownColumn, Unsupported
-from sash.operators.joins.store import JoinStore
+from sash.operators.joins.state.side_shares import JoinStore
 from sash.semantics.expression import Column, Constant, Operation, Side, Untraceable, trace
 from tests.joins.streams import FUNCTIONS, INTERPRETED, TRACED, bound
 
@@ -88,7 +88,7 @@ def test_an_error_in_machine_code_is_told_with_the_rows(where: Any) -> None:
         ("a band", False, "band cells"), ("a band", True, "hash"), ("an equality", False, "hash"),
         ("an equality of words", False, "hash"), ("two bands", False, "band cells"),
         ("theta", False, "join matrix"), ("either", False, "join matrix"),
-        ("nothing is asked", True, "hash"),
+        ("no condition", True, "hash"),
     ],
 )  # fmt: skip
 def test_the_strategy_follows_from_keys_and_predicate(name: str, keys: bool, how: str) -> None:
@@ -200,8 +200,8 @@ def test_streams_that_do_not_fit_together_are_refused() -> None:
 
 def test_parallel_takes_what_it_takes_on_windows() -> None:
     query = joined(table(x=[1]), table(a=[1]), None)
-    for asked, shares in ((3, 3), (sash.Auto(cores=2), 2), (sash.WinSeq(), 1)):
-        assert query.parallel(asked).runtime.shares == shares
+    for workers, shares in ((3, 3), (sash.Auto(cores=2), 2), (sash.WinSeq(), 1)):
+        assert query.parallel(workers).runtime.shares == shares
     assert query.parallel("auto").collect().equals(query.collect())
 
 
@@ -225,8 +225,8 @@ def test_explain_says_what_is_meant_and_how_candidates_are_found(
     )
     assert "2 shares, in threads" in text
     assert text in capsys.readouterr().out
-    asked = joined(table(x=[1]), table(a=[1]), lambda a, b: a.x > 1 and b.a > 1).explain()
-    assert "asked row by row: it needs the truth of a comparison" in asked
+    explained = joined(table(x=[1]), table(a=[1]), lambda a, b: a.x > 1 and b.a > 1).explain()
+    assert "evaluated row by row: it needs the truth of a comparison" in explained
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sash.aggregation.kernels.joins.pair_order import pair_order
 from sash.aggregation.kernels.joins.pairs import candidates, first_at_least
 from sash.operators.joins.strategy import Band, choose
-from sash.runtimes.spark.joins.spreading import JoinRoute, grid
+from sash.runtimes.spark.joins.join_routes import JoinRoute, grid
 from sash.runtimes.spark.packing.blocks import Sent
 from sash.semantics.expression import Side, conjuncts, trace
 

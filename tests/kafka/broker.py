@@ -66,7 +66,7 @@ class Broker:
             time.sleep(0.1)
 
     def kill(self) -> None:
-        """At once, as a lost machine: nothing is flushed and nobody is told."""
+        """At once, as a lost machine: nothing is flushed and nobody is notified."""
         self._process.kill()
         self._process.wait()
 
@@ -118,7 +118,7 @@ class Broker:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports that nobody had a moment ago; asked for together, so that they differ."""
+    """Ports that nobody had a moment ago; opened together, so that they differ."""
     probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [probe.getsockname()[1] for probe in probes]
     for probe in probes:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.operators.bound import BoundRolling
 from sash.operators.engine import LatestOperator
 from sash.semantics.durations import Duration, Unit
@@ -22,10 +22,10 @@ from tests.runtimes.operator_runtime import Runtime, Shown, lates, unplaced
 from tests.runtimes.tables import table_of
 
 AGGREGATES = {
-    "n": monoids.count(),
-    "s": monoids.sum("x"),
-    "hi": monoids.max("x"),
-    "held": monoids.collect("e"),
+    "n": built_in.count(),
+    "s": built_in.sum("x"),
+    "hi": built_in.max("x"),
+    "held": built_in.collect("e"),
 }
 
 
@@ -90,13 +90,13 @@ def require_rows(
     for number, batch in enumerate(stream):
         rows, late = len(oracle.rows), len(oracle.late)
         oracle.take(batch)
-        said, misfits = runtime.step(batch)
-        assert said == expected(oracle.rows[rows:]), f"batch {number}"
+        emitted, misfits = runtime.step(batch)
+        assert emitted == expected(oracle.rows[rows:]), f"batch {number}"
         assert misfits == lates(oracle.late[late:]), f"batch {number}"
     rows = len(oracle.rows)
     oracle.report(flush=True)
-    said, _ = runtime.flush()
-    assert said == expected(oracle.rows[rows:]), "flush"
+    emitted, _ = runtime.flush()
+    assert emitted == expected(oracle.rows[rows:]), "flush"
     runtime.close()
 
 

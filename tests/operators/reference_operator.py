@@ -5,7 +5,7 @@
         for every key of the tuple, and every window of that key that holds the tuple: f_U
     at last the watermark passes everything
 
-What is said carries the right end of its window. The one liberty: rows are sorted by time at the end, which
+Rows carry the right end of its window. The one liberty: rows are sorted by time at the end, which
 is what 'in the order of time' means when all of them are there.
 """
 
@@ -16,21 +16,21 @@ from typing import Any
 
 from sash.operators.order.interleaved import Interleaved
 from sash.operators.stateful.declaration import Stateful
-from sash.operators.stateful.windows import Arrival, WindowSet
+from sash.operators.stateful.windows import InputEvent, WindowSet
 from sash.semantics.event import Row
 
-Said = tuple[int, dict[str, Any]]
+TimedRow = tuple[int, dict[str, Any]]
 
 
-def reference(operator: Stateful, run: Interleaved, keys_of: Any) -> list[Said]:
-    """Everything that `operator` says of a bounded run; `keys_of(row, input)` is f_MK, retold."""
+def reference(operator: Stateful, run: Interleaved, keys_of: Any) -> list[TimedRow]:
+    """Everything that `operator` emits for a bounded run; `keys_of(row, input)` is f_MK again."""
     WA, WS = operator.clock.slide, operator.clock.size
     open_sets: list[WindowSet] = []
-    said: list[Said] = []
+    emitted: list[TimedRow] = []
 
-    def say(time: int, answer: Any) -> None:
+    def emit(time: int, answer: Any) -> None:
         rows: Iterable[Mapping[str, Any]] = [answer] if isinstance(answer, Mapping) else answer or []
-        said.extend((time, dict(row)) for row in rows)
+        emitted.extend((time, dict(row)) for row in rows)
 
     def handle_expired(watermark: int) -> None:
         while True:
@@ -38,7 +38,7 @@ def reference(operator: Stateful, run: Interleaved, keys_of: Any) -> list[Said]:
             if not expired:
                 return
             windows = min(expired, key=lambda each: each.start)
-            say(windows.end, operator.output(windows))
+            emit(windows.end, operator.output(windows))
             if operator.window_type == "multi":
                 open_sets.remove(windows)
             else:
@@ -54,7 +54,7 @@ def reference(operator: Stateful, run: Interleaved, keys_of: Any) -> list[Said]:
 
     rows = [iter(table.to_pylist()) for table in run.tables]
     for ordinal, (time, number) in enumerate(zip(run.times.tolist(), run.inputs.tolist(), strict=True)):
-        arrival = Arrival(time, number, ordinal, Row(next(rows[number])))
+        arrival = InputEvent(time, number, ordinal, Row(next(rows[number])))
         handle_expired(time)
         for key in dict.fromkeys(keys_of(arrival.row, number)):
             starts = starts_of_windows_with(time)
@@ -63,18 +63,18 @@ def reference(operator: Stateful, run: Interleaved, keys_of: Any) -> list[Said]:
                 if not mine:
                     mine = [WindowSet(key, start, start + WS, [operator.state() for _ in operator.inputs])]
                     open_sets.extend(mine)
-                say(start + WS, operator.update(mine[0], arrival))
+                emit(start + WS, operator.update(mine[0], arrival))
     while open_sets:
         handle_expired(min(windows.end for windows in open_sets))
-    return sorted(said, key=lambda one: one[0])
+    return sorted(emitted, key=lambda one: one[0])
 
 
-def comparable(said: Iterable[Said]) -> list[tuple[int, str]]:
+def comparable(emitted: Iterable[TimedRow]) -> list[tuple[int, str]]:
     """Rows by time; those of one time in an order of their own, for keys are not ordered among each
     other."""
-    return sorted((time, repr(sorted(row.items(), key=lambda item: item[0]))) for time, row in said)
+    return sorted((time, repr(sorted(row.items(), key=lambda item: item[0]))) for time, row in emitted)
 
 
-def told(rows: Iterable[Mapping[str, Any]]) -> list[Said]:
+def timed_rows(rows: Iterable[Mapping[str, Any]]) -> list[TimedRow]:
     """An output table's rows, as the reference gives them."""
     return [(row["time"], {name: value for name, value in row.items() if name != "time"}) for row in rows]

@@ -104,8 +104,8 @@ class OnTime:
             known = [time for time in (self.newest[number], *times) if time is not None]
             self.newest[number] = max(known, default=None)
 
-    def said(self, operator: Stateful) -> list[str]:
-        """What the operator says in process to the tuples that were on time, up to the watermark."""
+    def expected(self, operator: Stateful) -> list[str]:
+        """What the operator emits in process for the tuples that were on time, up to the watermark."""
         watermark = self.watermark
         if watermark is None:
             return []

@@ -22,14 +22,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sash import disk_space
 from sash.errors import ArgumentError, NoSpace, StoreError
-from sash.operators.arena import Arena, ArenaHome, GrowingArray, TableSpec, owners
-from sash.operators.arena import head as head_module
-from sash.operators.arena import home as home_module
+from sash.operators.arena import (
+    Arena,
+    ArenaHome,
+    GrowingArray,
+    TableSpec,
+    head as head_module,
+    home as home_module,
+    owners,
+)
 
 TABLES = {"keys": TableSpec(3), "chunks": TableSpec(1), "heap": TableSpec(1, "uint8")}
 V1, V2 = b"1" * 16, b"2" * 16

@@ -7,8 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
 from sash.errors import ArgumentError
@@ -31,7 +30,7 @@ from tests.runtimes.test_streaming_operator import batches
 SCHEMA = table_of([], TYPES).schema
 
 
-def asked(lengths: list[int], *, delay: int = 0, forget_after: int = 0) -> Query:
+def rolling_query(lengths: list[int], *, delay: int = 0, forget_after: int = 0) -> Query:
     return Query(
         look_backs(*lengths), AGGREGATES, delay=ticks(delay), emit=Emit(When.ARRIVAL),
         forget_after=ticks(forget_after) if forget_after else NO_TIME,
@@ -53,7 +52,7 @@ def test_oracle_every_batch_answers_for_its_events_and_corrects_those_before(
     lengths: list[int], delay: int, stream: list[Batch], ways: list[Way], least: int, forget_after: int,
     elastic: bool,
 ) -> None:  # fmt: skip
-    query = asked(lengths, delay=delay, forget_after=forget_after)
+    query = rolling_query(lengths, delay=delay, forget_after=forget_after)
     with small_journals(least):
         require_answered_on_arrival(query, stream, ways=ways, elastic=elastic)
 
@@ -64,7 +63,7 @@ def test_oracle_the_last_revision_is_the_row_that_is_emitted_once(
     lengths: list[int], delay: int, stream: list[Batch]
 ) -> None:
     """In the reference itself: so it holds for whatever answers as the reference does."""
-    query = asked(lengths, delay=delay)
+    query = rolling_query(lengths, delay=delay)
     last = {}
     for row in ArrivalEvaluation(query).run(stream):
         last[row.key, row.ordinal] = row
@@ -81,12 +80,12 @@ def test_a_row_comes_with_its_event_and_again_when_an_older_one_joins_it() -> No
     #   t     10   20   15   40      delay 20, looking back 8
     #   n      1    1    1    1      with its own batch
     #                2               20 again, when 15 has come: 12 < 15 ≤ 20
-    query = asked([8], delay=20)
+    query = rolling_query([8], delay=20)
     evaluation = ArrivalEvaluation(query)
     for time in (10, 20, 15, 40):
         evaluation.take(Batch((Arrival(time, "a", {"e": time, "x": 1}),)))
-    told = [(row.time, row.revision, row.values["n", "8"]) for row in evaluation.rows]
-    assert told == [(10, 0, 1), (20, 0, 1), (20, 1, 2), (15, 0, 2), (40, 0, 1)]
+    rows = [(row.time, row.revision, row.values["n", "8"]) for row in evaluation.rows]
+    assert rows == [(10, 0, 1), (20, 0, 1), (20, 1, 2), (15, 0, 2), (40, 0, 1)]
 
 
 def test_a_bounded_input_has_every_row_once_with_revision_zero() -> None:

@@ -9,8 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
 from sash.errors import ArgumentError
@@ -38,7 +37,7 @@ def driven(controller: Controller, work: list[float], *, degree: int = 1, most: 
     return degrees
 
 
-# load by sample, degree, what is asked for: 70 % is what every change aims at
+# load by sample, degree, the wanted degree: 70 % is what every change aims at
 RECORDED = [
     ([0.89, 0.90], 4, 4),
     ([0.91], 4, 6),  # 3.64 busy instances / 0.7 = 5.2

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.aggregation.kernels.rows.cells import pane_cells
 from sash.aggregation.monoid import Monoid
 from sash.operators.bounded import answer
@@ -22,11 +21,11 @@ from tests.runtimes.tables import expected_rows, rows_of, table_of
 
 TYPES = {"e": pa.int64(), "x": pa.int64()}
 COMMUTE = {
-    "n": monoids.count(),
-    "nx": monoids.count("x"),
-    "s": monoids.sum("x"),
-    "hi": monoids.max("x"),
-    "mean": monoids.mean("x"),
+    "n": built_in.count(),
+    "nx": built_in.count("x"),
+    "s": built_in.sum("x"),
+    "hi": built_in.max("x"),
+    "mean": built_in.mean("x"),
 }
 small = st.integers(1, 12)
 cut_by_the_clock: st.SearchStrategy[Window] = st.one_of(
@@ -41,7 +40,7 @@ def always(*, workers: int = 2, block: int = 5) -> Early:
 
 @settings(max_examples=150, deadline=None)
 @given(
-    asked=st.lists(cut_by_the_clock, min_size=1, max_size=3),
+    window_list=st.lists(cut_by_the_clock, min_size=1, max_size=3),
     stream=arrivals(),
     empty=st.booleans(),
     flush=st.booleans(),
@@ -50,20 +49,20 @@ def always(*, workers: int = 2, block: int = 5) -> Early:
     block=st.integers(1, 50),
 )
 def test_oracle_panes_first_answer_as_the_reference_does(
-    asked: list[Window], stream: list, empty: bool, flush: bool, delay: int, workers: int, block: int
+    window_list: list[Window], stream: list, empty: bool, flush: bool, delay: int, workers: int, block: int
 ) -> None:
-    named = [window.named(f"w{number}") for number, window in enumerate(asked)]
+    named = [window.named(f"w{number}") for number, window in enumerate(window_list)]
     table = table_of(stream, TYPES)
     query = (
         sash.stream(table, time="t", key="k", delay=delay)
         .window(*named, empty=empty, flush=flush)
         .agg(**COMMUTE)
     )
-    said = answer(query.bound, table, early=always(workers=workers, block=block))
+    computed = answer(query.bound, table, early=always(workers=workers, block=block))
     oracle = evaluate(query.bound.query, [Batch(tuple(stream))])
     expected = expected_rows(oracle.reports, COMMUTE, named=len(named) > 1)
-    assert rows_of(said.reports, COMMUTE) == expected
-    assert said.late["e"].to_pylist() == [one.arrival.values["e"] for one in oracle.late]
+    assert rows_of(computed.reports, COMMUTE) == expected
+    assert computed.late["e"].to_pylist() == [one.arrival.values["e"] for one in oracle.late]
 
 
 def many(events: int) -> pa.Table:
@@ -133,10 +132,10 @@ def test_the_answer_does_not_depend_on_how_many_threads_fold() -> None:
 @pytest.mark.parametrize(
     ("window", "aggregate"),
     [
-        (windows.rows(10, every=5), monoids.sum("x")),
-        (windows.session(3), monoids.sum("x")),
-        (windows.time(10, 5), monoids.last("x")),
-        (windows.time(10, 5), monoids.collect("x")),
+        (windows.rows(10, every=5), built_in.sum("x")),
+        (windows.session(3), built_in.sum("x")),
+        (windows.time(10, 5), built_in.last("x")),
+        (windows.time(10, 5), built_in.collect("x")),
     ],
     ids=["positions", "sessions", "order", "objects"],
 )

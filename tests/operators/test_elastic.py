@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
 from benchmarks.stretch.stress import disorder, stress
 from sash.errors import ArgumentError, PredicateError, Unsupported
-from sash.operators import Aggregate, Arrival, ElasticOperator, Input, Join, Stateful, WindowSet, setup
+from sash.operators import Aggregate, ElasticOperator, Input, InputEvent, Join, Stateful, WindowSet, setup
 from sash.operators.elastic.mapping import balanced
 from sash.operators.stateful.process_shares import ProcessShares
 from sash.operators.stateful.running import Running
@@ -109,7 +108,7 @@ OPERATORS = {
 }  # fmt: skip
 
 
-def _say_how_many(windows: WindowSet, arrival: Arrival) -> Any:
+def _say_how_many(windows: WindowSet, arrival: InputEvent) -> Any:
     windows[0].append(arrival)
     return {"key": windows.key, "n": len(windows[0])}
 
@@ -347,7 +346,7 @@ def test_oracle_functions_in_processes_give_the_same_answer_and_move_no_state(ki
 
 
 def test_a_function_that_fails_in_a_process_is_named_with_its_row_and_ends_the_processes() -> None:
-    def fail(windows: WindowSet, arrival: Arrival) -> Any:
+    def fail(windows: WindowSet, arrival: InputEvent) -> Any:
         return {"key": 1 // arrival.row.x}
 
     bad = Stateful(

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.operators.arena import ArenaHome
 from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
 from sash.operators.engine import WindowOperator
@@ -24,8 +24,8 @@ from sash.semantics.window import Window
 from tests.runtimes.operator_runtime import Store, Way, elements_of, small_journals
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("x", pa.float64())])
-AGGREGATES = {"n": monoids.count(), "hi": monoids.max("x"), "s": monoids.sum("x")}
-LAST = {"last": monoids.last("x"), "hi": monoids.max("x")}
+AGGREGATES = {"n": built_in.count(), "hi": built_in.max("x"), "s": built_in.sum("x")}
+LAST = {"last": built_in.last("x"), "hi": built_in.max("x")}
 """With an aggregate that does not commute there are no panes."""
 
 
@@ -39,7 +39,7 @@ def bound_to(window: Window, aggregates: Any = AGGREGATES) -> BoundQuery:
 
 
 class Stream:
-    """Batches of one bucket; what it writes is kept, and it goes on as it is told."""
+    """Batches of one bucket; what it writes is kept, and it goes on as wanted."""
 
     def __init__(self, bound: BoundQuery, *, way: Way = Way.SAME, name: str | None = None) -> None:
         self.bound, self.way, self.name = bound, way, name
@@ -253,7 +253,7 @@ def test_slots_of_dead_keys_are_used_again(kind: str) -> None:
 
 
 WORDS = pa.schema([("k", pa.string()), ("t", pa.int64()), ("x", pa.float64()), ("w", pa.string())])
-OBJECTS = {"words": monoids.collect("w"), "n": monoids.count()}
+OBJECTS = {"words": built_in.collect("w"), "n": built_in.count()}
 IN_HEAPS = {
     "text as a key": BoundQuery(Query((windows.time(1_000, 10),), AGGREGATES), WORDS, "t", ("k",)),
     "text in elements": BoundQuery(Query((windows.time(1_000, 10),), OBJECTS), WORDS, "t", ("k",)),

@@ -24,19 +24,14 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import CorruptValue, NoSpace
-from sash.operators.arena import ArenaHome
-from sash.operators.arena import arena as arenas
-from sash.operators.arena import head as heads
-from sash.operators.arena import home as homes
+from sash.operators.arena import ArenaHome, arena as arenas, head as heads, home as homes
 from sash.operators.arena.locked import LockedHead
 from sash.operators.bound import BoundQuery
-from sash.operators.engine import WindowOperator, entries, journal, naming, waiting
-from sash.operators.engine import state as operators
+from sash.operators.engine import WindowOperator, entries, journal, naming, state as operators, waiting
 from sash.operators.engine.slots import USED
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
@@ -53,7 +48,7 @@ from tests.runtimes.operator_runtime import (
 from tests.runtimes.strategies import any_window
 from tests.runtimes.tables import table_of
 
-AGGREGATES = {"n": monoids.count(), "s": monoids.sum("x"), "held": monoids.collect("e")}
+AGGREGATES = {"n": built_in.count(), "s": built_in.sum("x"), "held": built_in.collect("e")}
 KINDS: dict[str, Window] = {
     "sliding": windows.time(20, 5),
     "rows": windows.rows(5, every=2),
@@ -61,7 +56,7 @@ KINDS: dict[str, Window] = {
     "session": windows.session(3),
     "delta": windows.delta("x", 5, 2),
     "policy": windows.policy(
-        lambda total, old: total.s - old.s > 40, track={"s": monoids.sum("x")}, every=2
+        lambda total, old: total.s - old.s > 40, track={"s": built_in.sum("x")}, every=2
     ),
     "punctuated": windows.punctuated(lambda row: row.x % 7 == 0),
 }
@@ -70,8 +65,10 @@ each_way_of_keeping = pytest.mark.parametrize("kind", ["sliding", "session", "de
 """Elements that several windows share, running folds, elements of one window."""
 
 
-def bound_to(*asked: Window, lateness: int = 0, delay: int = 0, aggregates: Any = AGGREGATES) -> BoundQuery:
-    named = tuple(window.named(f"w{number}") for number, window in enumerate(asked))
+def bound_to(
+    *window_list: Window, lateness: int = 0, delay: int = 0, aggregates: Any = AGGREGATES
+) -> BoundQuery:
+    named = tuple(window.named(f"w{number}") for number, window in enumerate(window_list))
     waits = {"allowed_lateness": Duration(lateness, Unit.TICKS), "delay": Duration(delay, Unit.TICKS)}
     query = Query(named, aggregates, **waits)
     return BoundQuery(query, table_of([], TYPES).schema, "t", ("k",))
@@ -180,15 +177,15 @@ def test_a_process_that_dies_before_any_write_of_a_batch_loses_nothing(kind: str
 
 @settings(max_examples=15, deadline=None)
 @given(
-    asked=st.lists(any_window, min_size=1, max_size=2),
+    window_list=st.lists(any_window, min_size=1, max_size=2),
     lateness=st.sampled_from([0, 6]),
     deaths=st.lists(st.one_of(st.none(), st.integers(0, 14)), min_size=8, max_size=8),
     least=st.sampled_from([1, 4_000]),
 )
 def test_oracle_deaths_at_any_write(
-    asked: list[Window], lateness: int, deaths: list[int | None], least: int
+    window_list: list[Window], lateness: int, deaths: list[int | None], least: int
 ) -> None:
-    stream, runtime = steady(8), OnMachine(bound_to(*asked, lateness=lateness))
+    stream, runtime = steady(8), OnMachine(bound_to(*window_list, lateness=lateness))
 
     def before(number: int) -> None:
         death = deaths[number]
@@ -249,7 +246,7 @@ def trickle(batches: int, *, keys: int = 200) -> list[Batch]:
 
 @pytest.mark.parametrize("fan", [2, 3, 8])
 def test_a_store_has_few_values_however_many_batches_there_were(fan: int) -> None:
-    runtime = OnMachine(bound_to(windows.rows(500), aggregates={"s": monoids.sum("x")}))
+    runtime = OnMachine(bound_to(windows.rows(500), aggregates={"s": built_in.sum("x")}))
     runtime.ways = cycle([Way.SAME])
     most = 0
     with patch.object(journal, "FAN", fan), patch.object(journal, "LEAST", 10**9):
@@ -338,7 +335,7 @@ def test_after_a_burst_of_keys_the_arena_is_as_large_as_what_is_alive(kind: str,
 
 @pytest.mark.parametrize("way", [Way.SAME, Way.ARENA], ids=["at hand", "another process"])
 def test_while_the_watermark_stands_still_a_batch_writes_what_it_brings(way: Way) -> None:
-    runtime = OnMachine(bound_to(KINDS["sliding"], delay=1000, aggregates={"held": monoids.collect("e")}))
+    runtime = OnMachine(bound_to(KINDS["sliding"], delay=1000, aggregates={"held": built_in.collect("e")}))
     runtime.ways = cycle([way])
     written = list[int]()
 

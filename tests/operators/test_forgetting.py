@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import ArgumentError
 from sash.operators.bound import BoundQuery, BoundWhole
 from sash.operators.engine import StatePlan, WindowOperator
@@ -54,7 +53,7 @@ def test_with_an_allowed_lateness_a_key_is_forgotten_by_the_watermark_all_the_sa
     #   t          10 . . . . 15 16 17 18           a is forgotten at 16, when nothing of it waits any more
     #   key        a          b  b  a  a
     query = Query(
-        (windows.rows(2),), {"all": monoids.collect("e")}, allowed_lateness=Duration(5, Unit.TICKS),
+        (windows.rows(2),), {"all": built_in.collect("e")}, allowed_lateness=Duration(5, Unit.TICKS),
         forget_after=Duration(6, Unit.TICKS),
     )  # fmt: skip
     keys = {10: "a", 15: "b", 16: "b", 17: "a", 18: "a", 40: "c"}
@@ -62,16 +61,16 @@ def test_with_an_allowed_lateness_a_key_is_forgotten_by_the_watermark_all_the_sa
     require_answered_as_the_reference(Runtime(BoundQuery(query, SCHEMA, "t", ("k",))), stream)
 
 
-def _asked(**settings: Any) -> Any:
+def _stream(**settings: Any) -> Any:
     return sash.stream(SCHEMA.empty_table(), time="t", key="k", **settings)
 
 
 WITHOUT_DATA = {
-    "look-backs": _asked().rolling(50, 200).agg(n=sash.count()),
-    "sliding": _asked().window(sash.sliding(100, every=10)).agg(n=sash.count()),
-    "session": _asked().window(sash.session(20)).agg(n=sash.count()),
-    "slide by tuple": _asked(forget_after=300).window(sash.slide_by_tuple(100, 3)).agg(n=sash.count()),
-    "count": _asked(forget_after=300, allowed_lateness=20).window(sash.rows(5)).agg(n=sash.count()),
+    "look-backs": _stream().rolling(50, 200).agg(n=sash.count()),
+    "sliding": _stream().window(sash.sliding(100, every=10)).agg(n=sash.count()),
+    "session": _stream().window(sash.session(20)).agg(n=sash.count()),
+    "slide by tuple": _stream(forget_after=300).window(sash.slide_by_tuple(100, 3)).agg(n=sash.count()),
+    "count": _stream(forget_after=300, allowed_lateness=20).window(sash.rows(5)).agg(n=sash.count()),
 }
 
 
@@ -93,7 +92,7 @@ def test_keys_are_forgotten_without_new_data(name: str) -> None:
 
 
 def test_what_is_forgotten_is_counted_and_leaves_no_slot() -> None:
-    query = Query((windows.rows(10),), {"n": monoids.count()}, forget_after=Duration(100, Unit.TICKS))
+    query = Query((windows.rows(10),), {"n": built_in.count()}, forget_after=Duration(100, Unit.TICKS))
     operator = WindowOperator.load(BoundQuery(query, SCHEMA, "t", ("k",)), None, {})
     for key in ("a", "b"):
         rows = pa.table({"t": [0], "k": [key], "e": [0], "x": [1]}, schema=SCHEMA)
@@ -140,18 +139,18 @@ growing = st.sampled_from(
 
 @settings(max_examples=60, deadline=None)
 @given(
-    asked=st.lists(growing, min_size=1, max_size=2),
+    window_list=st.lists(growing, min_size=1, max_size=2),
     stream=batches(),
     emit=st.sampled_from(["close", "change"]),
     lateness=st.sampled_from([0, 5]),
     restart=st.booleans(),
 )
 def test_differential_a_fold_gives_what_aggregates_give(
-    asked: list[Window], stream: list[Batch], emit: str, lateness: int, restart: bool
+    window_list: list[Window], stream: list[Batch], emit: str, lateness: int, restart: bool
 ) -> None:
-    named = tuple(window.named(f"w{number}") for number, window in enumerate(asked))
+    named = tuple(window.named(f"w{number}") for number, window in enumerate(window_list))
     late = Duration(lateness, Unit.TICKS)
-    aggregates = {"n": monoids.count(), "held": monoids.collect("e")}
+    aggregates = {"n": built_in.count(), "held": built_in.collect("e")}
     asked_for = {"emit": Emit.parse(emit), "allowed_lateness": late, "flush": False}
     plain = BoundQuery(Query(named, aggregates, **asked_for), SCHEMA, "t", ("k",))
     folded = BoundWhole(Query(named, **asked_for), SCHEMA, "t", ("k",), Fold(nothing, step, RESULT))
@@ -190,7 +189,7 @@ def test_the_newest_event_of_a_key_counts_and_not_the_beginning_of_its_pane() ->
     """A key that comes all the time is not forgotten, however long its windows are."""
     query = Query(
         (windows.time(300, 300),),
-        {"n": monoids.count()},
+        {"n": built_in.count()},
         forget_after=Duration(60, Unit.TICKS),
         flush=True,
     )

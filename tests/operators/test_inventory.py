@@ -1,4 +1,4 @@
-"""What is told of a saved operator is what the operator holds."""
+"""What is shown of a saved operator is what the operator holds."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
 from sash.aggregation.stores.values import seal
@@ -16,7 +15,7 @@ from sash.errors import CorruptValue
 from sash.operators import Aggregate, Input
 from sash.operators.engine import WindowOperator
 from sash.operators.inventory import inventory
-from sash.operators.joins.operator import JoinOperator
+from sash.operators.joins.join_operator import JoinOperator
 from sash.operators.stateful.streaming import BoundOperator, OperatorOnStream
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.expression import Side
@@ -89,8 +88,8 @@ def late_ones(arrived: list[Any]) -> int:
 
 
 def test_the_rows_of_both_sides_of_a_join_are_counted() -> None:
-    asked = stream().join(stream(), within=5)
-    operator = JoinOperator(asked.bound)
+    query = stream().join(stream(), within=5)
+    operator = JoinOperator(query.bound)
     for side in Side:
         operator.insert(side, table([(7, "a", 1), (9, None, 2)]), np.arange(2))
     saved = operator.save()

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
 from sash.errors import ArgumentError, Unsupported
@@ -36,7 +35,7 @@ FEW = {"hi": AGGREGATES["hi"], "none": sash.count(where=lambda row: row.e < 0)}
 """Aggregates that many events leave as they are."""
 
 
-def asked(
+def latest_query(
     lengths: list[int], *, delay: int = 0, lateness: int = 0, every: int = 0, forget_after: int = 0,
     aggregates: Any = AGGREGATES,
 ) -> Query:  # fmt: skip
@@ -58,7 +57,7 @@ def test_oracle_a_key_has_a_row_exactly_when_it_has_changed(
     lengths: list[int], delay: int, lateness: int, every: int, forget_after: int, aggregates: Any,
     stream: list[Batch], ways: list[Way], least: int, elastic: bool,
 ) -> None:  # fmt: skip
-    query = asked(
+    query = latest_query(
         lengths, delay=delay, lateness=lateness, every=every, forget_after=forget_after,
         aggregates=aggregates,
     )  # fmt: skip
@@ -77,11 +76,12 @@ def test_oracle_a_bounded_input_has_the_rows_of_its_newest_time(
     given = [length or sash.lifetime() for length in lengths]
     query = sash.stream(table, time="t", key="k").latest(*given).agg(**AGGREGATES)
     names = ["k", "updated_at", *(field.name for field in query.bound.features)]
-    told = [tuple(row[name] for name in names) for row in query.collect().to_pylist()]
-    oracle = LatestEvaluation(asked(lengths)).run([Batch(tuple(stream))])
+    rows = [tuple(row[name] for name in names) for row in query.collect().to_pylist()]
+    oracle = LatestEvaluation(latest_query(lengths)).run([Batch(tuple(stream))])
     last = {row.key: row for row in oracle}
-    assert sorted(told, key=repr) == sorted(
-        ((row.key, row.time, *in_order(asked(lengths), row.values)) for row in last.values()), key=repr
+    assert sorted(rows, key=repr) == sorted(
+        ((row.key, row.time, *in_order(latest_query(lengths), row.values)) for row in last.values()),
+        key=repr,
     )
 
 
@@ -89,7 +89,7 @@ def test_a_row_changes_with_an_event_and_when_one_is_too_old() -> None:
     #   t        0 . . . . 5 . . . . 10 . . 13 . . . . . 20      looking back 10
     #   a        +         +         −         (15: −)            n = 1, 2, 1, 0
     #   b                            +      +                     carries the time on
-    query, rows = asked([10], aggregates={"n": AGGREGATES["n"]}), []
+    query, rows = latest_query([10], aggregates={"n": AGGREGATES["n"]}), []
     evaluation = LatestEvaluation(query)
     for time, key in ((0, "a"), (5, "a"), (10, "b"), (13, "b"), (20, "b")):
         evaluation.take(Batch((Arrival(time, key, {"e": time, "x": 1}),)))
@@ -103,7 +103,7 @@ def fed(operator: LatestOperator, times: list[int], keys: list[str]) -> None:
 
 
 def test_only_keys_of_which_something_changes_are_visited() -> None:
-    query = asked([100], aggregates={"n": AGGREGATES["n"]})
+    query = latest_query([100], aggregates={"n": AGGREGATES["n"]})
     operator = LatestOperator.load(BoundLatest(query, SCHEMA, "t", ("k",)), None, {})
     keys = [f"key {number}" for number in range(1_000)]
     fed(operator, list(range(1_000, 2_000)), keys)
@@ -125,7 +125,7 @@ def test_only_keys_of_which_something_changes_are_visited() -> None:
 
 
 def test_a_key_of_which_nothing_is_left_leaves_no_trace() -> None:
-    query = asked([10, 30])
+    query = latest_query([10, 30])
     operator = LatestOperator.load(BoundLatest(query, SCHEMA, "t", ("k",)), None, {})
     fed(operator, [5, 6], ["a", "b"])
     assert operator.advance(6).reports.num_rows == 2
@@ -139,7 +139,7 @@ def test_a_key_of_which_nothing_is_left_leaves_no_trace() -> None:
 
 
 def test_a_batch_has_one_row_for_a_key_also_if_time_and_events_change_it() -> None:
-    query = asked([10], aggregates=FEW)
+    query = latest_query([10], aggregates=FEW)
     operator = LatestOperator.load(BoundLatest(query, SCHEMA, "t", ("k",)), None, {})
     fed(operator, [5], ["a"])
     assert operator.advance(5).reports["hi_10"].to_pylist() == [5]

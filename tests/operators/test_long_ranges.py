@@ -12,10 +12,9 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.aggregation.monoid import Monoid
 from sash.operators.bound import BoundQuery, BoundRolling
 from sash.operators.bounded import answer
@@ -28,13 +27,13 @@ from tests.runtimes.operator_runtime import Runtime, Way, small_journals
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("x", pa.int64()), ("w", pa.string())])
 AGGREGATES = {
-    "n": monoids.count(), "s": monoids.sum("x"), "hi": monoids.max("x"), "first": monoids.first("x"),
-    "last": monoids.last("x"),
+    "n": built_in.count(), "s": built_in.sum("x"), "hi": built_in.max("x"), "first": built_in.first("x"),
+    "last": built_in.last("x"),
 }  # fmt: skip
 """Exact ones, some of which depend on the order."""
 OBJECTS = {
-    "words": monoids.count_distinct("w"), "least": monoids.min("w"), "all": monoids.collect("x"),
-    "about": monoids.distinct("x"), "top": monoids.top_k("x", 3), "n": monoids.count(),
+    "words": built_in.count_distinct("w"), "least": built_in.min("w"), "all": built_in.collect("x"),
+    "about": built_in.distinct("x"), "top": built_in.top_k("x", 3), "n": built_in.count(),
 }  # fmt: skip
 """Objects: sets, texts, sketches, and lists that nodes would only hold a second time."""
 LOOK_BACKS = tuple(windows.slide_by_tuple(size, 1).named(str(size)) for size in (700, 2_500, 100_000))
@@ -141,10 +140,10 @@ SPARSE = pa.array([f"word {at}" if at % 20 == 0 else None for at in range(8_000)
 @pytest.mark.parametrize(
     ("aggregate", "values"),
     [
-        (monoids.distinct("x"), pa.array(np.arange(8_000))),  # a sketch that is larger at 512 values
-        (monoids.count_distinct("x"), pa.array(np.arange(8_000) % 40)),
-        (monoids.min("x"), SPARSE),
-        (monoids.quantile("x", 0.5), pa.array(np.arange(8_000) / 7)),
+        (built_in.distinct("x"), pa.array(np.arange(8_000))),  # a sketch that is larger at 512 values
+        (built_in.count_distinct("x"), pa.array(np.arange(8_000) % 40)),
+        (built_in.min("x"), SPARSE),
+        (built_in.quantile("x", 0.5), pa.array(np.arange(8_000) / 7)),
     ],
 )
 def test_a_range_of_objects_has_few_steps(aggregate: Monoid, values: pa.Array) -> None:
@@ -152,13 +151,13 @@ def test_a_range_of_objects_has_few_steps(aggregate: Monoid, values: pa.Array) -
 
 
 def test_nodes_do_not_copy_lists() -> None:
-    lane = lane_with(monoids.collect("x"), pa.array(np.arange(8_000)))
+    lane = lane_with(built_in.collect("x"), pa.array(np.arange(8_000)))
     assert lane.folds.size <= 3 * 8_000 * 10
 
 
 @pytest.mark.parametrize("name", ["words", "least"])
 def test_a_fold_of_objects_takes_a_logarithm_of_combines(name: str) -> None:
-    """A window of 2,000 events that slides by one: folding it anew would take 2,000."""
+    """A window of 2,000 events that slides by one: folding it from scratch would take 2,000."""
     query = Query((windows.rows(2_000, every=1),), {name: OBJECTS[name]})
     runtime = Runtime(BoundQuery(query, SCHEMA, "t", ("k",)))
     table = events(7, 4_000)

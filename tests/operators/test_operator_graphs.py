@@ -7,16 +7,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
 from sash.errors import ArgumentError
 from sash.operators import (
     Aggregate,
-    Arrival,
     ElasticOperator,
     Input,
+    InputEvent,
     Join,
     Stateful,
     WindowSet,
@@ -40,7 +39,7 @@ def highest(below: Stateful) -> Aggregate:
 def parity(below: Stateful, rest: int) -> Stateful:
     """Passes on the totals of the keys with this remainder, at the end of their tick."""
 
-    def forward(windows: WindowSet, arrival: Arrival) -> Any:
+    def forward(windows: WindowSet, arrival: InputEvent) -> Any:
         row = arrival.row
         return {"key": row.key, "total": row.total} if row.key % 2 == rest else None
 
@@ -93,8 +92,8 @@ def diamond() -> tuple[list[ElasticOperator], list[dict[str, Any]], dict[str, li
     rows, first = events(800), totals()
     even, odd = parity(first, 0), parity(first, 1)
     joined = meeting(even, odd)
-    said = first.over(rows)
-    expected = joined.over(even.over(said), odd.over(said)).to_pylist()
+    emitted = first.over(rows)
+    expected = joined.over(even.over(emitted), odd.over(emitted)).to_pylist()
     join = setup(joined, 2, 3, sources=())
     a = setup(first, 2, 3, readers=())
     left = setup(even, 1, 2, entry=a.exit, exit=join.entry, feeds=0, name="left")
@@ -131,7 +130,7 @@ def test_oracle_every_operator_of_a_graph_can_be_reconfigured_while_it_runs(grap
     assert comparable(everything(operators[-1])) == comparable(expected)
     # Operators that read one gate meet each other's messages, and leave them alone.
     for operator in operators:
-        own = [change for asked, change in changes if asked is operator]
+        own = [change for owner, change in changes if owner is operator]
         assert operator.epochs.history == own
 
 
@@ -153,7 +152,7 @@ def test_leaving_the_context_of_a_graph_ends_its_threads() -> None:
 
 @pytest.mark.parametrize("where", ["the first", "the middle", "the last"])
 def test_a_failure_ends_the_whole_graph_and_is_raised_wherever_it_is_used(where: str) -> None:
-    def failing(windows: WindowSet, arrival: Arrival) -> None:
+    def failing(windows: WindowSet, arrival: InputEvent) -> None:
         raise ZeroDivisionError("no")
 
     def stage(name: str, inputs: Input) -> Stateful:

@@ -33,7 +33,7 @@ def test_a_pattern_is_printed_as_it_is_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("build", "error", "says"),
+    ("build", "error", "message"),
     [
         (lambda: sash.WinFarm(0), ArgumentError, "the number of workers of WinFarm"),
         (lambda: sash.WinFarm(True), ArgumentError, "a positive number of workers"),
@@ -58,8 +58,10 @@ def test_a_pattern_is_printed_as_it_is_written() -> None:
         ),
     ],
 )
-def test_a_pattern_that_cannot_be_is_refused_when_it_is_written(build: Any, error: Any, says: str) -> None:
-    with pytest.raises(error, match=says):
+def test_a_pattern_that_cannot_be_is_refused_when_it_is_written(
+    build: Any, error: Any, message: str
+) -> None:
+    with pytest.raises(error, match=message):
         build()
 
 

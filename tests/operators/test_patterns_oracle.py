@@ -6,11 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.aggregation.monoid import Monoid
 from sash.api.stream import Windowed
 from sash.operators.patterns.allowed import refusal
@@ -23,16 +22,16 @@ from tests.runtimes.tables import expected_rows, rows_of, table_of
 
 TYPES = {"e": pa.int64(), "x": pa.int64()}
 COMMUTATIVE = {
-    "n": monoids.count(),
-    "nx": monoids.count("x"),
-    "s": monoids.sum("x"),
-    "hi": monoids.max("x"),
-    "top": monoids.top_k("x", 2),
+    "n": built_in.count(),
+    "nx": built_in.count("x"),
+    "s": built_in.sum("x"),
+    "hi": built_in.max("x"),
+    "top": built_in.top_k("x", 2),
 }
 ORDERED = {
-    "held": monoids.collect("e"),
-    "first": monoids.first("x"),
-    "run": monoids.longest_increasing_run("x"),
+    "held": built_in.collect("e"),
+    "first": built_in.first("x"),
+    "run": built_in.longest_increasing_run("x"),
 }
 
 degree = st.integers(1, 6)
@@ -68,17 +67,17 @@ def split(draw: st.DrawFn) -> tuple[Pattern, Window, dict[str, Monoid]]:
     return chosen, window, {name: names[name] for name in aggregates}
 
 
-def windowed(stream: list[Arrival], window: Window, **said: Any) -> Windowed:
-    keyed = sash.stream(table_of(stream, TYPES), time="t", key="k", **said.pop("of", {}))
-    return keyed.window(window, **said)
+def windowed(stream: list[Arrival], window: Window, **options: Any) -> Windowed:
+    keyed = sash.stream(table_of(stream, TYPES), time="t", key="k", **options.pop("of", {}))
+    return keyed.window(window, **options)
 
 
 @settings(max_examples=400, deadline=None)
-@given(asked=split(), stream=arrivals(), empty=st.booleans(), flush=st.booleans())
+@given(case=split(), stream=arrivals(), empty=st.booleans(), flush=st.booleans())
 def test_oracle_every_pattern_answers_as_the_reference_does(
-    asked: tuple[Pattern, Window, dict[str, Monoid]], stream: list[Arrival], empty: bool, flush: bool
+    case: tuple[Pattern, Window, dict[str, Monoid]], stream: list[Arrival], empty: bool, flush: bool
 ) -> None:
-    chosen, window, aggregates = asked
+    chosen, window, aggregates = case
     query = windowed(stream, window, empty=empty, flush=flush).agg(**aggregates)
     assume(refusal(chosen, query.bound) is None)
     reports = query.parallel(chosen).dataframe()
@@ -99,12 +98,12 @@ def test_oracle_whole_windows_go_to_worker_processes_and_come_back_in_order(
         lambda events: [{"e": e} for e in events["e"].to_pylist()], schema="e bigint"
     )
     assume(refusal(chosen, query.bound) is None)
-    held = monoids.collect("e")
+    held = built_in.collect("e")
     oracle = evaluate(Query((window,), {"e": held}), [Batch(tuple(stream))])
-    said = {}
+    by_window = {}
     for row in query.parallel(chosen).collect().to_pylist():
-        said.setdefault((row["k"], row["window"]["id"]), []).append(row["e"])
-    assert said == {
+        by_window.setdefault((row["k"], row["window"]["id"]), []).append(row["e"])
+    assert by_window == {
         (report.key, report.id): report.values["e"] for report in oracle.reports if report.ordinals
     }
 
@@ -119,7 +118,7 @@ def test_oracle_a_fold_under_a_window_farm_is_that_of_the_reference(
         [], lambda held, row: [*held, row.e], schema="held array<bigint>"
     )
     chosen = WinFarm(n, model="agnostic" if agnostic else "active")
-    held = {"held": monoids.collect("e")}
+    held = {"held": built_in.collect("e")}
     oracle = evaluate(Query((window,), held), [Batch(tuple(stream))])
     assert rows_of(folded.parallel(chosen).collect(), held) == expected_rows(
         oracle.reports, held, named=False
@@ -133,7 +132,7 @@ def test_differential_rolling_features_are_the_same_in_parallel(
 ) -> None:
     table = table_of(stream, TYPES)
     rolling = sash.stream(table, time="t", key="k" if keyed else None).rolling(3, 10)
-    plain = rolling.agg(s=monoids.sum("x"), n=monoids.count())
+    plain = rolling.agg(s=built_in.sum("x"), n=built_in.count())
     for chosen in (KeyFarm(n), WinFarm(n, model="agnostic"), WinMapReduce(n, n)):
         assert plain.parallel(chosen).collect().equals(plain.collect())
 
@@ -145,7 +144,7 @@ def test_differential_rolling_features_are_the_same_in_parallel(
 def test_differential_windows_that_run_as_another_engine_are_the_same_in_parallel(
     n: int, engine: str, stream: list[Arrival]
 ) -> None:
-    plain = windowed(stream, sash.sliding(6, every=2)).semantics(engine).agg(s=monoids.sum("x"))
+    plain = windowed(stream, sash.sliding(6, every=2)).semantics(engine).agg(s=built_in.sum("x"))
     for chosen in (KeyFarm(n), WinFarm(n, model="agnostic"), WinMapReduce(n, n)):
         assert plain.parallel(chosen).collect().equals(plain.collect())
 

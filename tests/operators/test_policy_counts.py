@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.aggregation.kernels.compiler.machine import jit_disabled
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator
@@ -23,7 +23,7 @@ from sash.semantics.query import Query
 
 Ints = NDArray[np.int64]
 SCHEMA = pa.schema([("t", pa.int64()), ("cut", pa.int64())])
-TRACK = {"t": monoids.max("t"), "cut": monoids.max("cut")}
+TRACK = {"t": built_in.max("t"), "cut": built_in.max("cut")}
 
 
 class Counted:
@@ -37,7 +37,7 @@ class Counted:
             return bool(old.t <= total.cut)
 
         wsp = tree if compiled else no_tree
-        query = Query((windows.policy(wsp, track=TRACK, every=2**40),), {"n": monoids.count()})
+        query = Query((windows.policy(wsp, track=TRACK, every=2**40),), {"n": built_in.count()})
         self.operator = WindowOperator.load(BoundQuery(query, SCHEMA, "t", ()), None, {})
         (group,) = self.operator.groups
         assert isinstance(group, RangeGroup)

@@ -10,16 +10,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.aggregation.kernels.compiler.machine import jit_disabled
 from sash.errors import IntegerOverflow, PredicateError
 from sash.operators.bound import BoundQuery
-from sash.operators.engine import WindowOperator
-from sash.operators.engine import policy as engine
+from sash.operators.engine import WindowOperator, policy as engine
 from sash.operators.predicates.policies import PolicyCondition, types_of
 from sash.operators.windows.windowers import vectorised
 from sash.semantics import windows
@@ -33,34 +31,34 @@ from tests.runtimes.tables import expected_rows, rows_of, table_of
 
 TYPES = {"e": pa.int64(), "x": pa.int64(), "y": pa.float64(), "w": pa.string()}
 SCHEMA = table_of([], TYPES).schema
-AGGREGATES = {"n": monoids.count(), "s": monoids.sum("x"), "held": monoids.collect("e")}
+AGGREGATES = {"n": built_in.count(), "s": built_in.sum("x"), "held": built_in.collect("e")}
 WAYS = ["compiled", "interpreted", "by definition"]
 compiling = pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
 
 
 def at_most(limit: int) -> PolicyWindow:
-    track = {"s": monoids.sum("x"), "last": monoids.last("x")}
+    track = {"s": built_in.sum("x"), "last": built_in.last("x")}
     return windows.policy(lambda total, old: total.s - old.s + old.last > limit, track=track)
 
 
 def newest(limit: int) -> PolicyWindow:
-    return windows.policy(lambda total, old: total.n - old.n >= limit, track={"n": monoids.count()})
+    return windows.policy(lambda total, old: total.n - old.n >= limit, track={"n": built_in.count()})
 
 
 def span(limit: int) -> PolicyWindow:
-    return windows.policy(lambda total, old: total.t - old.t >= limit, track={"t": monoids.max("t")})
+    return windows.policy(lambda total, old: total.t - old.t >= limit, track={"t": built_in.max("t")})
 
 
 def since_the_maximum(_: int) -> PolicyWindow:
-    return windows.policy(lambda total, old: old.high < total.high, track={"high": monoids.max("x")})
+    return windows.policy(lambda total, old: old.high < total.high, track={"high": built_in.max("x")})
 
 
 def fractions(limit: int) -> PolicyWindow:
     track = {
-        "s": monoids.sum("y"),
-        "m": monoids.mean("y"),
-        "n": monoids.count(),
-        "first": monoids.first("y"),
+        "s": built_in.sum("y"),
+        "m": built_in.mean("y"),
+        "n": built_in.count(),
+        "first": built_in.first("y"),
     }
     return windows.policy(
         lambda total, old: (total.s - old.s >= limit / 4) | (old.n * (total.m + abs(old.first)) < -1),
@@ -69,16 +67,16 @@ def fractions(limit: int) -> PolicyWindow:
 
 
 def everything(limit: int) -> PolicyWindow:
-    return windows.policy(lambda total, old: total.high > 8 - limit % 2, track={"high": monoids.max("x")})
+    return windows.policy(lambda total, old: total.high > 8 - limit % 2, track={"high": built_in.max("x")})
 
 
 def words(limit: int) -> PolicyWindow:
-    track = {"n": monoids.count(), "w": monoids.max("w")}
+    track = {"n": built_in.count(), "w": built_in.max("w")}
     return windows.policy(lambda total, old: (total.n - old.n >= limit) & (old.w <= total.w), track=track)
 
 
 def no_tree(limit: int) -> PolicyWindow:
-    track = {"t": monoids.max("t"), "n": monoids.count()}
+    track = {"t": built_in.max("t"), "n": built_in.count()}
     return windows.policy(
         lambda total, old: total.t - old.t >= limit or total.n - old.n >= 2 * limit, track=track
     )
@@ -206,14 +204,14 @@ def test_oracle_every_batch_is_answered_as_the_reference_answers_it(
 
 
 @settings(max_examples=60)
-@given(stream=streams(), asked=st.sampled_from(POLICIES), limit=limits, arrival=st.booleans())
+@given(stream=streams(), policy_of=st.sampled_from(POLICIES), limit=limits, arrival=st.booleans())
 def test_oracle_a_bounded_input_is_answered_as_the_reference_answers_one_batch(
-    stream: list[Batch], asked: Callable[[int], PolicyWindow], limit: int, arrival: bool
+    stream: list[Batch], policy_of: Callable[[int], PolicyWindow], limit: int, arrival: bool
 ) -> None:
     arrivals = [one for batch in stream for one in batch.arrivals]
     order = Order.ARRIVAL if arrival else Order.EVENT_TIME
     source = sash.stream(table_of(arrivals, TYPES), time="t", key="k", order=order.value)
-    query = source.window(asked(limit)).agg(**AGGREGATES)
+    query = source.window(policy_of(limit)).agg(**AGGREGATES)
     expected = evaluate(query.bound.query, [Batch(tuple(arrivals))]).reports
     assert rows_of(query.collect(), AGGREGATES) == expected_rows(expected, AGGREGATES, named=False)
 
@@ -237,7 +235,7 @@ def test_policies_that_differ_in_a_constant_share_their_text() -> None:
 
 
 def test_a_policy_that_does_more_than_operators_has_no_tree() -> None:
-    n = monoids.count()
+    n = built_in.count()
     assert condition(lambda total, old: total.n - old.n >= 2, n=n)
     assert condition(lambda total, old: total.n > 2 and old.n > 1, n=n) is None
     assert condition(lambda total, old: max(total.n, old.n) > 1, n=n) is None
@@ -245,8 +243,8 @@ def test_a_policy_that_does_more_than_operators_has_no_tree() -> None:
     assert condition(lambda total, old: total.m > 1, n=n) is None
     assert condition(lambda total, old: True, n=n) is None
     assert condition(lambda total, old: total.n - old.n, n=n) is None, "a number is no answer"
-    assert condition(lambda total, old: total.m // 2 > 1, m=monoids.mean("x")) is None
-    assert condition(lambda total, old: total.w > old.w, w=monoids.max("w")) is None
+    assert condition(lambda total, old: total.m // 2 > 1, m=built_in.mean("x")) is None
+    assert condition(lambda total, old: total.w > old.w, w=built_in.max("w")) is None
     assert condition(lambda total, old: total.n * 2**70 > old.n, n=n) is None
 
 
@@ -308,10 +306,10 @@ def test_null_results_are_what_python_makes_of_them() -> None:
     compared = windows.policy(lambda total, old: total.v > old.v, track={"v": sash.variance("x")})
     with pytest.raises(PredicateError, match="TypeError"):
         begins(compared, x=[1.0, 2.0])
-    asked = windows.policy(
+    window = windows.policy(
         lambda total, old: old.v is None and total.v is not None, track={"v": sash.variance("x")}
     )
-    assert begins(asked, x=[1.0, 2.0, 3.0]) == [[0], [1], [2]]
+    assert begins(window, x=[1.0, 2.0, 3.0]) == [[0], [1], [2]]
 
 
 def test_times_are_times() -> None:
@@ -336,7 +334,7 @@ def test_decisions_over_floats_do_not_depend_on_batches_or_restarts() -> None:
         lambda total, old: total.m * total.n - old.m * old.n > 3.7,
         track={"m": sash.mean("x"), "n": sash.count()},
     )
-    bound = BoundQuery(Query((window,), {"n": monoids.count()}), rows.schema, "t", ())
+    bound = BoundQuery(Query((window,), {"n": built_in.count()}), rows.schema, "t", ())
     found = []
     for size, restart in [(1000, False), (1, False), (7, True), (100, True)]:
         operator, chunks, sizes = WindowOperator.load(bound, None, {}), {}, []

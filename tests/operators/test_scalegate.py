@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 import sash
@@ -268,18 +267,18 @@ def test_of_many_who_change_the_same_at_once_one_succeeds(method: str) -> None:
     names = ["x", "y", "z"]
     for _ in range(50):
         there = {"sources": ["a", *names], "readers": ["r", *names]} if "remove" in method else {}
-        shared, start, told = gate(**there), threading.Barrier(8), list[bool]()
+        shared, start, results = gate(**there), threading.Barrier(8), list[bool]()
 
-        def change(shared=shared, start=start, told=told) -> None:
+        def change(shared=shared, start=start, results=results) -> None:
             start.wait()
-            told.append(getattr(shared, method)(names))
+            results.append(getattr(shared, method)(names))
 
         threads = [threading.Thread(target=change) for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert sorted(told) == [False] * 7 + [True]
+        assert sorted(results) == [False] * 7 + [True]
 
 
 def test_the_end_makes_everything_ready_and_passes_all_times() -> None:

@@ -1,11 +1,10 @@
-"""O+ over several streams, between batches: in pieces it says what it says at once, ties included."""
+"""O+ over several streams, between batches: in pieces it emits what it emits at once, ties included."""
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sash.aggregation.stores.values import unseal
 from sash.operators.columns.table_bytes import table_of
@@ -38,18 +37,18 @@ def test_differential_in_pieces_it_says_what_it_says_at_once(
     operator = diary(INPUTS[: len(batches[0])])
     bound = BoundOperator.of(operator, NO_DELAY)
     running, header, chunks = OperatorOnStream(bound), None, {}
-    judged, said, late = OnTime.of([[[] for _ in batches[0]]], delay=delay), [], 0
+    judged, emitted, late = OnTime.of([[[] for _ in batches[0]]], delay=delay), [], 0
     for batch, forget in zip(batches, forgetful, strict=False):
         if forget:
             running = OperatorOnStream.load(bound, header, chunks)
         late += running.insert(*rows_of(bound.rows, batch, backwards=backwards)).num_rows
         judged.take(batch)
         if judged.watermark is not None:
-            said += running.advance(judged.watermark).reports.to_pylist()
+            emitted += running.advance(judged.watermark).reports.to_pylist()
         saved = running.save()
         header, chunks = saved.header, {**chunks, **saved.written}
         chunks = {number: data for number, data in chunks.items() if number not in saved.dropped}
-    assert seen(said) == judged.said(operator)
+    assert seen(emitted) == judged.expected(operator)
     assert late == judged.late
 
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
 from sash.errors import ArgumentError, OutOfOrder, PredicateError, UnitError, UnknownColumn
@@ -18,8 +17,8 @@ from sash.operators.stateful.declaration import Stateful
 from sash.operators.stateful.interpreted_shares import InterpretedShares
 from sash.operators.stateful.keys import ByRow, InBulk
 from sash.operators.stateful.panes import CompiledAggregate
-from sash.operators.stateful.windows import Arrival, WindowSet
-from tests.operators.reference_operator import comparable, reference, told
+from sash.operators.stateful.windows import InputEvent, WindowSet
+from tests.operators.reference_operator import comparable, reference, timed_rows
 
 POSTS = Input(pa.schema([("t", pa.int64()), ("tags", pa.list_(pa.string())), ("n", pa.int64())]), time="t")
 LIKES = Input(pa.schema([("at", pa.int64()), ("tag", pa.string())]), time="at")
@@ -43,7 +42,7 @@ def tags_of(row: Any, number: int) -> Any:
     return row.tags if number == 0 else [row.tag]
 
 
-def remember(windows: WindowSet, arrival: Arrival) -> Any:
+def remember(windows: WindowSet, arrival: InputEvent) -> Any:
     windows[arrival.input].append((arrival.time, arrival.ordinal))
     return {"key": windows.key, "what": f"met {arrival.ordinal} from {windows.start}"}
 
@@ -73,9 +72,9 @@ def test_oracle_two_inputs_with_sets_of_keys_meet_their_windows_as_in_the_paper(
     operator = talkative(*shape, window)
     batches = [(0, columns(["t", "tags", "n"], some)), (1, columns(["at", "tag"], others))]
     run = interleave(operator.inputs, batches, watermark=END_OF_TIME)
-    said = told(operator.start().process(run).to_pylist())
-    assert comparable(said) == comparable(reference(operator, run, tags_of))
-    assert [time for time, _ in said] == sorted(time for time, _ in said)
+    emitted = timed_rows(operator.start().process(run).to_pylist())
+    assert comparable(emitted) == comparable(reference(operator, run, tags_of))
+    assert [time for time, _ in emitted] == sorted(time for time, _ in emitted)
 
 
 @settings(deadline=None, max_examples=40)
@@ -94,14 +93,14 @@ def test_output_times_never_decrease_and_are_watermarks_however_the_input_is_cut
         piece = interleave(operator.inputs, [(0, batch)]) if len(part) else None
         if piece is None:
             continue
-        new = told(running.process(piece).to_pylist())
+        new = timed_rows(running.process(piece).to_pylist())
         assert all(time >= latest for time, _ in new)
         # What is still to come ends after the watermark: the operator may promise that much downstream.
         latest = operator.next_end(piece.watermark)
         assert all(time <= latest for time, _ in new)
         rows += new
-    rows += told(running.finish().to_pylist())
-    assert comparable(rows) == comparable(told(whole.to_pylist()))
+    rows += timed_rows(running.finish().to_pylist())
+    assert comparable(rows) == comparable(timed_rows(whole.to_pylist()))
 
 
 @settings(deadline=None, max_examples=60)
@@ -117,8 +116,8 @@ def test_differential_monoids_in_hash_tables_of_panes_and_as_plain_functions_agr
     fast = operator.start()
     assert isinstance(fast, CompiledAggregate)
     expected = comparable(reference(operator, run, tags_of))
-    assert comparable(told(fast.process(run).to_pylist())) == expected
-    assert comparable(told(InterpretedShares(operator).process(run).to_pylist())) == expected
+    assert comparable(timed_rows(fast.process(run).to_pylist())) == expected
+    assert comparable(timed_rows(InterpretedShares(operator).process(run).to_pylist())) == expected
 
 
 @settings(deadline=None, max_examples=25)
@@ -132,12 +131,12 @@ def test_oracle_a_table_of_panes_grows_and_forgets_without_losing_a_key(
     # Keys drift with time, so that tables fill with keys of the past.
     rows = {"t": times, "k": draw.integers(0, keys, n) + times * 3, "x": draw.integers(-9, 9, n)}
     operator = Aggregate(advance=10, size=30, inputs=numbers, keys="k", shares=2, s=sash.sum("x"))
-    said = {(row["time"], row["key"]): row["s"] for row in operator.over(rows).to_pylist()}
+    emitted = {(row["time"], row["key"]): row["s"] for row in operator.over(rows).to_pylist()}
     expected: dict[tuple[int, int], int] = {}
     for t, k, x in zip(*(rows[name].tolist() for name in ("t", "k", "x")), strict=True):
         for end in range(t // 10 * 10 + 10, t // 10 * 10 + 31, 10):
             expected[end, k] = expected.get((end, k), 0) + x
-    assert said == expected
+    assert emitted == expected
 
 
 def test_by_default_tuples_are_stored_nothing_is_said_and_stale_tuples_are_purged() -> None:
@@ -168,7 +167,7 @@ def test_a_subclass_overrides_the_functions_by_name() -> None:
         schema=pa.schema([("key", pa.string()), ("n", pa.int64())]),
     )
     rows = {"t": [1, 2, 11], "tags": [["a"], ["a", "b"], ["a"]], "n": [0, 0, 0]}
-    assert comparable(told(operator.over(rows).to_pylist())) == comparable(
+    assert comparable(timed_rows(operator.over(rows).to_pylist())) == comparable(
         [(10, {"key": "a", "n": 2}), (10, {"key": "b", "n": 1}), (20, {"key": "a", "n": 1})]
     )
 

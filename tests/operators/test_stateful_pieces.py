@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
 from sash.aggregation.kernels.rows.key_sets import by_share
@@ -49,8 +48,8 @@ def table(found: list[tuple[int, int, int | None]]) -> pa.Table:
     )
 
 
-def canonical(said: list[pa.Table]) -> list[str]:
-    return sorted(repr(row) for part in said for row in part.to_pylist())
+def canonical(tables: list[pa.Table]) -> list[str]:
+    return sorted(repr(row) for part in tables for row in part.to_pylist())
 
 
 @settings(deadline=None, max_examples=60)
@@ -65,9 +64,9 @@ def test_differential_pieces_of_a_run_change_nothing(
         patch.setattr(prepared, "SHORTEST", 1)
         running = operator(advance, size).start()
         assert isinstance(running, CompiledAggregate)
-        said = [running.step(run, mine) for run in runs for mine in owners]
-        said.append(running.finish())
-    assert canonical(said) == canonical([operator(advance, size).over(data)])
+        tables = [running.step(run, mine) for run in runs for mine in owners]
+        tables.append(running.finish())
+    assert canonical(tables) == canonical([operator(advance, size).over(data)])
 
 
 def test_instances_that_read_together_say_what_one_says(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,12 +83,12 @@ def test_instances_that_read_together_say_what_one_says(monkeypatch: pytest.Monk
         return neighbours(rows)
 
     one = operator(50, 150).over(data).sort_by(by)
-    asked = operator(50, 150, keys=InBulk(noted))
-    with setup(asked, 3, 3) as running:
+    counted = operator(50, 150, keys=InBulk(noted))
+    with setup(counted, 3, 3) as running:
         for at in range(0, 6_000, 500):
             running.add("source", data.slice(at, 500))
         running.stop()
-        found = [asked.schema.empty_table()]
+        found = [counted.schema.empty_table()]
         while (part := running.get("reader")) is not None:
             found.append(part)
     assert pa.concat_tables(found).sort_by(by).equals(one)
@@ -122,9 +121,9 @@ def test_an_instance_that_fails_does_not_let_the_others_wait() -> None:
 
     shared = Prepared([fails])
     with ThreadPoolExecutor(2) as pool:
-        asked = [pool.submit(shared.pieces) for _ in range(2)]
+        jobs = [pool.submit(shared.pieces) for _ in range(2)]
         waiting.set()
-        for each in asked:
+        for each in jobs:
             with pytest.raises(PredicateError, match="no keys"):
                 each.result(timeout=10)
 
@@ -152,11 +151,11 @@ def test_every_pair_is_in_the_share_of_its_key_and_in_order(sets: list[list[int]
 
 def test_oracle_a_stream_of_ever_new_keys_keeps_tables_small() -> None:
     counting = Aggregate(advance=10, size=20, inputs=EVENTS, keys="k", shares=2, n=sash.count())
-    running, said = counting.start(), Counter[int]()
+    running, counts = counting.start(), Counter[int]()
     for batch in range(60):
         k = np.repeat(np.arange(batch * 1_000, batch * 1_000 + 1_000), 2)
         data = {"t": np.full(2_000, 10 * batch), "k": k, "x": np.zeros(2_000, np.int64)}
-        said.update(running.process(interleave([EVENTS], [(0, data)]))["key"].to_pylist())
-    said.update(running.finish()["key"].to_pylist())
-    assert said == Counter(dict.fromkeys(range(60_000), 2)), "each key is in two windows"
+        counts.update(running.process(interleave([EVENTS], [(0, data)]))["key"].to_pylist())
+    counts.update(running.finish()["key"].to_pylist())
+    assert counts == Counter(dict.fromkeys(range(60_000), 2)), "each key is in two windows"
     assert sum(size for _, size in running.buffers()) < 2_000_000

@@ -1,4 +1,4 @@
-"""O+ between batches: what it says in pieces, saved and loaded in between, is what it says at once."""
+"""O+ between batches: what it emits in pieces, saved and loaded in between, is what it emits at once."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
 from sash.aggregation.stores.values import seal
@@ -104,7 +103,7 @@ def test_differential_in_pieces_it_says_what_it_says_at_once(
 ) -> None:
     bound = BoundOperator.of(operator(), NO_DELAY)
     running, header, chunks = OperatorOnStream(bound), None, {}
-    said, on_time, watermark = [], [], -100
+    emitted, on_time, watermark = [], [], -100
     for batch, forget in zip(batches, forgetful, strict=False):
         if forget:
             running = OperatorOnStream.load(bound, header, chunks)
@@ -113,14 +112,14 @@ def test_differential_in_pieces_it_says_what_it_says_at_once(
         assert late.num_rows == len(batch) - len(kept)
         on_time += kept
         watermark = max([watermark, *(row[0] - delay for row in batch)])
-        said.append(running.advance(watermark).reports)
+        emitted.append(running.advance(watermark).reports)
         saved = running.save()
         assert not set(saved.written) & saved.dropped
         header, chunks = saved.header, {**chunks, **saved.written}
         chunks = {number: data for number, data in chunks.items() if number not in saved.dropped}
     fed = sorted((row for row in on_time if row[0] < watermark), key=lambda row: row[0])
     at_once = operator().start().process(interleave([TWEETS], [(0, table(fed))], watermark=watermark))
-    got = pa.concat_tables(said).to_pylist()
+    got = pa.concat_tables(emitted).to_pylist()
     assert sorted(map(str, got)) == sorted(map(str, at_once.to_pylist()))
     assert [row["time"] for row in got] == sorted(row["time"] for row in got)
 

@@ -11,19 +11,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
 from benchmarks.stretch.tweets import DISTANCES, key_sets
-from sash.operators import Aggregate, Arrival, InBulk, Input, Join, Stateful, WindowSet
+from sash.operators import Aggregate, InBulk, Input, InputEvent, Join, Stateful, WindowSet
 from sash.operators.order.interleaved import END_OF_TIME, interleave
 from sash.operators.stateful.interpreted_shares import InterpretedShares
 from sash.operators.stateful.join_shares import JoinShares
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.join import IntervalJoin, JoinBatch, evaluate
 from sash.semantics.reference import Arrival as Event
-from tests.operators.reference_operator import comparable, reference, told
+from tests.operators.reference_operator import comparable, reference, timed_rows
 
 MINUTE = 60_000_000
 TWEETS = Input(
@@ -36,7 +35,7 @@ WORDS = Input(pa.schema([("t", pa.int64()), ("words", pa.list_(pa.int64()))]), t
 def longest_tweet() -> Stateful:
     """For every hashtag the longest tweet of the last hour, every half hour."""
 
-    def longer(windows: WindowSet, tweet: Arrival) -> None:
+    def longer(windows: WindowSet, tweet: InputEvent) -> None:
         if len(tweet.row.text) > len(windows[0]):
             windows[0] = tweet.row.text
 
@@ -65,8 +64,8 @@ def test_the_longest_tweet_of_each_hashtag_red_and_pink() -> None:
         "text": [a, b, c],
         "hashtags": [["red"], ["red", "pink"], ["pink"]],
     }
-    said = [tuple(row.values()) for row in longest_tweet().over(rows).to_pylist()]
-    assert sorted(said) == [
+    emitted = [tuple(row.values()) for row in longest_tweet().over(rows).to_pylist()]
+    assert sorted(emitted) == [
         (at(9, 0), "red", a),
         (at(9, 30), "pink", b),
         (at(9, 30), "red", a),
@@ -74,7 +73,7 @@ def test_the_longest_tweet_of_each_hashtag_red_and_pink() -> None:
         (at(10, 0), "red", b),
         (at(10, 30), "pink", c),
     ]
-    assert [time for time, *_ in said] == sorted(time for time, *_ in said)
+    assert [time for time, *_ in emitted] == sorted(time for time, *_ in emitted)
 
 
 def test_a_tweet_without_hashtags_reaches_no_window() -> None:
@@ -176,12 +175,12 @@ def defined(operator: Join, *batches: dict[str, list[Any]]) -> list[dict[str, An
         ]
         for batch in (batches[0], batches[-1])
     ]
-    asked = IntervalJoin(Duration(operator.join.within.length, Unit.TICKS), operator.join.where)
+    join = IntervalJoin(Duration(operator.join.within.length, Unit.TICKS), operator.join.where)
     return [
         {"time": pair.time + 1}
         | {f"left_{name}": value for name, value in pair.left.values.items()}
         | {f"right_{name}": value for name, value in pair.right.values.items()}
-        for pair in evaluate(asked, [JoinBatch(*sides)]).pairs
+        for pair in evaluate(join, [JoinBatch(*sides)]).pairs
     ]
 
 
@@ -199,9 +198,9 @@ def test_oracle_scalejoin_pairs_every_two_tuples_of_a_window_once(
     run = interleave(operator.inputs, enumerate(batches), watermark=END_OF_TIME)
     found = operator.start().process(run).to_pylist()
     assert found == defined(operator, *batches)
-    retold = comparable(reference(operator, run, lambda row, number: range(shares)))
-    assert comparable(told(found)) == retold
-    assert comparable(told(InterpretedShares(operator).process(run).to_pylist())) == retold
+    expected = comparable(reference(operator, run, lambda row, number: range(shares)))
+    assert comparable(timed_rows(found)) == expected
+    assert comparable(timed_rows(InterpretedShares(operator).process(run).to_pylist())) == expected
 
 
 def test_tuples_exactly_the_window_apart_meet_as_in_the_operator_of_the_paper() -> None:
@@ -252,8 +251,8 @@ def test_oracle_a_self_join_has_the_pairs_of_the_definition_however_the_input_is
     expected = defined(operator, batch)
     assert sorted(found, key=repr) == sorted(expected, key=repr)
     assert [row["time"] for row in found] == sorted(row["time"] for row in found)
-    retold = told(InterpretedShares(operator).process(interleave([LEFT], [(0, batch)])).to_pylist())
-    assert comparable(retold) == comparable(told(found))
+    expected = timed_rows(InterpretedShares(operator).process(interleave([LEFT], [(0, batch)])).to_pylist())
+    assert comparable(expected) == comparable(timed_rows(found))
 
 
 def test_a_join_keeps_no_more_than_its_window() -> None:

@@ -15,8 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
 from sash.operators.bound import BoundQuery
@@ -180,7 +179,7 @@ def test_oracle_a_toy_over_a_bounded_input(window: Window, stream: list[Any], ag
 
 @settings(max_examples=150, deadline=None)
 @given(
-    asked=st.lists(toys, min_size=1, max_size=2),
+    window_list=st.lists(toys, min_size=1, max_size=2),
     stream=batches(),
     ways=ways,
     least=leasts,
@@ -188,9 +187,14 @@ def test_oracle_a_toy_over_a_bounded_input(window: Window, stream: list[Any], ag
     aggregates=st.sampled_from([AGGREGATES, COMMUTATIVE]),
 )
 def test_oracle_a_toy_on_a_stream(
-    asked: list[Window], stream: list[Batch], ways: list[Way], least: int, lateness: int, aggregates: Any
+    window_list: list[Window],
+    stream: list[Batch],
+    ways: list[Way],
+    least: int,
+    lateness: int,
+    aggregates: Any,
 ) -> None:
-    named = tuple(window.named(f"w{number}") for number, window in enumerate(asked))
+    named = tuple(window.named(f"w{number}") for number, window in enumerate(window_list))
     query = Query(named, aggregates, allowed_lateness=Duration(lateness, Unit.TICKS))
     bound = BoundQuery(query, table_of([], TYPES).schema, "t", ("k",))
     with small_journals(least):

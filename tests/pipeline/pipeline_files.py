@@ -90,13 +90,13 @@ def written(folder: Path, *changes: tuple[str, str], text: str = PIPELINE) -> Pa
     return file
 
 
-def told(command: str, file: Path, *options: str) -> Result:
+def run_command(command: str, file: Path, *options: str) -> Result:
     return CliRunner().invoke(app, [command, str(file), *options])
 
 
 def refused(command: str, file: Path) -> str:
     """The one sentence that a command ends with."""
-    answer = told(command, file)
+    answer = run_command(command, file)
     assert answer.exit_code == 2, answer.output
     lines = answer.output.splitlines()
     assert lines[-1].startswith("error: "), answer.output

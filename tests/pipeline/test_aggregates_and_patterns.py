@@ -7,7 +7,7 @@ from inspect import Parameter, signature
 import pytest
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import ArgumentError
 from sash.pipeline.aggregates_and_patterns import aggregate_of, pattern_of
 
@@ -17,9 +17,9 @@ CHOICES = {"ewm": {"alpha": 0.5}, "histogram": {"bins": 4}}
 """What aggregates need that want one of several options."""
 
 
-@pytest.mark.parametrize("name", monoids.__all__)
+@pytest.mark.parametrize("name", built_in.__all__)
 def test_every_aggregate_can_be_said(name: str) -> None:
-    make = getattr(monoids, name)
+    make = getattr(built_in, name)
     needed = [
         one.name
         for one in signature(make).parameters.values()
@@ -28,8 +28,8 @@ def test_every_aggregate_can_be_said(name: str) -> None:
     arguments = [GIVEN.get(one, f"column_{one}") for one in needed]
     options = CHOICES.get(name, {})
     words = [*map(str, arguments), *(f"{option}={value}" for option, value in options.items())]
-    said, made = aggregate_of(f"{name}({', '.join(words)})", argument="it"), make(*arguments, **options)
-    assert (said.name, said.columns) == (made.name, made.columns)
+    parsed, made = aggregate_of(f"{name}({', '.join(words)})", argument="it"), make(*arguments, **options)
+    assert (parsed.name, parsed.columns) == (made.name, made.columns)
 
 
 @pytest.mark.parametrize(
@@ -48,10 +48,10 @@ def test_every_aggregate_can_be_said(name: str) -> None:
     ],
 )
 def test_conditions_lists_and_truths_can_be_said(words: str, made: sash.Monoid) -> None:
-    said = aggregate_of(words, argument="it")
-    assert (str(said), said.where, said.idempotent) == (str(made), made.where, made.idempotent)
-    if said.columnar:
-        assert said == made
+    parsed = aggregate_of(words, argument="it")
+    assert (str(parsed), parsed.where, parsed.idempotent) == (str(made), made.where, made.idempotent)
+    if parsed.columnar:
+        assert parsed == made
 
 
 def test_a_condition_that_cannot_be_read_is_refused() -> None:
@@ -61,8 +61,8 @@ def test_a_condition_that_cannot_be_read_is_refused() -> None:
 
 def test_columns_and_options_may_be_quoted() -> None:
     assert aggregate_of("sum('unit price')", argument="it").columns == ("unit price",)
-    said = aggregate_of("quantile(x, 0.5, sketch='tdigest')", argument="it")
-    assert type(said.identity()[0]) is type(sash.quantile("x", 0.5, sketch="tdigest").identity()[0])
+    parsed = aggregate_of("quantile(x, 0.5, sketch='tdigest')", argument="it")
+    assert type(parsed.identity()[0]) is type(sash.quantile("x", 0.5, sketch="tdigest").identity()[0])
 
 
 @pytest.mark.parametrize(

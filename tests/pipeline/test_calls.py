@@ -5,8 +5,7 @@ from __future__ import annotations
 from keyword import iskeyword
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sash.errors import ArgumentError
 from sash.pipeline.calls import Call, Value, call_of

@@ -13,7 +13,7 @@ from sash.errors import PipelineError, PipelineErrors
 from sash.pipeline import read
 from sash.runtimes.trigger import Trigger
 from sash.semantics.query import Emit, When
-from tests.pipeline.pipeline_files import PIPELINE, SEVERAL, refused, told, written
+from tests.pipeline.pipeline_files import PIPELINE, SEVERAL, refused, run_command, written
 
 
 def test_words_are_understood_when_they_are_read(tmp_path: Path) -> None:
@@ -92,9 +92,9 @@ def line_of(words: str) -> int:
     ],
 )  # fmt: skip
 def test_bad_words_are_refused_at_their_line(tmp_path: Path, before: str, after: str, message: str) -> None:
-    said = refused("check", written(tmp_path, (before, after)))
-    assert said.startswith(f"{tmp_path / 'pipeline.toml'}, line {line_of(before)}: ")
-    assert message in said
+    printed = refused("check", written(tmp_path, (before, after)))
+    assert printed.startswith(f"{tmp_path / 'pipeline.toml'}, line {line_of(before)}: ")
+    assert message in printed
 
 
 RUN = "[run]\ncheckpoint"
@@ -318,7 +318,7 @@ def test_all_mistakes_of_a_file_are_found_at_once_in_the_order_of_its_lines(tmp_
         ('total = "sum(x)"', 'total = "smu(x)"'),
         ('checkpoint = "checkpoint"', 'trigger = "hourly"'),
     )
-    outcome = told("check", file)
+    outcome = run_command("check", file)
     assert outcome.exit_code == 2
     found = [line.removeprefix(f"error: {file}, line ") for line in outcome.output.splitlines()]
     assert [sentence.partition(":")[0] for sentence in found] == ["3", "8", "12", "13", "18", "25"]

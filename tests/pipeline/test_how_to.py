@@ -18,7 +18,7 @@ import sash
 from sash.pipeline import read
 from sash.pipeline.binding import bound
 from sash.runtimes.spark.state.fingerprint import describe
-from tests.pipeline.pipeline_files import told
+from tests.pipeline.pipeline_files import run_command
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,15 +48,15 @@ def test_differential_the_file_is_the_python_and_writes_what_it_means(
     names: dict[str, Any] = {}
     exec(compile(declared, "pipeline.md", "exec"), names)
     Path("pipeline.toml").write_text(fence("toml"))
-    asked = bound(read("pipeline.toml"), spark)[""].bound
+    from_file = bound(read("pipeline.toml"), spark)[""].bound
     written = names["query"].bound
-    assert describe(asked, buckets=1) == describe(written, buckets=1)
+    assert describe(from_file, buckets=1) == describe(written, buckets=1)
 
-    answer = told("run", Path("pipeline.toml"))
+    answer = run_command("run", Path("pipeline.toml"))
     assert answer.exit_code == 0, answer.output
     quotes = pa.concat_tables([pq.read_table(f"quotes/{number}.parquet") for number in (0, 1)])
     late = np.isin(np.arange(quotes.num_rows), LATE)
     on_time = sash.stream(quotes.filter(pa.array(~late)), time="ts", key="symbol", delay="10 seconds")
-    meant = on_time.window(*asked.query.windows, flush=False).agg(**asked.aggregates)
+    meant = on_time.window(*from_file.query.windows, flush=False).agg(**from_file.aggregates)
     assert rows(spark, "windows") == sorted(meant.collect().to_pylist(), key=repr)
     assert [row["ts"] for row in rows(spark, "late")] == quotes.filter(pa.array(late))["ts"].to_pylist()

@@ -23,7 +23,7 @@ import sash
 from sash.cli.main import app
 from sash.runtimes.spark import compat
 from tests.cli.interrupting import interrupted_when
-from tests.pipeline.pipeline_files import PIPELINE, SEVERAL, refused, told, written
+from tests.pipeline.pipeline_files import PIPELINE, SEVERAL, refused, run_command, written
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,7 +61,7 @@ def rows_of(folder: Path, spark: SparkSession) -> list[dict[str, Any]]:
 
 
 def windows_of(table: pa.Table) -> list[dict[str, Any]]:
-    """What the pipeline says of a stream that has come so far: its end closes nothing."""
+    """What the pipeline reports of a stream that has come so far: its end closes nothing."""
     query = (
         sash.stream(table, time="ts", key="who", delay="5 seconds")
         .window(sash.tumbling("10 seconds").named("ten"), sash.rows(3).named("three"), flush=False)
@@ -83,7 +83,7 @@ def test_differential_a_run_goes_on_from_its_checkpoint_and_writes_nothing_twice
     """
     file = written(tmp_path)
     put(tmp_path, "0.parquet", FIRST)
-    answer = told("run", file)
+    answer = run_command("run", file)
     assert answer.exit_code == 0, answer.output
     assert "8 events" in answer.output
     assert "it can be resumed from checkpoint: run it again" in answer.output
@@ -91,7 +91,7 @@ def test_differential_a_run_goes_on_from_its_checkpoint_and_writes_nothing_twice
     assert before == windows_of(FIRST)
 
     put(tmp_path, "1.parquet", SECOND)
-    answer = told("run", file)
+    answer = run_command("run", file)
     assert "7 events" in answer.output
     assert "1 late" in answer.output
     on_time = SECOND.filter(pa.compute.not_equal(SECOND["x"], TOO_LATE))
@@ -99,7 +99,7 @@ def test_differential_a_run_goes_on_from_its_checkpoint_and_writes_nothing_twice
     assert after == windows_of(pa.concat_tables([FIRST, on_time]))
     assert [row for row in before if row not in after] == []
 
-    assert "0 events" in told("run", file).output
+    assert "0 events" in run_command("run", file).output
     assert rows_of(tmp_path / "reports", spark) == after
 
     other = written(tmp_path, ("tumbling 10 seconds", "tumbling 20 seconds"))
@@ -137,18 +137,18 @@ def test_differential_several_queries_of_a_file_run_in_one_pass_and_one_can_be_a
     alone = both[: both.index("[[query]]  # the second")] + both[both.index("[run]") :]
     file.write_text(alone)
     put(tmp_path, "0.parquet", FIRST)
-    answer = told("run", file)
+    answer = run_command("run", file)
     assert answer.exit_code == 0, answer.output
     assert rows_of(tmp_path / "bars", spark) == bars_of(FIRST)
 
     file.write_text(both)
     put(tmp_path, "1.parquet", SECOND)
-    assert "features: parquet features with the columns" in told("check", file).output
-    explained = told("explain", file).output
+    assert "features: parquet features with the columns" in run_command("check", file).output
+    explained = run_command("explain", file).output
     assert "buckets of (who, where): features" in explained
     assert "features, as it would be alone" in explained
-    assert set(json.loads(told("explain", file, "--json").stdout)["queries"]) == {"bars", "features"}
-    answer = told("run", file)
+    assert set(json.loads(run_command("explain", file, "--json").stdout)["queries"]) == {"bars", "features"}
+    answer = run_command("run", file)
     assert answer.exit_code == 0, answer.output
     assert "several: 7 events in" in answer.output
     assert re.search(r"  bars: \d+ reports, 1 late", answer.output)
@@ -202,11 +202,11 @@ def test_latest_rows_and_rows_on_arrival_that_are_published_run_beside_windows(
         SEVERAL[: SEVERAL.index("[[query]]  # the second")] + MORE + 'checkpoint = "checkpoint"'
     )
     put(tmp_path, "0.parquet", FIRST)
-    assert "scored: parquet scored with the columns ts" in told("check", file).output
+    assert "scored: parquet scored with the columns ts" in run_command("check", file).output
     assert not (tmp_path / "store").exists()
     for name, table in (("0.parquet", FIRST), ("1.parquet", SECOND)):
         put(tmp_path, name, table)
-        answer = told("run", file)
+        answer = run_command("run", file)
         assert answer.exit_code == 0, answer.output
     on_time = SECOND.filter(pa.compute.not_equal(SECOND["x"], TOO_LATE))
     every = pa.concat_tables([FIRST, on_time])
@@ -234,14 +234,14 @@ def test_several_queries_of_a_static_source_are_written_one_after_the_other(
     batch = SEVERAL.replace(*WHERE).replace('checkpoint = "checkpoint"', 'mode = "batch"')
     file.write_text(batch)
     put(tmp_path, "0.parquet", FIRST)
-    answer = told("run", file)
+    answer = run_command("run", file)
     assert answer.exit_code == 0, answer.output
     assert "several_bars: done; parquet bars" in answer.output
     counts = [row["n"] for row in rows_of(tmp_path / "bars", spark)]
     assert sum(counts) == FIRST.num_rows
     here = FIRST.append_column("where", pa.array(["here"] * FIRST.num_rows))
     assert rows_of(tmp_path / "features", spark) == features_of(here, until=1e9)
-    assert set(json.loads(told("explain", file, "--json").stdout)["queries"]) == {"bars", "features"}
+    assert set(json.loads(run_command("explain", file, "--json").stdout)["queries"]) == {"bars", "features"}
 
 
 def test_a_batch_run_takes_a_csv_file_whole_and_writes_flat_columns(tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ def test_a_batch_run_takes_a_csv_file_whole_and_writes_flat_columns(tmp_path: Pa
     )
     (tmp_path / "events").mkdir()
     pa_csv.write_csv(FIRST, tmp_path / "events" / "0.csv")
-    assert told("run", file).exit_code == 0
+    assert run_command("run", file).exit_code == 0
     rows = [
         row for part in (tmp_path / "reports").glob("*.csv") for row in pa_csv.read_csv(part).to_pylist()
     ]
@@ -268,9 +268,9 @@ def test_a_batch_run_takes_a_csv_file_whole_and_writes_flat_columns(tmp_path: Pa
 
 def test_check_says_what_would_come_out_and_runs_nothing(tmp_path: Path) -> None:
     put(tmp_path, "0.parquet", FIRST)
-    said = told("check", written(tmp_path, LATE)).output
-    assert "nothing is wrong; it would write parquet reports with the columns who string, window" in said
-    assert "total int64" in said
+    printed = run_command("check", written(tmp_path, LATE)).output
+    assert "nothing is wrong; it would write parquet reports with the columns who string, window" in printed
+    assert "total int64" in printed
     assert sorted(path.name for path in tmp_path.iterdir()) == ["events", "pipeline.toml"]
 
 
@@ -278,9 +278,9 @@ def test_explain_prints_the_plan(tmp_path: Path) -> None:
     put(tmp_path, "0.parquet", FIRST)
     semantics = ("windows = [", 'semantics = "spark_structured"\nwindows = [')
     file = written(tmp_path, semantics, ('    "rows 3 as three",\n', ""))
-    assert "read the files of each batch with pyarrow" in told("explain", file, "--plan").output
-    assert "values   n = count(), total = sum(x)" in told("explain", file).output
-    assert '"stages"' in told("explain", file, "--json").stdout
+    assert "read the files of each batch with pyarrow" in run_command("explain", file, "--plan").output
+    assert "values   n = count(), total = sum(x)" in run_command("explain", file).output
+    assert '"stages"' in run_command("explain", file, "--json").stdout
 
 
 @pytest.mark.parametrize(
@@ -306,9 +306,9 @@ def test_what_the_source_does_not_have_is_refused_at_its_line(
     put(tmp_path, "0.parquet", FIRST)
     file = written(tmp_path, (before, after))
     text = file.read_text()
-    said = refused("check", file)
-    assert said.startswith(f"{file}, line {text[: text.index(blamed)].count(chr(10)) + 1}: "), said
-    assert message in said
+    printed = refused("check", file)
+    assert printed.startswith(f"{file}, line {text[: text.index(blamed)].count(chr(10)) + 1}: "), printed
+    assert message in printed
 
 
 @pytest.mark.parametrize(
@@ -324,10 +324,10 @@ def test_a_connector_that_is_missing_is_named_with_its_package(
     put(tmp_path, "0.parquet", FIRST)
     options = 'options = { kafka.bootstrap.servers = "x", topic = "y", subscribe = "y" }'
     place = options if format_ == "kafka" else f'path = "{end}"'
-    said = refused("run", written(tmp_path, (f'"parquet"\npath = "{end}"', f'"{format_}"\n{place}')))
-    assert f"{format_} needs the package" in said
-    assert package in said
-    assert '"spark.jars.packages"' in said
+    printed = refused("run", written(tmp_path, (f'"parquet"\npath = "{end}"', f'"{format_}"\n{place}')))
+    assert f"{format_} needs the package" in printed
+    assert package in printed
+    assert '"spark.jars.packages"' in printed
 
 
 SOCKET = (
@@ -375,7 +375,7 @@ def test_a_stream_without_an_end_is_stopped_by_an_interrupt(tmp_path: Path, spar
     put(tmp_path, "0.parquet", FIRST)
     file = written(tmp_path, EVERY_SECOND)
     with interrupted_when((tmp_path / "checkpoint" / "commits" / "1").exists):
-        answer = told("run", file)
+        answer = run_command("run", file)
     assert answer.exit_code == 0, answer.output
     assert "8 events" in answer.output
     assert "stopped: it can be resumed from checkpoint: run it again" in answer.output
@@ -389,7 +389,7 @@ def test_a_run_in_memory_is_shown_at_its_end(tmp_path: Path) -> None:
         ('"parquet"\npath = "reports"', '"memory"'),
         ('checkpoint = "checkpoint"', 'name = "shown"'),
     )
-    answer = told("run", file)
+    answer = run_command("run", file)
     assert "shown: 8 events" in answer.output
     assert answer.output.count("{ten,") == len([row for row in windows_of(FIRST) if "ten" in repr(row)])
 

@@ -9,7 +9,7 @@ import pytest
 from sash.errors import PipelineError
 from sash.pipeline import read
 from sash.pipeline.safety import require_safe
-from tests.pipeline.pipeline_files import PIPELINE, SEVERAL, told, written
+from tests.pipeline.pipeline_files import PIPELINE, SEVERAL, run_command, written
 
 KAFKA = 'format = "kafka"\noptions = { "kafka.bootstrap.servers" = "host:9092", subscribe = "trades"'
 
@@ -68,6 +68,6 @@ def test_one_of_several_queries_is_to_blame_by_its_own_line(tmp_path: Path) -> N
 @pytest.mark.parametrize("command", ["run", "check"])
 def test_the_command_refuses_before_spark_is_started(tmp_path: Path, command: str) -> None:
     file = written(tmp_path, ("[run]", '[spark]\n"spark.jars" = "theirs.jar"\n[run]'))
-    result = told(command, file, "--safe")
+    result = run_command(command, file, "--safe")
     assert result.exit_code == 2
     assert "line 25: --safe refuses settings of Spark" in result.output

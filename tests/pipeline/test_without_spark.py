@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sash.cli.commands import pipelines
-from tests.pipeline.pipeline_files import refused, told, written
+from tests.pipeline.pipeline_files import refused, run_command, written
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,8 +44,8 @@ def test_no_jvm_is_started(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(pipelines, "spark_session", started)
     file = written(folder)
-    assert "nothing is wrong; it would write parquet reports" in told("check", file).output
-    assert "values   n = count(), total = sum(x)" in told("explain", file).output
+    assert "nothing is wrong; it would write parquet reports" in run_command("check", file).output
+    assert "values   n = count(), total = sum(x)" in run_command("explain", file).output
     assert "there is no column 'y'" in refused("check", written(folder, ("sum(x)", "sum(y)")))
 
 
@@ -55,7 +55,7 @@ def test_all_columns_that_are_not_there_are_found_at_once(folder: Path) -> None:
         ('key = "who"', 'key = "whom"'),
         ("sum(x)", "sum(xx, where='y > 1')"),
     )
-    output = told("check", written(folder, *changes)).output
+    output = run_command("check", written(folder, *changes)).output
     assert [line.partition("line ")[2][:2] for line in output.splitlines()] == ["6:", "7:", "18"]
     assert output.count("Did you mean") == 3
 
@@ -72,9 +72,9 @@ def test_differential_both_are_as_with_spark(
         ("explain", file, "--plan"),
         ("explain", file, "--json"),
     )
-    without = [told(*command).output for command in commands]
+    without = [run_command(*command).output for command in commands]
     monkeypatch.setattr(pipelines, "declared", lambda pipeline: None)
-    assert without == [told(*command).output for command in commands]
+    assert without == [run_command(*command).output for command in commands]
     assert json.loads(without[-1])["stages"]
 
 

@@ -147,11 +147,11 @@ def test_a_pattern_that_was_asked_for_is_compared_with_the_planners_choice() -> 
 
 
 @pytest.mark.parametrize(
-    ("query", "says"),
+    ("query", "message"),
     [
         (
             over().window(sash.rows(5)).apply(len, schema="n bigint"),
-            [".apply(…) computes each window anew", "@sash.monoid"],
+            [".apply(…) computes each window from scratch", "@sash.monoid"],
         ),
         (
             over().window(sash.threshold(lambda row: row.x > 1 or row.k > 8)).agg(n=sash.count()),
@@ -167,10 +167,10 @@ def test_a_pattern_that_was_asked_for_is_compared_with_the_planners_choice() -> 
         (over().window(sash.tumbling(5)).agg(n=sash.count()), []),
     ],
 )
-def test_advice_names_what_would_be_cheaper(query: Any, says: list[str]) -> None:
+def test_advice_names_what_would_be_cheaper(query: Any, message: list[str]) -> None:
     advice = explained(query)["advice"]
-    assert bool(advice) is bool(says)
-    for words in says:
+    assert bool(advice) is bool(message)
+    for words in message:
         assert any(words in sentence for sentence in advice), advice
 
 
@@ -256,12 +256,12 @@ def test_a_stream_says_what_it_keeps_of_each_key_and_how_that_grows(frames: dict
 
 
 def test_formulas_have_the_numbers_filled_in_and_nothing_else() -> None:
-    for window, says in (
+    for window, message in (
         (sash.tumbling(5, origin=2), "E(w) = { τ : 2 + w·(5) ≤ τ < 2 + w·(5) + 5 }"),
         (sash.cumulate(60, 10), "with b = ⌊w / 6⌋·(60)"),
         (sash.slide_by_time(3, 10), "E(w) = the last 3 events with τ < (w + 1)·(10)"),
     ):
-        assert says in over().window(window).agg(n=sash.count()).explain("plan")
+        assert message in over().window(window).agg(n=sash.count()).explain("plan")
 
 
 @pytest.mark.parametrize(

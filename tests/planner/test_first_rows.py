@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
 from sash.runtimes.spark.native.first_rows import ROWS, density
@@ -56,7 +55,7 @@ def test_a_few_events_that_are_late_change_little() -> None:
     assert 50 < found < 110
 
 
-def asked(df: Any) -> Any:
+def query_over(df: Any) -> Any:
     windowed = sash.stream(df, time="ts", key="k").window(sash.sliding("1 minute", every="1 second"))
     return windowed.agg(n=sash.count())
 
@@ -68,10 +67,10 @@ def test_a_scan_with_one_row_per_pane_is_left_to_python(spark: SparkSession, tmp
         table = pa.table({"ts": pa.array(times, pa.timestamp("us", "UTC")), "k": keys})
         pq.write_table(table, tmp_path / f"{name}.parquet")
     sparse, dense = (spark.read.parquet(str(tmp_path / f"{name}.parquet")) for name in ("sparse", "dense"))
-    assert "would not be fewer rows" in asked(sparse).explain("plan")
-    assert "only panes travel to Python" in asked(dense).explain("plan")
+    assert "would not be fewer rows" in query_over(sparse).explain("plan")
+    assert "only panes travel to Python" in query_over(dense).explain("plan")
     # No scan: nothing is looked at, and many rows are assumed to share a pane.
     jobs = spark.sparkContext.statusTracker().getJobIdsForGroup(None)
     joined = sparse.join(dense.select("k").distinct(), "k")
-    assert "only panes travel to Python" in asked(joined).explain("plan")
+    assert "only panes travel to Python" in query_over(joined).explain("plan")
     assert spark.sparkContext.statusTracker().getJobIdsForGroup(None) == jobs

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.operators.bounded import answer
 from sash.planner.costs.constants import DEFAULTS, ProcessCosts
 from sash.planner.facts import Facts
-from sash.planner.plans.trial import TriedFirst
+from sash.planner.plans.function_trial import TriedFirst
 from sash.planner.sampling import counted
 from sash.semantics.reference import Arrival, Batch, evaluate
 from sash.semantics.window import Window
@@ -30,12 +29,12 @@ if TYPE_CHECKING:
 
 TYPES = {"e": pa.int64(), "x": pa.int64()}
 AGGREGATES = {
-    "n": monoids.count(),
-    "s": monoids.sum("x"),
-    "hi": monoids.max("x"),
-    "held": monoids.collect("e"),
-    "first": monoids.first("x"),
-    "top": monoids.top_k("x", 2),
+    "n": built_in.count(),
+    "s": built_in.sum("x"),
+    "hi": built_in.max("x"),
+    "held": built_in.collect("e"),
+    "first": built_in.first("x"),
+    "top": built_in.top_k("x", 2),
 }
 # A failing example is not made smaller here, job by job.
 ONCE = [Phase.explicit, Phase.generate]

@@ -7,8 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
 from sash.errors import ArgumentError
@@ -291,7 +290,7 @@ def test_windows_and_panes_are_counted_from_rows_keys_and_span(
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("given", "message"),
     [
         ({"rows": 0}, "rows must be a positive whole number"),
         ({"keys": 1.5}, "keys must be a positive whole number"),
@@ -299,8 +298,8 @@ def test_windows_and_panes_are_counted_from_rows_keys_and_span(
         ({"hottest": 1.5}, "hottest must be a share of the events"),
     ],
 )
-def test_what_cannot_be_true_of_the_events_is_refused(given: dict[str, Any], says: str) -> None:
-    with pytest.raises(ArgumentError, match=says):
+def test_what_cannot_be_true_of_the_events_is_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
         Auto(**given)
 
 

@@ -21,10 +21,10 @@ def test_the_version_is_said_in_one_place() -> None:
     assert PROJECT["dynamic"] == ["version"]
     assert "version" not in PROJECT
     assert metadata.version("sash") == sash.__version__
-    said = [
+    sources = [
         path for path in (ROOT / "src").rglob("*.py") if re.search(r"__version__\s*=", path.read_text())
     ]
-    assert [path.name for path in said] == ["_version.py"]
+    assert [path.name for path in sources] == ["_version.py"]
 
 
 def test_the_package_tells_type_checkers_that_it_is_typed() -> None:

@@ -19,14 +19,14 @@ from sash.aggregation.stores.epochs import EpochStore
 from sash.aggregation.stores.lmdb import LMDB
 from sash.operators.bound import BoundQuery
 from sash.operators.elastic.declaration import Elastic
-from sash.operators.joins.bound import BoundJoin
+from sash.operators.joins.bound_join import BoundJoin
 from sash.operators.protocol import StreamOperator
 from sash.operators.stateful.streaming import BoundOperator
 from sash.runtimes.spark.elastic.epoch_journal import EpochJournal
 from sash.runtimes.spark.elastic.epoch_step import EpochStep, TaskReport
 from sash.runtimes.spark.elastic.run import ElasticRun
 from sash.runtimes.spark.elastic.state_location import StateLocation
-from sash.runtimes.spark.joins.spreading import elastic_bucket_count
+from sash.runtimes.spark.joins.join_routes import elastic_bucket_count
 from sash.runtimes.spark.joins.streaming_join import JoinStage, late_of
 from sash.runtimes.spark.packing.blocks import INPUT, NEWEST_AT, OUTPUT, PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.packing.columns import places
@@ -110,7 +110,7 @@ class DryElastic:
     def execute(
         self, batch: Any, epoch: int, *, tasks: int, only: int | None = None
     ) -> list[dict[str, Any]]:
-        """The rows of one execution; of one that fails after `only` tasks, which therefore says nothing."""
+        """The rows of one execution; of one that fails after `only` tasks, which so emits nothing."""
         if self.forgetful:
             OPERATORS.clear()
         blocks = self.packed(batch)

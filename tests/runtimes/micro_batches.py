@@ -70,7 +70,7 @@ def stream_batches(spark: SparkSession, batches: Sequence[pa.Table]) -> DataFram
 
 
 class Ran:
-    """What a streaming query said until it had nothing more to say."""
+    """What a streaming query emitted until it had nothing more."""
 
     def __init__(self, df: DataFrame, *, checkpoint: str | None = None) -> None:
         self.tables: list[pa.Table] = []
@@ -166,7 +166,7 @@ class DryStream:
         self.newest = self.watermark = 0
         self.counts = dict.fromkeys(COUNTS, 0)
         self.late: list[dict[str, Any]] = []
-        """Rows of the late output, where it is asked for."""
+        """Rows of the late output, where it is wanted."""
 
     def run(self, batches: Sequence[pa.Table]) -> list[dict[str, Any]]:
         """All batches, and one without data for what the last watermark closes."""
@@ -185,9 +185,9 @@ class DryStream:
         answered = self.engine.batch(self.watermark, payloads)
         for count in COUNTS:
             self.counts[count] += sum(row[count] for row in answered)
-        told = by_output(self.stage, answered)
-        self.late += told.get(LATE, [])
-        return told[REPORTS]
+        tables = by_output(self.stage, answered)
+        self.late += tables.get(LATE, [])
+        return tables[REPORTS]
 
 
 def by_output(stage: Any, answered: Sequence[Any]) -> dict[str, list[dict[str, Any]]]:

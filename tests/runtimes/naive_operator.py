@@ -27,7 +27,7 @@ from sash.semantics.reference import Arrival, Batch, Evaluation, Late, Outcome, 
 from sash.semantics.windows import SlideByTimeWindow
 
 NO_DELAY_OF_ITS_OWN = 2**62
-"""The reference moves its watermark by itself; with this delay, only what the runtime says moves it."""
+"""The reference moves its watermark by itself; with this delay, only the runtime moves it."""
 
 
 class NaiveOperator:
@@ -37,7 +37,7 @@ class NaiveOperator:
         self.bound = bound
         self.log: list[tuple[str, int]] = []
         self.inserts: dict[int, bytes] = {}
-        self.said = self.missed = 0
+        self.reported = self.missed = 0
         self.saved = 0
 
     @property
@@ -57,7 +57,7 @@ class NaiveOperator:
         if header is not None:
             facts = json.loads(header)
             operator.log = [(what, number) for what, number in facts["log"]]
-            operator.said, operator.missed = facts["said"], facts["missed"]
+            operator.reported, operator.missed = facts["reported"], facts["missed"]
             operator.inserts, operator.saved = dict(chunks), len(chunks)
             assert sorted(chunks) == list(range(facts["inserts"])), "the state store lost a chunk"
         return operator
@@ -66,7 +66,12 @@ class NaiveOperator:
         """It has everything."""
 
     def save(self) -> Saved:
-        facts = {"log": self.log, "said": self.said, "missed": self.missed, "inserts": len(self.inserts)}
+        facts = {
+            "log": self.log,
+            "reported": self.reported,
+            "missed": self.missed,
+            "inserts": len(self.inserts),
+        }
         written = {number: self.inserts[number] for number in range(self.saved, len(self.inserts))}
         self.saved = len(self.inserts)
         return Saved(json.dumps(facts).encode(), written)
@@ -81,9 +86,9 @@ class NaiveOperator:
     def advance(self, watermark: int, *, flush: bool = False) -> Answer:
         self.log.append(("advance", watermark))
         outcome = self._outcome()
-        reports, late = outcome.reports[self.said :], outcome.late[self.missed :]
-        self.said, self.missed = len(outcome.reports), len(outcome.late)
-        # What an insertion refused was told then.
+        reports, late = outcome.reports[self.reported :], outcome.late[self.missed :]
+        self.reported, self.missed = len(outcome.reports), len(outcome.late)
+        # What an insertion refused was late then.
         return Answer(self._reports(reports), self._late([entry for entry in late if entry.window]))
 
     def wakes_at(self) -> int | None:

@@ -111,12 +111,12 @@ class Runtime:
         self.watermark.observe(a.time for a in batch.arrivals if a.time is not None)
         if batch.watermark is not None:
             self.watermark.advance_to(batch.watermark)
-        said = self.operator.advance(self.now)
-        return self.shown(said.reports), unplaced(pa.concat_tables([late, said.late]))
+        answer = self.operator.advance(self.now)
+        return self.shown(answer.reports), unplaced(pa.concat_tables([late, answer.late]))
 
     def flush(self) -> tuple[list[Shown], list[Shown]]:
-        said = self.operator.advance(self.now, flush=True)
-        return self.shown(said.reports), unplaced(said.late)
+        answer = self.operator.advance(self.now, flush=True)
+        return self.shown(answer.reports), unplaced(answer.late)
 
     def shown(self, reports: pa.Table) -> list[Shown]:
         return shown(self.shown_as, reports)
@@ -190,14 +190,14 @@ def require_answered_as_the_reference(
     for number, batch in enumerate(stream):
         before(number)
         reference.take(batch)
-        said, misfits = runtime.step(batch)
-        assert said == expected(bound, reference.reports[reports:]), f"batch {number + 1}"
+        emitted, misfits = runtime.step(batch)
+        assert emitted == expected(bound, reference.reports[reports:]), f"batch {number + 1}"
         assert misfits == lates(reference.late[late:]), f"batch {number + 1}"
         reports, late = len(reference.reports), len(reference.late)
     if reference.query.flush:
         reference.report(flush=True)
-    said, misfits = runtime.flush()
-    assert said == expected(bound, reference.reports[reports:]), "flush"
+    emitted, misfits = runtime.flush()
+    assert emitted == expected(bound, reference.reports[reports:]), "flush"
     assert misfits == lates(reference.late[late:]), "flush"
     runtime.close()
 

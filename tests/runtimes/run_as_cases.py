@@ -15,7 +15,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.operators.bound import BoundQuery
 from sash.semantics.query import Query
 from sash.semantics.run_as import engine_window
@@ -45,14 +45,14 @@ class Question:
         return profile(self.engine) if isinstance(self.engine, str) else self.engine
 
     @property
-    def asked(self) -> Window:
+    def declared(self) -> Window:
         return sash.rows(self.size, every=self.slide) if self.kind == "count" else sash.sliding(
             self.size, every=self.slide
         )  # fmt: skip
 
     @property
     def window(self) -> Window:
-        return engine_window(self.asked, self.engine)
+        return engine_window(self.declared, self.engine)
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -75,11 +75,11 @@ class Question:
         return [self.table.slice(lo, hi - lo) for lo, hi in pairwise(edges)]
 
     def expected(self, *, ended: bool) -> dict[str, list[Shown]]:
-        """What the simulator says of each key; `ended` when the input is bounded."""
-        said = {key: self._said(times, ended=ended) for key, times in self.inputs.items()}
-        return {key: reports for key, reports in said.items() if reports}
+        """What the simulator returns for each key; `ended` when the input is bounded."""
+        by_key = {key: self._reports(times, ended=ended) for key, times in self.inputs.items()}
+        return {key: reports for key, reports in by_key.items() if reports}
 
-    def _said(self, times: tuple[int, ...], *, ended: bool) -> list[Shown]:
+    def _reports(self, times: tuple[int, ...], *, ended: bool) -> list[Shown]:
         if not times:
             return []
         if self.profile.watermark and self.kind == "count":
@@ -90,12 +90,12 @@ class Question:
             newest = max(time for own in self.inputs.values() for time in own)
             after = times[-1] + self.size + self.slide if ended else newest
             times = (*times, after) if after > times[-1] else times
-        said = trace(self.engine, times, self.size, self.slide, kind=self.kind)
+        reports = trace(self.engine, times, self.size, self.slide, kind=self.kind)
         events = arrivals(times)
         windows = model.windows_of(self.profile, Axis(self.kind), events, self.size, self.slide)
         seen: Counter[int] = Counter()
         shown: list[Shown] = []
-        for report in said:
+        for report in reports:
             lower, _ = windows.scope(report.instant)
             held = tuple(report.content)
             if self.kind == "time":
@@ -124,22 +124,23 @@ def questions(count: int, *, inputs: int, seed: int, engines: Sequence[str] = EN
     return [_question(rng, engines[number % len(engines)], inputs) for number in range(count)]
 
 
-def on_one_input(asked: Sequence[Question]) -> list[Question]:
+def on_one_input(questions: Sequence[Question]) -> list[Question]:
     """The same questions about the inputs of the first."""
-    return [replace(question, inputs=asked[0].inputs) for question in asked]
+    return [replace(question, inputs=questions[0].inputs) for question in questions]
 
 
-def one_query(asked: Sequence[Question]) -> BoundQuery:
+def one_query(questions: Sequence[Question]) -> BoundQuery:
     """All questions as windows of one query, named by their number."""
-    windows = tuple(question.window.named(str(number)) for number, question in enumerate(asked))
-    return BoundQuery(Query(windows, {"held": monoids.collect("e")}), SCHEMA, "t", ("k",))
+    windows = tuple(question.window.named(str(number)) for number, question in enumerate(questions))
+    return BoundQuery(Query(windows, {"held": built_in.collect("e")}), SCHEMA, "t", ("k",))
 
 
-def answers(rows: Iterable[dict[str, Any]], asked: Sequence[Question]) -> list[dict[str, list[Shown]]]:
-    """What `one_query` says of each question."""
-    told = list(rows)
+def answers(rows: Iterable[dict[str, Any]], questions: Sequence[Question]) -> list[dict[str, list[Shown]]]:
+    """What `one_query` reports for each question."""
+    kept = list(rows)
     return [
-        shown(row for row in told if row["window"]["name"] == str(number)) for number in range(len(asked))
+        shown(row for row in kept if row["window"]["name"] == str(number))
+        for number in range(len(questions))
     ]
 
 

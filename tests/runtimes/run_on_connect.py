@@ -2,7 +2,7 @@
 
     python run_on_connect.py <folder of files> <home>
 
-What each query says is a parquet file (batch) or a folder of them (streams) in <home>.
+What each query emits is a parquet file (batch) or a folder of them (streams) in <home>.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.semantics import windows
 from sash.semantics.reference import Arrival
 from sash.semantics.window import Window
@@ -36,7 +36,7 @@ def _delta(size: int, every: int, closed: str) -> Window:
 
 
 def _policy(every: int) -> Window:
-    track = {"s": monoids.sum("x"), "last": monoids.last("x")}
+    track = {"s": built_in.sum("x"), "last": built_in.last("x")}
     return windows.policy(_at_most_ten, track=track, every=every)
 
 

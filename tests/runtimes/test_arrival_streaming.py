@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
 from sash.operators.bound import BoundRolling
@@ -39,8 +38,8 @@ def test_oracle_a_micro_batch_answers_for_its_own_events(
     for arrivals in stream:
         before = len(oracle.rows)
         oracle.take(Batch(tuple(arrivals)))
-        told = [tuple(row[name] for name in names) for row in dry.batch(table_of(arrivals, TYPES))]
-        assert sorted(told, key=repr) == sorted(
+        emitted = [tuple(row[name] for name in names) for row in dry.batch(table_of(arrivals, TYPES))]
+        assert sorted(emitted, key=repr) == sorted(
             (
                 (row.key, row.time, row.revision, *in_order(query, row.values))
                 for row in oracle.rows[before:]
@@ -66,7 +65,7 @@ def batches() -> list[pa.Table]:
     return made
 
 
-def asked(data: Any, emit: Any) -> Any:
+def query_over(data: Any, emit: Any) -> Any:
     stream = sash.stream(data, time="t", key="k", delay=20)
     return stream.rolling(10, 40, emit=emit).agg(n=sash.count(), s=sash.sum("x"))
 
@@ -79,20 +78,20 @@ def test_a_row_comes_with_its_batch_and_is_corrected_also_after_a_restart(
     folder, checkpoint = tmp_path / "input", tmp_path / "checkpoint"
     folder.mkdir()
     tables = batches()
-    told: list[tuple[int, dict[str, Any]]] = []
+    emitted: list[tuple[int, dict[str, Any]]] = []
     for first, some in ((0, tables[:2]), (2, tables[2:])):  # the query is stopped and goes on
         write_batches(folder, some, first=first)
-        query = asked(read_batches(spark, folder, tables[0].schema), "arrival")
+        query = query_over(read_batches(spark, folder, tables[0].schema), "arrival")
         ran = Delivered(query, checkpoint=checkpoint, elastic=elastic)
-        told += [(row["id"], row) for _, rows in ran.tables["sink"] for row in rows.to_pylist()]
+        emitted += [(row["id"], row) for _, rows in ran.tables["sink"] for row in rows.to_pylist()]
         assert len(ran.progress) == len(some), "no batch without data, for which others would wait"
-    arrived = [identity for identity, row in told if row["revision"] == 0]
+    arrived = [identity for identity, row in emitted if row["revision"] == 0]
     assert sorted(arrived) == [0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 11]
-    last = dict(told)
+    last = dict(emitted)
     on_time = pa.concat_tables(tables)
     on_time = on_time.filter(pc.not_equal(on_time["id"], 7))
-    once = {row["id"]: row for row in asked(on_time, "close").collect().to_pylist()}
+    once = {row["id"]: row for row in query_over(on_time, "close").collect().to_pylist()}
     assert {identity: row | {"revision": None} for identity, row in last.items()} == {
         identity: row | {"revision": None} for identity, row in once.items()
     }
-    assert max(row["revision"] for _, row in told) >= 1
+    assert max(row["revision"] for _, row in emitted) >= 1

@@ -6,11 +6,10 @@ import datetime as dt
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import ArgumentError, DataError, UnitError, UnknownColumn, Unsupported
 from sash.semantics.event import Order
 from sash.semantics.reference import Batch, evaluate
@@ -20,16 +19,16 @@ from tests.runtimes.tables import expected_rows, rows_of, table_of
 
 TYPES = {"e": pa.int64(), "x": pa.int64()}
 AGGREGATES = {
-    "n": monoids.count(),
-    "nx": monoids.count("x"),
-    "s": monoids.sum("x"),
-    "held": monoids.collect("e"),
+    "n": built_in.count(),
+    "nx": built_in.count("x"),
+    "s": built_in.sum("x"),
+    "held": built_in.collect("e"),
 }
 
 
 @settings(max_examples=300, deadline=None)
 @given(
-    asked=st.lists(st.one_of(any_window, lifetimes), min_size=1, max_size=3),
+    window_list=st.lists(st.one_of(any_window, lifetimes), min_size=1, max_size=3),
     stream=arrivals(),
     empty=st.booleans(),
     flush=st.booleans(),
@@ -37,9 +36,9 @@ AGGREGATES = {
     arrival=st.booleans(),
 )
 def test_oracle_a_bounded_input_is_answered_as_the_reference_answers_one_batch(
-    asked: list[Window], stream: list, empty: bool, flush: bool, delay: int, arrival: bool
+    window_list: list[Window], stream: list, empty: bool, flush: bool, delay: int, arrival: bool
 ) -> None:
-    named = [window.named(f"w{number}") for number, window in enumerate(asked)]
+    named = [window.named(f"w{number}") for number, window in enumerate(window_list)]
     arrival = arrival and all(Order.ARRIVAL in window.orders for window in named)
     order, delay = ("arrival", 0) if arrival else ("event-time", delay)
     query = (
@@ -111,7 +110,7 @@ def test_a_revision_column_appears_only_where_reports_can_be_corrected() -> None
 
 
 @pytest.mark.parametrize(
-    ("build", "error", "says"),
+    ("build", "error", "message"),
     [
         (lambda s: s(time="ts"), UnknownColumn, "Did you mean 't'"),
         (lambda s: s(time="name"), Unsupported, "a timestamp or an integer column"),
@@ -121,14 +120,14 @@ def test_a_revision_column_appears_only_where_reports_can_be_corrected() -> None
         (lambda s: s(time=3), ArgumentError, "the name of a column"),
     ],
 )
-def test_a_stream_that_cannot_work_is_refused_when_it_is_built(build, error, says: str) -> None:
+def test_a_stream_that_cannot_work_is_refused_when_it_is_built(build, error, message: str) -> None:
     table = pa.table({"t": [1], "x": [1.0], "name": ["a"], "k": ["b"]})
-    with pytest.raises(error, match=says):
+    with pytest.raises(error, match=message):
         build(lambda **named: sash.stream(table, **named)).window(sash.rows(2)).agg(n=sash.count())
 
 
 @pytest.mark.parametrize(
-    ("window", "aggregates", "error", "says"),
+    ("window", "aggregates", "error", "message"),
     [
         (
             sash.tumbling("1 hour"),
@@ -144,9 +143,11 @@ def test_a_stream_that_cannot_work_is_refused_when_it_is_built(build, error, say
         (sash.rows(2), {"s": sash.sum("name")}, Unsupported, "sum"),
     ],
 )
-def test_a_query_that_cannot_work_is_refused_when_it_is_built(window, aggregates, error, says: str) -> None:
+def test_a_query_that_cannot_work_is_refused_when_it_is_built(
+    window, aggregates, error, message: str
+) -> None:
     table = pa.table({"t": [1], "x": [1.0], "name": ["a"]})
-    with pytest.raises(error, match=says):
+    with pytest.raises(error, match=message):
         sash.stream(table, time="t").window(window).agg(**aggregates)
 
 

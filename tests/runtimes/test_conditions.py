@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import PredicateError, UnknownColumn, Unsupported
 from sash.operators.order.interleaved import Input
 from sash.operators.predicates import row_predicates
@@ -87,10 +86,10 @@ TRUTHS: st.SearchStrategy[Node] = st.recursive(
 @settings(max_examples=500, deadline=None)
 @given(tree=TRUTHS.filter(columns_of), rows=ROWS)
 def test_oracle_a_condition_on_columns_is_the_condition_of_each_row(tree: Node, rows: list) -> None:
-    asked = Condition(tree)
+    condition = Condition(tree)
     table = pa.Table.from_pylist(rows, SCHEMA)
-    assert _outcome(lambda: row_predicates.condition_truths(asked, table).tolist()) == _outcome(
-        lambda: [asked.holds(row) for row in rows]
+    assert _outcome(lambda: row_predicates.condition_truths(condition, table).tolist()) == _outcome(
+        lambda: [condition.holds(row) for row in rows]
     )
 
 
@@ -126,22 +125,22 @@ def test_values_that_have_no_kernel_are_compared_as_python_does() -> None:
 
 
 AGGREGATES = {
-    "n": monoids.count(where="x > 4"),
-    "nx": monoids.count("x", where=lambda row: row.e % 2 == 0),
-    "s": monoids.sum("x", where=lambda row: (row.x < 7) | (row.e > 20)),
-    "mean": monoids.avg("x", where="x is not None and x != 3"),
-    "latest": monoids.last("e", where="x > 4"),
-    "held": monoids.collect("e", where="x > 4"),
-    "three": monoids.last("e", 3, where="x < 6"),
-    "different": monoids.first("x", 2, distinct=True, where="e > 1"),
-    "none": monoids.max("x", where="x > 100"),
+    "n": built_in.count(where="x > 4"),
+    "nx": built_in.count("x", where=lambda row: row.e % 2 == 0),
+    "s": built_in.sum("x", where=lambda row: (row.x < 7) | (row.e > 20)),
+    "mean": built_in.avg("x", where="x is not None and x != 3"),
+    "latest": built_in.last("e", where="x > 4"),
+    "held": built_in.collect("e", where="x > 4"),
+    "three": built_in.last("e", 3, where="x < 6"),
+    "different": built_in.first("x", 2, distinct=True, where="e > 1"),
+    "none": built_in.max("x", where="x > 100"),
 }
 
 
 @settings(max_examples=150, deadline=None)
-@given(asked=st.lists(any_window, min_size=1, max_size=2), stream=arrivals())
-def test_oracle_conditional_aggregates_are_those_of_the_reference(asked: list, stream: list) -> None:
-    named = [window.named(f"w{number}") for number, window in enumerate(asked)]
+@given(window_list=st.lists(any_window, min_size=1, max_size=2), stream=arrivals())
+def test_oracle_conditional_aggregates_are_those_of_the_reference(window_list: list, stream: list) -> None:
+    named = [window.named(f"w{number}") for number, window in enumerate(window_list)]
     table = table_of(stream, {"e": pa.int64(), "x": pa.int64()})
     query = sash.stream(table, time="t", key="k").window(*named).agg(**AGGREGATES)
     oracle = evaluate(query.bound.query, [Batch(tuple(stream))])
@@ -213,7 +212,7 @@ def test_the_operator_a_plus_honours_conditions_compiled_and_interpreted() -> No
 @pytest.mark.spark
 @pytest.mark.parametrize("window", [sash.sliding(4, every=2), sash.lifetime()], ids=str)
 def test_spark_gives_the_same_answer_under_a_condition(spark: SparkSession, window: Window) -> None:
-    def asked(data: Any) -> Any:
+    def query_over(data: Any) -> Any:
         return (
             sash.stream(data, time="t", key="k")
             .window(window)
@@ -225,8 +224,8 @@ def test_spark_gives_the_same_answer_under_a_condition(spark: SparkSession, wind
             )
         )
 
-    found = asked(spark.createDataFrame(trades())).collect()
-    assert found.to_pylist() == asked(trades()).collect().to_pylist()
+    found = query_over(spark.createDataFrame(trades())).collect()
+    assert found.to_pylist() == query_over(trades()).collect().to_pylist()
 
 
 def test_explain_and_repr_show_the_condition() -> None:

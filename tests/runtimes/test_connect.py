@@ -31,9 +31,9 @@ def events() -> pa.Table:
 
 
 @pytest.fixture(scope="module")
-def said(events: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the queries of the program said, in a folder; a server of its own is started and ended."""
-    files, home = tmp_path_factory.mktemp("files"), tmp_path_factory.mktemp("said")
+def printed(events: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the queries of the program wrote, in a folder; a server of its own is started and ended."""
+    files, home = tmp_path_factory.mktemp("files"), tmp_path_factory.mktemp("printed")
     write_batches(files, [events.slice(lo, hi - lo) for lo, hi in pairwise((0, 40, 90))])
     with Victim(Path(run_on_connect.__file__), files, home, log=home / "log") as program:
         program.finish()
@@ -45,23 +45,23 @@ def rows(table: pa.Table) -> list[str]:
 
 
 def test_differential_a_static_dataframe_of_connect_is_answered_as_an_arrow_table(
-    said: Path, events: pa.Table
+    printed: Path, events: pa.Table
 ) -> None:
     expected = run_on_connect.fine(events).collect()
-    assert pq.read_table(said / "batch.parquet").to_pylist() == expected.to_pylist()
+    assert pq.read_table(printed / "batch.parquet").to_pylist() == expected.to_pylist()
     assert expected.num_rows > 30
 
 
 @pytest.mark.parametrize("source", ["fine", "files"])
 def test_differential_a_stream_of_connect_says_what_the_batch_says(
-    said: Path, events: pa.Table, source: str
+    printed: Path, events: pa.Table, source: str
 ) -> None:
-    assert rows(pq.read_table(said / source)) == rows(run_on_connect.fine(events).collect())
+    assert rows(pq.read_table(printed / source)) == rows(run_on_connect.fine(events).collect())
 
 
-def test_windows_of_windows_find_the_watermark_of_the_first_in_the_servers_plan(said: Path) -> None:
+def test_windows_of_windows_find_the_watermark_of_the_first_in_the_servers_plan(printed: Path) -> None:
     # ten-second windows end at 10, 20, … 80; the watermark is 84, so that those of twenty end by 80
-    totals = {row["window"]["start"]: row["total"] for row in pq.read_table(said / "coarse").to_pylist()}
+    totals = {row["window"]["start"]: row["total"] for row in pq.read_table(printed / "coarse").to_pylist()}
     assert totals == {
         OPENING + dt.timedelta(seconds=start): 10 if start == 0 else 20 for start in (0, 20, 40, 60)
     }

@@ -11,11 +11,10 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import PredicateError, SashError
 from sash.operators.bound import BoundQuery
 from sash.operators.columns.layout import Layout, arrange
@@ -44,7 +43,7 @@ from tests.runtimes.operator_runtime import (
 )
 from tests.runtimes.tables import expected_rows, rows_of, table_of
 
-AGGREGATES = {"n": monoids.count(), "held": monoids.collect("e")}
+AGGREGATES = {"n": built_in.count(), "held": built_in.collect("e")}
 
 near = st.integers(-3, 3)
 small = st.integers(-6, 30)
@@ -116,8 +115,8 @@ def test_oracle_delta_windows_of_a_bounded_input(
     )
     oracle = evaluate(query.bound.query, [Batch(tuple(stream))])
     assert rows_of(query.collect(), AGGREGATES) == expected_rows(oracle.reports, AGGREGATES, named=False)
-    said = query.late().collect().to_pylist()
-    assert sorted((row["e"], row["late_reason"], row["late_window"] or "") for row in said) == lates(
+    late_rows = query.late().collect().to_pylist()
+    assert sorted((row["e"], row["late_reason"], row["late_window"] or "") for row in late_rows) == lates(
         oracle.late
     )
 
@@ -233,7 +232,7 @@ compared = st.one_of(
         "(row.a is None)", "isinstance(row.a, int)", "(str(row.a) == row.word)",
     ]),
 )  # fmt: skip
-asked = st.recursive(
+predicates = st.recursive(
     compared,
     lambda parts: st.builds(
         lambda x, op, y: f"({x} {op} {y})", parts, st.sampled_from(["&", "|", "^", "and"]), parts
@@ -262,7 +261,7 @@ def _truths(window: Any, layout: Layout) -> Any:
 
 
 @settings(max_examples=1500, deadline=None)
-@given(text=asked, rows=tables())
+@given(text=predicates, rows=tables())
 def test_oracle_a_predicate_says_of_all_rows_what_it_says_of_each(text: str, rows: pa.Table) -> None:
     window, layout = windows.threshold(eval(f"lambda row: {text}")), layout_of(rows)
 
@@ -413,6 +412,6 @@ def test_no_event_becomes_an_object_where_columns_suffice(
     bound = BoundQuery(query, table_of([], types).schema, "t", ("k",))
     runtime = Runtime(bound, ways=ALWAYS_REBUILT, types=types)
     steps = [runtime.step(batch) for batch in batches]
-    said = sorted((row for reports, _ in [*steps, runtime.flush()] for row in reports), key=repr)
-    assert len(said) > 100
-    assert said == expected(bound, oracle.reports)
+    emitted = sorted((row for reports, _ in [*steps, runtime.flush()] for row in reports), key=repr)
+    assert len(emitted) > 100
+    assert emitted == expected(bound, oracle.reports)

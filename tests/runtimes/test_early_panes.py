@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import DataError
 from sash.operators.bound import BoundQuery
 from sash.runtimes.spark.packing.blocks import NEWEST_AT, PACKED_BUCKET, PAYLOAD, rows_of
@@ -119,7 +118,7 @@ def sometimes(pattern: list[bool]) -> Known:
 
 @settings(max_examples=120, deadline=None)
 @given(
-    asked=st.lists(clock_windows, min_size=1, max_size=2), batches=cut(),
+    window_list=st.lists(clock_windows, min_size=1, max_size=2), batches=cut(),
     delay=st.sampled_from([0, 4, 30]), known=st.lists(st.booleans(), min_size=1, max_size=3),
     outputs=st.sampled_from([(REPORTS,), (REPORTS, LATE)]),
     keyed=st.booleans(), empty=st.booleans(), forgetful=st.booleans(),
@@ -127,10 +126,10 @@ def sometimes(pattern: list[bool]) -> Known:
     emit=st.sampled_from([Emit(), Emit(When.CHANGE), Emit(When.EVERY, Duration(5, Unit.TICKS))]),
 )  # fmt: skip
 def test_oracle_panes_and_rows_in_turn_have_the_reports_and_late_rows_of_the_reference(
-    asked: list[Window], batches: list[list[Arrival]], delay: int, known: list[bool], outputs: Outputs,
-    keyed: bool, empty: bool, forgetful: bool, lateness: int, emit: Emit,
+    window_list: list[Window], batches: list[list[Arrival]], delay: int, known: list[bool],
+    outputs: Outputs, keyed: bool, empty: bool, forgetful: bool, lateness: int, emit: Emit,
 ) -> None:  # fmt: skip
-    bound = unflushed(bind(*asked, delay=delay), keyed=keyed, empty=empty)
+    bound = unflushed(bind(*window_list, delay=delay), keyed=keyed, empty=empty)
     corrected = {"allowed_lateness": Duration(lateness, Unit.TICKS), "emit": emit}
     bound = replace(bound, query=replace(bound.query, **corrected))
     if not keyed:
@@ -148,14 +147,14 @@ def test_oracle_panes_and_rows_in_turn_have_the_reports_and_late_rows_of_the_ref
 
 @settings(max_examples=40, deadline=None)
 @given(
-    asked=st.lists(clock_windows, min_size=1, max_size=2), batches=cut(), keyed=st.booleans(),
+    window_list=st.lists(clock_windows, min_size=1, max_size=2), batches=cut(), keyed=st.booleans(),
     lateness=st.sampled_from([0, 20]),
 )  # fmt: skip
 def test_differential_what_is_kept_of_panes_is_what_is_kept_of_rows(
-    asked: list[Window], batches: list[list[Arrival]], keyed: bool, lateness: int
+    window_list: list[Window], batches: list[list[Arrival]], keyed: bool, lateness: int
 ) -> None:
     """So that a checkpoint does not know which of them came, and goes on with the other."""
-    bound = unflushed(bind(*asked, delay=30), keyed=keyed)
+    bound = unflushed(bind(*window_list, delay=30), keyed=keyed)
     query = replace(bound.query, allowed_lateness=Duration(lateness, Unit.TICKS))
     bound = replace(bound, query=query)
     early, rows, resumed = DryEarly(bound), DryStream(bound), DryStream(bound)
@@ -171,7 +170,7 @@ def test_differential_what_is_kept_of_panes_is_what_is_kept_of_rows(
 
 
 def test_integer_sums_of_panes_are_exact() -> None:
-    bound = unflushed(bind(windows.tumbling(10), aggregates={"s": monoids.sum("x")}))
+    bound = unflushed(bind(windows.tumbling(10), aggregates={"s": built_in.sum("x")}))
     top = 2**63 - 1
     dry = DryEarly(bound)
     values = [top, top, -top, -top, top, 1, -1]
@@ -228,7 +227,7 @@ def one_hot(rows: int, *, seconds: int, keys: int = 1000, hot: float = 0.99) -> 
 @pytest.mark.parametrize("keys", [("k",), ()])
 def test_a_hot_key_sends_a_twentieth_of_its_rows_at_most(keys: tuple[str, ...]) -> None:
     table = one_hot(200_000, seconds=60)
-    aggregates = {"n": monoids.count(), "s": monoids.sum("x"), "hi": monoids.max("x")}
+    aggregates = {"n": built_in.count(), "s": built_in.sum("x"), "hi": built_in.max("x")}
     window = windows.time("60 seconds", "1 second")
     query = Query((window,), aggregates, delay=Duration(0, Unit.MICROSECONDS), flush=False)
     stage = DryEarly(BoundQuery(query, table.schema, "ts", keys), stage=WindowStage).stage
@@ -251,17 +250,17 @@ def test_rows_that_share_no_pane_travel_as_they_are_and_are_not_looked_at_again(
 
 
 @pytest.mark.parametrize(
-    ("asked", "why"),
+    ("options", "why"),
     [
         ({"windows": (windows.rows(4, every=2),)}, "only clock windows"),
-        ({"aggregates": {"held": monoids.collect("e")}}, "an aggregate depends on the order"),
+        ({"aggregates": {"held": built_in.collect("e")}}, "an aggregate depends on the order"),
         ({"forget_after": Duration(100, Unit.TICKS)}, "forget_after"),
     ],
 )
-def test_what_needs_its_rows_has_a_reason(asked: dict[str, Any], why: str) -> None:
+def test_what_needs_its_rows_has_a_reason(options: dict[str, Any], why: str) -> None:
     bound = unflushed(bind(windows.time(20, 10)))
     assert why_rows(bound) is None
-    found = why_rows(replace(bound, query=replace(bound.query, **asked)))
+    found = why_rows(replace(bound, query=replace(bound.query, **options)))
     assert found is not None
     assert why in found
 

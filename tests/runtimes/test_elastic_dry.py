@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sash.errors import DifferentQuery, EpochError
 from sash.operators.engine import WindowOperator
@@ -24,13 +23,13 @@ from sash.semantics.reference import Arrival, Batch, evaluate
 from tests.conformance.stanza import Stanza
 from tests.conformance.streamed import (
     batches_of,
+    bound_query as bound_stanza,
     expected_missed,
     expected_told,
     missed_of,
     streamed_stanzas,
     told_of,
 )
-from tests.conformance.streamed import bound_query as bound_stanza
 from tests.runtimes.elastic_batches import DryElastic, Try
 from tests.runtimes.naive_operator import NaiveOperator
 from tests.runtimes.tables import table_of
@@ -96,8 +95,8 @@ def test_state_in_files_gives_what_the_transcript_says_also_after_failed_tries(
         files=True, forgetful=True,
     )  # fmt: skip
     batches = batches_of(stanza)
-    told = dry.run(batches, tries=[[Try(3, 2), Try(2, 2)] for _ in batches])
-    assert told_of(stanza, told) == expected_told(stanza)
+    rows = dry.run(batches, tries=[[Try(3, 2), Try(2, 2)] for _ in batches])
+    assert told_of(stanza, rows) == expected_told(stanza)
     assert missed_of(stanza, dry.late) == expected_missed(stanza)
 
 

@@ -14,8 +14,8 @@ import pytest
 
 import sash
 from sash.errors import ArgumentError, SettingError, Unsupported
+from sash.operators.elastic.controller_samples import Sample
 from sash.operators.elastic.controllers import predictive
-from sash.operators.elastic.metrics import Sample
 from sash.runtimes.spark.elastic.epoch_step import TaskReport
 from sash.runtimes.spark.elastic.metering import BatchMeter, BatchMetrics, behind, metrics_of
 from sash.runtimes.spark.elastic.state_location import require_reachable
@@ -72,7 +72,7 @@ def in_folder(spark: SparkSession, sink: Path) -> list[str]:
 
 
 def in_process(rows: list[dict[str, Any]]) -> list[str]:
-    """What `by_minute` says of the rows when they are all there at once."""
+    """What `by_minute` reports for the rows when they are all there at once."""
     table = pa.Table.from_pylist(rows, schema=SCHEMA)
     windows = sash.stream(table, time="ts", key="symbol", delay=DELAY).window(
         sash.tumbling("1 minute"), flush=False
@@ -159,11 +159,11 @@ def test_a_sink_that_fails_is_told_the_same_batch_again(spark: SparkSession, tmp
 
     (tmp_path / "input").mkdir()
     write_batches(tmp_path / "input", cut(trades(240), 1))
-    told: list[tuple[int, list[str]]] = []
+    written: list[tuple[int, list[str]]] = []
 
     def fail_once(reports: DataFrame, batch: int) -> None:
-        told.append((batch, sorted(map(str, reports.toArrow().to_pylist()))))
-        if len(told) == 1:
+        written.append((batch, sorted(map(str, reports.toArrow().to_pylist()))))
+        if len(written) == 1:
             raise ConnectionError("the sink is away")
 
     def begin() -> None:
@@ -172,8 +172,8 @@ def test_a_sink_that_fails_is_told_the_same_batch_again(spark: SparkSession, tmp
     with pytest.raises(StreamingQueryException, match="the sink is away"):
         begin()
     begin()
-    assert len(told) == 2
-    assert told[0] == told[1]
+    assert len(written) == 2
+    assert written[0] == written[1]
 
 
 # What is refused, before anything runs

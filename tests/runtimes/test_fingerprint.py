@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import DifferentQuery
 from sash.operators.bound import BoundQuery
 from sash.runtimes.spark.state.changes import change_of
@@ -147,7 +147,7 @@ def test_the_zone_of_a_session_is_no_part_of_a_query() -> None:
 
     def described(zone: str) -> bytes:
         schema = pa.schema([("t", pa.timestamp("us", zone)), ("x", pa.int64())])
-        query = Query((windows.tumbling("1 hour"),), {"n": monoids.count()})
+        query = Query((windows.tumbling("1 hour"),), {"n": built_in.count()})
         return canonical(describe(BoundQuery(query, schema, "t", ()), buckets=8))
 
     assert described("Europe/Berlin") == described("UTC")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sash.runtimes.spark.keeping import kept
+from sash.runtimes.spark.batch_jobs import kept
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

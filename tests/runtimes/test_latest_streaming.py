@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
 from sash.errors import Unsupported
@@ -97,14 +96,14 @@ def tables() -> list[pa.Table]:
     return [pa.Table.from_pylist([{"t": t, "k": k} for t, k in rows], schema=SCHEMA) for rows in STREAM]
 
 
-def asked(data: Any, **options: Any) -> Any:
+def query_over(data: Any, **options: Any) -> Any:
     stream = sash.stream(data, time="t", key="k", **options)
     return stream.latest(8, 20).agg(n=sash.count(), newest=sash.max("t"))
 
 
 def current(batches: list[pa.Table]) -> dict[str, tuple[Any, ...]]:
     """What a table has that is current after these batches: of every key that ever had a row."""
-    oracle = LatestEvaluation(asked(tables()[0]).bound.query)
+    oracle = LatestEvaluation(query_over(tables()[0]).bound.query)
     for table in batches:
         oracle.take(Batch(tuple(Arrival(row["t"], row["k"], row) for row in table.to_pylist())))
     return {row.key: tuple(in_order(oracle.query, row.values)) for row in oracle.rows}
@@ -135,7 +134,7 @@ def test_a_table_is_current_after_empty_batches_restarts_and_for_silent_keys(
     sink = JdbcSink(derby, "latest", keys=("k",), options=SHORT)
     for number, table in enumerate(given):  # the query is stopped after every batch, and goes on
         write_batches(folder, [table], first=number)
-        query = asked(read_batches(spark, folder, SCHEMA))
+        query = query_over(read_batches(spark, folder, SCHEMA))
         options = {"checkpoint": tmp_path / "checkpoint", "trigger": "available now", "elastic": elastic}
         query.start(sink, **options).awaitTermination()
         rows = spark.read.format("jdbc").options(url=derby, dbtable="latest").load().collect()
@@ -166,7 +165,7 @@ def test_a_batch_that_is_executed_again_writes_the_same_rows(
     write_batches(folder, given)
     sink = Interrupted(JdbcSink(derby, "again", keys=("k",), options=SHORT), batch=3)
     for fails in (True, False):
-        query = asked(read_batches(spark, folder, SCHEMA)).start(
+        query = query_over(read_batches(spark, folder, SCHEMA)).start(
             sink, checkpoint=tmp_path / "checkpoint", trigger="available now"
         )
         if fails:
@@ -184,15 +183,15 @@ def test_a_batch_that_is_executed_again_writes_the_same_rows(
 @pytest.mark.spark
 def test_a_static_dataframe_has_the_rows_of_the_process(spark: SparkSession) -> None:
     table = pa.concat_tables(tables())
-    static = asked(spark.createDataFrame(table.to_pandas()))
-    assert static.collect().to_pylist() == asked(table).collect().to_pylist()
+    static = query_over(spark.createDataFrame(table.to_pandas()))
+    assert static.collect().to_pylist() == query_over(table).collect().to_pylist()
     assert [row["k"] for row in static.collect().to_pylist()] == ["a", "d"]
 
 
 @pytest.mark.soak
 @pytest.mark.spark
 def test_a_key_decays_by_the_clock_when_nothing_comes(spark: SparkSession, tmp_path: Path) -> None:
-    folder, told = tmp_path / "input", list[dict[str, Any]]()
+    folder, rows_seen = tmp_path / "input", list[dict[str, Any]]()
     folder.mkdir()
     schema = pa.schema([("ts", pa.timestamp("us", "UTC")), ("k", pa.string())])
     stream = sash.stream(
@@ -200,7 +199,7 @@ def test_a_key_decays_by_the_clock_when_nothing_comes(spark: SparkSession, tmp_p
     )
     query = stream.latest("20 seconds", every="2 seconds", decay="clock").agg(n=sash.count())
     running = query.start(
-        lambda rows, batch: told.extend(rows.toArrow().to_pylist()), checkpoint=tmp_path / "checkpoint"
+        lambda rows, batch: rows_seen.extend(rows.toArrow().to_pylist()), checkpoint=tmp_path / "checkpoint"
     )
 
     def wait_for(what: Callable[[], bool]) -> None:
@@ -213,12 +212,12 @@ def test_a_key_decays_by_the_clock_when_nothing_comes(spark: SparkSession, tmp_p
         wait_for(lambda: len(running.recentProgress) > 2)  # the clock beats
         now = dt.datetime.now(dt.UTC)
         write_batches(folder, [pa.table({"ts": [now], "k": ["a"]}, schema=schema)])
-        wait_for(lambda: bool(told) and told[-1]["n_20_seconds"] == 0)
+        wait_for(lambda: bool(rows_seen) and rows_seen[-1]["n_20_seconds"] == 0)
     finally:
         running.stop()
-    assert [row["n_20_seconds"] for row in told] == [1, 0]
-    assert all(row["updated_at"].second % 2 == 0 for row in told)
-    assert told[1]["updated_at"] - now >= dt.timedelta(seconds=20)
+    assert [row["n_20_seconds"] for row in rows_seen] == [1, 0]
+    assert all(row["updated_at"].second % 2 == 0 for row in rows_seen)
+    assert rows_seen[1]["updated_at"] - now >= dt.timedelta(seconds=20)
 
 
 @pytest.mark.spark
@@ -244,7 +243,7 @@ def test_redis_has_the_newest_row_of_each_key(
     folder.mkdir()
     write_batches(folder, tables())
     sink = sash.sinks.redis(server.url, "latest:", key="k")
-    query = asked(read_batches(spark, folder, SCHEMA))
+    query = query_over(read_batches(spark, folder, SCHEMA))
     query.start(sink, checkpoint=tmp_path / "c", trigger="available now").awaitTermination()
     with server.client() as client:
         names = sorted(client.keys("latest:*"))
@@ -259,7 +258,7 @@ def test_redis_has_the_newest_row_of_each_key(
 def test_a_pass_of_several_queries_has_one_row_for_each_key_too(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    folder, told = tmp_path / "input", dict[str, list[Any]](rows=[], counts=[])
+    folder, rows_seen = tmp_path / "input", dict[str, list[Any]](rows=[], counts=[])
     folder.mkdir()
     write_batches(folder, tables())
     df = read_batches(spark, folder, SCHEMA)
@@ -270,13 +269,13 @@ def test_a_pass_of_several_queries_has_one_row_for_each_key_too(
     )
 
     def kept(name: str) -> Any:
-        return lambda rows, batch: told[name].append((batch, rows.toArrow().to_pylist()))
+        return lambda rows, batch: rows_seen[name].append((batch, rows.toArrow().to_pylist()))
 
     both.start(
         {"rows": kept("rows"), "counts": kept("counts")}, checkpoint=tmp_path / "c", trigger="available now"
     ).awaitTermination()
-    alone = Delivered(asked(read_batches(spark, folder, SCHEMA)))
-    for _, rows in told["rows"]:
+    alone = Delivered(query_over(read_batches(spark, folder, SCHEMA)))
+    for _, rows in rows_seen["rows"]:
         assert len(rows) == len({row["k"] for row in rows})
-    together = [row for _, rows in told["rows"] for row in rows]
+    together = [row for _, rows in rows_seen["rows"] for row in rows]
     assert sorted(map(repr, together)) == sorted(map(repr, alone.rows()))

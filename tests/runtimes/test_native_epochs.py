@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 import sash
 from sash.operators.bound import BoundQuery
@@ -70,31 +69,31 @@ class FoldedElastic(DryElastic):
         return self.fold.arrived(self.spark.createDataFrame(batch), watermark, self.STAMPS).toArrow()
 
 
-def _bound(asked: list[Window], *, delay: int) -> BoundQuery:
-    named = tuple(window.named(f"w{number}") for number, window in enumerate(asked))
+def _bound(window_list: list[Window], *, delay: int) -> BoundQuery:
+    named = tuple(window.named(f"w{number}") for number, window in enumerate(window_list))
     query = Query(named, AGGREGATES, delay=Duration(delay, Unit.TICKS), flush=False)
     return BoundQuery(query, table_of([], TYPES).schema, "t", ("k",))
 
 
 @settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
-    asked=st.lists(CLOCK_WINDOWS, min_size=1, max_size=2),
+    window_list=st.lists(CLOCK_WINDOWS, min_size=1, max_size=2),
     batches=cut(),
     delay=st.sampled_from([0, 4, 30]),
     degrees=degrees,
     tries=st.one_of(st.just([]), tries),
 )
 def test_oracle_reports_and_counts_are_those_of_the_reference(
-    spark: SparkSession, asked: list[Window], batches: list[list[Arrival]], delay: int,
+    spark: SparkSession, window_list: list[Window], batches: list[list[Arrival]], delay: int,
     degrees: list[int], tries: list[list[Try]],
 ) -> None:  # fmt: skip
-    bound = _bound(asked, delay=delay)
+    bound = _bound(window_list, delay=delay)
     outcome = evaluate(bound.query, [Batch(tuple(batch)) for batch in batches])
     with tempfile.TemporaryDirectory() as folder:
         dry = FoldedElastic(spark, bound, Path(folder), degrees=degrees.__getitem__)
         rows = dry.run([table_of(batch, TYPES) for batch in batches], tries=tries)
     reports = pa.Table.from_pylist(rows, schema=bound.output)
-    named = len(asked) > 1
+    named = len(window_list) > 1
     assert rows_of(reports, AGGREGATES) == expected_rows(outcome.reports, AGGREGATES, named=named)
     if not any(tries):
         assert dry.counts == {"events": sum(map(len, batches)), "late": len(outcome.late)}
@@ -136,7 +135,7 @@ def test_a_started_query_folds_before_the_shuffle_and_counts_every_event(
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "build",
     [
         lambda stream: stream.window(sash.tumbling(10)).agg(first=sash.first("x")),
         lambda stream: stream.window(sash.session(10)).agg(n=sash.count()),
@@ -150,9 +149,9 @@ def test_a_started_query_folds_before_the_shuffle_and_counts_every_event(
     ],
 )
 def test_what_needs_its_events_gets_them(
-    spark: SparkSession, tmp_path: Path, batches: list[pa.Table], asked: Callable[[Any], Any]
+    spark: SparkSession, tmp_path: Path, batches: list[pa.Table], build: Callable[[Any], Any]
 ) -> None:
-    query = asked(sash.stream(stream_batches(spark, batches[:1]), time="t", key="k"))
+    query = build(sash.stream(stream_batches(spark, batches[:1]), time="t", key="k"))
     handle = query.start(
         lambda reports, batch: None,
         checkpoint=tmp_path, elastic=sash.Elastic(max=1, buckets=2), trigger="available now",

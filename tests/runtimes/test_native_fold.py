@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import ArgumentError
 from sash.semantics import windows
 from sash.semantics.condition import condition
@@ -39,7 +38,7 @@ CLOCK_WINDOWS = st.one_of(
 FLOATS = [0.0, -0.0, 0.5, 1.0, -2.25, 1e9, math.inf, math.nan, None, 3.0]
 AGGREGATES = {
     "n": sash.count(),
-    "known": monoids.count("x", "v"),
+    "known": built_in.count("x", "v"),
     "s": sash.sum("x"),
     "low": sash.min("x"),
     "high": sash.max("x"),
@@ -82,13 +81,13 @@ def _assert_same(rows: list[tuple[Any, ...]], expected: list[tuple[Any, ...]]) -
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
-@given(asked=st.lists(CLOCK_WINDOWS, min_size=1, max_size=2), stream=arrivals(), data=st.data())
+@given(window_list=st.lists(CLOCK_WINDOWS, min_size=1, max_size=2), stream=arrivals(), data=st.data())
 def test_oracle_what_spark_folds_is_what_the_reference_folds(
-    spark: SparkSession, asked: list[Window], stream: list[Arrival], data: st.DataObject
+    spark: SparkSession, window_list: list[Window], stream: list[Arrival], data: st.DataObject
 ) -> None:
     stream = _with_floats(stream)
     empty, flush = data.draw(st.booleans()), data.draw(st.booleans())
-    named = [window.named(f"w{number}") for number, window in enumerate(asked)]
+    named = [window.named(f"w{number}") for number, window in enumerate(window_list)]
     df = spark.createDataFrame(table_of(stream, {"x": pa.int32(), "v": pa.float64()}))
     windowed = sash.stream(df, time="t", key="k").window(*named, empty=empty, flush=flush)
     names = data.draw(st.lists(st.sampled_from(list(AGGREGATES)), min_size=1, max_size=5, unique=True))

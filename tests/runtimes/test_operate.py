@@ -154,18 +154,18 @@ def test_differential_a_stream_with_changing_degrees_gives_the_rows_of_the_opera
     spark: SparkSession, tmp_path: Path
 ) -> None:
     batches = [tweets(80, first=20 * number) for number in range(4)]
-    said: list[dict[str, Any]] = []
+    emitted: list[dict[str, Any]] = []
     degrees = (2, 1, 3, 1)
     elastic = sash.Elastic(max=3, controller=lambda samples: degrees[len(samples)], buckets=6)
     handle = sash.operate(totals(), stream_batches(spark, batches)).start(
-        lambda rows, batch: said.extend(rows.toArrow().to_pylist()),
+        lambda rows, batch: emitted.extend(rows.toArrow().to_pylist()),
         checkpoint=tmp_path, elastic=elastic, trigger="available now",
     )  # fmt: skip
     handle.awaitTermination()
     assert tuple(handle.degrees.values()) == degrees
-    # The last tweets are of time 79, which is the watermark: all windows that end until then are told.
+    # The last tweets are of time 79, which is the watermark: all windows that end until then are emitted.
     whole = [row for row in totals().over(pa.concat_tables(batches)).to_pylist() if row["time"] <= 79]
-    assert seen(said) == seen(whole) != []
+    assert seen(emitted) == seen(whole) != []
     assert sum(batch.late for batch in handle.metrics) == 0
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
 from sash.errors import ArgumentError, DifferentQuery, Unsupported
@@ -65,7 +64,7 @@ def test_differential_any_batches_degrees_and_failed_tries_give_the_rows_of_the_
         )  # fmt: skip
         rows = dry.run([tables(batch) for batch in batches], tries=tries)
     on_time = OnTime.of(batches, delay=delay)
-    assert seen(rows) == on_time.said(operator)
+    assert seen(rows) == on_time.expected(operator)
     # A tuple goes to several buckets, and is late once.
     assert len(dry.late) == on_time.late
 
@@ -79,11 +78,11 @@ def test_an_input_that_has_brought_nothing_yet_holds_back_the_others(tmp_path: P
     )
     orders = [[tuples(0, time), []] for time in (3, 12, 30)]
     visits = [[[], tuples(1, time)] for time in (7, 21)]
-    told = [
+    expected = [
         [row["time"] for row in dry.execute(tables(batch), epoch, tasks=1 + epoch % 3)]
         for epoch, batch in enumerate([*orders, *visits])
     ]
-    assert told == [[], [], [], [5], [10, 15, 20]]
+    assert expected == [[], [], [], [5], [10, 15, 20]]
 
 
 @pytest.mark.parametrize("inputs", [1, 2])
@@ -160,26 +159,26 @@ def test_differential_two_streams_with_changing_degrees_and_a_restart_give_the_r
     # quotes   0–29   30–59 │ 60–89             the first run ends before there is any news
     # news                  │ 0–28   30–58      at last 58 − 5 seconds is the watermark
     inputs = {"quotes": list(map(quotes, (0, 30, 60))), "news": list(map(news, (0, 30)))}
-    said: list[dict[str, Any]] = []
+    emitted: list[dict[str, Any]] = []
     served: list[int] = []
-    for quoted, told in ((slice(0, 2), slice(0, 0)), (slice(2, 3), slice(0, 2))):
+    for quoted, published in ((slice(0, 2), slice(0, 0)), (slice(2, 3), slice(0, 2))):
         streams = []
-        for name, own, chosen in (("quotes", QUOTES, quoted), ("news", NEWS, told)):
+        for name, own, chosen in (("quotes", QUOTES, quoted), ("news", NEWS, published)):
             (tmp_path / name).mkdir(exist_ok=True)
             write_batches(tmp_path / name, inputs[name][chosen], first=chosen.start)
             streams.append(read_batches(spark, tmp_path / name, own.schema))
         elastic = sash.Elastic(max=3, controller=lambda samples: 3 - len(samples), buckets=6)
         handle = sash.operate(stories(), *streams, delay="5 seconds").start(
-            lambda rows, batch: said.extend(rows.toArrow().to_pylist()),
+            lambda rows, batch: emitted.extend(rows.toArrow().to_pylist()),
             checkpoint=tmp_path / "checkpoint", elastic=elastic, trigger="available now",
         )  # fmt: skip
         handle.awaitTermination()
-        assert bool(said) == bool(served)
+        assert bool(emitted) == bool(served)
         served += handle.degrees.values()
         assert sum(batch.late for batch in handle.metrics) == 0
     assert served == [3, 2, 3, 2]
     whole = stories().over(*map(pa.concat_tables, inputs.values())).to_pylist()
-    assert seen(said) == seen(row for row in whole if row["time"] <= at(58 - 5)) != []
+    assert seen(emitted) == seen(row for row in whole if row["time"] <= at(58 - 5)) != []
 
 
 @pytest.mark.spark

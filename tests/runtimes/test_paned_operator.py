@@ -8,10 +8,9 @@ from statistics import median
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import CorruptValue
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator, journal, keeps_panes
@@ -34,11 +33,16 @@ from tests.runtimes.operator_runtime import (
 )
 from tests.runtimes.tables import table_of
 
-AGGREGATES = {"n": monoids.count(), "s": monoids.sum("x"), "hi": monoids.max("x"), "m": monoids.mean("e")}
+AGGREGATES = {
+    "n": built_in.count(),
+    "s": built_in.sum("x"),
+    "hi": built_in.max("x"),
+    "m": built_in.mean("e"),
+}
 
 
-def bind(*asked: Window, delay: int = 0, aggregates: Mapping[str, Any] = AGGREGATES) -> BoundQuery:
-    named = tuple(window.named(f"w{number}") for number, window in enumerate(asked))
+def bind(*window_list: Window, delay: int = 0, aggregates: Mapping[str, Any] = AGGREGATES) -> BoundQuery:
+    named = tuple(window.named(f"w{number}") for number, window in enumerate(window_list))
     query = Query(named, aggregates, delay=Duration(delay, Unit.TICKS))
     return BoundQuery(query, table_of([], TYPES).schema, "t", ("k",))
 
@@ -69,25 +73,25 @@ def streams(draw: st.DrawFn) -> list[Batch]:
 
 @settings(max_examples=150, deadline=None)
 @given(
-    asked=st.lists(clock_windows, min_size=1, max_size=3),
+    window_list=st.lists(clock_windows, min_size=1, max_size=3),
     stream=streams(),
     delay=st.sampled_from([0, 0, 5, 60]),
     ways=ways,
     least=leasts,
 )
 def test_oracle_every_batch_is_answered_as_the_reference_answers_it(
-    asked: list[Window], stream: list[Batch], delay: int, ways: list[Way], least: int
+    window_list: list[Window], stream: list[Batch], delay: int, ways: list[Way], least: int
 ) -> None:
-    bound = bind(*asked, delay=delay)
+    bound = bind(*window_list, delay=delay)
     assert keeps_panes(bound)
     with small_journals(least):
         require_answered_as_the_reference(Runtime(bound, ways=ways), stream)
 
 
 @settings(max_examples=60, deadline=None)
-@given(asked=st.lists(clock_windows, min_size=1, max_size=2), stream=streams())
-def test_it_wakes_no_later_than_something_closes(asked: list[Window], stream: list[Batch]) -> None:
-    runtime = Runtime(bind(*asked))
+@given(window_list=st.lists(clock_windows, min_size=1, max_size=2), stream=streams())
+def test_it_wakes_no_later_than_something_closes(window_list: list[Window], stream: list[Batch]) -> None:
+    runtime = Runtime(bind(*window_list))
     for batch in stream:
         runtime.step(batch)
     for _ in range(50):
@@ -180,7 +184,7 @@ def test_queries_that_need_their_events_hold_them() -> None:
     for bound in (
         bind(windows.rows(3)),
         bind(sliding, windows.session(3)),
-        bind(sliding, aggregates={"all": monoids.collect("x")}),
-        bind(sliding, aggregates={"last": monoids.last("x")}),
+        bind(sliding, aggregates={"all": built_in.collect("x")}),
+        bind(sliding, aggregates={"last": built_in.last("x")}),
     ):
         assert not keeps_panes(bound)

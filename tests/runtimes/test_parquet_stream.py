@@ -52,7 +52,7 @@ def windows(data: Any) -> Any:
     )
 
 
-def told(table: pa.Table) -> list[str]:
+def row_texts(table: pa.Table) -> list[str]:
     return sorted(map(str, table.to_pylist()))
 
 
@@ -80,7 +80,7 @@ def test_differential_reports_and_late_events_are_those_of_sparks_own_source(
     assert ours.schema == SCHEMA
     assert windows(ours).bound == windows(theirs).bound
     expected = Ran(windows(theirs).dataframe())
-    assert told(ran.table) == told(expected.table)
+    assert row_texts(ran.table) == row_texts(expected.table)
     counts = [ran.counted(count) for count in ("events", "late", "reports")]
     assert counts == [expected.counted(count) for count in ("events", "late", "reports")]
     assert counts[0] == 90
@@ -97,7 +97,7 @@ def test_differential_the_dataframe_has_the_rows_and_types_of_sparks_own_reader(
     theirs = spark.read.parquet(str(folder))
     assert df.isStreaming
     assert df.schema == theirs.schema
-    assert told(Ran(df).table) == told(theirs.toArrow())
+    assert row_texts(Ran(df).table) == row_texts(theirs.toArrow())
 
 
 def test_spark_itself_reads_nothing_but_the_names_of_the_files(spark: SparkSession, folder: Path) -> None:
@@ -134,7 +134,7 @@ class Restarted:
 
     @property
     def sink(self) -> list[str]:
-        return told(self.spark.read.parquet(str(self.home / "sink")).toArrow())
+        return row_texts(self.spark.read.parquet(str(self.home / "sink")).toArrow())
 
 
 def test_differential_restarts_read_each_file_once_whoever_reads_it(
@@ -145,7 +145,7 @@ def test_differential_restarts_read_each_file_once_whoever_reads_it(
     for number, (batch, by_spark) in enumerate(zip(cut(events(), 3), (True, False, False), strict=True)):
         write_batches(query.input, [batch], first=number)
         query.go_on(by_spark=by_spark)
-    assert query.sink == told(ran.table)
+    assert query.sink == row_texts(ran.table)
     before = query.sink
     query.go_on()
     assert query.sink == before

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import ArgumentError, DurationError, UnitError, Unsupported
 from sash.semantics.query import Query
 from sash.semantics.reference import Batch, evaluate
@@ -22,7 +21,7 @@ from tests.runtimes.tables import table_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-AGGREGATES = {"n": monoids.count(), "s": monoids.sum("x"), "held": monoids.collect("e")}
+AGGREGATES = {"n": built_in.count(), "s": built_in.sum("x"), "held": built_in.collect("e")}
 
 
 @settings(max_examples=150, deadline=None)
@@ -109,8 +108,7 @@ def test_lookbacks_that_make_no_sense_are_refused() -> None:
 
 @pytest.mark.spark
 def test_rolling_equals_sparks_range_between(spark: SparkSession) -> None:
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
+    from pyspark.sql import Window, functions as F
 
     df = spark.range(500).selectExpr("id * 7 % 400 AS t", "id % 3 AS k", "CAST(id % 11 AS DOUBLE) AS x")
     ours = sash.stream(df, time="t", key="k").rolling(10, 50).agg(n=sash.count(), s=sash.sum("x"))

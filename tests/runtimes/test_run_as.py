@@ -1,4 +1,4 @@
-"""Sash as an engine, in process and batch after batch: exactly what the simulator says, for every key."""
+"""Sash as an engine, in process and batch after batch: just what the simulator returns, for every key."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import DataError
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator
@@ -30,13 +29,13 @@ RANDOM = questions(250, inputs=8, seed=7)
 
 
 def in_process(question: Question) -> dict[str, list[Shown]]:
-    windowed = sash.stream(question.table, time="t", key="k").window(question.asked)
+    windowed = sash.stream(question.table, time="t", key="k").window(question.declared)
     return shown(windowed.semantics(question.engine).agg(held=sash.collect("e")).collect().to_pylist())
 
 
 def in_batches(question: Question, rng: random.Random) -> dict[str, list[Shown]]:
     """Through the streaming operator, which is saved after each batch, and often loaded again."""
-    query = Query((question.window,), {"held": monoids.collect("e")}, flush=False)
+    query = Query((question.window,), {"held": built_in.collect("e")}, flush=False)
     bound = BoundQuery(query, SCHEMA, "t", ("k",))
     operator, chunks, rows = WindowOperator.load(bound, None, {}), {}, []
     watermark = -(2**60)
@@ -104,7 +103,7 @@ def test_an_origin_of_ones_own_is_computed_for_every_key() -> None:
 def test_the_order_of_reports_is_that_of_identifiers_and_revisions() -> None:
     #   kafka_streams, ω = β = 3: every update of [9, 12) and [12, 15)
     question = Question("kafka_streams", 3, 3, "time", {"a": (10, 11, 12, 13)})
-    table = sash.stream(question.table, time="t", key="k").window(question.asked)
+    table = sash.stream(question.table, time="t", key="k").window(question.declared)
     rows = table.semantics("kafka_streams").agg(held=sash.collect("e")).collect().to_pylist()
     assert [(row["window"]["start"], row["revision"], row["held"]) for row in rows] == [
         (9, 0, [0]),
@@ -167,7 +166,7 @@ def test_explain_says_whether_reports_are_found_on_columns_or_event_by_event(
     engine: str, kind: Any, by_event: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     question = Question(engine, 3, 2, kind, {})
-    windowed = sash.stream(question.table, time="t", key="k").window(question.asked)
+    windowed = sash.stream(question.table, time="t", key="k").window(question.declared)
     text = windowed.semantics(engine).agg(n=sash.count()).explain("plan")
     assert f"as {engine}" in text
     assert str(profile(engine)) in text
@@ -189,7 +188,7 @@ def test_what_is_held_of_a_key_is_what_a_window_can_still_show(engine: str, kind
     if profile(engine).scope.origin(sash.secret.Axis(kind)) is None:
         kind = "time"
     question = Question(engine, 6, 2, kind, {})
-    query = Query((question.window,), {"n": monoids.count()}, flush=False)
+    query = Query((question.window,), {"n": built_in.count()}, flush=False)
     operator = WindowOperator.load(BoundQuery(query, SCHEMA, "t", ("k",)), None, {})
     sizes = []
     for time in accumulate([1] * 60):

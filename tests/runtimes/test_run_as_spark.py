@@ -44,8 +44,8 @@ def test_oracle_two_hundred_random_cases_are_reported_as_the_simulator_says(spar
     from sash.runtimes.spark.batch.static_source import SparkSource
 
     source = SparkSource(spark.createDataFrame(ON_SPARK[0].table))
-    said = answers(source.collect(one_query(ON_SPARK)).to_pylist(), ON_SPARK)
-    for question, reports in zip(ON_SPARK, said, strict=True):
+    reported = answers(source.collect(one_query(ON_SPARK)).to_pylist(), ON_SPARK)
+    for question, reports in zip(ON_SPARK, reported, strict=True):
         assert reports == question.expected(ended=True), question
 
 
@@ -57,8 +57,8 @@ def test_oracle_a_sample_of_them_on_a_stream_is_reported_as_the_simulator_says(s
     table = ON_SPARK[0].table
     half = table.num_rows // 2
     source = StreamingSource(stream_batches(spark, [table.slice(0, half), table.slice(half)]))
-    said = answers(Ran(source.dataframe(one_query(sample))).rows, sample)
-    for question, reports in zip(sample, said, strict=True):
+    reported = answers(Ran(source.dataframe(one_query(sample))).rows, sample)
+    for question, reports in zip(sample, reported, strict=True):
         assert reports == question.expected(ended=False), question
 
 
@@ -119,8 +119,8 @@ def by_spark(data: DataFrame, window: Any) -> DataFrame:
     from pyspark.sql import functions as F
 
     sums = [F.count("*").alias("n"), F.sum("x").alias("s"), F.max("x").alias("hi")]
-    told = data.groupBy("k", window.alias("w")).agg(*sums)
-    return told.selectExpr("k", "w.start", "w.end", "n", "s", "hi")
+    folded = data.groupBy("k", window.alias("w")).agg(*sums)
+    return folded.selectExpr("k", "w.start", "w.end", "n", "s", "hi")
 
 
 def test_differential_a_static_dataframe_as_spark_structured_equals_sparks_own_windows_and_sessions(

@@ -1,4 +1,4 @@
-"""Sessions: ours changes none that exists, and one that is not ours is told what it lacks."""
+"""Sessions: ours changes none that exists, and for one that is not ours a warning names what it lacks."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def test_a_setting_that_comes_too_late_is_named(spark: SparkSession) -> None:
     assert sash.spark_session(spark_sql_shuffle_partitions=partitions) is spark
     with pytest.warns(
         SashWarning, match=r"spark\.sql\.shuffle\.partitions = 2, not 77\. A new session"
-    ) as told:
+    ) as warned:
         sash.spark_session(spark_sql_shuffle_partitions="77")
-    assert told[0].filename == __file__
+    assert warned[0].filename == __file__
     assert spark.conf.get("spark.sql.shuffle.partitions") == partitions
 
 

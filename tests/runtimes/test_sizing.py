@@ -15,9 +15,9 @@ import pytest
 import sash
 from sash.errors import ArgumentError, Unsupported
 from sash.runtimes.spark.compat import struct_of
+from sash.runtimes.spark.sizing.bucket_trial import tried
 from sash.runtimes.spark.sizing.cluster_size import cluster_size
-from sash.runtimes.spark.sizing.load import Events, Load
-from sash.runtimes.spark.sizing.trial import tried
+from sash.runtimes.spark.sizing.load import ExpectedLoad, SampleEvents
 from tests.runtimes.micro_batches import write_batches
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ QUERIES = over(SCHEMA.empty_table())
     ("name", "keys"), [*((name, 4_000) for name in QUERIES), ("sliding", 16_000), ("rows", 16_000)]
 )
 def test_a_trial_with_few_keys_predicts_a_bucket_with_many(name: str, keys: int) -> None:
-    bound, load = QUERIES[name].bound, Load(rate=keys / 10, keys=keys, seconds=5)
+    bound, load = QUERIES[name].bound, ExpectedLoad(rate=keys / 10, keys=keys, seconds=5)
     small = tried(bound, load, buckets=1, limit=50_000)
     large = tried(bound, load, buckets=1, limit=10**9)
     assert (large.scale, large.keys) == (1, keys)
@@ -62,8 +62,12 @@ def test_a_trial_with_few_keys_predicts_a_bucket_with_many(name: str, keys: int)
 
 def test_sums_have_terms_and_grow_with_the_load() -> None:
     bounds = {name: QUERIES[name].bound for name in ("tumbling", "sliding")}
-    small = cluster_size(bounds, Load(rate=1_000, keys=10_000, seconds=10), partitions=4, limit=20_000)
-    large = cluster_size(bounds, Load(rate=100_000, keys=10**6, seconds=10), partitions=400, limit=20_000)
+    small = cluster_size(
+        bounds, ExpectedLoad(rate=1_000, keys=10_000, seconds=10), partitions=4, limit=20_000
+    )
+    large = cluster_size(
+        bounds, ExpectedLoad(rate=100_000, keys=10**6, seconds=10), partitions=400, limit=20_000
+    )
     for one, two in zip(small.quantities, large.quantities, strict=True):
         assert one.amount == NEAR(sum(term.amount for term in one.terms) / one.divisor)
         assert two.amount > one.amount
@@ -74,14 +78,14 @@ def test_sums_have_terms_and_grow_with_the_load() -> None:
 
 def test_partitions_are_as_many_as_the_work_needs() -> None:
     size = cluster_size(
-        {"": QUERIES["tumbling"].bound}, Load(rate=1e6, keys=10**8, seconds=10), limit=200_000
+        {"": QUERIES["tumbling"].bound}, ExpectedLoad(rate=1e6, keys=10**8, seconds=10), limit=200_000
     )
     assert size["cores"].amount == NEAR(size.partitions, rel=0.5)
 
 
 def test_a_load_that_is_small_needs_what_its_micro_batches_need() -> None:
     bounds = {"": QUERIES["tumbling"].bound}
-    loads = [Load(rate=10, keys=10, seconds=every) for every in (1, 10)]
+    loads = [ExpectedLoad(rate=10, keys=10, seconds=every) for every in (1, 10)]
     often, seldom = (cluster_size(bounds, load, partitions=2, limit=10_000)["cores"] for load in loads)
     assert often.amount == NEAR(10 * seldom.amount, rel=CLOSE)
 
@@ -89,17 +93,17 @@ def test_a_load_that_is_small_needs_what_its_micro_batches_need() -> None:
 def test_a_stream_without_a_key_has_one_bucket() -> None:
     stream = sash.stream(SCHEMA.empty_table(), time="ts")
     bound = stream.window(sash.tumbling("1 minute")).agg(n=sash.count()).bound
-    assert tried(bound, Load(rate=100, keys=50, seconds=5), buckets=8, limit=10_000).keys == 1
+    assert tried(bound, ExpectedLoad(rate=100, keys=50, seconds=5), buckets=8, limit=10_000).keys == 1
 
 
 def test_what_has_no_size_is_refused() -> None:
     with pytest.raises(ArgumentError, match="rate must be greater than 0"):
-        Load(rate=0, keys=1, seconds=1)
+        ExpectedLoad(rate=0, keys=1, seconds=1)
     ticks = sash.stream(pa.table({"t": [1], "k": ["a"]}), time="t", key="k").window(sash.tumbling(5))
     with pytest.raises(Unsupported, match="a timestamp for sash size"):
-        tried(ticks.agg(n=sash.count()).bound, Load(rate=1, keys=1, seconds=1), buckets=1)
+        tried(ticks.agg(n=sash.count()).bound, ExpectedLoad(rate=1, keys=1, seconds=1), buckets=1)
     with pytest.raises(ArgumentError, match="every must be more than"):
-        cluster_size({}, Load(rate=1, keys=1, seconds=0.001))
+        cluster_size({}, ExpectedLoad(rate=1, keys=1, seconds=0.001))
 
 
 @pytest.mark.spark
@@ -110,11 +114,11 @@ def test_what_spark_holds_and_writes_is_what_was_predicted(
     spark: SparkSession, tmp_path: Path, name: str, keys: int
 ) -> None:
     """Bytes of arenas and of the state store; two buckets, as `spark` has partitions."""
-    bound, load = QUERIES[name].bound, Load(rate=keys / 10, keys=keys, seconds=30)
+    bound, load = QUERIES[name].bound, ExpectedLoad(rate=keys / 10, keys=keys, seconds=30)
     predicted = tried(bound, load, buckets=2, limit=100_000)
     count = round(load.rate * load.seconds)
     number = ceil(predicted.span / load.seconds)
-    events = Events(bound, keys=keys)
+    events = SampleEvents(bound, keys=keys)
     (tmp_path / "in").mkdir()
     write_batches(
         tmp_path / "in",

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import UnknownColumn
 from sash.semantics.reference import Batch, evaluate
 from sash.semantics.window import Window
@@ -24,15 +23,15 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-AGGREGATES = {"n": monoids.count(), "s": monoids.sum("x"), "held": monoids.collect("e")}
+AGGREGATES = {"n": built_in.count(), "s": built_in.sum("x"), "held": built_in.collect("e")}
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
-@given(asked=st.lists(any_window, min_size=1, max_size=3), stream=arrivals(), empty=st.booleans())
+@given(window_list=st.lists(any_window, min_size=1, max_size=3), stream=arrivals(), empty=st.booleans())
 def test_oracle_a_dataframe_is_answered_as_the_reference_answers_one_batch(
-    spark: SparkSession, asked: list[Window], stream: list, empty: bool
+    spark: SparkSession, window_list: list[Window], stream: list, empty: bool
 ) -> None:
-    named = [window.named(f"w{number}") for number, window in enumerate(asked)]
+    named = [window.named(f"w{number}") for number, window in enumerate(window_list)]
     df = spark.createDataFrame(table_of(stream, {"e": pa.int64(), "x": pa.int64()}))
     query = sash.stream(df, time="t", key="k").window(*named, empty=empty).agg(**AGGREGATES)
     oracle = evaluate(query.bound.query, [Batch(tuple(stream))])

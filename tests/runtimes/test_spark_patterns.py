@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, Phase, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, assume, given, settings, strategies as st
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import NotCommutative, Unsupported
 from sash.operators.patterns.allowed import refusal
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce, WinSeq
@@ -24,9 +23,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-NUMBERS = {"n": monoids.count(), "s": monoids.sum("x"), "hi": monoids.max("x")}
-OBJECTS = {"n": monoids.count(), "most": monoids.top_k("x", 2), "kinds": monoids.count_distinct("x")}
-ORDERED = NUMBERS | {"held": monoids.collect("e")}
+NUMBERS = {"n": built_in.count(), "s": built_in.sum("x"), "hi": built_in.max("x")}
+OBJECTS = {"n": built_in.count(), "most": built_in.top_k("x", 2), "kinds": built_in.count_distinct("x")}
+ORDERED = NUMBERS | {"held": built_in.collect("e")}
 TYPES = {"e": pa.int64(), "x": pa.int64()}
 
 # A failing example is not made smaller here, job by job: the same property without Spark does that.
@@ -46,9 +45,9 @@ def same_as_reference(
     chosen: Pattern,
     window: Window,
     names: dict[str, Any],
-    **said: Any,
+    **options: Any,
 ) -> None:
-    query = sash.stream(df, time="t", key="k").window(window, **said).agg(**names)
+    query = sash.stream(df, time="t", key="k").window(window, **options).agg(**names)
     assume(refusal(chosen, query.bound) is None)
     oracle = evaluate(query.bound.query, [Batch(tuple(stream))])
     reports = query.parallel(chosen).collect()
@@ -127,16 +126,16 @@ def test_each_worker_of_a_window_farm_has_all_events_of_its_windows_in_order(spa
 
 
 @pytest.mark.parametrize(
-    ("chosen", "window", "names", "error", "says"),
+    ("chosen", "window", "names", "error", "message"),
     [
-        (sash.WinFarm(2), sash.rows(3), NUMBERS, Unsupported, "tell that from the row alone"),
+        (sash.WinFarm(2), sash.rows(3), NUMBERS, Unsupported, "these known from the row alone"),
         (sash.PaneFarm(2, 2), sash.rows(3), NUMBERS, Unsupported, "over time or cumulate windows"),
         (sash.PaneFarm(2, 2), sash.tumbling(3), ORDERED, NotCommutative, "before they are in order"),
     ],
 )
 def test_what_spark_cannot_do_of_a_pattern_is_refused_with_the_reason(
-    spark: SparkSession, chosen: Pattern, window: Window, names: dict[str, Any], error: Any, says: str
+    spark: SparkSession, chosen: Pattern, window: Window, names: dict[str, Any], error: Any, message: str
 ) -> None:
     query = sash.stream(frame(spark, []), time="t", key="k").window(window).agg(**names)
-    with pytest.raises(error, match=says):
+    with pytest.raises(error, match=message):
         query.parallel(chosen)

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.operators.bound import BoundQuery
 from sash.operators.folding.panes import Panes
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce, WinSeq
@@ -27,9 +26,14 @@ from sash.semantics.window import Window
 from tests.runtimes.strategies import any_window, arrivals
 from tests.runtimes.tables import expected_rows, rows_of, table_of
 
-NUMBERS = {"n": monoids.count(), "nx": monoids.count("x"), "s": monoids.sum("x"), "hi": monoids.max("x")}
-ORDERED = NUMBERS | {"held": monoids.collect("e")}
-OBJECTS = {"n": monoids.count(), "most": monoids.top_k("x", 2), "kinds": monoids.count_distinct("x")}
+NUMBERS = {
+    "n": built_in.count(),
+    "nx": built_in.count("x"),
+    "s": built_in.sum("x"),
+    "hi": built_in.max("x"),
+}
+ORDERED = NUMBERS | {"held": built_in.collect("e")}
+OBJECTS = {"n": built_in.count(), "most": built_in.top_k("x", 2), "kinds": built_in.count_distinct("x")}
 TYPES = {"e": pa.int64(), "x": pa.int64()}
 
 degree = st.integers(1, 6)
@@ -48,7 +52,7 @@ clock: st.SearchStrategy[Window] = st.one_of(
 
 
 def placed(query: BucketQuery, stream: list[Arrival], **more: Any) -> pa.Table:
-    """The rows as Spark hands them over: by position, numbered, with what says where they go."""
+    """The rows as Spark hands them over: by position, numbered, with the column that routes them."""
     rows = table_of(stream, TYPES).select(list(query.columns)).rename_columns(places(query.columns))
     columns = {ORDINAL: np.arange(len(stream)), **more}
     known = [arrival.time for arrival in stream if arrival.time is not None]
@@ -90,8 +94,8 @@ def test_oracle_rows_that_are_routed_to_workers_give_what_the_reference_gives(
     router = Router(query, plan.route, panes, HORIZON in table.column_names)
     rows = list(reports_of_workers(router, [table.slice(0, cut), table.slice(cut)]))
     oracle = evaluate(query.bound.query, [Batch(tuple(stream))])
-    said = pa.Table.from_pylist(rows, schema=query.bound.output)
-    assert rows_of(said, names) == expected_rows(oracle.reports, names, named=False)
+    reports = pa.Table.from_pylist(rows, schema=query.bound.output)
+    assert rows_of(reports, names) == expected_rows(oracle.reports, names, named=False)
 
 
 @settings(max_examples=150, deadline=None)
@@ -110,8 +114,8 @@ def test_oracle_batches_of_an_owner_can_be_computed_by_any_worker(
     worker = BatchWorker(query.bound)
     rows = [row for batch in worker(batches.to_batches()) for row in batch.to_pylist()]
     oracle = evaluate(query.bound.query, [Batch(tuple(stream))])
-    said = pa.Table.from_pylist(rows, schema=query.bound.output)
-    assert rows_of(said, ORDERED) == expected_rows(oracle.reports, ORDERED, named=len(named) > 1)
+    reports = pa.Table.from_pylist(rows, schema=query.bound.output)
+    assert rows_of(reports, ORDERED) == expected_rows(oracle.reports, ORDERED, named=len(named) > 1)
 
 
 @settings(max_examples=100, deadline=None)

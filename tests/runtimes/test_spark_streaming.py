@@ -1,4 +1,4 @@
-"""Streaming DataFrames on Spark: the same rows as the batch, late rows told, restarts, refusals, chains."""
+"""Streaming DataFrames on Spark: the same rows as the batch, late rows, restarts, refusals, chains."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def several(data: Any) -> Any:
 
 
 def closed(query: Any) -> list[str]:
-    """What a bounded input says without a flush, sorted."""
+    """What a bounded input reports without a flush, sorted."""
     return sorted(map(str, query.collect().to_pylist()))
 
 
@@ -354,7 +354,7 @@ def test_windows_of_an_idle_stream_close_by_the_clock(spark: SparkSession, tmp_p
         .start()
     )
     try:
-        # No event comes after these three, and all of their windows are told nevertheless.
+        # No event comes after these three, and all of their windows are reported nevertheless.
         while len(found) < 3 and query.isActive:
             query.awaitTermination(1)
     finally:
@@ -382,7 +382,7 @@ def test_windows_of_an_idle_stream_whose_rows_are_folded_before_the_shuffle_clos
 
 
 @pytest.mark.parametrize(
-    ("data", "says"),
+    ("data", "message"),
     [
         (lambda rate: pa.table({"timestamp": pa.array([OPENING], UTC)}), "bounded"),
         (lambda rate: rate.selectExpr("value AS timestamp"), "integer times"),
@@ -390,15 +390,17 @@ def test_windows_of_an_idle_stream_whose_rows_are_folded_before_the_shuffle_clos
     ],
     ids=["bounded", "integers", "own watermark"],
 )
-def test_time_goes_on_by_the_clock_only_where_there_is_one(rate: DataFrame, data: Any, says: str) -> None:
-    size: Any = 10 if says == "integer times" else "10 seconds"
+def test_time_goes_on_by_the_clock_only_where_there_is_one(
+    rate: DataFrame, data: Any, message: str
+) -> None:
+    size: Any = 10 if message == "integer times" else "10 seconds"
 
-    def asked() -> None:
+    def build() -> None:
         stream = sash.stream(data(rate), time="timestamp", idle="1 minute")
         stream.window(sash.tumbling(size)).agg(n=sash.count()).dataframe()
 
-    with pytest.raises(Unsupported, match=says):
-        asked()
+    with pytest.raises(Unsupported, match=message):
+        build()
 
 
 def test_how_long_a_stream_may_be_idle_is_told_by_the_clock(rate: DataFrame) -> None:

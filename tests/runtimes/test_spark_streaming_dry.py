@@ -8,10 +8,9 @@ from itertools import pairwise
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import CorruptValue, DifferentQuery
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator, keeps_panes
@@ -33,7 +32,7 @@ from tests.runtimes.tables import table_of
 from tests.runtimes.test_paned_operator import bind, clock_windows, four_keys
 
 TYPES = {"e": pa.int64(), "x": pa.int64()}
-AGGREGATES = {"n": monoids.count(), "s": monoids.sum("x"), "held": monoids.collect("e")}
+AGGREGATES = {"n": built_in.count(), "s": built_in.sum("x"), "held": built_in.collect("e")}
 
 
 def bound_query(query: Query) -> BoundQuery:
@@ -51,13 +50,13 @@ def cut(draw: st.DrawFn) -> list[list[Arrival]]:
 
 @st.composite
 def queries(draw: st.DrawFn) -> Query:
-    asked = draw(st.lists(any_window, min_size=1, max_size=2))
-    named = tuple(window.named(f"w{number}") for number, window in enumerate(asked))
+    window_list = draw(st.lists(any_window, min_size=1, max_size=2))
+    named = tuple(window.named(f"w{number}") for number, window in enumerate(window_list))
     if draw(st.booleans()) and all(Order.ARRIVAL in window.orders for window in named):
         return Query(named, AGGREGATES, order=Order.ARRIVAL, empty=draw(st.booleans()), flush=False)
     emits = [Emit(), Emit(When.CHANGE), Emit(When.EVERY, Duration(5, Unit.TICKS))]
     if any(isinstance(window, SlideByTimeWindow) for window in named):
-        emits = [Emit()]  # how far other buckets have come is not known before the watermark says so
+        emits = [Emit()]  # how far other buckets have come is not known before the watermark moves
     return Query(
         named,
         AGGREGATES,
@@ -98,7 +97,7 @@ def observed(rows: list[dict], query: Query) -> list[tuple]:
 
 @pytest.mark.parametrize("window", [windows.time(2, 1), windows.cumulate(2, 1)])
 def test_an_empty_window_is_reported_also_while_no_key_of_its_bucket_is_active(window: Window) -> None:
-    query = Query((window,), {"n": monoids.count()}, empty=True, flush=False)
+    query = Query((window,), {"n": built_in.count()}, empty=True, flush=False)
     batches = [
         [Arrival(time, key, {"e": time, "t": time, "x": 0}) for time, key in some]
         for some in ([(-1, "b"), (0, "a")], [(0, "a"), (1, "a")], [(5, "a")])
@@ -136,16 +135,16 @@ def test_oracle_one_pass_gives_the_reports_and_late_rows_of_the_reference_in_any
 
 @settings(max_examples=60, deadline=None)
 @given(
-    asked=st.lists(clock_windows, min_size=1, max_size=2),
+    window_list=st.lists(clock_windows, min_size=1, max_size=2),
     batches=cut(),
     delay=st.sampled_from([0, 4, 30]),
     forgetful=st.booleans(),
     outputs=st.sampled_from([(REPORTS,), (REPORTS, LATE)]),
 )
 def test_oracle_panes_answer_as_the_reference_does_in_any_micro_batches(
-    asked: list[Window], batches: list[list[Arrival]], delay: int, forgetful: bool, outputs: Outputs
+    window_list: list[Window], batches: list[list[Arrival]], delay: int, forgetful: bool, outputs: Outputs
 ) -> None:
-    bound = bind(*asked, delay=delay)
+    bound = bind(*window_list, delay=delay)
     outcome = evaluate(replace(bound.query, flush=False), [Batch(tuple(batch)) for batch in batches])
     dry = DryStream(bound, forgetful=forgetful, outputs=outputs)
     assert keeps_panes(bound)
@@ -256,20 +255,22 @@ def test_the_same_query_goes_on_where_it_was() -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "says"),
+    ("other", "message"),
     [
         (tumbling(20), r"windows were time\(10, 10\) and are time\(20, 20\)"),
         (tumbling(delay=Duration(5, Unit.TICKS)), "delay was '0' and is '5'"),
         (tumbling(emit=Emit(When.CHANGE)), "emit was 'close' and is 'change'"),
         (tumbling(empty=True), "empty was False and is True"),
-        (tumbling(aggregates={"n": monoids.count()}), "aggregate held is gone; aggregate s is gone"),
+        (tumbling(aggregates={"n": built_in.count()}), "aggregate held is gone; aggregate s is gone"),
     ],
     ids=["window", "delay", "emit", "empty", "aggregates"],
 )
-def test_another_query_on_the_same_state_is_refused_and_told_what_differs(other: Query, says: str) -> None:
+def test_another_query_on_the_same_state_is_refused_and_told_what_differs(
+    other: Query, message: str
+) -> None:
     dry = DryStream(bound_query(tumbling()), NaiveOperator)
     dry.batch(table(1))
-    with pytest.raises(DifferentQuery, match=says):
+    with pytest.raises(DifferentQuery, match=message):
         resumed(dry, other).batch(table(2))
 
 
@@ -299,19 +300,19 @@ def test_windows_before_1970_wait_for_sparks_clock_and_lose_nothing() -> None:
     #   1960 ……… 1969  |1970: Spark's watermark begins|  ……… 2026
     #   e0   e1  e2                                          e3
     schema = pa.schema([("ts", pa.timestamp("us", "UTC"))])
-    query = Query((windows.tumbling("1 day"),), {"n": monoids.count()}, flush=False)
+    query = Query((windows.tumbling("1 day"),), {"n": built_in.count()}, flush=False)
     dry = DryStream(BoundQuery(query, schema, "ts", ()), NaiveOperator)
     days = [dt.datetime(year, 6, 1, tzinfo=dt.UTC) for year in (1960, 1969, 1969, 2026)]
     batches = [pa.table({"ts": [day]}, schema=schema) for day in days]
     assert [dry.batch(batch) for batch in batches] == [[], [], [], []]
-    told = dry.batch(None)
-    assert {row["window"]["start"]: row["n"] for row in told} == {days[0]: 1, days[1]: 2}
+    rows = dry.batch(None)
+    assert {row["window"]["start"]: row["n"] for row in rows} == {days[0]: 1, days[1]: 2}
     assert dry.counts["late"] == 0
 
 
 def test_times_as_far_as_a_timestamp_reaches_are_windowed() -> None:
     schema = pa.schema([("ts", pa.timestamp("us", "UTC"))])
-    query = Query((windows.tumbling("1 day"),), {"n": monoids.count()}, flush=False)
+    query = Query((windows.tumbling("1 day"),), {"n": built_in.count()}, flush=False)
     dry = DryStream(BoundQuery(query, schema, "ts", ()), NaiveOperator)
     days = [dt.datetime(9999, 12, day, tzinfo=dt.UTC) for day in (30, 31)]
     (row,) = dry.run([pa.table({"ts": [day]}, schema=schema) for day in days])

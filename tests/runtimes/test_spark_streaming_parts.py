@@ -10,16 +10,15 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import ArgumentError, CorruptValue, DataError, DifferentQuery
 from sash.operators.arena import ArenaHome
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator
-from sash.operators.joins.operator import JoinOperator
+from sash.operators.joins.join_operator import JoinOperator
 from sash.runtimes.spark.packing import blocks as packing
 from sash.runtimes.spark.packing.bucket_ids import bucket_ids, partition_of
 from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL
@@ -194,7 +193,7 @@ def test_watermarks_are_read_from_a_plan(plan: str, columns: tuple[str, ...], de
 
 def bound(window: Window, **aggregates: object) -> BoundQuery:
     schema = pa.schema([("t", pa.int64()), ("x", pa.int64())])
-    return BoundQuery(Query((window,), aggregates or {"n": monoids.count()}), schema, "t", ())
+    return BoundQuery(Query((window,), aggregates or {"n": built_in.count()}), schema, "t", ())
 
 
 def description(window: Window, **aggregates: object) -> dict:
@@ -211,7 +210,7 @@ def test_a_description_of_the_same_query_is_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "says"),
+    ("one", "other", "message"),
     [
         (above(3), above(4), "limit was 3 and is 4"),
         (
@@ -224,14 +223,14 @@ def test_a_description_of_the_same_query_is_the_same() -> None:
     ],
     ids=["closed over", "code", "parameter", "name"],
 )
-def test_a_different_window_is_told_apart(one: Window, other: Window, says: str) -> None:
-    with pytest.raises(DifferentQuery, match=says):
+def test_a_different_window_is_told_apart(one: Window, other: Window, message: str) -> None:
+    with pytest.raises(DifferentQuery, match=message):
         change_of(canonical(description(one)), description(other))
 
 
 def test_parameters_of_aggregates_are_told_apart() -> None:
-    median = description(windows.rows(3), q=monoids.quantile("x", 0.5))
-    upper = description(windows.rows(3), q=monoids.quantile("x", 0.9))
+    median = description(windows.rows(3), q=built_in.quantile("x", 0.5))
+    upper = description(windows.rows(3), q=built_in.quantile("x", 0.9))
     with pytest.raises(DifferentQuery, match=r"aggregates\.q"):
         change_of(canonical(median), upper)
 

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.aggregation.kernels.state import rings
 from sash.errors import CorruptValue
 from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
@@ -41,8 +40,13 @@ from tests.runtimes.strategies import any_window, arrivals
 from tests.runtimes.tables import table_of
 from tests.semantics.strategies import KINDS as KINDS_DRAWN
 
-AGGREGATES = {"n": monoids.count(), "s": monoids.sum("x"), "held": monoids.collect("e")}
-COMMUTATIVE = {"n": monoids.count(), "s": monoids.sum("x"), "hi": monoids.max("e"), "m": monoids.mean("x")}
+AGGREGATES = {"n": built_in.count(), "s": built_in.sum("x"), "held": built_in.collect("e")}
+COMMUTATIVE = {
+    "n": built_in.count(),
+    "s": built_in.sum("x"),
+    "hi": built_in.max("e"),
+    "m": built_in.mean("x"),
+}
 """With these, windows that the clock cuts are kept as panes."""
 
 
@@ -52,8 +56,8 @@ def bound_query(query: Query) -> BoundQuery:
 
 @st.composite
 def queries(draw: st.DrawFn) -> Query:
-    asked = draw(st.lists(any_window, min_size=1, max_size=3))
-    named = tuple(window.named(f"w{number}") for number, window in enumerate(asked))
+    window_list = draw(st.lists(any_window, min_size=1, max_size=3))
+    named = tuple(window.named(f"w{number}") for number, window in enumerate(window_list))
     arrival = draw(st.booleans()) and all(Order.ARRIVAL in window.orders for window in named)
     emit = draw(st.sampled_from(["close", "close", "change", "every 7"]))
     aggregates = draw(st.sampled_from([AGGREGATES, COMMUTATIVE]))
@@ -98,9 +102,11 @@ def test_oracle_every_batch_is_answered_as_the_reference_answers_it(
 def engine_queries(draw: st.DrawFn) -> Query:
     """Windows that are reported as an engine with a watermark does: time windows, or one session window."""
     times = st.lists(KINDS_DRAWN[windows.TimeWindow], min_size=1, max_size=2)
-    asked = draw(st.one_of(times, st.lists(KINDS_DRAWN[windows.SessionWindow], min_size=1, max_size=1)))
-    named = tuple(window.named(f"w{number}") for number, window in enumerate(asked))
-    longest = max(getattr(window, "size", getattr(window, "gap", 0)) for window in asked)
+    window_list = draw(
+        st.one_of(times, st.lists(KINDS_DRAWN[windows.SessionWindow], min_size=1, max_size=1))
+    )
+    named = tuple(window.named(f"w{number}") for number, window in enumerate(window_list))
+    longest = max(getattr(window, "size", getattr(window, "gap", 0)) for window in window_list)
     query = Query(
         named, draw(st.sampled_from([AGGREGATES, COMMUTATIVE])),
         delay=Duration(draw(st.sampled_from([0, 0, 3, 15])), Unit.TICKS),
@@ -119,7 +125,7 @@ def test_oracle_late_events_are_judged_as_the_engine_judges_them(
 
 
 WORDED = {**TYPES, "w": pa.string()}
-TEXT = {"words": monoids.collect("w"), "last": monoids.last("w"), "e": monoids.max("e")}
+TEXT = {"words": built_in.collect("w"), "last": built_in.last("w"), "e": built_in.max("e")}
 
 
 def worded(stream: list[Batch]) -> list[Batch]:
@@ -174,8 +180,8 @@ def test_oracle_functions_of_whole_windows(
     with small_journals(least):
         steps = [runtime.step(batch) for batch in worded(stream)]
     runtime.close()
-    said = sorted((row for reports, _ in steps for row in reports), key=repr)
-    assert said == expected(runtime.shown_as, outcome.reports)
+    emitted = sorted((row for reports, _ in steps for row in reports), key=repr)
+    assert emitted == expected(runtime.shown_as, outcome.reports)
 
 
 def test_an_open_window_of_rows_keeps_its_start_when_its_elements_move() -> None:
@@ -219,11 +225,11 @@ def test_oracle_rolling_features_come_once_for_every_event(
     runtime.close()
     outcome = evaluate(query, stream)
     for lookback in lookbacks:
-        told = [report for report in outcome.reports if report.window == str(lookback)]
-        said = sorted(
+        expected = [report for report in outcome.reports if report.window == str(lookback)]
+        emitted = sorted(
             ((row["k"], *(row[f"{name}_{lookback}"] for name in AGGREGATES)) for row in rows), key=repr
         )
-        assert said == sorted(((report.key, *report.values.values()) for report in told), key=repr)
+        assert emitted == sorted(((report.key, *report.values.values()) for report in expected), key=repr)
 
 
 def _features(runtime: Runtime, batch: Batch) -> list[dict[str, Any]]:
@@ -353,7 +359,7 @@ def test_the_operator_wakes_for_early_reports_and_for_events_without_a_place() -
 
 def test_a_stream_without_a_key_is_one_key() -> None:
     bound = BoundQuery(
-        Query((windows.rows(2),), {"n": monoids.count()}), pa.schema([("t", pa.int64())]), "t", ()
+        Query((windows.rows(2),), {"n": built_in.count()}), pa.schema([("t", pa.int64())]), "t", ()
     )
     operator, chunks = WindowOperator.load(bound, None, {}), dict[int, bytes]()
     for start in (0, 2):

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import Unsupported
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce
 from sash.semantics.reference import Arrival, Batch, evaluate
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 TYPES = {"e": pa.int64(), "x": pa.int64()}
-NUMBERS = {"n": monoids.count(), "s": monoids.sum("x"), "hi": monoids.max("x")}
+NUMBERS = {"n": built_in.count(), "s": built_in.sum("x"), "hi": built_in.max("x")}
 
 
 def arrivals(seed: int) -> list[list[Arrival]]:
@@ -80,8 +80,8 @@ def test_oracle_reports_alone_come_from_two_steps_too(spark: SparkSession) -> No
     query = stream.agg(**NUMBERS).parallel(chosen)
     ran = Ran(query.dataframe())
     oracle = evaluate(query.bound.query, [Batch(tuple(batch)) for batch in batches])
-    said = ran.table.cast(query.bound.output)
-    assert rows_of(said, NUMBERS) == expected_rows(oracle.reports, NUMBERS, named=False)
+    table = ran.table.cast(query.bound.output)
+    assert rows_of(table, NUMBERS) == expected_rows(oracle.reports, NUMBERS, named=False)
     counted = (ran.counted("events"), ran.counted("late"), ran.counted("reports"))
     assert counted == (60, len(oracle.late), len(oracle.reports))
     assert len(oracle.reports) > 20
@@ -89,7 +89,7 @@ def test_oracle_reports_alone_come_from_two_steps_too(spark: SparkSession) -> No
 
 
 @pytest.mark.parametrize(
-    ("chosen", "asked"),
+    ("chosen", "options"),
     [
         (PaneFarm(2, 2), {"empty": True}),
         (KeyFarm(WinMapReduce(2, 1), replicas=2), {"emit": "change"}),
@@ -97,13 +97,13 @@ def test_oracle_reports_alone_come_from_two_steps_too(spark: SparkSession) -> No
     ids=["corrected and empty", "early"],
 )
 def test_oracle_two_steps_correct_themselves_and_fold_objects(
-    spark: SparkSession, chosen: Pattern, asked: dict[str, Any]
+    spark: SparkSession, chosen: Pattern, options: dict[str, Any]
 ) -> None:
     """Both steps see the same watermark in the same micro-batch: revisions are those of the reference."""
-    batches, names = arrivals(5), NUMBERS | {"most": monoids.top_k("x", 2)}
+    batches, names = arrivals(5), NUMBERS | {"most": built_in.top_k("x", 2)}
     df = stream_batches(spark, [table_of(batch, TYPES) for batch in batches])
     stream = sash.stream(df, time="t", key="k", delay=4, allowed_lateness=6)
-    query = stream.window(sash.sliding(12, every=5), **asked).agg(**names).parallel(chosen)
+    query = stream.window(sash.sliding(12, every=5), **options).agg(**names).parallel(chosen)
     ran = Delivered(query, "late")
     oracle = evaluate(query.bound.query, [Batch(tuple(batch)) for batch in batches])
     rows = ran.rows()
@@ -138,15 +138,15 @@ def test_the_windows_of_a_hot_key_are_computed_by_all_tasks(spark: SparkSession,
         .parallel(sash.WinFarm(2, model=model))
         .apply(where, schema="task bigint, n bigint")
     )
-    said = Ran(query.dataframe())
-    rows = [row for row in said.rows if row["k"] == "hot"]
+    ran = Ran(query.dataframe())
+    rows = [row for row in ran.rows if row["k"] == "hot"]
     assert {
         row["window"]["id"]: row["n"] for row in rows if 0 <= row["window"]["id"] < 16
     } == dict.fromkeys(range(16), 20)
     tasks = [row["task"] for row in rows]
     assert min(tasks.count(task) for task in (0, 1)) > len(tasks) / 4
-    assert said.counted("events") == 200
-    assert said.counted("reports") == len(said.rows)
+    assert ran.counted("events") == 200
+    assert ran.counted("reports") == len(ran.rows)
 
 
 def test_two_steps_go_on_from_their_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_pattern_over_windows_of_a_stream_is_refused_where_workers_would_share
 
 def test_an_elastic_query_under_a_pattern_is_refused(rate: DataFrame, tmp_path: Path) -> None:
     minutes = sash.stream(rate, time="timestamp").window(sash.tumbling("1 minute")).agg(n=sash.count())
-    with pytest.raises(Unsupported, match="chooses that anew for every micro-batch"):
+    with pytest.raises(Unsupported, match="chooses it for every micro-batch"):
         minutes.parallel(sash.KeyFarm(2)).start(
             str(tmp_path / "sink"), checkpoint=tmp_path / "checkpoint", elastic=sash.Elastic(min=1, max=2)
         )

@@ -7,11 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import DifferentQuery, SashError, Unsupported
 from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
 from sash.operators.engine import PanePartsOperator, WindowOperator, keeps_panes
@@ -60,8 +59,8 @@ one_level: st.SearchStrategy[Pattern] = st.one_of(
 )
 emits = st.sampled_from([Emit(), Emit(When.CHANGE), Emit(When.EVERY, Duration(5, Unit.TICKS))])
 OBJECTS = {
-    "n": monoids.count(), "most": monoids.top_k("x", 2), "kinds": monoids.count_distinct("x"),
-    "even": monoids.top_k("e", 3, where="x > 2"),
+    "n": built_in.count(), "most": built_in.top_k("x", 2), "kinds": built_in.count_distinct("x"),
+    "even": built_in.top_k("e", 3, where="x > 2"),
 }  # fmt: skip
 no_windows_shared = st.one_of(
     st.just(WinSeq()), st.builds(KeyFarm, degree),
@@ -70,7 +69,7 @@ no_windows_shared = st.one_of(
 
 
 def require_late_rows(dry: DryFarm, outcome: Outcome) -> None:
-    """Where they are asked for, those of the reference."""
+    """Where they are wanted, those of the reference."""
     if dry.late is not None:
         late = [(one.arrival.values["e"], one.reason, one.window or "") for one in outcome.late]
         found = [(row["e"], row["late_reason"], row["late_window"] or "") for row in dry.late]
@@ -98,16 +97,16 @@ def test_oracle_any_window_can_be_farmed_out_by_key_or_to_agnostic_workers(
 
 @settings(max_examples=80, deadline=None)
 @given(
-    asked=st.lists(clock_windows, min_size=1, max_size=2), batches=cut(), n=degree,
+    window_list=st.lists(clock_windows, min_size=1, max_size=2), batches=cut(), n=degree,
     delay=st.sampled_from([0, 4, 30]), lateness=st.sampled_from([0, 3, 20]),
     emit=emits, empty=st.booleans(), forget=st.sampled_from([0, 21, 30]), forgetful=st.booleans(),
     late=st.booleans(),
 )  # fmt: skip
 def test_oracle_workers_of_a_window_farm_answer_for_their_own_windows_and_count_each_event_once(
-    asked: list[Window], batches: list[list[Arrival]], n: int, delay: int, lateness: int, emit: Emit,
+    window_list: list[Window], batches: list[list[Arrival]], n: int, delay: int, lateness: int, emit: Emit,
     empty: bool, forget: int, forgetful: bool, late: bool,
 ) -> None:  # fmt: skip
-    named = tuple(window.named(f"w{number}") for number, window in enumerate(asked))
+    named = tuple(window.named(f"w{number}") for number, window in enumerate(window_list))
     query = Query(
         named, AGGREGATES, delay=Duration(delay, Unit.TICKS), emit=emit, empty=empty, flush=False,
         allowed_lateness=Duration(lateness, Unit.TICKS), forget_after=Duration(forget, Unit.TICKS),
@@ -123,17 +122,18 @@ def test_oracle_workers_of_a_window_farm_answer_for_their_own_windows_and_count_
 
 @settings(max_examples=100, deadline=None)
 @given(
-    asked=st.lists(clock_windows, min_size=1, max_size=2), batches=cut(), delay=st.sampled_from([0, 4, 30]),
-    chosen=st.one_of(one_level, two_levels), forgetful=st.booleans(), keyed=st.booleans(),
+    window_list=st.lists(clock_windows, min_size=1, max_size=2), batches=cut(),
+    delay=st.sampled_from([0, 4, 30]), chosen=st.one_of(one_level, two_levels),
+    forgetful=st.booleans(), keyed=st.booleans(),
     late=st.booleans(), lateness=st.sampled_from([0, 0, 3, 20]), emit=emits, empty=st.booleans(),
     objects=st.booleans(), forget=st.sampled_from([0, 0, 21, 30]),
 )  # fmt: skip
 def test_oracle_panes_under_every_pattern_answer_as_the_reference_does(
-    asked: list[Window], batches: list[list[Arrival]], delay: int, chosen: Pattern, forgetful: bool,
+    window_list: list[Window], batches: list[list[Arrival]], delay: int, chosen: Pattern, forgetful: bool,
     keyed: bool, late: bool, lateness: int, emit: Emit, empty: bool, objects: bool,
     forget: int,
 ) -> None:  # fmt: skip
-    bound = bind(*asked, delay=delay, **({"aggregates": OBJECTS} if objects else {}))
+    bound = bind(*window_list, delay=delay, **({"aggregates": OBJECTS} if objects else {}))
     more = {"allowed_lateness": Duration(lateness, Unit.TICKS), "emit": emit, "empty": empty}
     more["forget_after"] = Duration(forget, Unit.TICKS)
     bound = replace(bound, query=replace(bound.query, **more))
@@ -151,11 +151,11 @@ def test_oracle_panes_under_every_pattern_answer_as_the_reference_does(
          row.get("revision", 0))
         for row in rows
     ]  # fmt: skip
-    said = [
+    emitted = [
         (r.key, r.window if several else "", r.id, r.start, r.end, *r.values.values(), r.revision)
         for r in outcome.reports
     ]
-    assert sorted(shown, key=repr) == sorted(said, key=repr)
+    assert sorted(shown, key=repr) == sorted(emitted, key=repr)
     assert dry.counts["events"] == sum(map(len, batches))
     assert (dry.counts["reports"], dry.counts["late"]) == (len(outcome.reports), len(outcome.late))
     require_late_rows(dry, outcome)
@@ -201,7 +201,7 @@ def test_windows_that_close_one_by_one_go_to_one_agnostic_worker_after_the_other
 
 @pytest.mark.parametrize("late", [False, True])
 def test_agnostic_workers_hold_the_columns_that_a_query_reads(late: bool) -> None:
-    query = Query((windows.tumbling(5),), {"s": monoids.sum("x")}, flush=False)
+    query = Query((windows.tumbling(5),), {"s": built_in.sum("x")}, flush=False)
     dry = DryFarm(bound_query(query), WinFarm(2, model="agnostic"), late=late)
     events = [Arrival(time, "a", {"e": time, "x": 1}) for time in (0, 1, 7, 20, 3)]
     rows = dry.run(tables([events[:4], events[4:]]))
@@ -251,7 +251,7 @@ def test_parts_of_panes_leave_with_their_batch_and_nothing_of_them_is_kept() -> 
 
 
 ROLLING = BoundRolling(
-    Query((windows.slide_by_tuple(5, 1).named("five"),), {"n": monoids.count()}, flush=False),
+    Query((windows.slide_by_tuple(5, 1).named("five"),), {"n": built_in.count()}, flush=False),
     table_of([], TYPES).schema, "t", ("k",),
 )  # fmt: skip
 
@@ -263,10 +263,10 @@ def late(window: Window, **changes: Any) -> BoundQuery:
 
 
 @pytest.mark.parametrize(
-    ("chosen", "bound", "says"),
+    ("chosen", "bound", "message"),
     [
-        (WinFarm(2), late(windows.rows(3)), "tell that from the row alone"),
-        (WinFarm(2), late(windows.session(3)), "tell that from the row alone"),
+        (WinFarm(2), late(windows.rows(3)), "these known from the row alone"),
+        (WinFarm(2), late(windows.session(3)), "these known from the row alone"),
         (PaneFarm(2, 2), late(windows.rows(3)), "over time or cumulate windows"),
         (
             PaneFarm(2, 1),
@@ -274,13 +274,13 @@ def late(window: Window, **changes: Any) -> BoundQuery:
             "not declared commutative",
         ),
         (WinFarm(2, model="agnostic"), ROLLING, "KeyFarm for rolling features"),
-        (WinFarm(2), ROLLING, "tell that from the row alone"),
+        (WinFarm(2), ROLLING, "these known from the row alone"),
     ],
 )
 def test_what_a_stream_cannot_do_is_refused_with_the_reason(
-    chosen: Pattern, bound: BoundQuery, says: str
+    chosen: Pattern, bound: BoundQuery, message: str
 ) -> None:
-    with pytest.raises(SashError, match=says):
+    with pytest.raises(SashError, match=message):
         require_possible_on_streams(chosen, bound)
     assert impossible_on_streams(chosen, bound) is not None
 
@@ -296,7 +296,7 @@ def test_workers_that_share_a_key_are_refused_over_rows_of_another_stateful_step
 def test_a_key_that_workers_cannot_hash_is_refused_before_anything_runs() -> None:
     schema = pa.schema([("t", pa.int64()), ("k", pa.large_string())])
     bound = BoundQuery(
-        Query((windows.tumbling(3),), {"n": monoids.count()}, flush=False), schema, "t", ("k",)
+        Query((windows.tumbling(3),), {"n": built_in.count()}, flush=False), schema, "t", ("k",)
     )
     for chosen in (WinFarm(2), WinMapReduce(1, 1)):
         with pytest.raises(Unsupported, match="key must be a column of numbers, words"):

@@ -34,7 +34,7 @@ class Kept:
         return lambda df, batch: self.rows[name].extend(map(str, df.toArrow().to_pylist()))
 
 
-def asked(data: Any) -> dict[str, Any]:
+def queries_over(data: Any) -> dict[str, Any]:
     """Windows, look-backs and whole windows; two of the same keys, one of none, one that waits longer."""
     stream = sash.stream(data, time="ts", key="symbol", delay=DELAY)
     every = sash.stream(data, time="ts", delay="1 minute")
@@ -54,13 +54,13 @@ def test_differential_each_query_says_what_it_says_alone_and_the_stream_is_read_
     rows = disordered(trades(180))
     batches = cut(rows, 3)
     df = stream_batches(spark, batches)
-    queries = asked(df)
+    queries = queries_over(df)
     kept = Kept(*queries)
     handle = sash.together(**queries).start(
         kept.sinks(), checkpoint=tmp_path / "checkpoint", trigger="available now", name="all"
     )
     handle.awaitTermination()
-    alone = asked(pa.Table.from_pylist(rows, schema=SCHEMA))
+    alone = queries_over(pa.Table.from_pylist(rows, schema=SCHEMA))
     for name in ("minutes", "sessions", "whole"):
         assert sorted(kept.rows[name]) == closed(alone[name]) != []
     assert set(kept.rows["features"]) < set(map(str, alone["features"].collect().to_pylist()))
@@ -70,8 +70,8 @@ def test_differential_each_query_says_what_it_says_alone_and_the_stream_is_read_
         mine = [
             row
             for one in progress
-            for said, row in one.observedMetrics.items()
-            if said.startswith(f"sash {name} ")
+            for metric, row in one.observedMetrics.items()
+            if metric.startswith(f"sash {name} ")
         ]
         assert sum(row["events"] for row in mine) == len(rows)
         assert sum(row["reports"] for row in mine) == len(kept.rows[name])
@@ -89,7 +89,7 @@ def test_a_query_is_added_and_removed_and_the_others_go_on_with_their_state(
     def run(first: int, some: list[pa.Table], *more: str) -> None:
         write_batches(tmp_path / "input", some, first=first)
         df = read_batches(spark, tmp_path / "input", SCHEMA)
-        queries = {"one": by_minute(df)} | {name: asked(df)["features"] for name in more}
+        queries = {"one": by_minute(df)} | {name: queries_over(df)["features"] for name in more}
         sinks: dict[str, Any] = {name: tmp_path / name for name in more}
         handle = sash.together(**queries).start(
             minutes.sinks() | sinks, late=late.sinks(), checkpoint=tmp_path / "checkpoint",

@@ -1,4 +1,4 @@
-"""Several queries in one pass, without Spark's engine: each says what it would say alone."""
+"""Several queries in one pass, without Spark's engine: each emits what it would emit alone."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling
 from sash.runtimes.spark.packing.answers import PackedAnswers
@@ -28,13 +27,11 @@ from sash.semantics.durations import Duration, Unit
 from sash.semantics.query import Emit, Query, When
 from sash.semantics.reference import Arrival, Batch, evaluate
 from sash.semantics.window import Window
-from tests.operators.features import AGGREGATES as FEATURES
-from tests.operators.features import any_look_backs, look_backs, ticks
+from tests.operators.features import AGGREGATES as FEATURES, any_look_backs, look_backs, ticks
 from tests.runtimes.micro_batches import DryStream, MicroBatches, by_output
 from tests.runtimes.tables import table_of
 from tests.runtimes.test_early_panes import EAGER
-from tests.runtimes.test_paned_operator import AGGREGATES as PANED
-from tests.runtimes.test_paned_operator import bind, clock_windows
+from tests.runtimes.test_paned_operator import AGGREGATES as PANED, bind, clock_windows
 from tests.runtimes.test_spark_streaming_dry import TYPES, bound_query, cut, expected, observed, queries
 
 PARTITIONS = 2
@@ -126,14 +123,14 @@ def require_reference(dry: DryTogether, name: str, query: Query, batches: list[l
 
 @settings(max_examples=20, deadline=None)
 @given(
-    asked=st.lists(queries(), min_size=1, max_size=3),
+    query_list=st.lists(queries(), min_size=1, max_size=3),
     batches=cut(),
     forgetful=st.booleans(),
 )
 def test_oracle_every_query_has_the_reports_and_late_rows_of_the_reference(
-    asked: list[Query], batches: list[list[Arrival]], forgetful: bool
+    query_list: list[Query], batches: list[list[Arrival]], forgetful: bool
 ) -> None:
-    named = {f"q{number}": query for number, query in enumerate(asked)}
+    named = {f"q{number}": query for number, query in enumerate(query_list)}
     bounds = {name: bound_query(query) for name, query in named.items()}
     dry = DryTogether(bounds, forgetful=forgetful, early=True)
     dry.run(tables(batches))
@@ -143,7 +140,7 @@ def test_oracle_every_query_has_the_reports_and_late_rows_of_the_reference(
 
 @settings(max_examples=20, deadline=None)
 @given(
-    asked=st.lists(clock_windows, min_size=1, max_size=4),
+    window_list=st.lists(clock_windows, min_size=1, max_size=4),
     delays=st.lists(st.sampled_from([0, 4, 30]), min_size=4, max_size=4),
     aggregates=st.lists(
         st.lists(st.sampled_from(list(PANED)), min_size=1, unique=True), min_size=4, max_size=4
@@ -152,18 +149,18 @@ def test_oracle_every_query_has_the_reports_and_late_rows_of_the_reference(
     forgetful=st.booleans(),
 )
 def test_oracle_queries_that_share_panes_have_the_reports_and_late_rows_of_the_reference(
-    asked: list[Window], delays: list[int], aggregates: list[list[str]], batches: list[list[Arrival]],
+    window_list: list[Window], delays: list[int], aggregates: list[list[str]], batches: list[list[Arrival]],
     forgetful: bool,
 ) -> None:  # fmt: skip
     named = {
         f"q{number}": bind(window, delay=delay, aggregates={name: PANED[name] for name in names})
-        for number, (window, delay, names) in enumerate(zip(asked, delays, aggregates, strict=False))
+        for number, (window, delay, names) in enumerate(zip(window_list, delays, aggregates, strict=False))
     }
     bounds = {name: replace(one, query=replace(one.query, flush=False)) for name, one in named.items()}
     dry = DryTogether(bounds, forgetful=forgetful, early=True)
     (shared,) = dry.stage.panes.values()
     assert len(shared.panes.bound.aggregates) == len(
-        {name for names in aggregates[: len(asked)] for name in names}
+        {name for names in aggregates[: len(window_list)] for name in names}
     )
     dry.run(tables(batches))
     for name, bound in bounds.items():
@@ -183,21 +180,21 @@ def test_oracle_queries_that_share_panes_have_the_reports_and_late_rows_of_the_r
 
 @settings(max_examples=10, deadline=None)
 @given(
-    asked=st.lists(queries(), min_size=2, max_size=3),
+    query_list=st.lists(queries(), min_size=2, max_size=3),
     batches=cut(),
     forgetful=st.booleans(),
     data=st.data(),
 )
 def test_oracle_a_query_that_stays_does_not_notice_others_that_come_and_go(
-    asked: list[Query], batches: list[list[Arrival]], forgetful: bool, data: st.DataObject
+    query_list: list[Query], batches: list[list[Arrival]], forgetful: bool, data: st.DataObject
 ) -> None:
-    bounds = {f"q{number}": bound_query(query) for number, query in enumerate(asked)}
+    bounds = {f"q{number}": bound_query(query) for number, query in enumerate(query_list)}
     dry = DryTogether(bounds, forgetful=forgetful)
     for table in tables(batches):
         others = data.draw(st.sets(st.sampled_from(sorted(bounds)[1:])))
         dry.change({name: bound for name, bound in bounds.items() if name == "q0" or name in others})
         dry.batch(table)
-    require_reference(dry, "q0", asked[0], batches)
+    require_reference(dry, "q0", query_list[0], batches)
 
 
 @settings(max_examples=10, deadline=None)
@@ -209,12 +206,12 @@ def test_differential_rows_of_look_backs_are_those_of_the_query_alone(
     lengths: list[int], delay: int, window: Query, batches: list[list[Arrival]], forgetful: bool
 ) -> None:
     """Latest rows, and rows on arrival, beside windows. Alone, Spark's watermark has the delay already."""
-    asked = Query(look_backs(*lengths), FEATURES, delay=ticks(delay), flush=False)
+    query = Query(look_backs(*lengths), FEATURES, delay=ticks(delay), flush=False)
     schema = table_of([], TYPES).schema
     bounds: dict[str, BoundQuery] = {
         "windows": bound_query(window),
-        "latest": BoundLatest(replace(asked, emit=Emit(When.CHANGE)), schema, "t", ("k",)),
-        "arrival": BoundRolling(replace(asked, emit=Emit(When.ARRIVAL)), schema, "t", ("k",)),
+        "latest": BoundLatest(replace(query, emit=Emit(When.CHANGE)), schema, "t", ("k",)),
+        "arrival": BoundRolling(replace(query, emit=Emit(When.ARRIVAL)), schema, "t", ("k",)),
     }
     dry = DryTogether(bounds, forgetful=forgetful)
     dry.run(tables(batches))
@@ -231,16 +228,16 @@ def test_queries_of_other_keys_and_delays_share_a_pass() -> None:
     ]  # fmt: skip
     by_key = bound_query(Query(bound_query(_tumbling()).query.windows, _tumbling().aggregates, flush=False))
     patient = replace(by_key.query, delay=Duration(30, Unit.TICKS))
-    asked = {
+    queries_by_name = {
         "by_key": by_key,
         "patient": replace(by_key, query=patient),
         "all": replace(by_key, keys=()),
     }
-    dry = DryTogether(asked, forgetful=True)
+    dry = DryTogether(queries_by_name, forgetful=True)
     dry.run(tables(batches))
     for name in ("by_key", "patient"):
-        require_reference(dry, name, asked[name].query, batches)
-    alone = DryTogether({"all": asked["all"]}, forgetful=True)
+        require_reference(dry, name, queries_by_name[name].query, batches)
+    alone = DryTogether({"all": queries_by_name["all"]}, forgetful=True)
     alone.run(tables(batches))
     assert dry.rows["all"] == alone.rows["all"] != []
     assert len(dry.stage.groups) == 2

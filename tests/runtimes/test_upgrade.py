@@ -9,10 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import DifferentQuery
 from sash.operators.bound import BoundQuery, BoundRolling
 from sash.operators.engine import journal
@@ -28,13 +27,13 @@ from tests.runtimes.test_spark_streaming_dry import cut, queries
 
 TYPES = {"e": pa.int64(), "x": pa.int64()}
 EVERY = {
-    "n": monoids.count(),
-    "s": monoids.sum("x"),
-    "hi": monoids.max("x"),
-    "held": monoids.collect("e"),
-    "few": monoids.count(where="x > 2"),
-    "last": monoids.last("x"),
-    "some": monoids.distinct("e"),
+    "n": built_in.count(),
+    "s": built_in.sum("x"),
+    "hi": built_in.max("x"),
+    "held": built_in.collect("e"),
+    "few": built_in.count(where="x > 2"),
+    "last": built_in.last("x"),
+    "some": built_in.distinct("e"),
 }
 
 
@@ -59,8 +58,8 @@ def require_other_elements(refused: DifferentQuery) -> None:
 names = st.lists(st.sampled_from(sorted(EVERY)), min_size=1, max_size=4, unique=True)
 
 
-def chosen(query: Query, asked: list[str]) -> Query:
-    return replace(query, aggregates={name: EVERY[name] for name in asked})
+def chosen(query: Query, names: list[str]) -> Query:
+    return replace(query, aggregates={name: EVERY[name] for name in names})
 
 
 def newest(batches: list[list[Arrival]]) -> int:
@@ -164,16 +163,16 @@ def test_two_changes_one_after_the_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "says"),
+    ("other", "message"),
     [
         (windows.tumbling(20), r"windows were time\(10, 10\) and are time\(20, 20\)"),
         (windows.session(3), "without the windows that are open here"),
     ],
 )  # fmt: skip
-def test_other_windows_cannot_go_on_and_the_loss_is_named(other: Window, says: str) -> None:
+def test_other_windows_cannot_go_on_and_the_loss_is_named(other: Window, message: str) -> None:
     dry = DryStream(bound_query(chosen(TUMBLING, ["n"])))
     dry.batch(events(1))
-    with pytest.raises(DifferentQuery, match=says):
+    with pytest.raises(DifferentQuery, match=message):
         resumed(dry, bound_query(chosen(replace(TUMBLING, windows=(other,)), ["n", "hi"]))).batch(events(2))
 
 
@@ -199,9 +198,9 @@ def test_another_forget_after_is_another_query() -> None:
 @pytest.mark.parametrize("name", ["known", "hi 2"])
 def test_names_that_look_like_words_of_the_state_are_names(name: str) -> None:
     session = replace(TUMBLING, windows=(windows.session(5),))
-    before = replace(session, aggregates={name: monoids.count(), "hi": monoids.sum("x")})
+    before = replace(session, aggregates={name: built_in.count(), "hi": built_in.sum("x")})
     after = replace(
-        session, aggregates={name: monoids.count(), "hi": monoids.max("x"), "m": monoids.sum("e")}
+        session, aggregates={name: built_in.count(), "hi": built_in.max("x"), "m": built_in.sum("e")}
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(journal, "LEAST", 1)
@@ -218,7 +217,7 @@ def test_oracle_elastic_queries_take_other_aggregates_on_too(
     query: Query, batches: list[list[Arrival]], then: list[str], now: list[str], at: int
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        before, after = (bound_query(chosen(query, asked)) for asked in (then, now))
+        before, after = (bound_query(chosen(query, chosen_names)) for chosen_names in (then, now))
         DryElastic(before, Path(folder)).run([table_of(batch, TYPES) for batch in batches[:at]])
         later, rows = DryElastic(after, Path(folder)), []
         try:

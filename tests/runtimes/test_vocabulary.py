@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import UnitError, UnknownColumn, Unsupported
 from sash.operators.folding.panes import Panes
 from sash.semantics.reference import Batch, evaluate
@@ -24,17 +23,17 @@ from tests.runtimes.strategies import any_window, arrivals, lifetimes
 from tests.runtimes.tables import expected_rows, rows_of, table_of
 
 AGGREGATES = {
-    "by_events": monoids.ewm("x", alpha=0.3),
-    "by_time": monoids.ewm("x", half_life=4, by="time", where="x != 5"),
-    "grown": monoids.increase("x"),
-    "pace": monoids.rate("x", where="x > 1"),
-    "kinds": monoids.count_distinct("x"),
-    "counts": monoids.histogram("x", edges=[0, 3, 9], where="e != 4"),
-    "many": monoids.histogram("x", edges=range(20)),
-    "bins": monoids.histogram("x", bins=3),
-    "tails": monoids.kurtosis("x"),
-    "latest": monoids.last("x", 3),
-    "first": monoids.first("x", 2, distinct=True),
+    "by_events": built_in.ewm("x", alpha=0.3),
+    "by_time": built_in.ewm("x", half_life=4, by="time", where="x != 5"),
+    "grown": built_in.increase("x"),
+    "pace": built_in.rate("x", where="x > 1"),
+    "kinds": built_in.count_distinct("x"),
+    "counts": built_in.histogram("x", edges=[0, 3, 9], where="e != 4"),
+    "many": built_in.histogram("x", edges=range(20)),
+    "bins": built_in.histogram("x", bins=3),
+    "tails": built_in.kurtosis("x"),
+    "latest": built_in.last("x", 3),
+    "first": built_in.first("x", 2, distinct=True),
 }
 
 
@@ -51,14 +50,14 @@ def alike(one: Any, two: Any) -> bool:
 
 @settings(max_examples=150, deadline=None)
 @given(
-    asked=st.lists(st.one_of(any_window, lifetimes), min_size=1, max_size=2),
+    window_list=st.lists(st.one_of(any_window, lifetimes), min_size=1, max_size=2),
     stream=arrivals(),
     number=st.sampled_from([int, float]),
 )
 def test_oracle_they_are_computed_as_the_reference_defines_them(
-    asked: list, stream: list, number: type
+    window_list: list, stream: list, number: type
 ) -> None:
-    named = [window.named(f"w{number}") for number, window in enumerate(asked)]
+    named = [window.named(f"w{number}") for number, window in enumerate(window_list)]
     stream = [
         replace(
             one, values={**one.values, "x": None if one.values["x"] is None else number(one.values["x"])}

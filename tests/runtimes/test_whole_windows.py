@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import ArgumentError, PredicateError, Unsupported
 from sash.semantics.event import Row
 from sash.semantics.query import Query
@@ -21,7 +21,7 @@ from tests.runtimes.tables import expected_rows, rows_of, table_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-HELD = {"held": monoids.collect("e")}
+HELD = {"held": built_in.collect("e")}
 TABLE = pa.table({"t": [1, 2, 6], "x": [10, 20, 30]})
 
 
@@ -72,7 +72,7 @@ def test_a_fold_may_answer_with_a_tuple_or_a_dict() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fn", "says"),
+    ("fn", "message"),
     [
         (lambda events: 1 / 0, r"ZeroDivisionError.*id 0 and 2 events with the columns \['t', 'x'\]"),
         (lambda events: 7, "not with a dict, a list of dicts or a table"),
@@ -80,9 +80,9 @@ def test_a_fold_may_answer_with_a_tuple_or_a_dict() -> None:
         (lambda events: {"x": "seven"}, "does not fit the schema"),
     ],
 )
-def test_a_function_that_fails_is_reported_with_its_window(fn, says: str) -> None:
+def test_a_function_that_fails_is_reported_with_its_window(fn, message: str) -> None:
     query = sash.stream(TABLE, time="t").window(sash.tumbling(5)).apply(fn, schema="x bigint")
-    with pytest.raises(PredicateError, match=says):
+    with pytest.raises(PredicateError, match=message):
         query.collect()
 
 

@@ -10,8 +10,7 @@ import math
 from decimal import Decimal
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sash.semantics import windows
 from sash.semantics.event import sequence
@@ -23,7 +22,7 @@ Held = dict[int, set[int]]
 
 
 def held(window: Window, rows: Rows, *, horizon: int | None = None, empty: bool = False) -> Held:
-    """What the implementation says: identifier → numbers of the events."""
+    """What the implementation returns: identifier → numbers of the events."""
     placed, _ = window.place(events_of(rows))
     return {
         extent.id: {event.values["e"] for event in placed[extent.lo : extent.hi]}

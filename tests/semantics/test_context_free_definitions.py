@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sash.semantics import windows
 from sash.semantics.window import ContextFreeWindow, Window
@@ -19,7 +18,7 @@ ANYWHERE = st.integers(-(10**15), 10**15)
 def held(
     window: Window, rows: list[dict[str, Any]], *, horizon: int | None = None, empty: bool = False
 ) -> Held:
-    """What the implementation says: identifier → numbers of the events."""
+    """What the implementation returns: identifier → numbers of the events."""
     events = events_of(rows)
     return {
         extent.id: [event.values["e"] for event in events[extent.lo : extent.hi]]

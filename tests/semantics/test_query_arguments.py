@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sash.errors import ArgumentError, DurationError, UnitError, Unsupported
 from sash.semantics.durations import Duration, Unit, parse

@@ -7,8 +7,7 @@ from dataclasses import replace
 from itertools import groupby, pairwise
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sash.semantics import windows
 from sash.semantics.event import Order, arrange

@@ -6,8 +6,7 @@ from dataclasses import replace
 from itertools import accumulate, groupby, pairwise
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sash.semantics.secret import (
     ORIGINS,

@@ -10,8 +10,7 @@ from fractions import Fraction
 from math import ceil, floor
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sash.semantics.secret import ORIGINS, PROFILES, Origin, Pick, Report, Tick, names, profile, simulate
 

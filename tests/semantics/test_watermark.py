@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sash.semantics.event import Order, arrange, sequence
 from sash.semantics.watermark import Lateness, Watermark

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from sash.serving.names import page_name
-from sash.serving.pages import LEVELS, Page
-from sash.serving.places import Known, Read, require_known
+from sash.serving.feature_stores import Known, Read, require_known
+from sash.serving.record_pages import LEVELS, Page
 from sash.serving.records import RecordForm
+from sash.serving.store_names import page_name
 
 
 @dataclass

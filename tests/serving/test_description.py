@@ -9,20 +9,20 @@ import pyarrow as pa
 import pytest
 
 import sash
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.errors import DifferentQuery, StoreError
 from sash.operators.bound import BoundRolling
-from sash.serving.description import described, narrowed, require_same, restored
+from sash.serving.query_description import described, narrowed, require_same, restored
 from tests.aggregation.every_monoid import VARIANTS, build
 
-EVERY = [(name, options) for name in monoids.__all__ for options in VARIANTS.get(name, [{}])]
+EVERY = [(name, options) for name in built_in.__all__ for options in VARIANTS.get(name, [{}])]
 TABLE = pa.table({"t": [1], "k": ["a"], "c0": [1], "c1": [2], "unused": [3]})
 
 
 @pytest.mark.parametrize(("name", "options"), EVERY, ids=[f"{name} {options}" for name, options in EVERY])
 def test_every_built_in_aggregate_is_made_again(name: str, options: dict[str, Any]) -> None:
-    asked = sash.stream(TABLE, time="t", key="k").rolling(5, sash.lifetime())
-    bound = narrowed(asked.agg(value=build(name, where="c1 > 1", **options)).bound)
+    rolling = sash.stream(TABLE, time="t", key="k").rolling(5, sash.lifetime())
+    bound = narrowed(rolling.agg(value=build(name, where="c1 > 1", **options)).bound)
     again = restored(described(bound), query=None)
     assert again.schema == bound.schema
     assert "unused" not in again.schema.names
@@ -52,7 +52,7 @@ def test_columns_of_other_types_are_another_query() -> None:
 
 
 def test_a_description_of_another_version_is_refused() -> None:
-    from sash.aggregation.monoids.encoding import encode
+    from sash.aggregation.encoding import encode
 
     with pytest.raises(StoreError, match="another version of Sash"):
         restored(encode({"format": 99}), query=None)

@@ -6,8 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 import sash
 from sash.errors import ArgumentError, StoreError
@@ -15,8 +14,7 @@ from sash.operators.bound import BoundRolling
 from sash.semantics.event import Event
 from sash.semantics.features import FeatureEvaluation
 from sash.semantics.query import Emit, Query, When
-from sash.serving import forest
-from sash.serving import publisher as publisher_module
+from sash.serving import forest, publisher as publisher_module
 from sash.serving.publisher import Publisher
 from sash.serving.records import RecordForm
 from tests.operators.features import any_look_backs, look_backs, ticks
@@ -99,8 +97,8 @@ def test_differential_the_last_row_of_a_stream_is_what_is_served(
     aggregate that collects shows the order of events of one time."""
     memory.clear()
     monkeypatch.setattr(forest, "FAN", fan)
-    asked = {"n": sash.count(), "held": sash.collect("e"), "s": sash.sum("x")}
-    query = Query(look_backs(*lengths), asked, delay=ticks(delay), emit=Emit(when), flush=False)
+    aggregates = {"n": sash.count(), "held": sash.collect("e"), "s": sash.sum("x")}
+    query = Query(look_backs(*lengths), aggregates, delay=ticks(delay), emit=Emit(when), flush=False)
     bound = BoundRolling(query, table_of([], TYPES).schema, "t", ("k",))
     publisher, dry = Publisher.of(bound, "memory"), DryStream(bound)
     last: dict[Any, dict[str, Any]] = {}
@@ -162,7 +160,7 @@ def numbered(times: list[int], *, first: int = 0) -> pa.Table:
 def test_a_row_is_of_one_batch_also_when_the_next_is_published_while_it_is_read(
     memory: MemoryPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """batch 0:  t = 0 … 39, in pages of 4.   batch 1:  t = 5, and all pages after it are made anew."""
+    """batch 0:  t = 0 … 39, in pages of 4.   batch 1:  t = 5, and all pages after it are made again."""
     monkeypatch.setattr(forest, "FAN", 4)
     query = Query(look_backs(10, 38), {"held": sash.collect("e")}, emit=Emit(When.ARRIVAL))
     publisher = Publisher.of(BoundRolling(query, SCHEMA, "t", ("k",)), "memory")

@@ -15,10 +15,10 @@ import pytest
 
 import sash
 from sash.errors import ArgumentError, DifferentQuery, StoreError, StoreUnavailable, Unsupported
-from sash.serving.keys import key_bytes
-from sash.serving.names import head_name
-from sash.serving.places import place_of
+from sash.serving.feature_stores import place_of
+from sash.serving.key_bytes import key_bytes
 from sash.serving.publisher import HISTORY, INPUT, Publisher
+from sash.serving.store_names import head_name
 from tests.runtimes.micro_batches import read_batches, write_batches
 
 if TYPE_CHECKING:
@@ -342,7 +342,7 @@ def test_keys_that_went_silent_leave_the_store(store: str, lifetime: bool) -> No
         assert online.get([1500], at=now - 10).to_pylist()[0]["n_10"] == 1
         with pytest.raises(ArgumentError, match="held no more"):
             online.get([0], at=silent - 1)
-    # A card that comes back begins anew, and what it had before is not answered from a part.
+    # A card that comes back starts from nothing, and what it had before is not answered from a part.
     batch = len(cards)
     publisher.begin(batch)
     rows = pa.table({"t": [now + 1], "card": [100], "x": [7]}, schema)

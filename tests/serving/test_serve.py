@@ -51,7 +51,7 @@ def served(features: sash.OnlineFeatures, host: str) -> Server:
     )  # fmt: skip
 
 
-def asked(url: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+def fetched(url: str, body: Any = None, **headers: str) -> tuple[int, Any]:
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data, {"content-type": "application/json"} | headers)
     try:
@@ -64,19 +64,19 @@ def asked(url: str, body: Any = None, **headers: str) -> tuple[int, Any]:
 
 def test_one_key_by_its_address_and_many_as_json(server: Server) -> None:
     columns = ["card", "ts", "n_1_minute", "s_1_minute", "n_1_hour", "s_1_hour"]
-    assert asked(server.url) == (200, {"keys": ["card"], "columns": columns})
+    assert fetched(server.url) == (200, {"keys": ["card"], "columns": columns})
     row = {
         "card": 1, "ts": "1970-01-01T00:01:01+00:00",
         "n_1_minute": 1, "s_1_minute": 3.0, "n_1_hour": 2, "s_1_hour": 4.0,
     }  # fmt: skip
-    assert asked(f"{server.url}features?key=1&at=1970-01-01T00:01:01") == (200, row)
-    assert asked(f"{server.url}features?key=1&at=61000000") == (200, row)
-    status, answer = asked(f"{server.url}features", {"keys": [1, 2, 3], "at": 61_000_000})
+    assert fetched(f"{server.url}features?key=1&at=1970-01-01T00:01:01") == (200, row)
+    assert fetched(f"{server.url}features?key=1&at=61000000") == (200, row)
+    status, answer = fetched(f"{server.url}features", {"keys": [1, 2, 3], "at": 61_000_000})
     assert status == 200
     assert answer["rows"][0] == row
     assert [one["n_1_hour"] for one in answer["rows"]] == [2, 1, 0]
     assert [one["s_1_hour"] for one in answer["rows"]] == [4.0, "NaN", None]
-    assert asked(f"{server.url}features?key=9")[1]["s_1_hour"] is None  # now
+    assert fetched(f"{server.url}features?key=9")[1]["s_1_hour"] is None  # now
 
 
 @pytest.mark.parametrize(
@@ -96,15 +96,15 @@ def test_one_key_by_its_address_and_many_as_json(server: Server) -> None:
     ],
 )
 def test_what_cannot_be_answered_is_one_sentence(server: Server, path: str, body: Any, words: str) -> None:
-    status, answer = asked(server.url + path, body)
+    status, answer = fetched(server.url + path, body)
     assert status == 422
     assert re.match(words, answer["error"])
 
 
 def test_a_form_of_another_page_is_refused(server: Server) -> None:
     form = {"content-type": "application/x-www-form-urlencoded"}
-    assert asked(f"{server.url}features", {"keys": [1]}, **form)[0] == 415
-    status, words = asked(f"{server.url}features?key=1", host="elsewhere.example")
+    assert fetched(f"{server.url}features", {"keys": [1]}, **form)[0] == 415
+    status, words = fetched(f"{server.url}features?key=1", host="elsewhere.example")
     assert (status, "under a name of this machine only" in words, "token" in words) == (403, True, False)
 
 
@@ -112,12 +112,12 @@ def test_beyond_loopback_a_token_is_needed(store: str) -> None:
     with sash.online(store) as features, served(features, "0.0.0.0") as one:
         address, _, token = one.url.partition("?token=")
         assert len(token) >= 32
-        status, refusal = asked(f"{address}features?key=1&at=0")
+        status, refusal = fetched(f"{address}features?key=1&at=0")
         assert status == 403
         assert "Authorization: Bearer" in refusal
-        assert asked(f"{address}features?key=1&at=0", authorization="Bearer wrong")[0] == 403
-        assert asked(f"{address}features?key=1&at=0", authorization=f"Bearer {token}")[0] == 200
-        assert asked(f"{address}features", {"keys": [1]}, authorization=f"Bearer {token}")[0] == 200
+        assert fetched(f"{address}features?key=1&at=0", authorization="Bearer wrong")[0] == 403
+        assert fetched(f"{address}features?key=1&at=0", authorization=f"Bearer {token}")[0] == 200
+        assert fetched(f"{address}features", {"keys": [1]}, authorization=f"Bearer {token}")[0] == 200
 
 
 def test_the_command_serves_until_it_is_interrupted(store: str) -> None:
@@ -129,7 +129,7 @@ def test_the_command_serves_until_it_is_interrupted(store: str) -> None:
     printed = running.stdout.readline()
     url = re.search(r"http://127\.0\.0\.1:\d+/", printed)
     assert url, printed
-    assert asked(f"{url[0]}features?key=2&at=1000000")[1]["n_1_minute"] == 1
+    assert fetched(f"{url[0]}features?key=2&at=1000000")[1]["n_1_minute"] == 1
     running.send_signal(signal.SIGINT)
     _, errors = running.communicate(timeout=20)
     assert (running.returncode, errors) == (0, "")
@@ -170,7 +170,7 @@ def test_aggregates_of_ones_own_are_served_with_their_query(own: str, name: str)
     )  # fmt: skip
     assert running.stdout is not None
     url = re.search(r"http://127\.0\.0\.1:\d+/", running.stdout.readline())
-    answer = asked(f"{url[0]}features?key=1&at=3") if url else None
+    answer = fetched(f"{url[0]}features?key=1&at=3") if url else None
     running.send_signal(signal.SIGINT)
     _, errors = running.communicate(timeout=20)
     assert (answer, errors) == ((200, {"card": 1, "t": 3, "p_2": 12.0}), "")

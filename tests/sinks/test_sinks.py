@@ -184,7 +184,7 @@ def test_each_output_goes_to_its_own_sink_and_the_rows_are_computed_once(
     assert numbers(sash.published(tmp_path, spark=spark)) == [1, 2, 4, 5, 7, 8]
     assert late == [0, 3, 6, 9]
     assert computed.value == 10
-    # Again, as after a crash before Spark had noted the batch: the folder has it, the function is told.
+    # Again, as after a crash before Spark had noted the batch: the folder has it, the function gets it.
     split(rows, 0)
     assert numbers(sash.published(tmp_path, spark=spark)) == [1, 2, 4, 5, 7, 8]
     assert late == [0, 3, 6, 9] * 2

@@ -19,8 +19,7 @@ from urllib.parse import quote
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 import sash
 from sash.aggregation.stores import lmdb
@@ -36,8 +35,8 @@ from sash.pipeline import read
 from sash.runtimes.spark.packing.blocks import ORDINAL, block_of, rows_of
 from sash.runtimes.spark.sinks import manifests
 from sash.runtimes.spark.state import register
-from sash.serving.pages import Page, packed, unpacked
 from sash.serving.publisher import Publisher
+from sash.serving.record_pages import Page, packed, unpacked
 from sash.serving.records import RecordForm
 from tests.pipeline.pipeline_files import PIPELINE, SEVERAL
 from tests.state.damage import damaged

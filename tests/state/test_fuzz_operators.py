@@ -10,18 +10,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sash
-from sash.aggregation.monoids.encoding import decode, encode
-from sash.aggregation.monoids.sketch_bytes import kll_of
+from sash.aggregation.built_in.sketch_bytes import kll_of
+from sash.aggregation.encoding import decode, encode
 from sash.aggregation.stores.values import seal, unseal
 from sash.errors import CorruptValue, SashError
 from sash.operators import Aggregate, Input
 from sash.operators.engine import WindowOperator, entries, journal
 from sash.operators.joins import two_sided
-from sash.operators.joins.operator import JoinOperator
+from sash.operators.joins.join_operator import JoinOperator
 from sash.operators.stateful import streaming
 from sash.operators.stateful.streaming import BoundOperator, OperatorOnStream
 from sash.semantics.durations import Duration, Unit

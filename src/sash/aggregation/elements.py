@@ -3,7 +3,7 @@
     ABSENT ⊕ a = a = a ⊕ ABSENT            without a call of `combine`
 
 Every monoid has an identity, and still the algorithms start their folds from `ABSENT`, for three reasons:
-an all-null window must be told from a window that folds to the identity (its value is `nothing`, as in
+an all-null window differs from a window that folds to the identity (its value is `nothing`, as in
 Spark); an identity need not be lowerable (the mean of no number); and a fold that starts from nothing
 calls `combine` exactly n − 1 times, so that counts of combines mean something.
 """

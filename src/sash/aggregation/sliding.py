@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from sash.aggregation.algorithm_form import machine_of
 from sash.aggregation.algorithms.rings import STRUCTURES
-from sash.aggregation.choice import machine_of
 from sash.aggregation.interpreted import object_column
 from sash.aggregation.monoid import Kind, Monoid
 from sash.arrays import Array, Mask

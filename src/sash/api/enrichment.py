@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from sash.api.source import Source, source_of
+from sash.api.runtime_of_input import Source, source_of
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.joins.lookup import Lookup, Missing
 from sash.runtimes.local.local_source import LocalSource

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from sash.api.head import Head
+from sash.api.first_rows import Head
 from sash.errors import ArgumentError, Unsupported
 from sash.semantics.durations import DurationLike
 from sash.semantics.expression import Side
@@ -142,6 +142,29 @@ class QueryHandle(ABC):
 
     def _as_plan(self) -> str:
         return self._as_text()
+
+
+@dataclass(frozen=True)
+class LateRows(QueryHandle):
+    """The events of a bounded input that a query could not place; explained as the query itself."""
+
+    query: QueryHandle
+
+    @property
+    def _bounded(self) -> bool:
+        return self.query._bounded
+
+    def _started(self, sink: Sink, launch: Launch) -> Any:
+        raise AssertionError("late rows of a stream are written in the same pass as its answer")
+
+    def _as_json(self) -> str:
+        return self.query._as_json()
+
+    def _as_text(self) -> str:
+        return self.query._as_text()
+
+    def _as_plan(self) -> str:
+        return self.query._as_plan()
 
 
 def require_bounded(bounded: bool) -> None:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 
 import pyarrow as pa
 
-from sash.api import join_words
-from sash.api.handle import Launch, QueryHandle, require_bounded, side_of
-from sash.api.source import Source
+from sash.api import join_text
+from sash.api.handle import LateRows, Launch, QueryHandle, require_bounded, side_of
+from sash.api.runtime_of_input import Source
 from sash.display import tables
 from sash.errors import ArgumentError, Unsupported
-from sash.operators.joins.bound import BoundJoin, BoundSide
-from sash.operators.joins.bound_asof import BoundAsof
+from sash.operators.joins.asof.bound_asof import BoundAsof
+from sash.operators.joins.bound_join import BoundJoin, BoundSide
 from sash.operators.patterns.declared import Pattern, WinSeq
 from sash.planner.auto import Auto, available_cores, require_parallelism
 from sash.planner.explain.explanation import VERSION
@@ -137,7 +137,7 @@ def runtime_of(left: Source, right: Source) -> JoinRuntime:
         return LocalJoin(left, right)
     here = any(isinstance(source, LocalSource | LocalStream) for source in (left, right))
     if left.bounded == right.bounded and not here:
-        from sash.runtimes.spark.joins.choose import joined
+        from sash.runtimes.spark.joins.dataframe_join import joined
 
         return joined(left, right)
     if isinstance(left, LocalStream) and isinstance(right, LocalStream):
@@ -174,18 +174,18 @@ class JoinQuery(QueryHandle):
     def parallel(self, workers: Pattern | Auto | int | Literal["auto"], /) -> JoinQuery:
         """The same join with so many workers, each a thread with a share of the rows: `parallel(4)`. With
         "auto", as many as there are cores. Spark has partitions instead."""
-        asked = require_parallelism(workers)
-        if isinstance(self.bound, BoundAsof) and asked != Auto():
+        pattern = require_parallelism(workers)
+        if isinstance(self.bound, BoundAsof) and pattern != Auto():
             raise Unsupported("parallel", workers, "left out for an as-of join, one pass over both sides")
-        if not isinstance(asked, Auto | WinSeq):
+        if not isinstance(pattern, Auto | WinSeq):
             raise Unsupported(
-                "parallel", str(asked), "a number of workers, 'auto' or WinSeq() for a join",
+                "parallel", str(pattern), "a number of workers, 'auto' or WinSeq() for a join",
                 hint="Its workers share rows; there are no windows that could be handed out.",
             )  # fmt: skip
         if isinstance(self.runtime, LocalJoin):
-            shares = 1 if isinstance(asked, WinSeq) else asked.cores or available_cores()
+            shares = 1 if isinstance(pattern, WinSeq) else pattern.cores or available_cores()
             return replace(self, runtime=replace(self.runtime, shares=shares))
-        if asked != Auto():
+        if pattern != Auto():
             raise Unsupported("parallel", workers, "left out on Spark, which has partitions instead")
         return self
 
@@ -206,13 +206,13 @@ class JoinQuery(QueryHandle):
         """What there is to explain; its keys are those of the JSON, and stay."""
         return {
             "version": VERSION,
-            "semantics": join_words.meaning(self.bound),
-            "candidates": join_words.search(self.bound),
+            "semantics": join_text.meaning(self.bound),
+            "candidates": join_text.search(self.bound),
             "stages": self.runtime.stages(self.bound),
         }
 
     def __repr__(self) -> str:
-        return f"<sash {join_words.title(self.bound)} → {', '.join(self.bound.output.names)}>"
+        return f"<sash {join_text.title(self.bound)} → {', '.join(self.bound.output.names)}>"
 
     def _repr_html_(self) -> str:
         """For notebooks: which pairs, and how they are found."""
@@ -249,7 +249,7 @@ class JoinQuery(QueryHandle):
 
 
 @dataclass(frozen=True)
-class LateSide(QueryHandle):
+class LateSide(LateRows):
     """The events of one side of bounded inputs that are in no pair because of their time: its columns, and
     the reason."""
 
@@ -258,10 +258,6 @@ class LateSide(QueryHandle):
 
     def __repr__(self) -> str:
         return f"<sash late output of the {self.side.value}: events that came too late for any pair>"
-
-    @property
-    def _bounded(self) -> bool:
-        return self.query.runtime.bounded
 
     def _collected(self) -> pa.Table:
         return self._runtime.collect_late(self.query.bound, self.side)
@@ -272,12 +268,3 @@ class LateSide(QueryHandle):
     @property
     def _runtime(self) -> BoundedJoin:
         return cast(BoundedJoin, self.query.runtime)
-
-    def _started(self, sink: Sink, launch: Launch) -> Any:
-        raise AssertionError("late rows of a stream are written with its pairs")
-
-    def _as_json(self) -> str:
-        return self.query._as_json()
-
-    def _as_text(self) -> str:
-        return self.query._as_text()

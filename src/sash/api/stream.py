@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Never, cast, overload
 import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
-from sash.api.source import Source, Unbounded, source_of
+from sash.api.runtime_of_input import Source, Unbounded, source_of
 from sash.api.window_query import WindowQuery
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling, BoundWhole
@@ -28,7 +28,7 @@ from sash.semantics.secret import Profile
 from sash.semantics.window import Window
 from sash.semantics.windows import SlideByTupleWindow
 
-if TYPE_CHECKING:  # joins are imported where one is asked for
+if TYPE_CHECKING:  # joins are imported where one is made
     from sash.api.enrichment import On
     from sash.api.join_query import JoinQuery
     from sash.operators.joins.lookup import Missing
@@ -100,14 +100,14 @@ class Stream:
         """
         if emit not in ("close", "arrival"):
             raise ArgumentError("emit", emit, "'close' or 'arrival'")
-        asked = self._lookbacks(lookbacks)
+        windows = self._lookbacks(lookbacks)
         if self.allowed_lateness.length:
             raise Unsupported(
                 "allowed_lateness", str(self.allowed_lateness), "left out for rolling features",
                 hint="Give a longer delay instead; with emit='arrival' no row waits for it.",
             )  # fmt: skip
         query = Query(
-            windows=asked, order=self.order, delay=self.delay, emit=Emit(When(emit)),
+            windows=windows, order=self.order, delay=self.delay, emit=Emit(When(emit)),
             forget_after=self.forget_after, flush=self.source.ends,
         )  # fmt: skip
         return Windowed(self, query, BoundRolling)
@@ -132,19 +132,19 @@ class Stream:
             (`idle` in `sash.stream` seconds behind it, or not at all). Then events that come later than
             `delay` and `allowed_lateness` after their own time are late.
         """
-        asked = self._lookbacks(lookbacks)
+        windows = self._lookbacks(lookbacks)
         if decay not in ("watermark", "clock"):
             raise ArgumentError("decay", decay, "'watermark' or 'clock'")
         if decay == "clock" and self.source.bounded:
             raise Unsupported("decay", decay, "'watermark' for bounded data, whose time has an end")
-        if decay == "clock" and any(window.time_unit is Unit.TICKS for window in asked):
+        if decay == "clock" and any(window.time_unit is Unit.TICKS for window in windows):
             raise Unsupported("decay", decay, "'watermark' for integer times, which no clock counts")
         source = self.source if decay == "watermark" else cast(Unbounded, self.source).by_clock()
         emit = Emit(When.CHANGE)
         if every is not None:
             emit = Emit(When.EVERY, durations.positive(every, "every"))
         query = Query(
-            windows=asked, order=self.order, delay=self.delay, allowed_lateness=self.allowed_lateness,
+            windows=windows, order=self.order, delay=self.delay, allowed_lateness=self.allowed_lateness,
             emit=emit, forget_after=self.forget_after, flush=self.source.ends,
         )  # fmt: skip
         return Windowed(replace(self, source=source), query, BoundLatest)
@@ -157,11 +157,11 @@ class Stream:
             )  # fmt: skip
         if not given:
             raise ArgumentError("lookbacks", (), "at least one duration, such as '5 minutes'")
-        asked = tuple(_lookback(lookback) for lookback in given)
-        for window in asked:
-            if sum(one.label == window.label for one in asked) > 1:
+        windows = tuple(_lookback(lookback) for lookback in given)
+        for window in windows:
+            if sum(one.label == window.label for one in windows) > 1:
                 raise ArgumentError("lookbacks", window.label, "given once each")
-        return asked
+        return windows
 
     @overload
     def join(
@@ -187,7 +187,7 @@ class Stream:
         with the columns of the table, as a stream that can be cut into windows.
 
         where:    a function of the two rows, such as `lambda l, r: abs(l.x - r.a) <= 10`; comparisons that
-            are combined with `&` and `|` can be searched for, others are asked of every pair.
+            are combined with `&` and `|` can be searched for, others are evaluated for every pair.
         on:       the columns that must be equal: names, or {"of the stream": "of the table"}.
         how:      "inner", or "left", "right" or "full": events of that side, or of both, that are in no
             pair come too, with nulls, at the time at which that is certain: their own and `within`. With
@@ -334,7 +334,7 @@ def stream(
     idle:  on a streaming DataFrame: when no events come, time goes on by the clock, this far behind it, so
         that open windows close. Not given, they wait for the next event.
     forget_after: forget a key once the watermark is this far past its newest event, so that keys which
-        never come back leave nothing behind; a key that comes back begins anew. Not given, a key is
+        never come back leave nothing behind; a key that comes back starts from nothing. Not given, a key is
         forgotten as soon as no window needs anything of it, which some always do (a half full count).
     """
     keys = (key,) if isinstance(key, str) else tuple(key or ())

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pyarrow as pa
 
-from sash.api.handle import Launch, QueryHandle, require_bounded
-from sash.api.source import Bounded, Source
+from sash.api.handle import LateRows, Launch, QueryHandle, require_bounded
+from sash.api.runtime_of_input import Bounded, Source
 from sash.display import tables
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling
@@ -54,10 +54,10 @@ class WindowQuery(QueryHandle):
         """Compute the same answer with a number of workers, `parallel(4)`, or with those of a pattern,
         `parallel(sash.WinFarm(4))`. With a number or "auto" the planner chooses the pattern;
         `sash.Auto(hottest=0.9)` also gives it what is known of the events."""
-        asked = require_parallelism(pattern)
-        if not isinstance(asked, Auto):
-            require_allowed(asked, self.bound)
-        return replace(self, source=self.source.parallel(asked, self.bound))
+        chosen = require_parallelism(pattern)
+        if not isinstance(chosen, Auto):
+            require_allowed(chosen, self.bound)
+        return replace(self, source=self.source.parallel(chosen, self.bound))
 
     def flat(self) -> WindowQuery:
         """The same query with plain columns `window_id`, `window_start` and `window_end` (and, of several
@@ -134,7 +134,7 @@ class WindowQuery(QueryHandle):
             streaming DataFrame needs them.
         engines: the SECRET profiles to compare with; all when not given.
         """
-        from sash.api.why import explain_window
+        from sash.api.explain_window import explain_window
 
         if isinstance(self.bound, BoundLatest):
             raise Unsupported(
@@ -212,7 +212,7 @@ class WindowQuery(QueryHandle):
 
 
 @dataclass(frozen=True)
-class LateOutput(QueryHandle):
+class LateOutput(LateRows):
     """The events of a bounded input that a query could not place: the input columns, the window that
     refused, the reason."""
 
@@ -221,10 +221,6 @@ class LateOutput(QueryHandle):
     def __repr__(self) -> str:
         windows = ", ".join(window.label for window in self.query.bound.query.windows)
         return f"<sash late output: events that {windows} cannot place, each with the reason>"
-
-    @property
-    def _bounded(self) -> bool:
-        return self.query.source.bounded
 
     def _collected(self) -> pa.Table:
         return self._source.collect_late(self.query.bound)
@@ -235,15 +231,3 @@ class LateOutput(QueryHandle):
     @property
     def _source(self) -> Bounded:
         return cast(Bounded, self.query.source)
-
-    def _started(self, sink: Sink, launch: Launch) -> Any:
-        raise AssertionError("late rows of a stream are written with its reports")
-
-    def _as_json(self) -> str:
-        return self.query._as_json()
-
-    def _as_text(self) -> str:
-        return self.query._as_text()
-
-    def _as_plan(self) -> str:
-        return self.query._as_plan()

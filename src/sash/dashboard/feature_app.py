@@ -65,7 +65,7 @@ class _Pages:
         if isinstance(body, Response):
             return body
 
-        def asked() -> tuple[Any, Any]:
+        def parse() -> tuple[Any, Any]:
             given = json.loads(body)
             if not isinstance(given, dict) or not given.keys() <= {"keys", "at"}:
                 shown = sorted(given) if isinstance(given, dict) else type(given).__name__
@@ -75,12 +75,12 @@ class _Pages:
                 raise ArgumentError("keys", f"{len(keys):,} of them", f"at most {MOST:,} in a request")
             return keys, given.get("at")
 
-        answer = await self._answer(asked)
+        answer = await self._answer(parse)
         return answer if isinstance(answer, Response) else JSONResponse({"rows": answer})
 
-    async def _answer(self, asked: Any) -> list[Any] | Response:
+    async def _answer(self, parse: Any) -> list[Any] | Response:
         try:
-            keys, at = asked()
+            keys, at = parse()
             return await run_in_threadpool(self._rows, keys, at)
         except StoreUnavailable as error:
             return refused(str(error), 503)

@@ -4,7 +4,7 @@
     feed.take({"kind": "frame", "query": "trades", "batch": 0, …})     by the watcher of a query
     feed.since(0)                                                      by the page
 
-`sash.dashboard.messages` lists the kinds of messages. Each gets a number; a reader gets those after
+`live_page_messages` lists the kinds of messages. Each gets a number; a reader gets those after
 the last that it has seen. Of frames the latest `HISTORY` of a query are kept, of everything else the latest
 one. The windows of a key are not sent to every reader: `windows(query, key)` has the latest of them.
 """
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from sash.dashboard.messages import KINDS, Message
+from sash.dashboard.live_page_messages import KINDS, Message
 from sash.errors import ArgumentError
 
 HISTORY = 600

@@ -15,7 +15,7 @@ from os import PathLike
 from pathlib import Path
 from threading import Event, Lock, Thread
 
-from sash.dashboard.messages import Message, MessageSink
+from sash.dashboard.live_page_messages import Message, MessageSink
 from sash.errors import ArgumentError
 
 LARGEST = 32 * 1024 * 1024

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from sash.dashboard.messages import Message
-from sash.dashboard.metrics import METRICS, Metric, MetricValues
+from sash.dashboard.exported_metrics import METRICS, Metric, MetricValues
+from sash.dashboard.live_page_messages import Message
 from sash.errors import MissingDependency
 
 UNITS = {"bytes": "By", "seconds": "s", "": "1"}
@@ -38,7 +38,7 @@ class OpenTelemetryMetrics:
         ]  # fmt: skip
 
     def take(self, message: Message) -> None:
-        """One more message: see `dashboard.messages`."""
+        """One more message: see `live_page_messages`."""
         self._values.take(message)
 
     def _reader(self, metric: Metric) -> Callable[[Any], Iterable[Any]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from sash.dashboard.messages import Message
-from sash.dashboard.metrics import METRICS, MetricValues
+from sash.dashboard.exported_metrics import METRICS, MetricValues
+from sash.dashboard.live_page_messages import Message
 from sash.errors import MissingDependency
 
 PREFIX = "sash"
@@ -34,11 +34,11 @@ class PrometheusMetrics:
         self._registry.register(self)
 
     def take(self, message: Message) -> None:
-        """One more message: see `dashboard.messages`."""
+        """One more message: see `live_page_messages`."""
         self._values.take(message)
 
     def collect(self) -> Iterator[Any]:
-        """What a registry asks for when it is scraped."""
+        """What a registry collects when it is scraped."""
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         families = {"counter": CounterMetricFamily, "gauge": GaugeMetricFamily}

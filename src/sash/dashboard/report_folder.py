@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from sash.dashboard.messages import EPOCH
+from sash.dashboard.live_page_messages import EPOCH
 from sash.runtimes.flat import nested_table
 
 ROWS = 2_000

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sash.engines.crash_recovery import RUN as FAILING
-from sash.engines.crash_recovery import after_a_failure
+from sash.engines.crash_recovery import RUN as FAILING, after_a_failure
 from sash.engines.findings import Evidence, Finding
 from sash.engines.probe_run import Engine, HasClockWindows, ProbeRun, Seen, written
 

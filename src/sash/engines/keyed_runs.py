@@ -86,9 +86,9 @@ def _ends(run: ProbeRun, time: int) -> list[int]:
 def agrees(engine: str, theirs: Seen, ours: Seen) -> bool:
     """Whether the same windows were reported; contents are sets, the order between keys has no meaning."""
     # A stream of Spark's has no end that closes windows; Beam's runner has no late output.
-    flushes, tells = engine != "spark_structured", engine in ("bytewax", "pyflink")
+    flushes, reports_late = engine != "spark_structured", engine in ("bytewax", "pyflink")
     shown = [_contents(seen.reports + (seen.flushed if flushes else ())) for seen in (theirs, ours)]
-    return shown[0] == shown[1] and (not tells or theirs.late == ours.late)
+    return shown[0] == shown[1] and (not reports_late or theirs.late == ours.late)
 
 
 def _contents(reports: Sequence[Content]) -> list[Content]:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash._version import __version__
-from sash.aggregation.monoids import collect
+from sash.aggregation.built_in import collect
 from sash.api.stream import stream
 from sash.api.window_query import WindowQuery
 from sash.engines.probe_run import Content, ProbeRun, Seen

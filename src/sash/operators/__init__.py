@@ -13,30 +13,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sash.operators.elastic.controllers import predictive as predictive
-    from sash.operators.elastic.controllers import thresholds as thresholds
-    from sash.operators.elastic.instances import ElasticOperator as ElasticOperator
-    from sash.operators.elastic.instances import setup as setup
-    from sash.operators.elastic.metrics import Sample as Sample
+    from sash.operators.elastic.controller_samples import Sample as Sample
+    from sash.operators.elastic.controllers import predictive as predictive, thresholds as thresholds
+    from sash.operators.elastic.instances import ElasticOperator as ElasticOperator, setup as setup
     from sash.operators.order.interleaved import Input as Input
     from sash.operators.order.scalegate import ScaleGate as ScaleGate
     from sash.operators.stateful.aggregate import Aggregate as Aggregate
     from sash.operators.stateful.declaration import Stateful as Stateful
     from sash.operators.stateful.join import Join as Join
-    from sash.operators.stateful.keys import ByRow as ByRow
-    from sash.operators.stateful.keys import InBulk as InBulk
-    from sash.operators.stateful.windows import Arrival as Arrival
-    from sash.operators.stateful.windows import WindowSet as WindowSet
+    from sash.operators.stateful.keys import ByRow as ByRow, InBulk as InBulk
+    from sash.operators.stateful.windows import InputEvent as InputEvent, WindowSet as WindowSet
 
 _HOMES = {
     "Aggregate": "stateful.aggregate",
-    "Arrival": "stateful.windows",
+    "InputEvent": "stateful.windows",
     "ByRow": "stateful.keys",
     "ElasticOperator": "elastic.instances",
     "InBulk": "stateful.keys",
     "Input": "order.interleaved",
     "Join": "stateful.join",
-    "Sample": "elastic.metrics",
+    "Sample": "elastic.controller_samples",
     "Stateful": "stateful.declaration",
     "WindowSet": "stateful.windows",
     "predictive": "elastic.controllers",

@@ -78,7 +78,7 @@ def answer(
 
 
 @dataclass(frozen=True)
-class _Part:
+class _AnswerPart:
     """The answer over some keys."""
 
     reports: list[pa.Table]
@@ -88,7 +88,7 @@ class _Part:
 
 def _in_threads(
     bound: BoundQuery, arranged: Arrangement, horizon: int, evaluate: Evaluator, shares: int
-) -> list[_Part]:
+) -> list[_AnswerPart]:
     # Over nothing first: what has to be compiled is compiled before the threads meet there.
     empty = _over(bound, arranged.layout(0, 0), horizon, evaluate)
     with ThreadPoolExecutor(shares, thread_name_prefix="sash") as executor:
@@ -101,21 +101,21 @@ def _in_threads(
 
 def _over_slots(
     bound: BoundQuery, arranged: Arrangement, slots: tuple[int, int], horizon: int, evaluate: Evaluator
-) -> _Part:
+) -> _AnswerPart:
     return _over(bound, arranged.layout(*slots), horizon, evaluate)
 
 
-def _over(bound: BoundQuery, layout: Layout, horizon: int, evaluate: Evaluator) -> _Part:
+def _over(bound: BoundQuery, layout: Layout, horizon: int, evaluate: Evaluator) -> _AnswerPart:
     if isinstance(bound, BoundLatest):
-        return _Part([latest_of(bound, layout, horizon)], [])
+        return _AnswerPart([latest_of(bound, layout, horizon)], [])
     if isinstance(bound, BoundRolling):
         lookbacks = [
             evaluate(bound, window, layout, look_back_ranges(window, layout)).columns
             for window in bound.query.windows
         ]
-        return _Part([features(bound, layout.rows, lookbacks)], [])
+        return _AnswerPart([features(bound, layout.rows, lookbacks)], [])
     keys = layout.rows.select(list(bound.keys)).take(pa.array(layout.firsts))
-    part = _Part([], [])
+    part = _AnswerPart([], [])
     for window in counted(bound.query.windows):
         placed, displaced = _place(bound, window, layout)
         part.late.append(displaced)

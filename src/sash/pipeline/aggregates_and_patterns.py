@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.aggregation.monoid import Monoid
 from sash.errors import ArgumentError, did_you_mean
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, WinFarm, WinMapReduce, WinSeq
@@ -19,7 +19,7 @@ from sash.pipeline.calls import Call, call_of, required_fit
 from sash.planner.auto import AUTO, Auto, Parallelism, require_parallelism
 
 _AGGREGATES: Mapping[str, Callable[..., Monoid]] = {
-    name: getattr(monoids, name) for name in monoids.__all__
+    name: getattr(built_in, name) for name in built_in.__all__
 }
 _PATTERNS: Mapping[str, Callable[..., Any]] = {
     made.__name__: made for made in (Auto, KeyFarm, PaneFarm, WinFarm, WinMapReduce, WinSeq)

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sash.aggregation import monoids
-from sash.api.source import source_of
+from sash.aggregation import built_in
+from sash.api.runtime_of_input import source_of
 from sash.api.stream import Stream, Windowed, stream
 from sash.api.window_query import WindowQuery
 from sash.errors import ArgumentError
 from sash.operators.bound import require_column, require_inputs
 from sash.pipeline import schema
-from sash.pipeline.blame import all_mistakes
+from sash.pipeline.line_errors import all_mistakes
 from sash.pipeline.positions import Place
 from sash.pipeline.schema import DeclaredQuery, Pipeline
 from sash.pipeline.sources import opened, require_sinks
@@ -81,7 +81,7 @@ def _bound(pipeline: Pipeline, declared: DeclaredQuery, rows: Any) -> WindowQuer
             forget_after=table.forget_after,
         )
         windowed = _windowed(query, timed)
-        windowed.agg(**{_PROBE: monoids.count()})
+        windowed.agg(**{_PROBE: built_in.count()})
     at, place = pipeline.blame.at, declared.place
     if query.semantics:
         with at(*place("query", "semantics")):

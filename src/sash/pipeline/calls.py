@@ -96,8 +96,8 @@ def _name(part: ast.expr) -> str:
 def required_form(make: Callable[..., Any], name: str) -> str:
     """How a function is called, as this module reads it.
 
-    >>> from sash.aggregation import monoids
-    >>> required_form(monoids.quantile, "quantile")
+    >>> from sash.aggregation import built_in
+    >>> required_form(built_in.quantile, "quantile")
     'quantile(column, q, [sketch=kll], [k=200], [where=…])'
     """
     return f"{name}({', '.join(_shown(one) for one in signature(make).parameters.values())})"

@@ -51,4 +51,4 @@ SINKS: Mapping[str, FormatNeeds] = {
     **_TABLES,
 }
 PASSING = ("console", "memory", "noop")
-"""Sinks that keep nothing beyond a run: without a checkpoint a run of them begins anew."""
+"""Sinks that keep nothing beyond a run: without a checkpoint a run of them starts from scratch."""

@@ -1,4 +1,4 @@
-"""What `.rolling(…, emit="arrival")` and `.latest(…)` mean: rows of look-backs, computed anew each time.
+"""What `.rolling(…, emit="arrival")` and `.latest(…)` mean: rows of look-backs, from scratch each time.
 
     E(L, τ) = { events of the key that have arrived, with τ − L < time ≤ τ }       for each look-back L
 

@@ -1,6 +1,6 @@
 """The oracle: what a query means, computed in the most obvious way.
 
-After every batch, all windows of all keys are computed anew from all events accepted so far. A window is
+After every batch, all windows of all keys are computed again from all events accepted so far. A window is
 reported when it has closed and its content is not what was last reported (or, with `emit`, earlier). That
 is the whole definition; every fast path is tested against this module. Nothing here is clever on purpose.
 
@@ -15,7 +15,7 @@ is the whole definition; every fast path is tested against this module. Nothing 
   (less the allowed lateness) has not closed; they are *over* then, are never reported again, and a session
   that is over leaves its events behind: what comes next to them begins a session of its own.
 - With `forget_after`, a key whose newest event lies that far behind the watermark is forgotten after the
-  report: its windows that are still open are not reported, and it begins anew if it comes again.
+  report: its windows that are still open are not reported, and it starts from nothing if it comes again.
 - Look-backs that are answered on arrival, and the latest row of a key, are defined in `features`.
 - An event that has no place goes to the late output with the reason: its time is null, it is too late, or
   a window cannot place it. One that lies between windows (a slide longer than the size, a threshold that is

@@ -9,7 +9,7 @@ and so on. So the head stays small, and the events at any instant of the past ar
 logarithm of how many events came after them.
 
 An event that is older than some that are there already (look-backs that are answered on arrival) opens the
-pages that it comes before, and they are made anew under other names: a page never changes.
+pages that it comes before, and they are made again under other names: a page never changes.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ import numpy as np
 
 from sash.arrays import Ints, Mask
 from sash.errors import StoreError
-from sash.serving.names import head_name, page_name
-from sash.serving.pages import DROPPED, LEVELS, packed, unpacked
+from sash.serving.record_pages import DROPPED, LEVELS, packed, unpacked
 from sash.serving.records import RecordForm, Run
+from sash.serving.store_names import head_name, page_name
 
 FAN = 64
 BEGINNING, END = -(2**62), 2**62

@@ -29,12 +29,12 @@ from sash.errors import ArgumentError, StoreError
 from sash.operators.bound import BoundLatest, BoundRolling
 from sash.operators.columns.times import FARTHEST
 from sash.semantics.windows import SlideByTupleWindow
-from sash.serving.description import narrowed, restored
-from sash.serving.keys import key_bytes
-from sash.serving.names import DESCRIPTION, SWEPT, head_name, page_name, time_of
-from sash.serving.pages import DROPPED, LEVELS, Page
-from sash.serving.places import Read, place_of
+from sash.serving.feature_stores import Read, place_of
+from sash.serving.key_bytes import key_bytes
+from sash.serving.query_description import narrowed, restored
+from sash.serving.record_pages import DROPPED, LEVELS, Page
 from sash.serving.records import RecordForm
+from sash.serving.store_names import DESCRIPTION, SWEPT, head_name, page_name, time_of
 
 ATTEMPTS = 20
 """How often a read begins again because a newer batch has removed what it needs."""
@@ -103,10 +103,10 @@ class OnlineFeatures:
         Each row is of one batch: pages of a key never change, and its head, which names them, is replaced
         together with them. Rows of different keys may be of different batches.
         """
-        asked = self._keys(keys)
-        count = asked.num_rows if asked.num_columns else 1
+        wanted = self._keys(keys)
+        count = wanted.num_rows if wanted.num_columns else 1
         instants = self._instants(at, count)
-        names = key_bytes(asked, count)
+        names = key_bytes(wanted, count)
         for _ in range(ATTEMPTS):
             try:
                 with self._place.reading() as read:
@@ -116,9 +116,9 @@ class OnlineFeatures:
                 continue
         else:
             raise StoreError("the store changes faster than it can be read")
-        features = [values[name] for name in self.columns[asked.num_columns + 1 :]]
+        features = [values[name] for name in self.columns[wanted.num_columns + 1 :]]
         stamps = pa.array(instants).view(self._bound.bound_type)
-        return pa.Table.from_arrays([*asked.columns, stamps, *features], names=self.columns)
+        return pa.Table.from_arrays([*wanted.columns, stamps, *features], names=self.columns)
 
     def close(self) -> None:
         self._place.close()
@@ -129,7 +129,7 @@ class OnlineFeatures:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    # What is asked
+    # What a request names
 
     def _keys(self, keys: Iterable[Any] | None) -> pa.Table:
         names = self._bound.keys

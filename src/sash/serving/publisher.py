@@ -29,20 +29,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.aggregation.monoids.encoding import decode, encode
+from sash.aggregation.encoding import decode, encode
 from sash.errors import CorruptValue, StoreError, Unsupported
 from sash.operators.bound import REVISION, BoundLatest, BoundQuery, BoundRolling
 from sash.operators.columns.layout import arrange
 from sash.operators.columns.times import to_integers
 from sash.semantics.event import Order
 from sash.semantics.windows import SlideByTupleWindow
-from sash.serving.description import described, narrowed, require_same
+from sash.serving.feature_stores import Place, Read, outdated, place_of
 from sash.serving.forest import BEGINNING, Forest, KeyedRun
-from sash.serving.keys import key_bytes
-from sash.serving.names import DESCRIPTION, PROGRESS, SWEPT, due_entry, due_key, head_name, time_of
-from sash.serving.pages import batch_of
-from sash.serving.places import Place, Read, outdated, place_of
+from sash.serving.key_bytes import key_bytes
+from sash.serving.query_description import described, narrowed, require_same
+from sash.serving.record_pages import batch_of
 from sash.serving.records import RecordForm
+from sash.serving.store_names import DESCRIPTION, PROGRESS, SWEPT, due_entry, due_key, head_name, time_of
 
 NEVER, HISTORY = -2, -1
 """Numbers before those of a stream's batches: of no batch, and of a bounded input that came before."""
@@ -53,7 +53,7 @@ GROUP = 1024
 
 
 @dataclass(frozen=True)
-class Progress:
+class PublisherProgress:
     """What a store has."""
 
     done: int = NEVER
@@ -64,7 +64,7 @@ class Progress:
     """The newest time of all events."""
 
     @classmethod
-    def of(cls, data: bytes | None) -> Progress:
+    def of(cls, data: bytes | None) -> PublisherProgress:
         return cls() if data is None else cls(*decode(data))
 
 
@@ -105,8 +105,8 @@ class Publisher:
         if 0 < query.forget_after.length < longest:
             raise Unsupported(
                 "online", _shown(os.fspath(store)), f"left out with forget_after={query.forget_after}",
-                hint="A key that is forgotten begins anew within a look-back; give a forget_after that is "
-                "not shorter than the longest look-back.",
+                hint="A key that is forgotten starts from nothing within a look-back; give a forget_after "
+                "that is not shorter than the longest look-back.",
             )  # fmt: skip
         return cls(narrowed(bound), os.fspath(store))
 
@@ -123,7 +123,7 @@ class Publisher:
             kept, known = read([DESCRIPTION, PROGRESS])
             if kept is not None:
                 require_same(kept, self.bound)
-            progress = Progress.of(known)
+            progress = PublisherProgress.of(known)
             if progress.owner != owner and (progress.owner or progress.done > HISTORY):
                 raise StoreError(
                     f"the features at {_shown(self.store)} are "
@@ -161,7 +161,7 @@ class Publisher:
         keys = key_bytes(firsts, layout.slots)
         with self._opened() as (place, read):
             (known,) = read([PROGRESS])
-            if Progress.of(known).done >= batch:
+            if PublisherProgress.of(known).done >= batch:
                 raise outdated()
             for first in range(0, len(keys), GROUP):
                 edges = layout.offsets[[first, min(first + GROUP, len(keys))]]
@@ -202,18 +202,18 @@ class Publisher:
         self.begin(HISTORY, owner=INPUT)
         self.done(HISTORY, self.publish(rows, HISTORY))
 
-    def progress(self) -> Progress:
+    def progress(self) -> PublisherProgress:
         with self._opened() as (_, read):
-            return Progress.of(*read([PROGRESS]))
+            return PublisherProgress.of(*read([PROGRESS]))
 
     def done(self, batch: int, published: Published = NO_ROWS) -> None:
         """Called when all rows of a batch are published, and when a batch has none."""
         with self._opened() as (place, read):
             (known,) = read([PROGRESS])
-            progress = Progress.of(known)
+            progress = PublisherProgress.of(known)
             newest = max(progress.newest, published.newest)
             owner = "" if batch == HISTORY else progress.owner  # a stream may go on
-            progress = Progress(max(batch, progress.done), owner, newest)
+            progress = PublisherProgress(max(batch, progress.done), owner, newest)
             place.write({PROGRESS: _noted(progress)}, [], expected=(PROGRESS, known))
             if self._sweeps and published.keys:
                 # As many keys as were changed: then no silent one waits for more than another round.
@@ -292,7 +292,7 @@ def _read(place: Place, names: Sequence[bytes]) -> list[bytes | None]:
         return [None if data is None else bytes(data) for data in read(names)]
 
 
-def _noted(progress: Progress) -> bytes:
+def _noted(progress: PublisherProgress) -> bytes:
     return encode(astuple(progress))
 
 

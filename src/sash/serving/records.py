@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from sash.arrays import Array, Ints, Mask
+from sash.arrays import Array, Ints, Mask, as_words
 from sash.operators.bound import BoundRolling
 from sash.operators.folding.elements import Elements
 from sash.operators.folding.folder import ColumnFolder, Folder, ObjectFolder, folder_of
@@ -201,14 +201,8 @@ class RecordForm:
                 )
                 continue
             for at, column in enumerate(own.columns):
-                words[:, part.first + at] = _words(column)
+                words[:, part.first + at] = as_words(column)
         return Run(newest, oldest, np.zeros(len(newest), np.int64), words, tuple(objects))
-
-
-def _words(column: Array) -> Ints:
-    if column.dtype.kind == "f":
-        return column.astype(np.float64).view(np.int64)
-    return column.view(np.int64) if column.dtype == np.uint64 else column.astype(np.int64)
 
 
 def _field(words: Ints, dtype: np.dtype[np.generic]) -> Array:

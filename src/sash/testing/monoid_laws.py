@@ -41,7 +41,7 @@ def laws(
     when there is a single column. Give a dozen that differ, including the extremes you expect. `relative`
     and `absolute` bound how far apart floats may be that count as equal.
 
-    >>> from sash.aggregation.monoids import max, collect
+    >>> from sash.aggregation.built_in import max, collect
     >>> laws(max("x"), [3, 1, 2]) > 0
     True
     >>> from dataclasses import replace

@@ -20,7 +20,7 @@ def monotone(policy: PolicyWindow, samples: Iterable[Mapping[str, Any]]) -> int:
     """Try the policy on every prefix of every run of `samples` (rows by column name, a few dozen);
     raise LawViolation on the first answer that contradicts a shorter one; return how many runs held.
 
-    >>> from sash.aggregation.monoids import sum
+    >>> from sash.aggregation.built_in import sum
     >>> from sash.semantics.windows import policy
     >>> at_most_10 = policy(lambda total, old: total.s - old.s >= 10, track={"s": sum("x")})
     >>> monotone(at_most_10, [{"x": 2}, {"x": 7}, {"x": 4}])

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from functools import partial
 
 from sash.aggregation.algorithms.fiba import FingerTree
-from sash.aggregation.algorithms.mta_amortized import AmortizedForest
-from sash.aggregation.algorithms.mta_log import LogForest
-from sash.aggregation.algorithms.nodes import MemoryNodes, Nodes
+from sash.aggregation.algorithms.mta.amortized_mta import AmortizedForest
+from sash.aggregation.algorithms.mta.log_mta import LogForest
+from sash.aggregation.algorithms.mta.nodes import MemoryNodes, Nodes
 from sash.aggregation.algorithms.protocol import Algorithm
 from sash.aggregation.algorithms.recalculate import RecalculatedWindow
 from sash.aggregation.algorithms.rings import ObjectRing

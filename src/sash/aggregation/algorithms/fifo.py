@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from sash.aggregation.algorithms.pages import Pages
+from sash.aggregation.algorithms.paged_queue import Pages
 from sash.aggregation.algorithms.protocol import Algorithm, Time, is_numeric
 from sash.aggregation.elements import Element
 from sash.aggregation.monoid import Monoid

@@ -38,7 +38,7 @@ class PolicyQuestion:
             answer = self._policy(self._total, old)
         except Exception as error:
             raise PredicateError(
-                f"policy raised {type(error).__name__}: {error}; it was asked about "
+                f"policy raised {type(error).__name__}: {error}; it was called with "
                 f"total={self._total!r}, old={old!r} and must answer True or False"
             ) from error
         if not isinstance(answer, bool | np.bool_):

@@ -5,7 +5,7 @@
     <path>/<namespace>/<token>.fence            whoever has a lesser token is too late
 
 A commit writes the data, then the manifest, and renames nothing. An object store has a file as a whole or
-not at all; elsewhere a crash may cut a manifest short, which its checksum tells. So an epoch is committed
+not at all; elsewhere a crash may cut a manifest short, which its checksum shows. So an epoch is committed
 or it is not. Taking an epoch back removes its manifest and writes nothing: a whole manifest stays as it is.
 The manifests that are there are the states to go back to, so a manifest is removed before its data. Data is
 removed when neither of the two states that are remembered needs it.

@@ -21,9 +21,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from sash.aggregation.stores import environment
-from sash.aggregation.stores.environment import Environment
+from sash.aggregation.stores import lmdb_environment
 from sash.aggregation.stores.epochs import FRESH, Committed, Delta, EpochStore, followed_by
+from sash.aggregation.stores.lmdb_environment import Environment
 from sash.aggregation.stores.protocol import Payload, check_namespace
 from sash.aggregation.stores.values import seal, unseal
 from sash.errors import ArgumentError, CorruptValue
@@ -84,7 +84,7 @@ class LMDB(EpochStore):
 
     def _environment(self) -> Environment:
         if self._process != os.getpid():
-            self._shared = environment.acquire(self.path, **self._options)
+            self._shared = lmdb_environment.acquire(self.path, **self._options)
             self._process = os.getpid()
         return self._shared
 
@@ -242,7 +242,7 @@ class LMDB(EpochStore):
 
     def _release(self) -> None:
         if self._process == os.getpid():
-            environment.release(self._shared)
+            lmdb_environment.release(self._shared)
 
     def _reopen(self) -> tuple[Any, ...]:
         return partial(LMDB, namespace=self.namespace, **self._options), (self.path,)

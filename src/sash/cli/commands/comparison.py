@@ -15,14 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 import sash
+from sash.arrays import Floats
 
 WIDTHS = (10, 100, 1_000, 10_000)
 TURNS = 3
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from sash.api.window_query import WindowQuery
 from sash.cli.spark_session import spark_session
 from sash.pipeline import Pipeline, read
 from sash.pipeline.binding import bound, bound_to
-from sash.pipeline.run import Queries, RunSummary, run_batch, run_stream
+from sash.pipeline.run_pipeline import Queries, RunSummary, run_batch, run_stream
 from sash.pipeline.safety import require_safe
 from sash.pipeline.schema import SinkTable
 from sash.pipeline.sources import declared
 from sash.runtimes.interrupts import interrupts
-from sash.runtimes.observed import in_all
+from sash.runtimes.observed_counts import in_all
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

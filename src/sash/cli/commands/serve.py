@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 def run(store: str, *, query: str | None, host: str, port: int) -> None:
     """Serve until an interrupt (Ctrl-C)."""
     console = Console(soft_wrap=True, highlight=False)
-    asked = None if query is None else imported(query)
-    with online(store, query=asked) as features, interrupts() as stop:
+    loaded = None if query is None else imported(query)
+    with online(store, query=loaded) as features, interrupts() as stop:
 
         def app(token: str | None, closing: Event) -> ASGIApp:
             from sash.dashboard.feature_app import application

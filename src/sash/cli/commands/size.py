@@ -24,7 +24,7 @@ def run(
 ) -> None:  # fmt: skip
     """Try one bucket in this process, and print what all of them need."""
     from sash.runtimes.spark.sizing.cluster_size import cluster_size
-    from sash.runtimes.spark.sizing.load import Load
+    from sash.runtimes.spark.sizing.load import ExpectedLoad
 
     pipeline = read(file)
     if not pipeline.streaming:
@@ -33,7 +33,9 @@ def run(
     seconds = every or (BY_DEFAULT if trigger is None else trigger.length / 1e6)
     with bound_without_rows(pipeline, debug=debug) as queries:
         bounds = {name: query.bound for name, query in queries.items()}
-    size = cluster_size(bounds, Load(rate=rate, keys=round(keys), seconds=seconds), partitions=partitions)
+    size = cluster_size(
+        bounds, ExpectedLoad(rate=rate, keys=round(keys), seconds=seconds), partitions=partitions
+    )
     print(json.dumps(size.as_data(), ensure_ascii=False) if as_json else as_text(size))
 
 

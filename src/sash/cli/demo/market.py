@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sash.arrays import Array, Floats, Ints
 from sash.errors import ArgumentError
 
 SECOND = 1_000_000
@@ -35,9 +35,6 @@ USUAL_DELAY = 0.1
 HELD_UP, HELD_UP_SECONDS = 1 / 200, (3.0, 8.0)
 MOST_SYMBOLS = 26**3
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
 
 @dataclass
 class _OnTheWay:
@@ -50,10 +47,10 @@ class _OnTheWay:
     sizes: Ints
     volumes: Ints
 
-    def columns(self) -> tuple[NDArray[np.generic], ...]:
+    def columns(self) -> tuple[Array, ...]:
         return (self.arrives, self.times, self.symbols, self.prices, self.sizes, self.volumes)
 
-    def where(self, chosen: NDArray[np.generic]) -> _OnTheWay:
+    def where(self, chosen: Array) -> _OnTheWay:
         return _OnTheWay(*(column[chosen] for column in self.columns()))
 
     def plus(self, other: _OnTheWay) -> _OnTheWay:

@@ -41,7 +41,7 @@ def cluster(master: str) -> list[HealthCheck]:
 
 
 def _silent(master: str) -> str:
-    """Why nobody answers there; empty where somebody does, or it is not known whom to ask."""
+    """Why nobody answers there; empty where somebody does, or no address is known."""
     found = re.fullmatch(r"spark://([^:/,]+):(\d+)", master)
     if found is None:
         return ""

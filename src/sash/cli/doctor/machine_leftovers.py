@@ -30,7 +30,7 @@ class Leftover:
 
 
 def leftovers(*, delete: bool) -> dict[str, object]:
-    """All of this user, by path; removed if asked."""
+    """All of this user, by path; removed if wanted."""
     found = [*_of_processes(), *_arenas()]
     if delete:
         for one in found:

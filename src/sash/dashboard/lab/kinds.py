@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.semantics import windows
 from sash.semantics.event import Row
 from sash.semantics.window import Window
@@ -73,7 +73,7 @@ def _sum_at_most(total: Any, old: Any, *, limit: float) -> bool:
 
 
 def _policy(given: Numbers) -> Window:
-    track = {"s": monoids.sum("x"), "last": monoids.last("x")}
+    track = {"s": built_in.sum("x"), "last": built_in.last("x")}
     return windows.policy(partial(_sum_at_most, limit=given["limit"]), track=track, every=given["every"])
 
 

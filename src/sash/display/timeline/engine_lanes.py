@@ -26,8 +26,7 @@ from sash.semantics.secret import model
 from sash.semantics.secret.arrivals import Arrivals, arrivals, kind_of, positive
 from sash.semantics.secret.model import Reported
 from sash.semantics.secret.parameters import Profile
-from sash.semantics.secret.profiles import PROFILES
-from sash.semantics.secret.profiles import profile as profile_named
+from sash.semantics.secret.profiles import PROFILES, profile as profile_named
 from sash.semantics.secret.scope import Axis, ScopeWindows
 from sash.semantics.secret.simulator import trace, unknown_windows
 from sash.semantics.window import Window

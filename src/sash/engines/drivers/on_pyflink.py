@@ -117,7 +117,7 @@ def watermarked(environment: Any, run: dict[str, Any]) -> Any:
 
 
 def event_type() -> Any:
-    # Made anew each time: a type that was used holds a Java object, with which a tag cannot be pickled.
+    # Made each time: a type that was used holds a Java object, with which a tag cannot be pickled.
     return Types.TUPLE([Types.INT(), Types.LONG()])
 
 

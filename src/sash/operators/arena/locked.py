@@ -17,7 +17,7 @@ from sash.operators.arena import head as layout
 from sash.operators.arena.growing import room_in_arena
 
 WAIT = 0.25
-"""Seconds that a locked arena is waited for, unless told otherwise."""
+"""Seconds that a locked arena is waited for, by default."""
 
 
 class LockedHead:

@@ -5,7 +5,7 @@
 Plain functions without a memory: what they remember is in the samples. So a decision can be made again
 from a record, and a test needs no stream.
 
->>> from sash.operators.elastic.metrics import Sample
+>>> from sash.operators.elastic.controller_samples import Sample
 >>> busy = Sample(time=1.0, seconds=1.0, degree=2, rate=100.0, pending=0, utilisation=0.95)
 >>> thresholds()([busy])
 3
@@ -20,7 +20,7 @@ from typing import TypeAlias
 import numpy as np
 
 from sash.errors import ArgumentError
-from sash.operators.elastic.metrics import Sample
+from sash.operators.elastic.controller_samples import Sample
 
 Controller: TypeAlias = Callable[[Sequence[Sample]], int]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sash.errors import ArgumentError
+from sash.operators.elastic.controller_samples import Sample
 from sash.operators.elastic.controllers import Controller, predictive, thresholds
-from sash.operators.elastic.metrics import Sample
 from sash.semantics.durations import whole_number
 
 CONTROLLERS: dict[str, Callable[[], Controller]] = {"thresholds": thresholds, "predictive": predictive}

@@ -33,9 +33,15 @@ import pyarrow as pa
 
 from sash.arrays import Ints
 from sash.errors import ArgumentError
-from sash.operators.elastic.epochs import Epoch, Epochs, Reconfiguration, chosen_instances, requested
+from sash.operators.elastic.controller_samples import Meter, Sample
 from sash.operators.elastic.mapping import checked
-from sash.operators.elastic.metrics import Meter, Sample
+from sash.operators.elastic.mapping_epochs import (
+    Epoch,
+    Epochs,
+    Reconfiguration,
+    chosen_instances,
+    requested,
+)
 from sash.operators.order.interleaved import Batch, Input, Interleaved
 from sash.operators.order.scalegate import CAPACITY, Control, ScaleGate
 from sash.operators.stateful.declaration import TIME, Stateful

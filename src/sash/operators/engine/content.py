@@ -14,8 +14,8 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from sash.aggregation.built_in import count
 from sash.aggregation.monoid import Monoid
-from sash.aggregation.monoids import count
 from sash.arrays import Ints
 from sash.operators.bound import BoundQuery
 

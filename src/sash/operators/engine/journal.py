@@ -181,7 +181,7 @@ class Journal:
         self.head = JournalHead(
             snapshot_first=head.next, parts=len(written), next=head.next + len(written),
             snapshot_version=facts["version"], snapshot_facts=operator.facts(), snapshot_bytes=len(data),
-            # That of a small one, which is mostly schemas, says nothing about a large one.
+            # That of a small one, which is mostly schemas, is no measure for a large one.
             snapshot_ratio=min(len(data) / max(operator.size, 1), 1.0), since=head.since, **facts,
         )  # fmt: skip
         if operator.is_sparse:

@@ -32,8 +32,7 @@ from sash.operators.engine.tracks import Track
 from sash.operators.engine.words import Words
 from sash.operators.folding.panes import Panes
 from sash.operators.folding.whole_windows import Fold
-from sash.operators.kinds import WindowKind as Kind
-from sash.operators.kinds import kind_of
+from sash.operators.kinds import WindowKind as Kind, kind_of
 from sash.operators.kinds.delta import DeltaKind
 from sash.operators.kinds.delta_by_definition import ExactDeltaKind
 from sash.operators.kinds.kind import GrowingKind

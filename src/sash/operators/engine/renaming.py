@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregation.monoids import encoding
+from sash.aggregation import encoding
 from sash.arrays import Bytes, Ints
 from sash.operators.columns.table_bytes import bytes_of, table_of
 from sash.operators.engine.entries import joined, parts_of

@@ -232,7 +232,7 @@ def expiry(track: Track, newest: Ints) -> Ints:
 
 
 def marks_column(number: int) -> str:
-    """Where events carry what the predicate of a window says of them."""
+    """Where events carry the value of the predicate of a window."""
     return f"__mark {number}"
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sash.aggregation.monoids import encoding
+from sash.aggregation import encoding
 from sash.arrays import Array, Bytes, Ints, Mask
 from sash.operators.arena import Arena, TableSpec
 from sash.operators.engine.byte_heap import ByteHeap

@@ -151,7 +151,7 @@ class Slots:
         return self.arena.ints(INDEX)[: self.arena.numbers[INDEX_SIZE]]
 
     def _enter(self, slots: Ints) -> None:
-        """Into the index; all of them anew, into a larger one, when it is half full."""
+        """Into the index; all of them again, into a larger one, when it is half full."""
         if self.arena.numbers[INDEX_SIZE] < 2 * len(self):
             size = 1 << max(6, (4 * len(self) - 1).bit_length())
             self.arena.reserve(INDEX, size)

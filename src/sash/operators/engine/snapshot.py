@@ -3,7 +3,7 @@
     names of the words · keys of live slots with their words · the elements of each lane
     · events that wait · ledgers
 
-Nothing that can be computed from these is in it: no nodes, no index, no timers. Slots are numbered anew,
+Nothing that can be computed from these is in it: no nodes, no index, no timers. Slots get new numbers,
 so what is dead leaves no trace.
 """
 

@@ -176,7 +176,7 @@ class OperatorState(ABC):
         self._at = self.journal.head.version, self.journal.head.next
         if not self.arena.is_anonymous:
             self.arena.begin()
-            waiting.keep(self.arena, self.pending, arrived=self.arrived, anew=self._pending_changed)
+            waiting.keep(self.arena, self.pending, arrived=self.arrived, rewrite=self._pending_changed)
             self.arena.put_blob(REST, self._rest())
         self._pending_changed = False
         self.arena.commit(bytes.fromhex(self._at[0]))
@@ -245,7 +245,7 @@ class OperatorState(ABC):
             pending = waiting.kept(self.arena)
             if pending is not None:
                 gone = (pending.sequence < self.turned) & self._is_final(pending.time, self.settled)
-                # Time alone does not tell of sessions: their log is written anew when events leave it.
+                # Time alone does not decide it for sessions: their log is rewritten when events leave it.
                 gone &= session_of(self.bound.query) is None
                 pending = pending.where(~gone)
             self.pending, self._pending_changed = pending, False

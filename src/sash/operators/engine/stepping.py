@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sash.aggregation import encoding
 from sash.aggregation.monoid import Monoid
-from sash.aggregation.monoids import encoding
 from sash.arrays import Array, Ints, Mask
 from sash.errors import PredicateError, Unsupported
 from sash.operators.folding.elements import Elements

@@ -7,8 +7,7 @@ from typing import Any
 
 from sash.arrays import Array, Ints
 from sash.operators.engine.slots import SLOTS, Slots
-from sash.operators.kinds.kind import Memory
-from sash.operators.kinds.kind import WindowKind as Kind
+from sash.operators.kinds.kind import Memory, WindowKind as Kind
 from sash.semantics.window import Window
 
 

@@ -55,7 +55,7 @@ class Turn:
 
 
 class Windows(Protocol):
-    """What can be asked about the windows of a group in a turn; slots of ranges index the turn's."""
+    """What is known of the windows of a group in a turn; slots of ranges index the turn's."""
 
     def values(self, ranges: Ranges) -> Values:
         """What the query computes over these windows."""

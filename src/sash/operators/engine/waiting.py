@@ -32,8 +32,8 @@ def tables() -> dict[str, TableSpec]:
     return {TABLE: TableSpec(1, "uint8")}
 
 
-def keep(arena: Arena, pending: Events | None, *, arrived: int, anew: bool = False) -> None:
-    """Bring the log up to date; `arrived` is more than all numbers of arrival. `anew` if events that are
+def keep(arena: Arena, pending: Events | None, *, arrived: int, rewrite: bool = False) -> None:
+    """Bring the log up to date; `arrived` is more than all numbers of arrival. `rewrite` if events that are
     in it have changed."""
     if pending is None:
         return
@@ -42,7 +42,7 @@ def keep(arena: Arena, pending: Events | None, *, arrived: int, anew: bool = Fal
     rows = numbers[ROWS] + len(new)
     dead = rows > 2 * len(pending) + LEAST
     scattered = numbers[PIECES] >= MANY and rows >= 2 * numbers[WRITTEN]
-    if anew or dead or scattered or not numbers[BYTES]:
+    if rewrite or dead or scattered or not numbers[BYTES]:
         new, rows = pending, len(pending)
         numbers[BYTES], numbers[PIECES], numbers[WRITTEN] = 0, 0, rows
         _append(arena, pending.table().schema.serialize())

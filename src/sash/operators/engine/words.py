@@ -4,7 +4,7 @@
     text, bytes, and everything else        two words: where its bytes begin, and how many; −1 for null
 
 The bytes lie in a heap beside the words. Text and bytes lie there as they are; other values (decimals,
-lists) as `aggregation.monoids.encoding` writes them. Nothing is pickled.
+lists) as `aggregation.encoding` writes them. Nothing is pickled.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sash.aggregation.encoding import decode, encode
 from sash.aggregation.kernels.state.key_index import kernel
-from sash.aggregation.monoids.encoding import decode, encode
-from sash.arrays import Array, Bytes, Ints, Mask
+from sash.arrays import Array, Bytes, Ints, Mask, as_words
 from sash.operators.columns.arrow_columns import from_numpy, kind_of, to_numpy
 
 BITS = 62
@@ -68,7 +68,7 @@ class Words:
             column, place = rows.column(number), self._places[number]
             if number in self._numbers:
                 values, valid = to_numpy(column)
-                words[:, place] = _bits(values)
+                words[:, place] = as_words(values)
                 known = np.ones(len(values), np.bool_) if valid is None else valid
                 words[:, place][~known] = 0
                 words[:, number // BITS] |= known.astype(np.int64) << number % BITS
@@ -149,12 +149,6 @@ def packed(words: Ints, pointers: Ints, heap: Bytes) -> Bytes:
         used += len(data)
         found.append(data)
     return np.concatenate(found) if found else np.empty(0, np.uint8)
-
-
-def _bits(values: Array) -> Ints:
-    if values.dtype.kind == "f":
-        return values.astype(np.float64).view(np.int64)
-    return values.view(np.int64) if values.dtype == np.uint64 else values.astype(np.int64)
 
 
 def _is_plain(type_: pa.DataType) -> bool:

@@ -1,4 +1,4 @@
-"""The folder: from ranges to values, one column an aggregate. HOW FAST, never WHICH events.
+"""The folder: from ranges to values, one column per aggregate. HOW FAST, never WHICH events.
 
     lift: rows → elements        fold: elements × ranges → elements        lower: elements → values
 
@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from sash.aggregation import encoding
 from sash.aggregation.elements import ABSENT
 from sash.aggregation.interpreted import (
     interpreted,
@@ -28,7 +29,6 @@ from sash.aggregation.interpreted import (
 from sash.aggregation.kernels.compiler.compiled import Compiled, compiled
 from sash.aggregation.kernels.folds.range_fold import present, range_fold, range_folds
 from sash.aggregation.monoid import Kind, Monoid
-from sash.aggregation.monoids import encoding
 from sash.arrays import Array, Ints, Mask
 from sash.operators.columns.arrow_columns import from_numpy, kind_of, to_numpy
 from sash.operators.folding.elements import Elements

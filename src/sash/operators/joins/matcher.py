@@ -25,9 +25,9 @@ from sash.aggregation.kernels.joins.pairs import CandidateRanges, matches
 from sash.aggregation.kernels.joins.predicates import columns_in_text, compiled_function, compiled_tree
 from sash.arrays import Ints, Mask
 from sash.errors import SashWarning
-from sash.operators.joins.archive import Archive, Rows
-from sash.operators.joins.bound import BoundJoin
-from sash.operators.joins.chunk import Chunk
+from sash.operators.joins.bound_join import BoundJoin
+from sash.operators.joins.state.archive import Archive, Rows
+from sash.operators.joins.state.chunk import Chunk
 from sash.operators.predicates.predicate_kinds import (
     integer_limit,
     kind_of,
@@ -147,7 +147,7 @@ class Matcher:
             return self._asked(probe, side, stored, ranges)
 
     def _asked(self, probe: Chunk, side: Side, stored: Chunk, ranges: CandidateRanges) -> Found:
-        """Ask Python about every candidate; about none that is too old to be in the archives any more."""
+        """Evaluate every candidate in Python; none that is too old to be in the archives any more."""
         lengths = ranges.hi - ranges.lo
         i = np.repeat(ranges.probe, lengths)
         j = np.arange(len(i)) + np.repeat(ranges.lo - (np.cumsum(lengths) - lengths), lengths)

@@ -23,9 +23,9 @@ from sash.arrays import Ints, Mask
 from sash.errors import CorruptValue
 from sash.operators.columns.table_bytes import batch_of
 from sash.operators.columns.times import to_integers
-from sash.operators.joins.archive import Rows
-from sash.operators.joins.bound import BoundSide, BoundSides
-from sash.operators.joins.bounded import late, timed, untimed
+from sash.operators.joins.bound_join import BoundSide, BoundSides
+from sash.operators.joins.bounded_join import late, timed, untimed
+from sash.operators.joins.state.archive import Rows
 from sash.operators.protocol import Saved
 from sash.operators.windows.ranges import NEVER
 from sash.semantics.expression import Side
@@ -142,7 +142,7 @@ class TwoSidedOperator(ABC):
         if facts.get("layout") != LAYOUT:
             raise CorruptValue(
                 f"the state was saved by another version of Sash, in layout {facts.get('layout')}; this "
-                f"one reads {LAYOUT}: start the query anew, or resume it with the version that saved it"
+                f"one reads {LAYOUT}: start it from scratch, or resume it with the version that saved it"
             )
         self.watermark, self._chunks = facts["watermark"], facts["chunks"]
         self._arrived = {side: facts["arrived"][side.value] for side in Side}

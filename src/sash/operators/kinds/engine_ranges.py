@@ -59,13 +59,6 @@ def on_columns(window: EngineWindow) -> bool:
     return window.kind is Axis.TIME or bool(report & {Report.NON_EMPTY, Report.CONTENT_CHANGE})
 
 
-def engine_ranges(window: EngineWindow, layout: Layout) -> Ranges:
-    """All reports over a bounded input."""
-    if not on_columns(window):
-        return by_model(window, layout, [EngineState() for _ in range(layout.slots)])
-    return closed_ranges(window, layout, EngineMemory.blank(layout.slots))
-
-
 def closed_ranges(window: EngineWindow, layout: Layout, memory: EngineMemory) -> Ranges:
     """The reports of a profile with window-close that are not made yet, over the events that are held."""
     by_kind = _closed_times if window.kind is Axis.TIME else _closed_counts

@@ -41,7 +41,7 @@ class LookBackKind(SlideByTupleKind):
         )
         if len(kinds) > 1:
             slot, ordinals = (np.repeat(a, len(kinds)) for a in (slot, ordinals))
-        # Rows of look-backs have no window whose bounds could be asked for: they take no memory.
+        # Rows of look-backs have no window whose bounds could be needed: they take no memory.
         none = np.broadcast_to(np.int64(MISSING), len(slot))
         return Ranges(slot, ordinals, lo, hi, none, none, none)
 

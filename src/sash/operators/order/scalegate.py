@@ -10,7 +10,7 @@ add_sources, remove_sources`. The paper's is a skip list without locks; here a l
 of a batch, and no lock is held while batches are used.
 
 The four methods that change who takes part return True only to the caller who has changed everything that
-was asked for: of several who add the same sources at once, one is told so. Names that are there already
+was asked for: of several who add the same sources at once, one gets True. Names that are there already
 (or, to be removed, are not there) are left alone.
 
 Memory is bounded: a source waits in `add` while it has `capacity` tuples that are not ready, or while the

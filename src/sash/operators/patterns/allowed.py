@@ -57,7 +57,7 @@ def _not_split(inner: PaneFarm | WinMapReduce | WinSeq, bound: BoundQuery) -> Sa
         return Unsupported(
             "parallel", str(inner), f"WinFarm, KeyFarm or WinSeq for .{called}(…)",
             hint=f"{name} folds parts of a window apart and combines them; .{called} has no combine. "
-            "Say it as a monoid (@sash.monoid), or farm whole windows out.",
+            "Write it as a monoid (@sash.monoid), or farm whole windows out.",
         )  # fmt: skip
     if isinstance(inner, PaneFarm):
         for window in bound.query.windows:

@@ -3,7 +3,7 @@
     one row per window and key: time (the window's end), key, one column per aggregate
 
 >>> import pyarrow as pa
->>> from sash.aggregation.monoids import count, max
+>>> from sash.aggregation.built_in import count, max
 >>> schema = pa.schema([("t", pa.int64()), ("tags", pa.list_(pa.string())), ("n", pa.int64())])
 >>> tweets = Input(schema, time="t")
 >>> longest = Aggregate(advance=30, size=60, inputs=tweets, keys="tags", n=count(), longest=max("n"))
@@ -25,8 +25,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from sash.aggregation.encoding import decode, encode
 from sash.aggregation.monoid import Monoid
-from sash.aggregation.monoids.encoding import decode, encode
 from sash.errors import ArgumentError, UnknownColumn
 from sash.operators.bound import at_time, result_type
 from sash.operators.elastic.mapping import Assignment, balanced
@@ -36,7 +36,7 @@ from sash.operators.stateful.declaration import SHARES, Answer, Stateful
 from sash.operators.stateful.keys import Keys, key_function
 from sash.operators.stateful.panes import CompiledAggregate, fits_columns
 from sash.operators.stateful.running import Running
-from sash.operators.stateful.windows import Arrival, WindowSet
+from sash.operators.stateful.windows import InputEvent, WindowSet
 from sash.semantics.durations import DurationLike
 from sash.semantics.monoid import inputs as inputs_of_row
 
@@ -88,7 +88,7 @@ class Aggregate(Stateful):
         """For each aggregate the elements of the values that are not null, folded: one, or none yet."""
         return [[] for _ in self.aggregates]
 
-    def update(self, windows: WindowSet, arrival: Arrival) -> Answer:
+    def update(self, windows: WindowSet, arrival: InputEvent) -> Answer:
         for monoid, folded in zip(self.aggregates.values(), windows[0], strict=True):
             values = inputs_of_row(monoid, arrival.row)
             if values is not None:

@@ -31,12 +31,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pyarrow as pa
 
-from sash.aggregation.monoids import encoding
+from sash.aggregation import encoding
 from sash.errors import ArgumentError, UnitError, Unsupported
 from sash.operators.elastic.mapping import Assignment, balanced
 from sash.operators.order.interleaved import END_OF_TIME, Batch, Input, interleave
 from sash.operators.stateful.keys import Keys, key_function
-from sash.operators.stateful.windows import Arrival, WindowSet, nothing, purge, store
+from sash.operators.stateful.windows import InputEvent, WindowSet, nothing, purge, store
 from sash.semantics import durations
 from sash.semantics.durations import Duration, DurationLike
 from sash.semantics.windows.time import TimeWindow
@@ -62,7 +62,7 @@ class Stateful:
         inputs: Input | Sequence[Input],
         keys: Keys | Sequence[Keys] = None,
         window: Literal["single", "multi"] = "multi",
-        update: Callable[[WindowSet, Arrival], Answer] | None = None,
+        update: Callable[[WindowSet, InputEvent], Answer] | None = None,
         output: Callable[[WindowSet], Answer] | None = None,
         slide: Callable[[WindowSet], None] | None = None,
         state: Callable[[], Any] = list,
@@ -108,7 +108,7 @@ class Stateful:
 
     # The functions of the paper: override them, or give them to the constructor
 
-    def update(self, windows: WindowSet, arrival: Arrival) -> Answer:
+    def update(self, windows: WindowSet, arrival: InputEvent) -> Answer:
         """f_U: a tuple meets the windows of one of its keys."""
         return self._update(windows, arrival)
 

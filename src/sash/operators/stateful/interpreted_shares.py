@@ -21,7 +21,7 @@ from sash.operators.order.interleaved import Interleaved
 from sash.operators.stateful.declaration import Answer, Stateful
 from sash.operators.stateful.prepared import Prepared
 from sash.operators.stateful.running import Running, StateLog
-from sash.operators.stateful.windows import Arrival, WindowSet
+from sash.operators.stateful.windows import InputEvent, WindowSet
 from sash.operators.windows.ranges import NEVER
 from sash.semantics.event import Row
 
@@ -49,7 +49,7 @@ class KeyShare(ABC):
         self.changed: set[WindowName] = set()
         """Windows that are other than when they were saved last, or are not there any more."""
 
-    def step(self, pairs: Iterable[tuple[Arrival, Hashable]], watermark: int) -> list[TimedRow]:
+    def step(self, pairs: Iterable[tuple[InputEvent, Hashable]], watermark: int) -> list[TimedRow]:
         for arrival, key in pairs:
             self.expire(arrival.time)
             self.meet(arrival, key)
@@ -65,7 +65,7 @@ class KeyShare(ABC):
         """Handle the windows whose end is not after `now`, in the order of time."""
 
     @abstractmethod
-    def meet(self, arrival: Arrival, key: Hashable) -> None:
+    def meet(self, arrival: InputEvent, key: Hashable) -> None:
         """A tuple meets the windows of one of its keys."""
 
     @property
@@ -93,7 +93,7 @@ class KeyShare(ABC):
             raise
         except Exception as error:
             raise PredicateError(
-                f"{name} raised {type(error).__name__}: {error}; asked about {given}"
+                f"{name} raised {type(error).__name__}: {error}; called with {given}"
             ) from error
         for row in rows:
             if not isinstance(row, Mapping) or set(row) != set(self.operator.payload.names):
@@ -107,7 +107,7 @@ class KeyShare(ABC):
         if self.tracks:
             self.changed.add(name)
 
-    def update(self, windows: WindowSet, arrival: Arrival) -> None:
+    def update(self, windows: WindowSet, arrival: InputEvent) -> None:
         self.emit(windows.end, lambda: self.operator.update(windows, arrival), "update", arrival.row)
 
     def output(self, windows: WindowSet) -> None:
@@ -123,7 +123,7 @@ class MultiShare(KeyShare):
         super().__init__(operator)
         self.open: dict[int, dict[Hashable, WindowSet]] = {}
 
-    def meet(self, arrival: Arrival, key: Hashable) -> None:
+    def meet(self, arrival: InputEvent, key: Hashable) -> None:
         for w in self.operator.clock.mapping(arrival.time):
             start = self.operator.clock.extent(w).start
             if start < self.floor:
@@ -161,7 +161,7 @@ class SingleShare(KeyShare):
         self.start = 0
         self.keys: dict[Hashable, WindowSet] = {}
 
-    def meet(self, arrival: Arrival, key: Hashable) -> None:
+    def meet(self, arrival: InputEvent, key: Hashable) -> None:
         held = self.operator.clock.mapping(arrival.time)
         if not held:
             return
@@ -256,14 +256,14 @@ def share_of(operator: Stateful) -> KeyShare:
 
 def arrivals(
     times: Ints, inputs: NDArray[np.int8], ordinals: Ints, tables: Sequence[pa.Table]
-) -> list[Arrival]:
+) -> list[InputEvent]:
     """Tuples as functions see them."""
     rows = [map(Row, table.to_pylist()) for table in tables]
     woven = zip(times.tolist(), inputs.tolist(), ordinals.tolist(), strict=True)
-    return [Arrival(time, number, ordinal, next(rows[number])) for time, number, ordinal in woven]
+    return [InputEvent(time, number, ordinal, next(rows[number])) for time, number, ordinal in woven]
 
 
-def _arrived(run: Interleaved) -> list[Arrival]:
+def _arrived(run: Interleaved) -> list[InputEvent]:
     return arrivals(run.times, run.inputs, run.first + np.arange(len(run)), run.tables)
 
 

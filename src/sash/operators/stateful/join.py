@@ -33,12 +33,12 @@ import pyarrow as pa
 
 from sash.errors import ArgumentError
 from sash.operators.elastic.mapping import Assignment, balanced
-from sash.operators.joins.bound import BoundJoin, BoundSide
+from sash.operators.joins.bound_join import BoundJoin, BoundSide
 from sash.operators.order.interleaved import Input
 from sash.operators.stateful.declaration import Answer, Stateful
 from sash.operators.stateful.keys import ByRow
 from sash.operators.stateful.running import Running
-from sash.operators.stateful.windows import Arrival, WindowSet
+from sash.operators.stateful.windows import InputEvent, WindowSet
 from sash.semantics import durations, join
 from sash.semantics.durations import Duration, DurationLike
 from sash.semantics.event import Row
@@ -89,7 +89,7 @@ class Join(Stateful):
         left, right = delays[0], delays[-1]
         return replace(self.bound, join=replace(self.join, left_delay=left, right_delay=right))
 
-    def update(self, windows: WindowSet, arrival: Arrival) -> Answer:
+    def update(self, windows: WindowSet, arrival: InputEvent) -> Answer:
         """Store the tuple when it is its turn; compare it with what the other side has stored here."""
         turn = arrival.ordinal % self.shares == windows.key
         if len(self.inputs) == 2:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NoReturn
 import pyarrow as pa
 
 from sash.arrays import Ints
-from sash.operators.joins.archive import Rows
 from sash.operators.joins.pair_table import pair_table
-from sash.operators.joins.store import JoinShare, JoinStore, NewRows
+from sash.operators.joins.state.archive import Rows
+from sash.operators.joins.state.side_shares import JoinShare, JoinStore, NewRows
 from sash.operators.order.interleaved import Interleaved
 from sash.operators.stateful.prepared import Prepared
 from sash.operators.stateful.running import Running

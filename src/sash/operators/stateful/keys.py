@@ -106,7 +106,7 @@ class ByRow:
         except Exception as error:
             raise PredicateError(
                 f"keys must answer with the keys of a row; it raised {type(error).__name__}: {error}; "
-                f"asked about {row}"
+                f"called with {row}"
             ) from error
 
 

@@ -1,5 +1,5 @@
 """The windows of one monoid over the keys of one share, in memory that only its owner writes; and what its
-windows say when they expire, in memory that the tables of an instance fill one after the other.
+windows give when they expire, in memory that the tables of an instance fill one after the other.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from collections.abc import Hashable, Mapping
 
 import pyarrow as pa
 
-from sash.aggregation.monoids.encoding import decode, encode
+from sash.aggregation.encoding import decode, encode
 from sash.operators.order.interleaved import Interleaved
 from sash.operators.stateful.interpreted_shares import ALWAYS, KeyShare, WindowName
 from sash.operators.stateful.prepared import Prepared

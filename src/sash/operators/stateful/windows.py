@@ -10,13 +10,13 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sash.aggregation.monoids import encoding
+from sash.aggregation import encoding
 from sash.semantics.event import Row
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
-    """A tuple of one of the inputs. Its ordinal counts the tuples of all inputs in their common order."""
+class InputEvent:
+    """An event of one of the inputs. Its ordinal counts the tuples of all inputs in their common order."""
 
     time: int
     input: int
@@ -30,17 +30,17 @@ def _row(values: Any) -> Row:
     return Row(values)
 
 
-def _arrival(time: Any, number: Any, ordinal: Any, row: Any) -> Arrival:
+def _arrival(time: Any, number: Any, ordinal: Any, row: Any) -> InputEvent:
     if [type(part) for part in (time, number, ordinal, row)] != [int, int, int, Row]:
         raise TypeError(
             f"a tuple has a time, an input, an ordinal and a row, not {(time, number, ordinal)}"
         )
-    return Arrival(time, number, ordinal, row)
+    return InputEvent(time, number, ordinal, row)
 
 
 # States are saved as plain values, and tuples are what most of them hold.
 encoding.register(b"R", Row, lambda row: (dict(row),), _row)
-encoding.register(b"A", Arrival, lambda it: (it.time, it.input, it.ordinal, it.row), _arrival)
+encoding.register(b"A", InputEvent, lambda it: (it.time, it.input, it.ordinal, it.row), _arrival)
 
 
 @dataclass(slots=True)
@@ -70,7 +70,7 @@ class WindowSet:
         return not any(len(state) if hasattr(state, "__len__") else state for state in self.states)
 
 
-def store(windows: WindowSet, arrival: Arrival) -> None:
+def store(windows: WindowSet, arrival: InputEvent) -> None:
     """The default of f_U: keep the tuple, emit nothing."""
     windows[arrival.input].append(arrival)
 

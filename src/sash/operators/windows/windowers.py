@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from sash.operators.columns.layout import Layout
 from sash.operators.engine.policy import bounded_slides
-from sash.operators.kinds import delta as deltas
-from sash.operators.kinds import kind_of
+from sash.operators.kinds import delta as deltas, kind_of
 from sash.operators.kinds.engine_ranges import on_columns
 from sash.operators.kinds.kind import GrowingKind, Held, Memory, Moment, Runs, WindowKind
 from sash.operators.kinds.look_back import LookBackKind

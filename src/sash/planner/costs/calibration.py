@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sash.aggregation.built_in import collect, correlation, count
 from sash.aggregation.monoid import Monoid
-from sash.aggregation.monoids import collect, correlation, count
 from sash.operators.answer import report_table
 from sash.operators.bound import BoundQuery
 from sash.operators.columns.heap import keep_freed_memory

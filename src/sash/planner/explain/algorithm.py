@@ -6,7 +6,7 @@
     panes in SQL          the same, with panes that Spark's generated code folds on a static DataFrame
     windows in SQL        tumbling windows on a static DataFrame, without Python
     panes in a tree       on a stream: panes as events arrive, the past in ever coarser cells
-    recalculate           whole windows handed to a function: anew for each
+    recalculate           whole windows handed to a function: from scratch for each
 
 The algebra decides: what is not commutative is never folded out of order, what has no combine is
 recalculated, and what does not fit columns is folded by the same algorithm, but interpreted.
@@ -41,7 +41,7 @@ def algorithm_of(bound: BoundQuery, plan: Plan) -> FoldAlgorithm:
     fold = "two stacks over ranges" + ("" if slow else ", all keys in one call of machine code")
     if plan.facts.whole:
         return FoldAlgorithm(
-            "recalculate", "each window anew, by the function that was given", "nowhere", ()
+            "recalculate", "each window from scratch, by the function that was given", "nowhere", ()
         )
     if plan.facts.streaming:
         return _streaming(bound, plan, fold, slow)

@@ -16,7 +16,7 @@ from sash.operators.patterns.declared import level_of
 from sash.operators.patterns.stages import levels_of
 from sash.planner.explain.advice import advice
 from sash.planner.explain.algorithm import FoldAlgorithm, algorithm_of
-from sash.planner.explain.report_rule import emitted_latest, emitted_rolling, reported
+from sash.planner.explain.report_rule_text import emitted_latest, emitted_rolling, reported
 from sash.planner.explain.state_size import State, state_of
 from sash.planner.facts import Facts
 from sash.planner.plans.candidates import Forbidden

@@ -122,7 +122,7 @@ def _semantics(explanation: Explanation) -> list[str]:
 
 def _computed(explanation: Explanation) -> list[str]:
     if explanation.whole:
-        return [f"{explanation.whole}: whole windows, anew for each"]
+        return [f"{explanation.whole}: whole windows, each from scratch"]
     return [
         f"{one.name}: {one.call}, "
         f"{'commutative' if one.commutative else 'ordered'}{'' if one.compiled else ', interpreted'}"

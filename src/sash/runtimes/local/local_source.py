@@ -18,8 +18,8 @@ from sash.operators.step_counter import watched
 from sash.planner.auto import AUTO, Auto, Parallelism, available_cores
 from sash.planner.costs.constants import costs
 from sash.planner.facts import Facts
+from sash.planner.plans.function_trial import TRIAL, TriedFirst
 from sash.planner.plans.plan import Plan, make_plan
-from sash.planner.plans.trial import TRIAL, TriedFirst
 from sash.planner.sampling import counted
 from sash.runtimes.flat import flat_table
 from sash.runtimes.progress_bar import ProgressReading, shown

@@ -31,7 +31,7 @@ from pyspark.util import local_connect_and_auth
 
 from sash.disk_space import REASONS, no_space
 from sash.errors import CorruptValue
-from sash.runtimes.places import resolved
+from sash.runtimes.folder_paths import resolved
 
 _UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
 """PySpark 4.1 knows no other zone than UTC and has no argument for it."""

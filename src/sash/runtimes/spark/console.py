@@ -1,7 +1,7 @@
 """What the processes of Spark write to standard error, without the lines that mean nothing to a reader.
 
     the JVM's loggers      errors only: `log4j2.properties`, unless there is a configuration already
-    the JVM itself         a warning about a module that Spark asks for
+    the JVM itself         a warning about a module that Spark loads
     PySpark's workers      what a stateful query prints when it starts; the traceback of a worker whose
                            reader has read enough, as `show(3)` has
 

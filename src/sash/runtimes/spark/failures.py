@@ -45,7 +45,7 @@ _WRAPPINGS = (
 
 def in_words(error: BaseException, *, named: bool = False, places: Iterable[str] = ()) -> str:
     """The sentence that helps; `named`: with the name of the error, where it is one of ours. `places`:
-    folders that are written; Java does not tell which of them is on a full disk."""
+    folders that are written; Java does not name which of them is on a full disk."""
     text = f"{error}\n{getattr(error, '_stackTrace', None) or ''}"
     for pattern, words in _CAUSES:
         found = pattern.search(text)

@@ -47,7 +47,7 @@ FASTER = tuple(name for name in SETTINGS if "stateStore" in name or "socket" in 
 AT_START = ("spark.python.unix.domain.socket.enabled",)
 """Those that a session has from its beginning or not at all."""
 _WARNED = set[str]()
-"""Applications that were told."""
+"""Applications that have been warned."""
 
 MANY_PARTITIONS = 4
 """Shuffle partitions per task slot, above which a micro-batch mostly waits for tasks to start."""
@@ -81,7 +81,7 @@ def spark_session(*, master: str = "local[*]", app: str = "sash", **settings: st
         return found
     chosen = dict(SETTINGS)
     if not master.startswith("local"):
-        # The cores of the driver tell nothing about a cluster, whose own are not known before it runs.
+        # The cores of the driver are not those of a cluster, which are not known before it runs.
         chosen.pop(PARTITIONS)
         slots = _slots_given(given)
         chosen |= {} if slots is None else {PARTITIONS: str(slots)}
@@ -100,7 +100,7 @@ def spark_session(*, master: str = "local[*]", app: str = "sash", **settings: st
 
 
 def _slots_given(settings: Mapping[str, str]) -> int | None:
-    """How many tasks a cluster runs at a time, where settings tell.
+    """How many tasks a cluster runs at a time, where settings have it.
 
     >>> _slots_given({"spark.executor.instances": "3", "spark.executor.cores": "4"})
     12

@@ -17,8 +17,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeVar

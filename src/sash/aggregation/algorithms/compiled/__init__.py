@@ -1,4 +1,4 @@
 """The algorithms over columns of numbers, in machine code: the structures live in numpy arrays.
 
-Importing this package loads Numba; `sash.aggregation.choice` does so when there is something to compile.
+Importing this package loads Numba; `aggregation.algorithm_form` does so when there is something to compile.
 """

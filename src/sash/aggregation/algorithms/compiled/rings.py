@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sash.aggregation.algorithms.aligned_blocks import Block, start, stop
 from sash.aggregation.algorithms.compiled.inlet import CompiledAlgorithm, Inlet
-from sash.aggregation.algorithms.descent import Descent
+from sash.aggregation.algorithms.mta.aligned_blocks import Block, start, stop
+from sash.aggregation.algorithms.mta.descent import Descent
 from sash.aggregation.algorithms.rings import STRUCTURES, RingWindow, Structure
 from sash.aggregation.elements import ABSENT, Element
 

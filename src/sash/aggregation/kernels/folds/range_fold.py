@@ -47,7 +47,7 @@ def _fold_group(
         if start < head or stop < end or start > stop or stop > size:
             return r
         if start >= end:
-            # Nothing is shared with the ranges before: begin anew, skipping the gap.
+            # Nothing is shared with the ranges before: start again, skipping the gap.
             back = identity()
             middle, end = start, start
         while end < stop:

@@ -119,7 +119,7 @@ def drop_keys(index: Ints, slots: Ints, hash_word: int, dropped: Ints) -> None:
 
 
 def gather_bytes(heap: Bytes, begins: Ints, lengths: Ints, offsets: Ints, out: Bytes) -> None:
-    """Copy runs of bytes to `out`, one after the other; `offsets` says where each goes."""
+    """Copy runs of bytes to `out`, one after the other; `offsets` has where each goes."""
     for run in range(len(begins)):
         for at in range(lengths[run]):
             out[offsets[run] + at] = heap[begins[run] + at]

@@ -55,7 +55,7 @@ def slide_policy(
         back = load(backs, key)
         depth, front_lo, front_hi = 0, -1, -1
         for hi in range(int(since[key]) + 1, int(until[key]) + 1):
-            # The back grows by an element, and where that completes a block, it is put together anew.
+            # The back grows by an element, and where that completes a block, it is folded again.
             split = _middle(begin, hi)
             if split == middle and end == hi - 1 and hi & (LEAF - 1):
                 grown = _block(inputs, nodes, start, wrap, -1, end)

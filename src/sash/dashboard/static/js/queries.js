@@ -3,7 +3,7 @@ import { chart } from "./chart.js";
 import { h, replace } from "./dom.js";
 import { clock, rate } from "./format.js";
 import { Keys } from "./keys.js";
-import { Metrics } from "./metrics.js";
+import { Metrics } from "./live-page-numbers.js";
 import { Plan } from "./plan.js";
 
 const HOW = `feed = sash.dashboard.Feed()

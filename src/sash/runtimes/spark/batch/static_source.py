@@ -15,8 +15,7 @@ from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import Column, DataFrame, functions as F
 
 from sash.operators.answer import Answer
 from sash.operators.bound import WINDOW, BoundLatest, BoundQuery

@@ -101,7 +101,7 @@ class EpochStep:
     newest: tuple[int, ...]
     """How far time had come on each input before this batch."""
     run: str
-    """Names the run of the query: its stage is the same in all epochs, but comes anew with each."""
+    """Names the run of the query: its stage is the same in all epochs, but comes again with each."""
     token: int
     """Of this execution of the epoch: greater than those of all executions before it."""
     change: Change | None = None

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from sash.operators.elastic.metrics import Sample
+from sash.operators.elastic.controller_samples import Sample
 from sash.runtimes.spark.elastic.epoch_step import TaskReport
 from sash.runtimes.spark.packing.blocks import COUNTS
 

@@ -15,15 +15,14 @@ from itertools import groupby, islice
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, Row, SparkSession, functions as F
 
 from sash.aggregation.stores.values import unseal
 from sash.errors import CorruptValue, StoreError
 from sash.operators.inventory import inventory
 from sash.runtimes.spark.failures import in_words
 from sash.runtimes.spark.inspection.checkpoint import Checkpoint
-from sash.runtimes.spark.inspection.found import BucketSeen, StageSeen
+from sash.runtimes.spark.inspection.checkpoint_contents import BucketSeen, StageSeen
 from sash.runtimes.spark.state.operators_in_state import QUERY, TOKEN, header_in, sealed_as
 from sash.runtimes.spark.streaming.light_processor import VARIABLE
 
@@ -62,7 +61,7 @@ def _of_operator(spark: SparkSession, checkpoint: Checkpoint, operator: int) -> 
 
 
 def _stage(rows: DataFrame, checkpoint: Checkpoint, where: str) -> StageSeen:
-    """In one pass: every job on a state store opens RocksDB anew for each of its partitions."""
+    """In one pass: every job on a state store opens RocksDB again for each of its partitions."""
     description, buckets = None, []
     for bucket, several in groupby(_by_bucket(rows), key=lambda row: row.bucket):
         parts = groupby(several, key=lambda row: row.number >= 0)

@@ -1,7 +1,7 @@
 """A DataFrame, static or streaming, with the columns of a static one: Spark's broadcast join.
 
 It is narrow: rows stay in their partition and in their order, and a stream needs no state for it. Spark
-reads the table anew with each micro-batch, so that a stream sees its newest version.
+reads the table again with each micro-batch, so that a stream sees its newest version.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from operator import and_
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, functions as F
 
 from sash.operators.joins.lookup import Lookup
 from sash.runtimes.spark.batch.static_source import SparkSource

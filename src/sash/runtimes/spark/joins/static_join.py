@@ -11,16 +11,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, functions as F
 
-from sash.operators.joins.bound import LEFT_PLACE, RIGHT_PLACE, BoundJoin
-from sash.operators.joins.bound_asof import BoundAsof
-from sash.operators.joins.bounded import joined
+from sash.operators.joins.asof.bound_asof import BoundAsof
+from sash.operators.joins.bound_join import LEFT_PLACE, RIGHT_PLACE, BoundJoin
+from sash.operators.joins.bounded_join import joined
 from sash.operators.late_rows import LATE_REASON, UNTIMED
 from sash.runtimes.spark.batch.driver_memory import brought
 from sash.runtimes.spark.compat import struct_of
-from sash.runtimes.spark.joins.spreading import JoinRoute, bucket_count
+from sash.runtimes.spark.joins.join_routes import JoinRoute, bucket_count
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.blocks import gathered
 from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL, quoted

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pyspark.sql import SparkSession
 
 from sash.errors import ArgumentError
-from sash.runtimes.observed import counts_by_query, in_all
+from sash.runtimes.observed_counts import counts_by_query, in_all
 from sash.runtimes.progress_bar import ProgressReading, shown
 from sash.runtimes.spark.compat import is_connect
 from sash.runtimes.spark.packing.blocks import COUNTS
@@ -140,7 +140,7 @@ class BatchesSeen:
             return []
         if last.batchId == self._batch + 1:
             return [last]
-        # Only now: a hundred reports are much to ask for ten times a second.
+        # Only now: a hundred reports are too many for ten times a second.
         return [report for report in self._query.recentProgress if report.batchId > self._batch]
 
     def _words(self) -> str:

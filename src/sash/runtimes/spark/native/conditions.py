@@ -27,7 +27,7 @@ EXACT = 2**53
 
 
 def condition_sql(condition: Condition, schema: pa.Schema) -> str | None:
-    """The condition over columns of this schema; None when it is not said in SQL.
+    """The condition over columns of this schema; None when SQL has no form of it.
 
     >>> from sash.semantics.condition import condition
     >>> schema = pa.schema([("x", pa.int64()), ("kind", pa.string())])

@@ -40,7 +40,7 @@ STRETCH = 0.75
 """The share of the time that the first half of the rows may span at most, if they are in order of time."""
 
 _SEEN: WeakKeyDictionary[DataFrame, dict[tuple[object, ...], float | None]] = WeakKeyDictionary()
-"""`explain()` and the query itself ask the same of a DataFrame."""
+"""`explain()` and the query itself look at the same DataFrame."""
 
 
 def rows_per_pane(df: DataFrame, bound: BoundQuery) -> float | None:
@@ -49,10 +49,10 @@ def rows_per_pane(df: DataFrame, bound: BoundQuery) -> float | None:
     if isinstance(fold, str):
         return None
     seen = _SEEN.setdefault(df, {})
-    asked = (bound.time, bound.keys, fold.length, fold.origin)
-    if asked not in seen:
-        seen[asked] = _looked(df, fold) if _is_scan(df) else None
-    return seen[asked]
+    what = (bound.time, bound.keys, fold.length, fold.origin)
+    if what not in seen:
+        seen[what] = _looked(df, fold) if _is_scan(df) else None
+    return seen[what]
 
 
 def _looked(df: DataFrame, fold: NativeFold) -> float | None:

@@ -25,8 +25,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Row
-from pyspark.sql import functions as F
+from pyspark.sql import Column, DataFrame, Row, functions as F
 from pyspark.sql.types import StructType
 
 from sash.runtimes.spark.compat import struct_of

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import Column, DataFrame, functions as F
 from pyspark.sql.types import StructType
 
 from sash.operators.bound import BoundQuery

@@ -13,8 +13,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, functions as F
 
 from sash.operators.answer import report_table
 from sash.operators.bound import BoundQuery
@@ -47,7 +46,7 @@ def handed_to_workers(rows: DataFrame, query: BucketQuery, *, workers: int) -> D
     """The reports over rows, which have the query's columns by position, an ordinal and a bucket."""
 
     def owner(table: pa.Table) -> pa.Table:
-        # A plain function: Spark asks for its signature.
+        # A plain function: Spark reads its signature.
         return triggered(query, table, workers=workers)
 
     batches = rows.groupBy(BUCKET).applyInArrow(owner, struct_of(BATCH))

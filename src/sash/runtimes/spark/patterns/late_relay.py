@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, functions as F
 
 from sash.runtimes.spark.compat import struct_of
 from sash.runtimes.spark.packing.answers import PackedAnswers

@@ -5,7 +5,7 @@
 
 With b = 1 that is a key farm and an event goes to one worker; with a = 1 a window farm. The windows of an
 event are known from its time alone, because the clock cuts them; those of a window of rows are not. All b
-workers get it where more than its windows counts: the first event of a key tells which empty windows there
+workers get it where more than its windows counts: the first event of a key sets which empty windows there
 are, and the newest when the key is forgotten.
 
 >>> import numpy as np

@@ -162,6 +162,6 @@ def _require_routes(pattern: Pattern, bound: BoundQuery) -> None:
     if not by_row or isinstance(bound, BoundRolling):
         raise Unsupported(
             "pattern", str(pattern), "KeyFarm, or WinFarm(…, model='agnostic'), for these windows",
-            hint="Rows are sent to the workers whose windows hold them; only time and cumulate windows "
-            "tell that from the row alone.",
+            hint="Rows are sent to the workers whose windows hold them; only of time and cumulate windows "
+            "are these known from the row alone.",
         )  # fmt: skip

@@ -41,8 +41,8 @@ def sinks_for(given: Mapping[str, tuple[str, Sink | None]]) -> dict[str, BatchSi
 
 
 def require_free_columns(sinks: Mapping[str, BatchSink], columns: Callable[[str], Iterable[str]]) -> None:
-    """No output has a column that its sink adds, which would silently take its place. Spark does not tell
-    upper from lower case."""
+    """No output has a column that its sink adds, which would silently take its place. Spark ignores
+    upper and lower case."""
     for output, sink in sinks.items():
         for name in columns(output):
             if name.casefold() in sink.adds:

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from os import PathLike, fspath
 from uuid import uuid4
 
-from pyspark.sql import DataFrame, Observation, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, Observation, SparkSession, functions as F
 
 from sash.errors import ArgumentError
-from sash.runtimes.places import resolved
+from sash.runtimes.folder_paths import resolved
 from sash.runtimes.spark.compat import HadoopFolder, existing_session
 from sash.runtimes.spark.sinks import manifest_runs
 from sash.runtimes.spark.sinks.manifests import Manifest, Manifests, folder_of

@@ -3,7 +3,7 @@
     _sash/runs/1-7      those of batches 7 · 128 … 8 · 128 − 1         (FAN = 128)
     _sash/runs/2-0      those of runs 1-0 … 1-127; there are two LEVELS
 
-A run holds all manifests of its batches, and its name says which these are. It is written under another
+A run holds all manifests of its batches, and its name has which these are. It is written under another
 name and renamed, so that it is there as a whole or not at all; what it was made of is removed after that.
 A crash between any two steps leaves manifests twice, which are the same. A driver that was taken for dead
 may do the same work at the same time: it looks whether the run is there after it has read the parts, since

@@ -6,7 +6,7 @@
     <path>/_sash/writer                     the query whose batches are in the folder
 
 A manifest is one small file. An object store has it as a whole or not at all; elsewhere a crash may cut it
-short, which its checksum tells. So a batch is done or not done, and one that is not done is executed again.
+short, which its checksum shows. So a batch is done or not done, and one that is not done is executed again.
 
 Each execution writes below a name of its own, and the first to write the manifest wins. An old driver that
 was taken for dead, and goes on, therefore touches nothing that is published: it finds the manifest, and
@@ -124,7 +124,7 @@ class Manifests:
             raise DifferentQuery(
                 f"the folder {self._path} has batches of another query, with numbers of their own "
                 f"({manifest.writer}, this is {writer}); give each query a folder of its own, and one that "
-                "begins anew with another checkpoint an empty one"
+                "starts from scratch with another checkpoint an empty one"
             )
 
     def _numbers(self) -> list[int]:

@@ -11,8 +11,7 @@ from dataclasses import asdict, dataclass
 from os import PathLike, fspath
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from sash.errors import SettingError, Unsupported
 from sash.operators.bound import BoundQuery

@@ -1,4 +1,4 @@
-"""A Delta or an Iceberg table as a sink: both can tell which batches they have.
+"""A Delta or an Iceberg table as a sink: both know which batches they have.
 
     delta      the transaction (name of the writer, number of the batch) is in its log: Delta itself leaves
                out one that it has
@@ -21,7 +21,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from sash.errors import ArgumentError, UnknownColumn
-from sash.runtimes.places import resolved
+from sash.runtimes.folder_paths import resolved
 from sash.runtimes.spark.compat import snapshot_summaries
 from sash.runtimes.spark.sinks.protocol import Reads
 from sash.runtimes.spark.sinks.shapes import newest_revisions
@@ -35,7 +35,7 @@ class TableSink:
     """A table by its name in a catalog, or by its path."""
 
     writer: str
-    """What tells apart the queries that write to one table. It must stay the same after a restart. With a
+    """What distinguishes the queries that write to one table. It must stay the same after a restart. With a
     new checkpoint batches count from 0 again, so that the checkpoint is a part of what marks them."""
     table: str = ""
     path: str = ""
@@ -65,7 +65,7 @@ class TableSink:
             return False
         name = PROPERTY + self._marked(spark)
         summaries = snapshot_summaries(spark, table=self.table, path=self.path)
-        # Batches of a writer are in order, so that its newest one tells of all, however many there are.
+        # Batches of a writer are in order, so that its newest one stands for all, however many there are.
         newest = next((summary[name] for summary in summaries if name in summary), None)
         return newest is not None and int(newest) >= batch
 

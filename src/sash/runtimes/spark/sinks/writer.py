@@ -1,4 +1,4 @@
-"""Which query writes: what tells apart two queries that have batches of the same number."""
+"""Which query writes: what distinguishes two queries that have batches of the same number."""
 
 from __future__ import annotations
 

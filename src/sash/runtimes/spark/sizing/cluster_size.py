@@ -15,8 +15,8 @@ from math import ceil
 from sash.errors import ArgumentError
 from sash.operators.bound import BoundQuery
 from sash.planner.costs.constants import costs
-from sash.runtimes.spark.sizing.load import Load
-from sash.runtimes.spark.sizing.trial import EVENTS, Trial, tried
+from sash.runtimes.spark.sizing.bucket_trial import EVENTS, Trial, tried
+from sash.runtimes.spark.sizing.load import ExpectedLoad
 
 BUSY = 0.7
 """The part of its time that a core should work: the rest is for peaks, and to catch up after a failure."""
@@ -71,7 +71,7 @@ class Quantity:
 class ClusterSize:
     """All that a cluster must have."""
 
-    load: Load
+    load: ExpectedLoad
     partitions: int
     trials: Mapping[str, Trial]
     quantities: tuple[Quantity, ...]
@@ -91,7 +91,11 @@ class ClusterSize:
 
 
 def cluster_size(
-    bounds: Mapping[str, BoundQuery], load: Load, *, partitions: int | None = None, limit: int = EVENTS
+    bounds: Mapping[str, BoundQuery],
+    load: ExpectedLoad,
+    *,
+    partitions: int | None = None,
+    limit: int = EVENTS,
 ) -> ClusterSize:
     """For the queries of one stream, by name."""
     if load.seconds <= CALL / BUSY:
@@ -110,11 +114,13 @@ def cluster_size(
     return ClusterSize(load, partitions, trials, (cores, *stored))
 
 
-def _trials(bounds: Mapping[str, BoundQuery], load: Load, partitions: int, limit: int) -> dict[str, Trial]:
+def _trials(
+    bounds: Mapping[str, BoundQuery], load: ExpectedLoad, partitions: int, limit: int
+) -> dict[str, Trial]:
     return {name: tried(bound, load, buckets=partitions, limit=limit) for name, bound in bounds.items()}
 
 
-def _work(trials: Mapping[str, Trial], load: Load) -> list[Term]:
+def _work(trials: Mapping[str, Trial], load: ExpectedLoad) -> list[Term]:
     """Seconds of cores per second."""
     spark, rate = costs().spark, load.rate
     packed = spark.python + spark.shuffle / 4  # a row in a block costs a quarter of one alone
@@ -132,7 +138,7 @@ def _work(trials: Mapping[str, Trial], load: Load) -> list[Term]:
     return terms
 
 
-def _stored(trials: Mapping[str, Trial], load: Load, cores: int, stores: int) -> list[Quantity]:
+def _stored(trials: Mapping[str, Trial], load: ExpectedLoad, cores: int, stores: int) -> list[Quantity]:
     """Bytes, and bytes per second."""
     batch = load.rate * load.seconds
     row = max(trial.block for trial in trials.values())
@@ -178,7 +184,9 @@ def _stored(trials: Mapping[str, Trial], load: Load, cores: int, stores: int) ->
     ]
 
 
-def _by_key(what: str, sizes: Mapping[str, float], trials: Mapping[str, Trial], load: Load) -> list[Term]:
+def _by_key(
+    what: str, sizes: Mapping[str, float], trials: Mapping[str, Trial], load: ExpectedLoad
+) -> list[Term]:
     held = {name: load.keys if trials[name].keyed else 1 for name in sizes}
     return [
         Term(f"{what}{_of(name)}", held[name] * size, f"{held[name]:,} keys · {size:,.0f} bytes, counted")
@@ -186,7 +194,7 @@ def _by_key(what: str, sizes: Mapping[str, float], trials: Mapping[str, Trial], 
     ]
 
 
-def _by_event(what: str, sizes: Mapping[str, float], load: Load) -> list[Term]:
+def _by_event(what: str, sizes: Mapping[str, float], load: ExpectedLoad) -> list[Term]:
     return [
         Term(
             f"{what}{_of(name)}", load.rate * size, f"{load.rate:,.0f} events/s · {size:.3g} bytes, counted"

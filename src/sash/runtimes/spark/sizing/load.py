@@ -36,7 +36,7 @@ ALL_KEYS = 3
 
 
 @dataclass(frozen=True)
-class Load:
+class ExpectedLoad:
     """What arrives, all keys together."""
 
     rate: float
@@ -56,7 +56,7 @@ class Load:
         return self.rate / self.keys
 
 
-def filling_seconds(bound: BoundQuery, load: Load) -> float:
+def filling_seconds(bound: BoundQuery, load: ExpectedLoad) -> float:
     """After how much event time as much is held as ever will be."""
     if not pa.types.is_timestamp(bound.time_type):
         raise Unsupported(
@@ -73,7 +73,7 @@ def filling_seconds(bound: BoundQuery, load: Load) -> float:
     return needed + waits
 
 
-def _needed(window: Any, load: Load) -> float:
+def _needed(window: Any, load: ExpectedLoad) -> float:
     match window:
         case SlideByTupleWindow() if window.endless:
             return ALL_KEYS / load.of_a_key
@@ -86,7 +86,7 @@ def _needed(window: Any, load: Load) -> float:
     return OFTEN / load.of_a_key
 
 
-class Events:
+class SampleEvents:
     """Events with the columns that a query reads: any key as often as any other, evenly in time."""
 
     def __init__(self, bound: BoundQuery, *, keys: int) -> None:

@@ -119,7 +119,7 @@ def _obstacles(then: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
     elif "pattern" in now:
         yield f"aggregates are fixed under {now['pattern']}"
     elif ORDER not in then:
-        yield "it does not tell the order of its aggregates, being older than this version"
+        yield "it does not have the order of its aggregates, being older than this version"
     elif then["kind"] == "BoundRolling" and "lifetime" in now["windows"] and _added(then, now):
         yield "a look-back without end would never know what it has missed"
 

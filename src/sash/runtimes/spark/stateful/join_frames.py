@@ -11,7 +11,7 @@ from typing import ClassVar, NoReturn
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from sash.operators.joins.bound import BoundJoin
+from sash.operators.joins.bound_join import BoundJoin
 from sash.operators.stateful.join import Join
 from sash.runtimes.spark.joins.static_join import StaticJoin
 from sash.runtimes.spark.joins.streaming_join import StreamingJoin

@@ -17,8 +17,7 @@ from typing import Any, ClassVar, NoReturn, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, functions as F
 
 from sash.errors import ArgumentError, DataError, Unsupported
 from sash.operators.elastic.declaration import Elastic

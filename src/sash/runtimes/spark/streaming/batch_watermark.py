@@ -32,7 +32,7 @@ def with_watermark(deliver: BatchFunction, spark: SparkSession, checkpoint: str)
 
 
 def watermark_of_batch() -> int | None:
-    """In milliseconds of Spark, 0 before there is one; None in a task that nobody has told."""
+    """In milliseconds of Spark, 0 before there is one; None in a task that has received none."""
     task = TaskContext.get()
     found = None if task is None else task.getLocalProperty(PROPERTY)
     return int(found) if found else None

@@ -1,4 +1,4 @@
-"""The one place where the outputs of a pass are told apart: rows of all outputs → a sink for each.
+"""The one place where the outputs of a pass are separated: rows of all outputs → a sink for each.
 
     one output, a sink that reads all     the step runs inside the job that writes
     one output on arrival, a function     the step runs inside its first job, and the rows are kept
@@ -15,11 +15,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from pyspark.sql import Column, DataFrame, Observation
-from pyspark.sql import functions as F
+from pyspark.sql import Column, DataFrame, Observation, functions as F
 
 from sash.runtimes.spark.compat import all_cached
-from sash.runtimes.spark.keeping import kept
+from sash.runtimes.spark.batch_jobs import kept
 from sash.runtimes.spark.packing.blocks import OUTPUT
 from sash.runtimes.spark.packing.outputs import Outputs
 from sash.runtimes.spark.sinks.protocol import BatchSink, Reads

@@ -1,7 +1,7 @@
 """A processor that is light to unpack, around one that is not.
 
 Before the first micro-batch, and again after a restart, Spark starts a Python process on the driver that
-unpacks the processor and asks it for its state variables. The windows, kernels and columns behind ours take
+unpacks the processor and reads its state variables. The windows, kernels and columns behind ours take
 half a second to import, which that process has no use for. So they travel as bytes, and are unpacked where
 the first bucket is worked on. This module imports nothing but Spark's own.
 """
@@ -31,7 +31,7 @@ _NAMED = StructType([StructField("query", StringType()), *_NUMBER.fields])
 
 def state_of(handle: StatefulProcessorHandle, *, named: bool = False) -> MapState:
     """What a bucket has in Spark's state store: see `state`. One variable, since every task declares its
-    variables anew, which takes Spark some 3 ms for each. Where there are several queries, it is `named`."""
+    variables again, which takes Spark 3 ms for each. Where there are several queries, it is `named`."""
     return handle.getMapState(VARIABLE, _NAMED if named else _NUMBER, _BYTES)
 
 

@@ -18,10 +18,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.bound import WINDOW, BoundLatest, BoundQuery, BoundRolling
 from sash.operators.elastic.declaration import Elastic
-from sash.operators.joins.bound import BoundJoin
-from sash.operators.joins.bound_asof import BoundAsof
+from sash.operators.joins.asof.bound_asof import BoundAsof
+from sash.operators.joins.bound_join import BoundJoin
 from sash.planner.auto import Auto
-from sash.runtimes.places import resolved
+from sash.runtimes.folder_paths import resolved
 from sash.runtimes.spark.compat import is_connect
 from sash.runtimes.spark.elastic.executors import ExecutorDegree
 from sash.runtimes.spark.elastic.run import ElasticQuery, ElasticRun
@@ -68,7 +68,7 @@ def start(
     flat: bool = False,
     online: str | PathLike[str] | None = None,
 ) -> StreamingQuery | ElasticQuery:
-    """Begin; the handle tells how it goes and stops it."""
+    """Begin; the handle shows its progress and stops it."""
     place, sinks = fspath(checkpoint), sinks_for({REPORTS: ("sink", sink), LATE: ("late", late)})
     if flat:
         sinks[REPORTS] = flattening(sinks[REPORTS])
@@ -92,7 +92,7 @@ def start(
     if not isinstance(source.parallelism, Auto):
         raise Unsupported(
             "elastic", str(source.parallelism), "left out under a pattern",
-            hint="A pattern fixes how many workers there are; an elastic query chooses that anew for every "
+            hint="A pattern fixes how many workers there are; an elastic query chooses it for every "
             "micro-batch.",
         )  # fmt: skip
     stage = WindowStage.of(
@@ -244,7 +244,7 @@ def start_elastic(
     name: str | None,
     fold: EpochFold | None = None,
 ) -> ElasticQuery:
-    """An elastic query over the blocks of a stream, or of several, which `arriving` then tells apart; with
+    """An elastic query over the blocks of a stream, or of several, which `arriving` then separates; with
     `fold`, over the rows of a stream."""
     _require_reachable(arriving.sparkSession, elastic.store, checkpoint)
     _require_no_watermark(arriving)
@@ -303,5 +303,5 @@ def _require_no_watermark(df: DataFrame) -> None:
     if columns:
         raise Unsupported(
             "elastic", f"a stream with a watermark on {', '.join(columns)}", "given streams without one",
-            hint="Say how late events may come with sash.stream(…, delay=…) instead of withWatermark.",
+            hint="Declare how late events may come with sash.stream(…, delay=…) instead of withWatermark.",
         )  # fmt: skip

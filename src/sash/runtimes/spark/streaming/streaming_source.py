@@ -48,7 +48,7 @@ from sash.semantics.durations import Duration, Unit
 
 
 class PackedStage(Protocol):
-    """What is asked of a stage before its step: which rows it wants, and in which blocks."""
+    """What a stage needs before its step: which rows, and in which blocks."""
 
     @property
     def time(self) -> str: ...

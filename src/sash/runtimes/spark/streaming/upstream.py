@@ -16,7 +16,7 @@ from sash.errors import ArgumentError
 from sash.runtimes.spark.compat import analysed_plan
 
 NEWEST, NEWEST_TICK = "__sash_newest", "__sash_newest_tick"
-"""The columns that carry our own watermarks, for timestamps and for integers; told apart in a plan."""
+"""The columns that carry our own watermarks, for timestamps and for integers."""
 
 _METADATA = "spark.watermarkDelayMs"
 """Where Spark notes that a watermark is on a column."""

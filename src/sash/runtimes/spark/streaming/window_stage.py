@@ -30,7 +30,7 @@ class WindowStage:
 
     bound: BoundQuery
     outputs: Outputs
-    """What is asked for: reports, or reports and late rows."""
+    """Which outputs are wanted: reports, or reports and late rows."""
     buckets: tuple[int, ...]
     clock: Clock
     derived: bool
@@ -44,7 +44,7 @@ class WindowStage:
     """Whose stage this is, when a pattern was given."""
     relays: pa.Schema | None = None
     """Of late rows that a step before this one has found, and that pass through it in a bucket of their
-    own; None: there is no such step, or nobody asks for late rows."""
+    own; None: there is no such step, or late rows are not wanted."""
     panes: SharedPanes | None = None
     """What rows may be folded into before the shuffle, where tasks know the watermark of their batch."""
     stamps: int = 0

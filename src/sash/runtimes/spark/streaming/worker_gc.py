@@ -18,7 +18,7 @@ _unsettled = 0
 
 
 def freeze_gc() -> None:
-    """Tell the collector that what was imported will stay. Called at the beginning of a task."""
+    """Exempt what was imported from the collector: it will stay. Called at the beginning of a task."""
     global _modules, _unsettled
     if len(sys.modules) != _modules:
         _modules, _unsettled = len(sys.modules), FIRST_TASKS

@@ -1,0 +1,1 @@
+"""The monoid trees: Log MTA and Amortized MTA, over memory or a store."""

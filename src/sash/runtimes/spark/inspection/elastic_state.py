@@ -1,0 +1,123 @@
+"""The state of an elastic query, in its store: in or beside its checkpoint, or on a Redis server.
+
+See `elastic.state_location`. To read a value checks it: one that is damaged is a CorruptValue.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from sash.aggregation.stores.epochs import EpochStore
+from sash.aggregation.stores.files import Files
+from sash.aggregation.stores.lmdb_environment import DATA
+from sash.aggregation.stores.lmdb_view import Namespace, looking
+from sash.aggregation.stores.redis import Redis
+from sash.errors import CorruptValue
+from sash.operators.inventory import inventory
+from sash.runtimes.spark.elastic.epoch_journal import QUERY
+from sash.runtimes.spark.elastic.held import CHUNK, TOKEN, header_in
+from sash.runtimes.spark.elastic.state_location import FOLDER, JOURNAL
+from sash.runtimes.spark.inspection.checkpoint_contents import BucketSeen, StageSeen
+from sash.runtimes.spark.inspection.leftovers import ServedQuery
+from sash.runtimes.spark.inspection.query_words import Description
+
+BUCKET = "bucket-"
+
+
+class StoreView(Protocol):
+    """All namespaces of a query."""
+
+    def namespaces(self) -> Iterator[Namespace]: ...
+
+    def items(self, namespace: str, *, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]: ...
+
+
+@dataclass(frozen=True)
+class OpenedStores:
+    """Namespaces that are opened one after the other, which moves none of them."""
+
+    names: Sequence[str]
+    open: Callable[[str], EpochStore]
+
+    def namespaces(self) -> Iterator[Namespace]:
+        for name in self.names:
+            values = [value for _, value in self.items(name)]
+            with self.open(name) as store:
+                yield Namespace(name, store.committed, len(values), sum(map(len, values)))
+
+    def items(self, namespace: str, *, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        with self.open(namespace) as store:
+            keys = sorted(store.keys(prefix=prefix))
+            for key, value in zip(keys, store.get_many(keys), strict=True):
+                if value is not None:
+                    yield key, value
+
+
+@contextmanager
+def viewed(folder: Path) -> Iterator[tuple[str, StoreView] | None]:
+    """The store in a folder, and what it is called; None when there is none."""
+    if (folder / DATA).is_file():
+        with looking(folder) as look:
+            yield "LMDB", look
+    elif (folder / JOURNAL).is_dir():
+        names = sorted(path.name for path in folder.iterdir() if path.is_dir())
+        yield "files", OpenedStores(names, lambda name: Files(folder, namespace=name))
+    else:
+        yield None
+
+
+def store_of(checkpoint: Path) -> Path:
+    """Where an elastic query keeps its state, unless on a server."""
+    return checkpoint / FOLDER
+
+
+def stage_in(folder: Path) -> tuple[int, StageSeen] | None:
+    """The last epoch and the state of the elastic query in a folder; None when none has lived there."""
+    with viewed(folder) as found:
+        return None if found is None else stage_of(found[1], where=f"elastic, in {found[0]}")
+
+
+def stage_on(url: str, served: ServedQuery) -> tuple[int, StageSeen] | None:
+    """The same of a query on a Redis server."""
+    first = f"{served.query}."
+    names = [name.removeprefix(first) for name in served.namespaces]
+    stores = OpenedStores(names, lambda name: Redis(url, namespace=first + name))
+    return stage_of(stores, where="elastic, in Redis")
+
+
+def stage_of(view: StoreView, *, where: str) -> tuple[int, StageSeen] | None:
+    journal = dict(view.items(JOURNAL))
+    if QUERY not in journal:
+        return None
+    description = json.loads(journal[QUERY])
+    names = {namespace.name: namespace for namespace in view.namespaces()}
+    numbers = sorted(int(name.removeprefix(BUCKET)) for name in names if name.startswith(BUCKET))
+    buckets = (_bucket(view, number, description) for number in numbers)
+    held = tuple(bucket for bucket in buckets if bucket is not None)
+    return names[JOURNAL].committed.epoch, StageSeen(where, description, held)
+
+
+def namespaces_in(store: Path) -> list[Namespace]:
+    """What any LMDB store of Sash's holds; all of it is read."""
+    with looking(store) as look:
+        found = list(look.namespaces())
+        for namespace in found:
+            for _ in look.items(namespace.name):
+                pass
+        return found
+
+
+def _bucket(view: StoreView, number: int, description: Description) -> BucketSeen | None:
+    name = f"{BUCKET}{number}"
+    token = dict(view.items(name, prefix=TOKEN)).get(TOKEN)
+    chunks = [(int(key.removeprefix(CHUNK)), data) for key, data in view.items(name, prefix=CHUNK)]
+    if token is None:
+        if chunks:
+            raise CorruptValue(f"the state of bucket {number} lacks its header")
+        return None
+    return BucketSeen(number, None, inventory(header_in(token), chunks))
