@@ -38,7 +38,7 @@ def meaning(bound: BoundJoin | BoundAsof) -> dict[str, str]:
             "order": "in the order of (τ_l, arrival of l); of right events of one time the last arrived",
         }
     join = bound.join
-    asked = bound.tree or f"where(l, r), which is asked row by row: {bound.why_untraced}"
+    asked = bound.tree or f"where(l, r), which is evaluated row by row: {bound.why_untraced}"
     where = "" if bound.join.where is None else f", and {asked}"
     alone = f"{ALONE[join.how]}, at τ + {join.within}" if join.kept else ""
     return {
