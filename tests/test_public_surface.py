@@ -15,6 +15,7 @@ import sash
 from sash.aggregation import built_in
 from sash.api.handle import QueryHandle
 from sash.semantics import windows
+from sash.semantics.other_names import ELSEWHERE
 
 SOURCE = Path(sash.__file__)
 
@@ -77,7 +78,7 @@ def test_a_name_of_pyspark_or_a_slip_gets_a_hint(name: str, hint: str) -> None:
 
 
 def test_every_hint_names_what_exists() -> None:
-    for ours in sash._ELSEWHERE.values():
+    for ours in ELSEWHERE.values():
         for name in ours.replace("sash.", "").split(" or "):
             assert re.split(r"\W", name)[0] in sash.__all__
 

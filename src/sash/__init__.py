@@ -138,27 +138,6 @@ _HOMES = {
 
 __all__ = ["__version__", *_HOMES, *_MODULES]
 
-_ELSEWHERE = {
-    "any_value": "first", "approx_count_distinct": "distinct", "approx_percentile": "quantile",
-    "array_agg": "collect", "average": "avg", "bloom_filter_agg": "bloom",
-    "bool_and": "min (of booleans)", "bool_or": "max (of booleans)", "collect_list": "collect",
-    "collect_set": "collect or sash.first(column, n, distinct=True)", "corr": "correlation",
-    "countDistinct": "count_distinct or sash.distinct", "count_if": "count(where=…)",
-    "covar_pop": "covariance (of a sample)", "covar_samp": "covariance", "every": "min (of booleans)",
-    "first_value": "first", "histogram_numeric": "histogram", "hll_sketch_agg": "distinct",
-    "lag": "last(column, 2), a list of the value before and this one", "last_value": "last",
-    "max_by": "argmax", "median": "quantile(column, 0.5)", "min_by": "argmin",
-    "mode": "frequent_items(column, k=1)", "percentile": "quantile", "percentile_approx": "quantile",
-    "product": "monoid, for an aggregate of your own", "regr_slope": "linear_regression",
-    "session_window": "session", "skew": "skewness", "some": "max (of booleans)", "std": "stddev",
-    "stddev_pop": "stddev (of a sample)", "stddev_samp": "stddev",
-    "sum_distinct": "monoid, for an aggregate of your own", "sum_if": "sum(column, where=…)",
-    "var_pop": "variance (of a sample)", "var_samp": "variance", "window": "sliding or sash.tumbling",
-}  # fmt: skip
-"""What aggregates and windows are called in pyspark.sql.functions, and here."""
-_NOT_HERE = {"grouping", "grouping_id", "ntile", "rank", "dense_rank", "percent_rank"}
-"""Names of PySpark's that look like others of ours."""
-
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
@@ -171,11 +150,9 @@ def __getattr__(name: str) -> Any:
 
 
 def _hint(name: str) -> str:
-    from difflib import get_close_matches
+    from sash.semantics.other_names import name_here
 
-    known = {spark.replace("_", "").lower(): ours for spark, ours in _ELSEWHERE.items()}
-    similar = [] if name in _NOT_HERE else get_close_matches(name, __all__, n=1, cutoff=0.75)
-    found = next(filter(None, [known.get(name.replace("_", "").lower()), *similar]), None)
+    found = name_here(name, __all__, cutoff=0.75)
     return f". Did you mean sash.{found}?" if found else ""
 
 

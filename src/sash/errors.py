@@ -36,6 +36,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
@@ -108,10 +109,11 @@ class UnknownColumn(ArgumentError):
     def __init__(self, argument: str, given: str, columns: Iterable[str], *, use: str = "") -> None:
         """use: what reads the column, as its user wrote it."""
         names = list(columns)
-        hint = did_you_mean(given, names)
-        if use and not hint:
-            hint = f"There are {', '.join(map(repr, names))}."
-        message = f"{use}: there is no column {given!r}" if use else ""
+        if re.search(r"[<>=!]", given):
+            hint = f"A condition is written as where={given!r}."
+        else:
+            hint = did_you_mean(given, names) or f"There are {', '.join(map(repr, names))}."
+        message = f"{use or argument}: there is no column {given!r}"
         super().__init__(argument, given, f"one of the columns {names}", hint=hint, message=message)
 
 

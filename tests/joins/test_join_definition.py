@@ -95,7 +95,7 @@ def test_an_event_without_a_time_is_late() -> None:
     [
         (lambda a, b: a.x, PredicateError, "must return True or False; it returned 1 for left Row"),
         (lambda a, b: a.x / 0 > 1, PredicateError, r"raised ZeroDivisionError.*left Row\(t=1, x=1\)"),
-        (lambda a, b: a.z == b.x, UnknownColumn, r"one of the columns \['t', 'x'\]"),
+        (lambda a, b: a.z == b.x, UnknownColumn, r"there is no column 'z'\. There are 't', 'x'"),
     ],
 )
 def test_a_bad_predicate_is_an_error_that_names_the_rows(where: Any, error: type, words: str) -> None:

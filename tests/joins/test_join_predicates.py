@@ -56,7 +56,9 @@ def test_what_asks_a_symbol_for_its_truth_or_value_is_not_traceable(where: Any) 
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_a_column_that_is_not_there_is_named_with_those_that_are(side: str) -> None:
     where = (lambda a, b: a.pric == 1) if side == "left" else (lambda a, b: b.pric == 1)
-    with pytest.raises(UnknownColumn, match=rf"in the {side} row.*\['t', 'price'\].*Did you mean 'price'"):
+    with pytest.raises(
+        UnknownColumn, match=rf"in the {side} row: there is no column 'pric'\. Did you mean 'price'"
+    ):
         joined(table(price=[1]), table(price=[1]), where)
 
 
@@ -177,7 +179,7 @@ def test_streams_that_do_not_fit_together_are_refused() -> None:
     one = sash.stream(ticks, time="t")
     with pytest.raises(ArgumentError, match="of one kind on both sides"):
         one.join(sash.stream(stamps, time="t"), within=5)
-    with pytest.raises(UnitError, match="give `within` and the delays as integers"):
+    with pytest.raises(UnitError, match="write integers, for `within` and for delays"):
         one.join(one, within="5 seconds")
     with pytest.raises(ArgumentError, match="as many columns on the left as on the right"):
         one.join(sash.stream(ticks, time="t", key="k"), within=5)
@@ -226,7 +228,7 @@ def test_explain_says_what_is_meant_and_how_candidates_are_found(
     assert "2 shares, in threads" in text
     assert text in capsys.readouterr().out
     explained = joined(table(x=[1]), table(a=[1]), lambda a, b: a.x > 1 and b.a > 1).explain()
-    assert "evaluated row by row: it needs the truth of a comparison" in explained
+    assert "evaluated row by row: it uses `and`" in explained
 
 
 @pytest.mark.parametrize(

@@ -323,7 +323,7 @@ def test_all_mistakes_of_a_file_are_found_at_once_in_the_order_of_its_lines(tmp_
     found = [line.removeprefix(f"error: {file}, line ") for line in outcome.output.splitlines()]
     assert [sentence.partition(":")[0] for sentence in found] == ["3", "8", "12", "13", "18", "25"]
     assert "Did you mean 'path'?" in found[0]
-    assert found[4].endswith("got 'smu(x)'. Did you mean 'sum'?")
+    assert found[4].endswith("there is no aggregate 'smu'. Did you mean 'sum'?")
 
 
 @pytest.mark.parametrize(

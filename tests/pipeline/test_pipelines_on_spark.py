@@ -290,7 +290,7 @@ def test_explain_prints_the_plan(tmp_path: Path) -> None:
         ('time = "ts"', 'time = "who"', "time", "a timestamp or an integer column"),
         ('key = "who"', 'key = ["who", "whom"]', "key", "Did you mean 'who'?"),
         ('delay = "5 seconds"', "delay = 5", "delay", "in the same unit as windows"),
-        ('"rows 3 as three"', '"delta y 5 every 2 as three"', '"delta', "one of the columns"),
+        ('"rows 3 as three"', '"delta y 5 every 2 as three"', '"delta', "there is no column"),
         ('total = "sum(x)"', 'total = "sum(y)"', "total", "there is no column 'y'. There are 'ts'"),
         ('total = "sum(x)"', 'total = "sum(who)"', "total", "sum"),
         ('total = "sum(x)"', 'who = "sum(x)"', "who = \"sum", "a name that no other output column has"),

@@ -188,7 +188,7 @@ def test_a_pattern_over_windows_of_a_stream_is_refused_where_workers_would_share
 
 def test_an_elastic_query_under_a_pattern_is_refused(rate: DataFrame, tmp_path: Path) -> None:
     minutes = sash.stream(rate, time="timestamp").window(sash.tumbling("1 minute")).agg(n=sash.count())
-    with pytest.raises(Unsupported, match="chooses it for every micro-batch"):
+    with pytest.raises(Unsupported, match="chooses that for every micro-batch"):
         minutes.parallel(sash.KeyFarm(2)).start(
             str(tmp_path / "sink"), checkpoint=tmp_path / "checkpoint", elastic=sash.Elastic(min=1, max=2)
         )

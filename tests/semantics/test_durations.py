@@ -171,10 +171,12 @@ def test_a_delay_may_be_zero_but_not_negative(given: Any) -> None:
 def test_units_are_not_mixed_and_the_message_shows_what_was_given() -> None:
     hour, sixty = parse("1 hour", "size"), parse(60, "every")
     with pytest.raises(
-        UnitError, match=r"every must be in the same unit as size \(microseconds\); got 60\b"
+        UnitError, match=r"every must be in the same unit as size \(durations such as '1 hour'\); got 60\b"
     ):
         same_unit(size=hour, every=sixty)
-    with pytest.raises(UnitError, match=r"every must be in the same unit as size \(ticks\); got '1 hour'"):
+    with pytest.raises(
+        UnitError, match=r"every must be in the same unit as size \(integers\); got '1 hour'"
+    ):
         same_unit(size=sixty, every=hour)
 
 

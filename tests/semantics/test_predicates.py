@@ -60,7 +60,7 @@ def test_a_row_is_read_by_attribute_or_by_name() -> None:
     assert (row.price, row["price"], row["values"]) == (7, 7, 8)
     assert dict(row) == {"price": 7, "values": 8}
     assert len(row) == 2
-    with pytest.raises(UnknownColumn, match="column must be one of the columns"):
+    with pytest.raises(UnknownColumn, match="there is no column"):
         row["volume"]
 
 

@@ -61,6 +61,9 @@ class Definition:
     """Names of lift's parameters, one for each input column; None when it takes any number of them."""
     properties: Mapping[str, Any]
 
+    def __repr__(self) -> str:
+        return f"<sash monoid {self.name}({', '.join(self.parameters or ('…',))}), without its columns>"
+
     def __call__(self, *columns: str, where: RowCondition | None = None) -> Monoid:
         expected = self.parameters
         if not all(isinstance(column, str) for column in columns):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from sash.api.first_rows import Head
+from sash.api.hints import Hinted
 from sash.errors import ArgumentError, Unsupported
 from sash.semantics.durations import DurationLike
 from sash.semantics.expression import Side
@@ -51,7 +52,7 @@ def side_of(name: str) -> Side:
         raise ArgumentError("side", name, "'left' or 'right'") from None
 
 
-class QueryHandle(ABC):
+class QueryHandle(Hinted, ABC):
     """A query bound to its input. Nothing runs until `collect`, `head`, `dataframe` or `start`."""
 
     def collect(self) -> pa.Table:
@@ -88,8 +89,8 @@ class QueryHandle(ABC):
         elastic: sash.Elastic(min=1, max=8), between how many tasks each micro-batch may choose. Without
             it Spark's settings decide, once and for all.
         trigger: how often a micro-batch begins ('5 seconds'), or 'available now' (also written
-            available_now or availableNow): all that is there, then stop. As soon as there is data, when not
-            given.
+            available_now or availableNow): all that is there, then stop. 'once' is the same in a single
+            micro-batch, whose windows close in the next run. As soon as there is data, when not given.
         name:    of the query, for Spark and the live page.
         online:  where the features of `.rolling(…).agg(…)` are published by key, for `sash.online`:
             "redis://host:port/db" (with "#name" for several queries on one server), or a folder for LMDB.

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, Never, cast, overload
 
 import pyarrow as pa
 
+from sash.aggregation import built_in
+from sash.aggregation.define import Definition
 from sash.aggregation.monoid import Monoid
+from sash.api.hints import Hinted
 from sash.api.runtime_of_input import Source, Unbounded, source_of
 from sash.api.window_query import WindowQuery
 from sash.errors import ArgumentError, Unsupported
@@ -37,7 +40,7 @@ if TYPE_CHECKING:  # joins are imported where one is made
 
 
 @dataclass(frozen=True)
-class Stream:
+class Stream(Hinted):
     """A timed input. Made by `sash.stream`."""
 
     source: Source
@@ -231,17 +234,30 @@ class Stream:
 
 
 def _lookback(given: DurationLike | SlideByTupleWindow) -> Window:
-    if isinstance(given, SlideByTupleWindow):
-        if not given.endless or given.slide != 1:
-            raise ArgumentError("lookbacks", given, "durations such as '5 minutes', or sash.lifetime()")
+    if isinstance(given, SlideByTupleWindow) and given.endless and given.slide == 1:
         return given
+    if isinstance(given, Window):
+        raise ArgumentError(
+            "lookbacks", str(given), "durations such as '5 minutes', or sash.lifetime()",
+            hint=f"Windows are given to .window(sash.{given}).",
+        )  # fmt: skip
     length = durations.positive(given, "lookbacks")
     words = given if isinstance(given, str) else str(length)
     return windows.slide_by_tuple(given, 1).named(re.sub(r"\W+", "_", words.strip()))
 
 
+def _no_aggregate(name: str, given: Any) -> ArgumentError:
+    hint = ""
+    if isinstance(given, Definition):
+        columns = ", ".join(f"'{column}'" for column in given.parameters or ("column",))
+        hint = f"It lacks the names of its columns: {given.name}({columns})."
+    elif isinstance(given, str) and given.isidentifier() and given in built_in.__all__:
+        hint = f"In Python that is sash.{given}(…)."
+    return ArgumentError(name, given, "an aggregate such as sash.sum('price')", hint=hint)
+
+
 @dataclass(frozen=True)
-class Windowed:
+class Windowed(Hinted):
     """A stream cut into windows, waiting for what to compute over them."""
 
     stream: Stream
@@ -276,7 +292,7 @@ class Windowed:
             raise ArgumentError("agg", {}, "given at least one aggregate, such as n=sash.count()")
         for name, monoid in aggregates.items():
             if not isinstance(monoid, Monoid):
-                raise ArgumentError(name, monoid, "an aggregate such as sash.sum('price')")
+                raise _no_aggregate(name, monoid)
         query = replace(self.query, aggregates=aggregates)
         return self._answered(self.bind(query, *self._input))
 
@@ -334,7 +350,7 @@ def stream(
     idle:  on a streaming DataFrame: when no events come, time goes on by the clock, this far behind it, so
         that open windows close. Not given, they wait for the next event.
     forget_after: forget a key once the watermark is this far past its newest event, so that keys which
-        never come back leave nothing behind; a key that comes back starts from nothing. Not given, a key is
+        never come back leave nothing behind; a key that comes back starts as a new one. Not given, a key is
         forgotten as soon as no window needs anything of it, which some always do (a half full count).
     """
     keys = (key,) if isinstance(key, str) else tuple(key or ())

@@ -73,10 +73,12 @@ class BoundQuery:
         if not (pa.types.is_timestamp(self.time_type) or pa.types.is_integer(self.time_type)):
             raise Unsupported("time", f"{self.time}: {self.time_type}", "a timestamp or an integer column")
         if unit not in (Unit.EVENTS, expected):
-            example = "durations such as '1 hour'" if expected is Unit.MICROSECONDS else "integers"
+            given, needed = unit.spelling, expected.spelling
             raise UnitError(
-                "time", f"{self.time}: {self.time_type}", f"a column that is measured in {unit.value}",
-                hint=f"For this column, give the windows and the delay as {example}.",
+                "time", f"{self.time}: {self.time_type}", f"a column for {given}",
+                message=f"windows and delays are {given}, and the time column {self.time!r} is "
+                f"{self.time_type}",
+                hint=f"For this column write {needed}.",
             )  # fmt: skip
 
     @property

@@ -13,10 +13,11 @@ from typing import Any
 
 from sash.aggregation import built_in
 from sash.aggregation.monoid import Monoid
-from sash.errors import ArgumentError, did_you_mean
+from sash.errors import ArgumentError
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, WinFarm, WinMapReduce, WinSeq
 from sash.pipeline.calls import Call, call_of, required_fit
 from sash.planner.auto import AUTO, Auto, Parallelism, require_parallelism
+from sash.semantics.other_names import name_here
 
 _AGGREGATES: Mapping[str, Callable[..., Monoid]] = {
     name: getattr(built_in, name) for name in built_in.__all__
@@ -33,7 +34,7 @@ def aggregate_of(text: Any, *, argument: str) -> Monoid:
     sum(price, where=size > 100)
     """
     call = call_of(text, argument=argument)
-    make = _known(call.name, _AGGREGATES, text, argument, "an aggregate")
+    make = _known(call.name, _AGGREGATES, text, argument, "aggregate")
     for given in (*call.arguments, *call.options.values()):
         if isinstance(given, Call):
             raise ArgumentError(
@@ -53,7 +54,7 @@ def pattern_of(text: Any, *, argument: str = "parallel") -> Parallelism:
 
 
 def _pattern(call: Call, text: str, argument: str) -> Any:
-    make = _known(call.name, _PATTERNS, text, argument, "'auto' or a pattern")
+    make = _known(call.name, _PATTERNS, text, argument, "pattern")
     required_fit(make, call, argument=argument, text=text)
 
     def built(given: Any) -> Any:
@@ -67,5 +68,7 @@ def _known(
 ) -> Callable[..., Any]:
     if name in makers:
         return makers[name]
-    hint = did_you_mean(name, makers)
-    raise ArgumentError(argument, text, f"{what}, one of {', '.join(makers)}", hint=hint)
+    near = name_here(name, list(makers))
+    hint = f"Did you mean {near!r}?" if near else f"There are {', '.join(makers)}."
+    message = f"{argument} = {text!r}: there is no {what} {name!r}"
+    raise ArgumentError(argument, text, f"a known {what}", hint=hint, message=message)

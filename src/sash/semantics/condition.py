@@ -92,7 +92,9 @@ def condition(where: RowCondition | None) -> Condition | None:
         try:
             tree = trace_row(where, _AnyName())
         except Untraceable as error:
-            raise _refused(where, f"This one has no tree: {error}.") from None
+            why = f"This function cannot become a condition on columns: {error}. Write & and | with each "
+            why += "comparison in parentheses, or the condition as text, 'x > 1 and y > 2'."
+            raise _refused(where, why) from None
     else:
         raise ArgumentError("where", where, _EXAMPLE)
     _check(where, tree)

@@ -51,6 +51,11 @@ class Unit(Enum):
     TICKS = "ticks"
     EVENTS = "events"
 
+    @property
+    def spelling(self) -> str:
+        """How lengths in it are written."""
+        return "durations such as '1 hour'" if self is Unit.MICROSECONDS else "integers"
+
 
 @dataclass(frozen=True, slots=True)
 class Duration:
@@ -150,8 +155,8 @@ def same_unit(**durations: Duration | None) -> Unit:
     >>> same_unit(size=parse("1 hour", "size"), every=parse(60, "every"))
     Traceback (most recent call last):
         ...
-    sash.errors.UnitError: every must be in the same unit as size (microseconds); got 60. Durations \
-such as '1 hour' are for timestamps, integers for integer time columns; use one of the two throughout.
+    sash.errors.UnitError: every must be in the same unit as size (durations such as '1 hour'); got 60. \
+Durations are for timestamps, integers for integer time columns; use one of the two throughout.
     """
     unit, first = None, ""
     for name, duration in durations.items():
@@ -162,9 +167,9 @@ such as '1 hour' are for timestamps, integers for integer time columns; use one 
         elif duration.unit is not unit:
             raise UnitError(
                 name, str(duration) if duration.unit is Unit.MICROSECONDS else duration.length,
-                f"in the same unit as {first} ({unit.value})",
-                hint="Durations such as '1 hour' are for timestamps, integers for integer time columns; "
-                "use one of the two throughout.",
+                f"in the same unit as {first} ({unit.spelling})",
+                hint="Durations are for timestamps, integers for integer time columns; use one of the two "
+                "throughout.",
             )  # fmt: skip
     return unit or Unit.MICROSECONDS
 
@@ -176,6 +181,16 @@ def format_origin(origin: int, unit: Unit) -> str:
     ('3 seconds + ', '')
     """
     return f"{format_length(origin, unit)} + " if origin else ""
+
+
+def format_last(length: int, unit: Unit) -> str:
+    """The time before an instant, for people.
+
+    >>> format_last(3_600_000_000, Unit.MICROSECONDS), format_last(5_400_000_000, Unit.MICROSECONDS)
+    ('the last hour', 'the last 1 hour 30 minutes')
+    """
+    words = format_length(length, unit)
+    return f"the last {words.removeprefix('1 ') if words.count(' ') == 1 else words}"
 
 
 def format_length(length: int, unit: Unit) -> str:

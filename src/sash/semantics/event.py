@@ -34,7 +34,7 @@ class Row(Mapping[str, Any]):
         try:
             return self._values[column]
         except KeyError:
-            raise UnknownColumn("column", column, self._values) from None
+            raise UnknownColumn("column", column, self._values, use=f"row.{column}") from None
 
     def __getattr__(self, column: str) -> Any:
         if column.startswith("__"):

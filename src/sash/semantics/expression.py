@@ -146,7 +146,7 @@ class _SymbolRow:
 
     def __getitem__(self, name: str) -> _Symbol:
         if name not in self.__columns:
-            raise UnknownColumn(f"where, in the {self.__side.value} row, the column", name, self.__columns)
+            raise UnknownColumn(f"where, in the {self.__side.value} row", name, self.__columns)
         return _Symbol(Column(self.__side, name))
 
     def __getattr__(self, name: str) -> _Symbol:
@@ -171,7 +171,12 @@ class _Symbol:
         self.node = node
 
     def __bool__(self) -> NoReturn:
-        raise Untraceable("it needs the truth of a comparison (and, or, not, if, in, a < b < c)")
+        raise Untraceable("it uses `and`, `or`, `not`, `if`, `in` or a < b < c")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise Untraceable(f"it uses `.{name}` of a value")
 
     def __str__(self) -> NoReturn:
         raise Untraceable("it needs the text of a value")

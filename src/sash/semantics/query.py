@@ -110,8 +110,9 @@ class Query:
         for window in self.windows:
             if not isinstance(window, Window):
                 raise ArgumentError(
-                    "windows", window, "a window such as sash.sliding('1 hour', every='1 second')"
-                )
+                    "windows", window, "a window such as sash.sliding('1 hour', every='1 second')",
+                    hint=f"Did you mean sash.tumbling({window!r})?" * isinstance(window, str | int),
+                )  # fmt: skip
         labels = [window.label for window in self.windows]
         for label in labels:
             if labels.count(label) > 1:

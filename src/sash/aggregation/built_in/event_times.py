@@ -55,7 +55,7 @@ def in_units(argument: str, length: Duration, per_second: int | None) -> float:
     expected = Unit.TICKS if per_second is None else Unit.MICROSECONDS
     if length.unit is not expected:
         example = (
-            "a number of ticks with by='time', because the stream's times are integers"
+            "a number with by='time', because the stream's times are integers"
             if per_second is None
             else "a duration such as '1 hour', because the stream's times are timestamps"
         )

@@ -54,7 +54,7 @@ def ewm(
     """The exponentially weighted mean of x, with alpha or half_life; null when empty.
 
     A half_life that is a number is of events: 10 events ago weigh half. One that is a duration such as
-    '5 minutes' is of time. Over integer times, `by="time"` makes a number one of ticks.
+    '5 minutes' is of time. Over integer times, `by="time"` makes a number one of time.
 
     >>> from sash.semantics.monoid import fold
     >>> fold(ewm("x", alpha=0.5), [{"x": 0.0}, {"x": None}, {"x": 3.0}])

@@ -84,7 +84,8 @@ def whole_windows(computation: WholeWindow, rows: pa.Table, ranges: Ranges) -> t
         except Exception as error:
             raise PredicateError(
                 f"the function over whole windows raised {type(error).__name__}: {error}; the window has "
-                f"id {ranges.id[index]} and {hi - lo} events with the columns {rows.column_names}"
+                f"id {ranges.id[index]} and {hi - lo} event{'s' * (hi - lo != 1)} with the "
+                f"columns {rows.column_names}"
             ) from error
         owners += [index] * len(found)
         results += found

@@ -97,11 +97,10 @@ class BoundSides:
     def _check_unit(self) -> None:
         unit, expected = self.join.time_unit, Unit.TICKS if self.left.ticks else Unit.MICROSECONDS
         if unit not in (Unit.EVENTS, expected):
-            example = "integers" if self.left.ticks else "durations such as '5 minutes'"
             name, length = next(iter(self.join.lengths.items()))
             raise UnitError(
                 name, str(length), f"in the unit of {self.left.time}: {self.left.time_type}",
-                hint=f"For this column, give `{name}` and the delays as {example}.",
+                hint=f"For this column write {expected.spelling}, for `{name}` and for delays.",
             )  # fmt: skip
 
     def _check_keys(self) -> None:

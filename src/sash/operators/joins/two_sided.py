@@ -142,7 +142,7 @@ class TwoSidedOperator(ABC):
         if facts.get("layout") != LAYOUT:
             raise CorruptValue(
                 f"the state was saved by another version of Sash, in layout {facts.get('layout')}; this "
-                f"one reads {LAYOUT}: start it from scratch, or resume it with the version that saved it"
+                f"reads {LAYOUT}: start with a new checkpoint, or resume it with the version that saved it"
             )
         self.watermark, self._chunks = facts["watermark"], facts["chunks"]
         self._arrived = {side: facts["arrived"][side.value] for side in Side}

@@ -101,7 +101,7 @@ class Stateful:
         for number, own in enumerate(self.inputs):
             if own.unit is not unit:
                 raise UnitError(
-                    f"inputs[{number}].time", own.time, f"a column that is measured in {unit.value}",
+                    f"inputs[{number}].time", own.time, f"a column for {unit.spelling}",
                     hint="Durations are for timestamps, integers for integer time columns.",
                 )  # fmt: skip
         return TimeWindow(length.length, slide.length, 0, unit)

@@ -214,7 +214,7 @@ class OperatorOnStream:
         elif layout != LAYOUT:
             raise CorruptValue(
                 f"the state was saved by another version of Sash, in layout {layout}; this one reads up to "
-                f"{LAYOUT}: start the query from scratch, or resume it with the version that saved it"
+                f"{LAYOUT}: start with a new checkpoint, or resume it with the version that saved it"
             )
         with reading("the state of an operator"):
             self.watermark, self.chunks, taken = facts["watermark"], facts["chunks"], int(facts["taken"])

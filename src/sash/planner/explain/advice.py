@@ -29,7 +29,7 @@ def advice(bound: BoundQuery, plan: Plan) -> list[str]:
 def _whole_windows(bound: BoundQuery, plan: Plan) -> Iterator[str]:
     if plan.facts.whole:
         yield (
-            f".{plan.facts.whole}(…) computes each window from scratch: its cost grows with the overlap; "
+            f".{plan.facts.whole}(…) computes each window from its rows: its cost grows with the overlap; "
             "an aggregate of lift, combine and lower (@sash.monoid) is folded once for all windows"
         )
 

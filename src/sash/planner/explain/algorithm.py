@@ -6,7 +6,7 @@
     panes in SQL          the same, with panes that Spark's generated code folds on a static DataFrame
     windows in SQL        tumbling windows on a static DataFrame, without Python
     panes in a tree       on a stream: panes as events arrive, the past in ever coarser cells
-    recalculate           whole windows handed to a function: from scratch for each
+    recalculate           whole windows handed to a function, each from its rows
 
 The algebra decides: what is not commutative is never folded out of order, what has no combine is
 recalculated, and what does not fit columns is folded by the same algorithm, but interpreted.
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sash.operators.bound import BoundQuery
+from sash.operators.bound import BoundQuery, BoundRolling
 from sash.operators.engine import StatePlan, keeps_panes
 from sash.operators.folding.early_panes import Early
 from sash.operators.patterns.declared import Farm, PaneFarm, WinFarm, WinMapReduce, pane_workers
@@ -41,7 +41,7 @@ def algorithm_of(bound: BoundQuery, plan: Plan) -> FoldAlgorithm:
     fold = "two stacks over ranges" + ("" if slow else ", all keys in one call of machine code")
     if plan.facts.whole:
         return FoldAlgorithm(
-            "recalculate", "each window from scratch, by the function that was given", "nowhere", ()
+            "recalculate", "your function is called with the rows of each window", "nowhere", ()
         )
     if plan.facts.streaming:
         return _streaming(bound, plan, fold, slow)
@@ -118,7 +118,8 @@ def _streaming(bound: BoundQuery, plan: Plan, fold: str, slow: tuple[str, ...]) 
     if all(lane.running for lane in state.lanes):
         how = "new events into the fold of the open window, which is all that is kept of it"
         return FoldAlgorithm("running fold", how, "nowhere", slow)
+    each = "look-back of a row" if isinstance(bound, BoundRolling) else "window"
     how = (
-        "a tree of folds over the elements of each key: O(log n) combines per window, however much is held"
+        f"a tree of folds over the elements of each key: O(log n) combines per {each}, however much is held"
     )
     return FoldAlgorithm("tree of folds", how, "nowhere", slow)

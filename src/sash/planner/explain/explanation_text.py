@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from sash.errors import ArgumentError
+from sash.operators.patterns.declared import WinSeq
 from sash.planner.explain.explanation import Explanation, PatternExplanation, WindowExplanation
 from sash.planner.explain.state_size import State, in_bytes
 
@@ -20,6 +21,11 @@ _NAMES = {
     "process streaming": "in this process, table after table",
     "spark batch": "on Spark, batch",
     "spark streaming": "on Spark, streaming",
+}
+
+_LOOK_BACKS = {
+    "event": "E(r, W) = { τ : τ_r − W < τ ≤ τ_r } for each event r and look-back W",
+    "key": "E(W) = { τ : now − W < τ ≤ now } for each look-back W",
 }
 
 
@@ -53,13 +59,14 @@ def as_text(explanation: Explanation) -> str:
     shown = values[:SHOWN] + ([f"and {len(values) - SHOWN} more"] if len(values) > SHOWN else [])
     keys = f"by {', '.join(explanation.keys)}" if explanation.keys else "without a key"
     pattern = explanation.pattern
+    workers = "one worker" if pattern.name == str(WinSeq()) else pattern.name
     facts = [
         *_meaning(explanation),
         ("values", ", ".join(shown)),
         ("events", f"{keys}, in {explanation.order} order of {explanation.time}"),
         ("report", explanation.reported.removeprefix("reported ")),
         ("cost", explanation.algorithm.how),
-        ("runs", f"{_NAMES[explanation.runtime]}, {pattern.name}: {pattern.why}"),
+        ("runs", f"{_NAMES[explanation.runtime]}, {workers}: {pattern.why}"),
         ("keeps", "of a key: " + "; ".join(_state(explanation.state))),
         *(("cheaper", advice) for advice in explanation.advice),
         ("more", 'explain("plan"): stages, candidates, estimated costs; explain("json")'),
@@ -75,6 +82,8 @@ def named(facts: Iterable[tuple[str, str]]) -> str:
 def _meaning(explanation: Explanation) -> list[tuple[str, str]]:
     """What a row stands for, in plain words, and the formulas."""
     formulas = [("formula", window.formula) for window in explanation.windows]
+    if explanation.rows != "window" and len(formulas) > 1:
+        formulas = [("formula", _LOOK_BACKS[explanation.rows])]
     if explanation.rows == "window":
         return [("window", _held(window)) for window in explanation.windows] + formulas
     from_where = "up to it" if explanation.rows == "event" else "up to now"
@@ -122,7 +131,7 @@ def _semantics(explanation: Explanation) -> list[str]:
 
 def _computed(explanation: Explanation) -> list[str]:
     if explanation.whole:
-        return [f"{explanation.whole}: whole windows, each from scratch"]
+        return [f"{explanation.whole}: whole windows, each from its rows"]
     return [
         f"{one.name}: {one.call}, "
         f"{'commutative' if one.commutative else 'ordered'}{'' if one.compiled else ', interpreted'}"

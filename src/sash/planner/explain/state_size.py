@@ -22,7 +22,7 @@ from sash.operators.engine import StatePlan
 from sash.operators.folding.panes import clock_windows
 from sash.operators.patterns.declared import WinFarm, window_workers
 from sash.planner.plans.plan import Plan
-from sash.semantics.durations import format_length
+from sash.semantics.durations import format_last, format_length
 from sash.semantics.run_as import declared_window
 from sash.semantics.window import Window
 from sash.semantics.windows import (
@@ -145,7 +145,7 @@ def _needed(window: Window) -> tuple[str, int | None]:
         case SlideByTupleWindow() if declared.endless:
             return "all events", None
         case TimeWindow() | CumulateWindow() | SlideByTupleWindow():
-            return f"the events of the last {format_length(declared.size, declared.unit)}", None
+            return f"the events of {format_last(declared.size, declared.unit)}", None
         case RowsWindow() | SlideByTimeWindow():
             return f"the last {declared.size:,} events", declared.size
     return f"the events of the open window of {window.label}, however many there are", None

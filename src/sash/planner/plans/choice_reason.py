@@ -10,7 +10,7 @@ from sash.planner.plans.candidates import Choice
 def because(choice: Choice, facts: Facts) -> str:
     """The one sentence of a plan."""
     if facts.where == "spark streaming" and choice is None:
-        return "a bucket of keys is one worker on a stream, and Spark spreads the buckets over its tasks"
+        return "keys are hashed into buckets, and Spark spreads the buckets over its tasks"
     if facts.where == "process streaming":
         return "one process keeps the windows of all keys"
     if facts.where == "process" and facts.whole and facts.function is None:
@@ -55,7 +55,7 @@ def _alone(facts: Facts) -> str:
         return "finding the windows takes most of the time, and one worker does that"
     if all(not monoid.compiled for monoid in facts.algebra):
         return "the aggregates are interpreted, so that threads would take turns"
-    return "grouping and reporting take most of the time, and sharing the folds out would not repay"
+    return "most of the time goes into grouping and reporting, which more workers would not shorten"
 
 
 def _buckets(facts: Facts) -> str:

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 
 from sash.errors import DurationError
 from sash.semantics import durations
-from sash.semantics.durations import DurationLike, Unit, format_length
+from sash.semantics.durations import DurationLike, Unit, format_last, format_length
 from sash.semantics.event import Event
 from sash.semantics.window import ContextAwareWindow, Extent, positive_count, spanned, times
 
@@ -62,7 +62,7 @@ class SlideByTupleWindow(ContextAwareWindow):
     @property
     def reach(self) -> str:
         """How far it looks back, in words."""
-        return "all of the past" if self.endless else f"the last {format_length(self.size, self.unit)}"
+        return "all of the past" if self.endless else format_last(self.size, self.unit)
 
     @property
     def meaning(self) -> str:

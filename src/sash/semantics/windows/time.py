@@ -103,7 +103,7 @@ def time(size: DurationLike, every: DurationLike, *, origin: DurationLike = 0) -
     return TimeWindow(length.length, slide.length, shift.length, unit)
 
 
-def sliding(size: DurationLike, *, every: DurationLike, origin: DurationLike = 0) -> TimeWindow:
+def sliding(size: DurationLike, every: DurationLike, *, origin: DurationLike = 0) -> TimeWindow:
     """The last `size` of events, every `every`. With `every` longer than `size` there are gaps between the
     windows, and events in a gap belong to none.
 
@@ -118,7 +118,7 @@ def tumbling(size: DurationLike, *, origin: DurationLike = 0) -> TimeWindow:
     return time(size, size, origin=origin)
 
 
-def hopping(size: DurationLike, *, every: DurationLike, origin: DurationLike = 0) -> TimeWindow:
+def hopping(size: DurationLike, every: DurationLike, *, origin: DurationLike = 0) -> TimeWindow:
     """Another name of `sliding`: Flink, Azure and Beam call these windows hopping.
 
     >>> hopping("1 hour", every="1 minute") == sliding("1 hour", every="1 minute")

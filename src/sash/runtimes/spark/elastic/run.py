@@ -31,6 +31,7 @@ from sash.errors import StoreError
 from sash.operators.elastic.controller_samples import Sample
 from sash.operators.elastic.declaration import Elastic
 from sash.operators.elastic.mapping import balanced
+from sash.runtimes.spark.batch_jobs import plan_whole_jobs
 from sash.runtimes.spark.compat import HadoopFolder
 from sash.runtimes.spark.elastic.epoch_answers import EpochAnswers
 from sash.runtimes.spark.elastic.epoch_journal import EpochJournal, require_same_query, where
@@ -38,7 +39,6 @@ from sash.runtimes.spark.elastic.epoch_step import EpochClock, EpochStep, TaskRe
 from sash.runtimes.spark.elastic.executors import ExecutorDegree
 from sash.runtimes.spark.elastic.metering import BatchMeter, BatchMetrics, behind, metrics_of
 from sash.runtimes.spark.elastic.state_location import StateLocation
-from sash.runtimes.spark.batch_jobs import plan_whole_jobs
 from sash.runtimes.spark.native.epoch_fold import EpochFold
 from sash.runtimes.spark.packing.blocks import PACKED_BUCKET
 from sash.runtimes.spark.packing.stamps import task_sql

@@ -60,7 +60,7 @@ class ParquetReader:
         except FileNotFoundError as error:
             raise BadFile(
                 f"{path}: this file was there when the stream found it and is gone now; "
-                "put it back, or start from scratch with another checkpoint"
+                "put it back, or start with another checkpoint"
             ) from error
         except (pa.ArrowException, OSError) as error:
             raise BadFile(f"{path}: this file cannot be read as parquet: {error}") from error

@@ -113,7 +113,11 @@ def read_stream_parquet(
     session = spark or SparkSession.getActiveSession()
     if session is None:
         raise ArgumentError(
-            "spark", None, "a SparkSession, since none is active", hint="sash.spark_session()"
+            "spark",
+            None,
+            "a SparkSession",
+            message="there is no active Spark session",
+            hint="Make one first: sash.spark_session().",
         )
     located(path)
     declared = _first_schema(session, path, options) if schema is None else _declared(schema)

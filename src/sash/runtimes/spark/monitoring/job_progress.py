@@ -97,7 +97,7 @@ class _TasksOfConnect(_Tasks):
 def progress(query: StreamingQuery, *, console: Console | None = None) -> None:
     """Wait until a streaming query ends, as `query.awaitTermination()` does, and show how it goes.
 
-    In a terminal or a notebook: batches, events and events a second, how many were late, reports, and the
+    In a terminal or a notebook: batches, events, events per second, how many were late, reports, and the
     watermark, after every micro-batch. Elsewhere: nothing. The counts are Sash's; of a query without Sash
     in it the rows are shown. An interrupt (Ctrl-C) stops a query that Sash started.
     """

@@ -93,7 +93,11 @@ def published(
     session, root = spark or existing_session(), fspath(path)
     if session is None:
         raise ArgumentError(
-            "spark", None, "a SparkSession, since none is active", hint="sash.spark_session()"
+            "spark",
+            None,
+            "a SparkSession",
+            message="there is no active Spark session",
+            hint="Make one first: sash.spark_session().",
         )
     manifests = Manifests(session, root)
     found = manifests.published()

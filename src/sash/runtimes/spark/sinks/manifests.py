@@ -124,7 +124,7 @@ class Manifests:
             raise DifferentQuery(
                 f"the folder {self._path} has batches of another query, with numbers of their own "
                 f"({manifest.writer}, this is {writer}); give each query a folder of its own, and one that "
-                "starts from scratch with another checkpoint an empty one"
+                "starts with another checkpoint an empty one"
             )
 
     def _numbers(self) -> list[int]:

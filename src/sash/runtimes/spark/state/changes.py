@@ -47,7 +47,7 @@ def change_of(kept: bytes, description: Mapping[str, Any]) -> Change | None:
 def refused(made: str) -> DifferentQuery:
     """By whom or how the checkpoint was made, and what can be done."""
     return DifferentQuery(
-        f"this checkpoint was made {made}. Go on with the query that made it, or give the new one a "
+        f"this checkpoint was made {made}. Resume it with the query that made it, or give the new one a "
         "checkpoint location of its own: it then begins without the windows that are open here, and reads "
         "its source from where that begins"
     )
@@ -119,7 +119,7 @@ def _obstacles(then: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
     elif "pattern" in now:
         yield f"aggregates are fixed under {now['pattern']}"
     elif ORDER not in then:
-        yield "it does not have the order of its aggregates, being older than this version"
+        yield "it was made by an older version, which did not record the order of the aggregates"
     elif then["kind"] == "BoundRolling" and "lifetime" in now["windows"] and _added(then, now):
         yield "a look-back without end would never know what it has missed"
 

@@ -17,8 +17,8 @@ from typing import TypeAlias
 
 from pyspark.sql import Column, DataFrame, Observation, functions as F
 
-from sash.runtimes.spark.compat import all_cached
 from sash.runtimes.spark.batch_jobs import kept
+from sash.runtimes.spark.compat import all_cached
 from sash.runtimes.spark.packing.blocks import OUTPUT
 from sash.runtimes.spark.packing.outputs import Outputs
 from sash.runtimes.spark.sinks.protocol import BatchSink, Reads

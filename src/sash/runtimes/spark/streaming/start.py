@@ -92,7 +92,7 @@ def start(
     if not isinstance(source.parallelism, Auto):
         raise Unsupported(
             "elastic", str(source.parallelism), "left out under a pattern",
-            hint="A pattern fixes how many workers there are; an elastic query chooses it for every "
+            hint="A pattern fixes how many workers there are; an elastic query chooses that for every "
             "micro-batch.",
         )  # fmt: skip
     stage = WindowStage.of(

@@ -1,0 +1,45 @@
+"""What is called otherwise elsewhere: an AttributeError that names what to write here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sash.errors import did_you_mean
+
+_FRAME = ".{name}(…) of the frame, before sash.stream(…)"
+_ELSEWHERE = {
+    "Stream": {
+        **dict.fromkeys(["agg", "apply", "fold"], ".window(…), .rolling(…) or .latest(…) first"),
+        **dict.fromkeys(["groupBy", "groupby", "group_by", "keyBy"], "sash.stream(…, key=…)"),
+        **dict.fromkeys(["filter", "where", "select", "withColumn", "withWatermark"], _FRAME),
+        **dict.fromkeys(["tumbling", "sliding", "session"], ".window(sash.{name}(…))"),
+        **dict.fromkeys(["collect", "dataframe", "start", "explain"], "a query: .window(…).agg(…)"),
+    },
+    "Windowed": {
+        **dict.fromkeys(["collect", "dataframe", "start", "explain"], ".agg(…) first"),
+        **dict.fromkeys(["count", "sum", "mean", "min", "max"], ".agg(n=sash.{name}(…))"),
+    },
+    "Query": {
+        **dict.fromkeys(["toPandas", "to_pandas"], ".collect().to_pandas()"),
+        **dict.fromkeys(["toArrow", "to_arrow"], ".collect()"),
+        **dict.fromkeys(["show", "display", "limit"], ".head(), or on Spark .dataframe().show()"),
+        **dict.fromkeys(["write", "writeStream"], ".dataframe().write, or .start(…) for a stream"),
+        **dict.fromkeys(["select", "filter", "where", "withColumn"], ".dataframe(), which is a frame"),
+    },
+}  # fmt: skip
+
+
+class Hinted:
+    """A step of a query: a name that it does not have is an error with a hint."""
+
+    if not TYPE_CHECKING:  # type checkers refuse such names by themselves
+
+        def __getattr__(self, name: str) -> Any:
+            kind = type(self).__name__
+            message = f"{kind!r} object has no attribute {name!r}"
+            if name.startswith("_"):
+                raise AttributeError(message)
+            known = _ELSEWHERE.get(kind, _ELSEWHERE["Query"]).get(name)
+            own = [one for one in dir(type(self)) if not one.startswith("_")]
+            hint = f"Use {known.format(name=name)}." if known else did_you_mean(name, own)
+            raise AttributeError(f"{message}. {hint}" if hint else message)

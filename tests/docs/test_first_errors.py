@@ -1,0 +1,144 @@
+"""What a newcomer's mistakes print: the message names what was written and what to write instead.
+
+The first ones are in `tests/runtimes/test_messages.py`.
+"""
+# ruff: noqa: N805  (the functions of a monoid have no self)
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import sash
+from sash.errors import ArgumentError, SashError, UnitError, UnknownColumn
+from sash.pipeline.aggregates_and_patterns import aggregate_of, pattern_of
+
+EVENTS = pa.table({"t": [1, 2, 3], "card": ["a", "b", "a"], "amount": [1.0, 2.0, 3.0]})
+STAMPED = pd.DataFrame({"ts": pd.to_datetime(["2026-01-05"]), "amount": [1.0]})
+
+
+@sash.monoid(commutative=True)
+class Vwap:
+    def identity() -> Any:
+        return (0.0, 0.0)
+
+    def lift(price: Any, size: Any) -> Any:
+        return (price * size, size)
+
+    def combine(a: Any, b: Any) -> Any:
+        return (a[0] + b[0], a[1] + b[1])
+
+    def lower(s: Any) -> Any:
+        return s[0] / s[1]
+
+
+def stream(**more: Any) -> Any:
+    return sash.stream(EVENTS, time="t", key="card", **more)
+
+
+def tens() -> Any:
+    return stream().window(sash.tumbling(10))
+
+
+MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], list[str]]] = {
+    "the time column": (
+        lambda: sash.stream(EVENTS, time="tt").rolling(5).agg(n=sash.count()),
+        UnknownColumn, ["time: there is no column 'tt'. Did you mean 't'?"],
+    ),
+    "a column of a predicate": (
+        lambda: stream().window(sash.threshold(lambda row: row.amuont > 1)).agg(n=sash.count()).collect(),
+        UnknownColumn, ["row.amuont: there is no column 'amuont'. Did you mean 'amount'?"],
+    ),
+    "a condition as a column": (
+        lambda: tens().agg(n=sash.count("amount > 1")), UnknownColumn, ["where='amount > 1'"],
+    ),
+    "and in a condition": (
+        lambda: sash.count(where=lambda row: row.amount > 1 and row.amount < 3),
+        ArgumentError, ["it uses `and`", "Write & and |", "or the condition as text"],
+    ),
+    "the name of an aggregate": (
+        lambda: tens().agg(n="count"), ArgumentError, ["got 'count'. In Python that is sash.count(…)."],
+    ),
+    "a monoid without columns": (
+        lambda: tens().agg(v=Vwap), ArgumentError, ["the names of its columns: Vwap('price', 'size')."],
+    ),
+    "a window as a look-back": (
+        lambda: stream().rolling(sash.rows(3, every=1)),
+        ArgumentError, ["got 'rows(3, every=1)'. Windows are given to .window(sash.rows(3, every=1))."],
+    ),
+    "a duration as a window": (
+        lambda: stream().window("1 minute"), ArgumentError, ["Did you mean sash.tumbling('1 minute')?"],
+    ),
+    "durations over integers": (
+        lambda: stream().window(sash.tumbling("1 minute")).agg(n=sash.count()),
+        UnitError, ["the time column 't' is int64. For this column write integers."],
+    ),
+    "integers over timestamps": (
+        lambda: sash.stream(STAMPED, time="ts").window(sash.tumbling(60)).agg(n=sash.count()),
+        UnitError, ["windows and delays are integers", "For this column write durations such as '1 hour'."],
+    ),
+    "both kinds": (
+        lambda: stream(delay="1 second").rolling(5).agg(n=sash.count()),
+        UnitError, ["delay must be in the same unit as windows (integers)"],
+    ),
+    "agg without windows": (
+        lambda: stream().agg(n=sash.count()), AttributeError, [".rolling(…) or .latest(…) first."],
+    ),
+    "groupBy": (lambda: stream().groupBy("card"), AttributeError, ["Use sash.stream(…, key=…)."]),
+    "filter": (lambda: stream().filter("amount > 1"), AttributeError, [".filter(…) of the frame, before"]),
+    "sum of windows": (lambda: tens().sum("amount"), AttributeError, ["Use .agg(n=sash.sum(…))."]),
+    "toPandas": (
+        lambda: tens().agg(n=sash.count()).toPandas(), AttributeError, ["Use .collect().to_pandas()."],
+    ),
+    "a slip in a method": (
+        lambda: tens().agg(n=sash.count()).colect(), AttributeError, ["Did you mean 'collect'?"],
+    ),
+    "published without Spark": (
+        lambda: sash.published("nowhere"), ArgumentError, ["Make one first: sash.spark_session()."],
+    ),
+    "an aggregate in a file": (
+        lambda: aggregate_of("men(amount)", argument="typical"),
+        ArgumentError, ["typical = 'men(amount)': there is no aggregate 'men'. Did you mean 'mean'?"],
+    ),
+    "a pattern in a file": (
+        lambda: pattern_of("KeyFam(4)"), ArgumentError, ["no pattern 'KeyFam'. Did you mean 'KeyFarm'?"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_named_with_what_to_write_instead(
+    mistake: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, kind, parts = MISTAKES[mistake]
+    if mistake == "published without Spark":
+        sessions = pytest.importorskip("pyspark.sql").SparkSession
+        monkeypatch.setattr(sessions, "getActiveSession", classmethod(lambda cls: None))
+    with pytest.raises(kind) as raised:
+        make()
+    for part in parts:
+        assert part in str(raised.value)
+
+
+def test_steps_of_a_query_can_still_be_copied_and_asked_for_names() -> None:
+    import copy
+
+    query = tens().agg(n=sash.count())
+    assert copy.copy(query).collect() == query.collect()
+    assert not hasattr(query, "_repr_mimebundle_")
+    assert not hasattr(stream(), "shape")
+
+
+def test_a_slide_may_be_written_as_in_spark() -> None:
+    assert sash.sliding("1 hour", "1 minute") == sash.sliding("1 hour", every="1 minute")
+    assert sash.hopping("1 hour", "1 minute") == sash.sliding("1 hour", every="1 minute")
+
+
+def test_every_mistake_of_ours_is_caught_as_one_kind(tmp_path: Path) -> None:
+    with pytest.raises(SashError):
+        sash.online(tmp_path / "nothing")
