@@ -23,6 +23,10 @@ MANY = {"stretch": ("2", "5"), "pisa_papers": ("1", "5", "8")}
 """Programs of many experiments, and those of them that are run here; `make soak` runs all of them."""
 
 
+LONG = {"planner", "pisa_papers"}
+"""Programs that take half a minute with --quick too."""
+
+
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -46,7 +50,7 @@ def starts_spark(name: str) -> bool:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.soak] if starts_spark(name) else [])
+        pytest.param(name, marks=[pytest.mark.soak] if name in LONG or starts_spark(name) else [])
         for name in programs()
         if name != "amta_paper"
     ],

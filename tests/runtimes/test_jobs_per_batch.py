@@ -50,6 +50,23 @@ def test_a_batch_to_a_folder_is_one_job_of_two_stages(
     )
 
 
+@pytest.mark.parametrize("folded", [True, False])
+def test_a_batch_of_an_elastic_query_is_one_job(
+    spark: SparkSession, batches: list[pa.Table], tmp_path: Path, folded: bool
+) -> None:
+    """Two stages, and one more where Spark folds panes first."""
+    stream = sash.stream(stream_batches(spark, batches), time="ts", key="symbol", delay="10 seconds")
+    value = sash.sum("size") if folded else sash.first("size")
+    query = stream.window(sash.tumbling("1 minute")).agg(s=value)
+    handle = query.start(
+        tmp_path / "sink", checkpoint=tmp_path / "c", trigger="available now",
+        elastic=sash.Elastic(min=2, max=2, store="files", buckets=4),
+    )  # fmt: skip
+    ran = Counted(spark, handle)
+    assert (handle._run.fold is not None) == folded
+    assert (ran.jobs, ran.stages) == (ran.batches, 3 if folded else 2)
+
+
 def taken(rows: DataFrame) -> set[tuple[Any, ...]]:
     found = rows.select("symbol", "ts", "n_1_minute").toArrow()
     return set(zip(*(column.to_pylist() for column in found), strict=True))
