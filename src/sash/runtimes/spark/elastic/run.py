@@ -74,6 +74,8 @@ class ElasticRun:
     """How Spark folds the rows of a batch; None: they come in blocks."""
     executors: ExecutorDegree | None = None
     """None: their number is not changed."""
+    on_arrival: bool = False
+    """Whether nearly every batch with events has rows."""
     mapping: Ints | None = None
     """f_μ of the batch before: the task of each bucket."""
     load: Floats | None = None
@@ -167,7 +169,7 @@ class ElasticRun:
             .sortWithinPartitions(PACKED_BUCKET)
             .mapInArrow(step, answers.struct)
         )
-        Delivery(tuple(answers.schemas), answers.opened, self.sinks)(emitted, epoch)
+        Delivery(tuple(answers.schemas), answers.opened, self.sinks, self.on_arrival)(emitted, epoch)
         found = {task: report for (of, task), report in self._reports.value.items() if of == epoch}
         self._reports.value = {}
         if len(found) != degree:

@@ -109,7 +109,7 @@ def start(
     return start_elastic(
         arriving, stage, sinks,
         delays=[bound.query.delay], checkpoint=place, elastic=elastic, trigger=trigger, name=name,
-        fold=fold,
+        fold=fold, on_arrival=_answers_on_arrival(bound),
     )  # fmt: skip
 
 
@@ -243,15 +243,18 @@ def start_elastic(
     trigger: DurationLike | None,
     name: str | None,
     fold: EpochFold | None = None,
+    on_arrival: bool = False,
 ) -> ElasticQuery:
-    """An elastic query over the blocks of a stream, or of several, which `arriving` then separates; with
-    `fold`, over the rows of a stream."""
+    """An elastic query over the blocks of a stream, or of several, which `arriving` then has numbers of; with
+    `fold`, over the rows of a stream. `on_arrival`: nearly every batch with events has rows."""
     _require_reachable(arriving.sparkSession, elastic.store, checkpoint)
     _require_no_watermark(arriving)
     require_free_columns(sinks, lambda output: stage.schemas[output].names)
     warn_of_costly_settings(arriving.sparkSession, elastic=True)
     executors = ExecutorDegree.of(arriving.sparkSession) if elastic.executors else None
-    run = ElasticRun(stage, delays, elastic, checkpoint, sinks, fold=fold, executors=executors)
+    run = ElasticRun(
+        stage, delays, elastic, checkpoint, sinks, fold=fold, executors=executors, on_arrival=on_arrival
+    )
     run.require_same_query(arriving.sparkSession)
     writer = _writer(arriving, checkpoint, trigger, name)
     query = writer.foreachBatch(brief_when_interrupted(run)).start()
