@@ -245,7 +245,7 @@ def start_elastic(
     fold: EpochFold | None = None,
     on_arrival: bool = False,
 ) -> ElasticQuery:
-    """An elastic query over the blocks of a stream, or of several, which `arriving` then has numbers of; with
+    """An elastic query over the blocks of a stream, or of several, whose numbers `arriving` then has; with
     `fold`, over the rows of a stream. `on_arrival`: nearly every batch with events has rows."""
     _require_reachable(arriving.sparkSession, elastic.store, checkpoint)
     _require_no_watermark(arriving)
