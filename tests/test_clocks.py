@@ -13,8 +13,8 @@ WALL = re.compile(
     r'\.format\("rate"\)'
 )
 READERS = {
-    "cli/demo/feeding.py": "events of the demo are of now",
-    "dashboard/watching.py": "shown: when a query began and ended",
+    "cli/demo/quote_feed.py": "events of the demo are of now",
+    "dashboard/query_watcher.py": "shown: when a query began and ended",
     "engines/probe.py": "the date of a report",
     "engines/spark_structured.py": "asks how Spark's own windows treat it",
     "operators/arena/home.py": "compared with times of files; an arena that goes too early is built again",

@@ -14,11 +14,11 @@ import numpy as np
 
 from benchmarks.harness import Table
 from sash.cli.demo.board import Board
-from sash.cli.demo.feeding import Feeder
 from sash.cli.demo.queries import NAME, queries, started
+from sash.cli.demo.quote_feed import Feeder
 from sash.dashboard.feed import Feed
 from sash.dashboard.live_page_messages import name_in
-from sash.dashboard.watching import watch
+from sash.dashboard.query_watcher import watch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 from sash.cli.demo.board import DASH, Board
 from sash.cli.demo.market import SCHEMA, SECOND, Market
 from sash.cli.demo.queries import PIPELINE
-from sash.cli.demo.showing import shown
+from sash.cli.demo.run_demo import shown
 from sash.cli.main import app
 from sash.dashboard.feed import Feed
 from sash.errors import ArgumentError

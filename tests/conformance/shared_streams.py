@@ -30,7 +30,7 @@ from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 from sash.runtimes.spark.together.processor import TogetherProcessor
 from sash.runtimes.spark.together.stage import output_of
-from sash.runtimes.spark.together.starting import emitted, stage_of
+from sash.runtimes.spark.together.start_together import emitted, stage_of
 from sash.semantics import durations
 from sash.semantics.event import Order
 from sash.semantics.query import Query

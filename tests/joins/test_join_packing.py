@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 
 from sash.operators.joins.bound_join import BoundJoin
 from sash.operators.joins.join_operator import JoinOperator
-from sash.runtimes.spark.joins.spreading import bucket_count
+from sash.runtimes.spark.joins.join_routes import bucket_count
 from sash.runtimes.spark.joins.streaming_join import JoinBucketCall, JoinStage
 from sash.runtimes.spark.packing.blocks import PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.packing.columns import places

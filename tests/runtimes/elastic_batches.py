@@ -25,7 +25,7 @@ from sash.runtimes.spark.elastic.epoch_journal import EpochJournal
 from sash.runtimes.spark.elastic.epoch_step import EpochStep
 from sash.runtimes.spark.elastic.run import ElasticRun
 from sash.runtimes.spark.elastic.state_location import StateLocation
-from sash.runtimes.spark.joins.spreading import elastic_bucket_count
+from sash.runtimes.spark.joins.join_routes import elastic_bucket_count
 from sash.runtimes.spark.joins.streaming_join import JoinStage, late_of
 from sash.runtimes.spark.packing.blocks import INPUT, NEWEST_AT, PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.packing.columns import places

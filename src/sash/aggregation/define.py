@@ -34,7 +34,7 @@ import pyarrow as pa
 from sash.aggregation.interpreted import VARYING
 from sash.aggregation.kernels.compiler.function_source import remember
 from sash.aggregation.monoid import Monoid, ResultType
-from sash.aggregation.samples import inferred_result
+from sash.aggregation.result_types import inferred_result
 from sash.aggregation.sql_form import SqlForm
 from sash.errors import ArgumentError
 from sash.semantics.condition import RowCondition, condition

@@ -137,7 +137,7 @@ def runtime_of(left: Source, right: Source) -> JoinRuntime:
         return LocalJoin(left, right)
     here = any(isinstance(source, LocalSource | LocalStream) for source in (left, right))
     if left.bounded == right.bounded and not here:
-        from sash.runtimes.spark.joins.choose import joined
+        from sash.runtimes.spark.joins.dataframe_join import joined
 
         return joined(left, right)
     if isinstance(left, LocalStream) and isinstance(right, LocalStream):

@@ -84,7 +84,7 @@ class Together:
                 "online", dict(online), "a store for each query: another folder, or redis://…#name"
             )
         from sash.runtimes.spark.streaming.streaming_source import StreamingSource
-        from sash.runtimes.spark.together.starting import start_together
+        from sash.runtimes.spark.together.start_together import start_together
 
         source = next(iter(self.queries.values())).source
         assert isinstance(source, StreamingSource), "only Spark has streams"

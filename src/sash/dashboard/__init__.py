@@ -13,8 +13,8 @@ from sash.dashboard.feed import Feed
 from sash.dashboard.message_folder import MessageFolder
 from sash.dashboard.opentelemetry import OpenTelemetryMetrics
 from sash.dashboard.prometheus import PrometheusMetrics
+from sash.dashboard.query_watcher import Watching, watch
 from sash.dashboard.server import Server, serve
-from sash.dashboard.watching import Watching, watch
 
 __all__ = [
     "Feed", "MessageFolder", "OpenTelemetryMetrics", "PrometheusMetrics", "Server", "Watching", "serve",

@@ -26,7 +26,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeAlias
 
-from sash.runtimes.observed import counts_by_query
+from sash.runtimes.observed_counts import counts_by_query
 
 Message: TypeAlias = Mapping[str, Any]
 

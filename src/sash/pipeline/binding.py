@@ -20,7 +20,7 @@ from sash.api.window_query import WindowQuery
 from sash.errors import ArgumentError
 from sash.operators.bound import require_column, require_inputs
 from sash.pipeline import schema
-from sash.pipeline.blame import all_mistakes
+from sash.pipeline.line_errors import all_mistakes
 from sash.pipeline.positions import Place
 from sash.pipeline.schema import DeclaredQuery, Pipeline
 from sash.pipeline.sources import opened, require_sinks

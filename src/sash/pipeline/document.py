@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sash.errors import PipelineError, did_you_mean
-from sash.pipeline import readers
+from sash.pipeline import value_readers
 from sash.pipeline.aggregates_and_patterns import aggregate_of
-from sash.pipeline.blame import Blame, all_mistakes
 from sash.pipeline.contradictions import contradictions
+from sash.pipeline.line_errors import Blame, all_mistakes
 from sash.pipeline.positions import Place, lines_of
 from sash.pipeline.schema import (
     EACH,
@@ -108,7 +108,7 @@ class _Document:
             with mistakes.kept(), self._blame.at("spark"):
                 given = self._tables.setdefault("spark", {})
                 self._require_table(("spark",), self._tables)
-                settings = readers.options(given, "spark")
+                settings = value_readers.options(given, "spark")
             if misnamed:  # one of them is the missing one
                 mistakes.found[:] = [one for one in mistakes.found if not isinstance(one, _MissingTable)]
         pipeline = Pipeline(

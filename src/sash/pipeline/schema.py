@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sash.aggregation.monoid import Monoid
-from sash.pipeline import readers
+from sash.pipeline import value_readers
 from sash.pipeline.aggregates_and_patterns import pattern_of
-from sash.pipeline.blame import Blame
 from sash.pipeline.formats import SINKS, SOURCES
+from sash.pipeline.line_errors import Blame
 from sash.pipeline.positions import Place
 from sash.planner.auto import AUTO, Parallelism
 from sash.runtimes.trigger import AVAILABLE_NOW, Trigger
@@ -44,50 +44,52 @@ def by(read: Callable[[Any, str], Any], *, each: Callable[[Any, str], Any] | Non
 
 @dataclass(frozen=True, kw_only=True)
 class SourceTable:
-    format: str = field(metadata=by(readers.one_of(*SOURCES)))
-    path: str = field(metadata=by(readers.text), default="")
-    table: str = field(metadata=by(readers.text), default="")
+    format: str = field(metadata=by(value_readers.one_of(*SOURCES)))
+    path: str = field(metadata=by(value_readers.text), default="")
+    table: str = field(metadata=by(value_readers.text), default="")
     """Of a catalog, for delta and iceberg."""
-    schema: str = field(metadata=by(readers.text), default="")
+    schema: str = field(metadata=by(value_readers.text), default="")
     """Columns and types as Spark writes them; of the JSON in `value` for kafka and socket."""
-    select: tuple[str, ...] = field(metadata=by(readers.texts), default=())
+    select: tuple[str, ...] = field(metadata=by(value_readers.texts), default=())
     """Expressions of Spark SQL over the columns of the source; all columns as they are when left out."""
-    options: Mapping[str, str] = field(metadata=by(readers.options), default_factory=dict)
+    options: Mapping[str, str] = field(metadata=by(value_readers.options), default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class StreamTable:
-    time: str = field(metadata=by(readers.text))
-    key: tuple[str, ...] = field(metadata=by(readers.texts), default=())
-    delay: DurationLike = field(metadata=by(readers.length), default=0)
-    allowed_lateness: DurationLike = field(metadata=by(readers.length), default=0)
-    order: str = field(metadata=by(readers.one_of("event-time", "arrival")), default="event-time")
-    idle: DurationLike | None = field(metadata=by(readers.lookback), default=None)
-    forget_after: DurationLike | None = field(metadata=by(readers.lookback), default=None)
+    time: str = field(metadata=by(value_readers.text))
+    key: tuple[str, ...] = field(metadata=by(value_readers.texts), default=())
+    delay: DurationLike = field(metadata=by(value_readers.length), default=0)
+    allowed_lateness: DurationLike = field(metadata=by(value_readers.length), default=0)
+    order: str = field(metadata=by(value_readers.one_of("event-time", "arrival")), default="event-time")
+    idle: DurationLike | None = field(metadata=by(value_readers.lookback), default=None)
+    forget_after: DurationLike | None = field(metadata=by(value_readers.lookback), default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class QueryTable:
-    windows: tuple[Window, ...] = field(metadata=by(readers.listed, each=readers.window), default=())
+    windows: tuple[Window, ...] = field(
+        metadata=by(value_readers.listed, each=value_readers.window), default=()
+    )
     rolling: tuple[DurationLike | SlideByTupleWindow, ...] = field(
-        metadata=by(readers.listed, each=readers.rolling), default=()
+        metadata=by(value_readers.listed, each=value_readers.rolling), default=()
     )
     latest: tuple[DurationLike | SlideByTupleWindow, ...] = field(
-        metadata=by(readers.listed, each=readers.rolling), default=()
+        metadata=by(value_readers.listed, each=value_readers.rolling), default=()
     )
-    every: DurationLike | None = field(metadata=by(readers.lookback), default=None)
+    every: DurationLike | None = field(metadata=by(value_readers.lookback), default=None)
     decay: Literal["watermark", "clock"] = field(
-        metadata=by(readers.one_of("watermark", "clock")), default="watermark"
+        metadata=by(value_readers.one_of("watermark", "clock")), default="watermark"
     )
     """Both are of `latest`."""
-    emit: Emit = field(metadata=by(readers.emit), default=Emit())
-    empty: bool = field(metadata=by(readers.flag), default=False)
-    flat: bool = field(metadata=by(readers.flag), default=False)
-    semantics: str = field(metadata=by(readers.engine), default="")
+    emit: Emit = field(metadata=by(value_readers.emit), default=Emit())
+    empty: bool = field(metadata=by(value_readers.flag), default=False)
+    flat: bool = field(metadata=by(value_readers.flag), default=False)
+    semantics: str = field(metadata=by(value_readers.engine), default="")
     parallel: Parallelism = field(
         metadata=by(lambda given, name: pattern_of(given, argument=name)), default=AUTO
     )
-    online: str = field(metadata=by(readers.online), default="")
+    online: str = field(metadata=by(value_readers.online), default="")
     """Where the look-backs of a stream are published by key."""
 
     @property
@@ -100,27 +102,27 @@ class QueryTable:
 class NamedQueryTable(QueryTable):
     """One of several."""
 
-    name: str = field(metadata=by(readers.name))
+    name: str = field(metadata=by(value_readers.name))
 
 
 @dataclass(frozen=True, kw_only=True)
 class SinkTable:
-    format: str = field(metadata=by(readers.one_of(*SINKS)))
-    path: str = field(metadata=by(readers.text), default="")
-    table: str = field(metadata=by(readers.text), default="")
-    overwrite: bool = field(metadata=by(readers.flag), default=False)
+    format: str = field(metadata=by(value_readers.one_of(*SINKS)))
+    path: str = field(metadata=by(value_readers.text), default="")
+    table: str = field(metadata=by(value_readers.text), default="")
+    overwrite: bool = field(metadata=by(value_readers.flag), default=False)
     """Whether a batch run takes the place of what is there."""
-    keys: tuple[str, ...] = field(metadata=by(readers.texts), default=())
+    keys: tuple[str, ...] = field(metadata=by(value_readers.texts), default=())
     """Columns or fields (window.id) by which a stream merges rows into a delta or iceberg table."""
-    options: Mapping[str, str] = field(metadata=by(readers.options), default_factory=dict)
+    options: Mapping[str, str] = field(metadata=by(value_readers.options), default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunTable:
-    name: str = field(metadata=by(readers.text), default="")
-    mode: str = field(metadata=by(readers.one_of("stream", "batch")), default="stream")
+    name: str = field(metadata=by(value_readers.text), default="")
+    mode: str = field(metadata=by(value_readers.one_of("stream", "batch")), default="stream")
     trigger: Trigger = field(metadata=by(Trigger.parse), default=AVAILABLE_NOW)
-    checkpoint: str = field(metadata=by(readers.text), default="")
+    checkpoint: str = field(metadata=by(value_readers.text), default="")
 
 
 OWN_STREAM_KEYS = ("key", "delay", "allowed_lateness", "order", "forget_after")
@@ -178,7 +180,7 @@ class Pipeline:
     @property
     def name(self) -> str:
         """Of the running query: what Spark calls it, and the table of the memory sink."""
-        return self.run.name or readers.identifier(self.file.stem)
+        return self.run.name or value_readers.identifier(self.file.stem)
 
     def name_of(self, query: DeclaredQuery) -> str:
         """Of one of its queries, among those of all pipelines."""

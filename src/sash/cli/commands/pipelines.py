@@ -18,7 +18,7 @@ from sash.pipeline.safety import require_safe
 from sash.pipeline.schema import SinkTable
 from sash.pipeline.sources import declared
 from sash.runtimes.interrupts import interrupts
-from sash.runtimes.observed import in_all
+from sash.runtimes.observed_counts import in_all
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

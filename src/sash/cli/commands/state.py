@@ -18,7 +18,7 @@ from sash.operators.elastic.declaration import SERVER
 if TYPE_CHECKING:
     from sash.aggregation.stores.lmdb_view import Namespace
     from sash.runtimes.spark.inspection.checkpoint import Checkpoint
-    from sash.runtimes.spark.inspection.found import BucketSeen, StageSeen
+    from sash.runtimes.spark.inspection.checkpoint_contents import BucketSeen, StageSeen
 
 
 def run(place: str, *, as_json: bool, verify: bool = False, debug: bool = False) -> int:
@@ -53,7 +53,7 @@ def _wrong(stage: StageSeen) -> Iterator[str]:
 
 def _on_server(url: str) -> Iterator[Found]:
     """The elastic queries of a Redis server."""
-    from sash.runtimes.spark.inspection.decoupled import stage_on
+    from sash.runtimes.spark.inspection.elastic_state import stage_on
     from sash.runtimes.spark.inspection.leftovers import served_queries
 
     for served in served_queries(url):
@@ -65,7 +65,7 @@ def _on_server(url: str) -> Iterator[Found]:
 def _in_folder(place: Path, *, debug: bool) -> Found:
     from sash.aggregation.stores.lmdb_environment import DATA
     from sash.runtimes.spark.inspection.checkpoint import Checkpoint
-    from sash.runtimes.spark.inspection.decoupled import namespaces_in, stage_in
+    from sash.runtimes.spark.inspection.elastic_state import namespaces_in, stage_in
 
     if not place.is_dir():
         raise StoreError(
@@ -86,7 +86,7 @@ def _in_folder(place: Path, *, debug: bool) -> Found:
 
 def _checkpoint(checkpoint: Checkpoint, *, debug: bool) -> tuple[dict[str, Any], list[StageSeen]]:
     """What is known of a checkpoint, and the state that belongs to it."""
-    from sash.runtimes.spark.inspection.decoupled import stage_in, store_of
+    from sash.runtimes.spark.inspection.elastic_state import stage_in, store_of
 
     facts = {
         "checkpoint": str(checkpoint.path),

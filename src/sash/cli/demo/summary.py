@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from sash.cli.demo.board import Board
-from sash.cli.demo.feeding import Feeder
+from sash.cli.demo.quote_feed import Feeder
 
 SHOWN = 5
 

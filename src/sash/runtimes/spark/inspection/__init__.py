@@ -1,8 +1,8 @@
 """A checkpoint looked into, without running its query.
 
 checkpoint.py     what Spark writes beside the state: batches and watermark
-description.py    the query that the state belongs to, in words
-found.py          what was found: stages, buckets
+query_words.py    the query that the state belongs to, in words
+checkpoint_contents.py  what was found: stages, buckets
 state_store.py    the state of a query on Spark, through Spark's own reader of state
-decoupled.py      the state of an elastic query, in its store
+elastic_state.py  the state of an elastic query, in its store
 """

@@ -22,7 +22,7 @@ from sash.errors import CorruptValue, StoreError
 from sash.operators.inventory import inventory
 from sash.runtimes.spark.failures import in_words
 from sash.runtimes.spark.inspection.checkpoint import Checkpoint
-from sash.runtimes.spark.inspection.found import BucketSeen, StageSeen
+from sash.runtimes.spark.inspection.checkpoint_contents import BucketSeen, StageSeen
 from sash.runtimes.spark.state.operators_in_state import QUERY, TOKEN, header_in, sealed_as
 from sash.runtimes.spark.streaming.light_processor import VARIABLE
 

@@ -19,7 +19,7 @@ from sash.operators.joins.bounded_join import joined
 from sash.operators.late_rows import LATE_REASON, UNTIMED
 from sash.runtimes.spark.batch.driver_memory import brought
 from sash.runtimes.spark.compat import struct_of
-from sash.runtimes.spark.joins.spreading import JoinRoute, bucket_count
+from sash.runtimes.spark.joins.join_routes import JoinRoute, bucket_count
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.blocks import gathered
 from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL, quoted

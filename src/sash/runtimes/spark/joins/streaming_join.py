@@ -23,7 +23,7 @@ from sash.operators.joins.asof.bound_asof import BoundAsof
 from sash.operators.joins.bound_join import BoundJoin
 from sash.operators.joins.join_operator import JoinOperator
 from sash.operators.joins.two_sided import TwoSidedOperator
-from sash.runtimes.spark.joins.spreading import JoinRoute, bucket_count, elastic_bucket_count
+from sash.runtimes.spark.joins.join_routes import JoinRoute, bucket_count, elastic_bucket_count
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.answers import answers_with
 from sash.runtimes.spark.packing.blocks import (

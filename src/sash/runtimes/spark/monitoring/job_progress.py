@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pyspark.sql import SparkSession
 
 from sash.errors import ArgumentError
-from sash.runtimes.observed import counts_by_query, in_all
+from sash.runtimes.observed_counts import counts_by_query, in_all
 from sash.runtimes.progress_bar import ProgressReading, shown
 from sash.runtimes.spark.compat import is_connect
 from sash.runtimes.spark.packing.blocks import COUNTS

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, functions as F
 
-from sash.runtimes.observed import metric_of
+from sash.runtimes.observed_counts import metric_of
 from sash.runtimes.spark.packing.answers import answers_with
 from sash.runtimes.spark.packing.blocks import COUNTS, OUTPUT, PACKED_BUCKET
 from sash.runtimes.spark.packing.outputs import REPORTS, Outputs

@@ -8,5 +8,5 @@
 stage.py        what executors know: the queries, their buckets, the columns of a block
 processor.py    the stateful step
 named_state.py  the state of each query in one state store
-starting.py     from queries to a running stream
+start_together.py  from queries to a running stream
 """

@@ -14,14 +14,14 @@ from rich.console import Console
 from rich.live import Live
 
 from sash.cli.demo.board import Board
-from sash.cli.demo.feeding import Feeder
 from sash.cli.demo.page import served
 from sash.cli.demo.queries import NAME, PIPELINE, queries, started
+from sash.cli.demo.quote_feed import Feeder
 from sash.cli.demo.summary import summary
 from sash.cli.spark_session import spark_session
 from sash.dashboard.feed import Feed
 from sash.dashboard.live_page_messages import name_in
-from sash.dashboard.watching import watch
+from sash.dashboard.query_watcher import watch
 from sash.errors import ArgumentError
 from sash.runtimes.interrupts import interrupts
 

@@ -22,7 +22,7 @@ from sash.operators.inventory import inventory
 from sash.runtimes.spark.elastic.epoch_journal import QUERY
 from sash.runtimes.spark.elastic.held import CHUNK, TOKEN, header_in
 from sash.runtimes.spark.elastic.state_location import FOLDER, JOURNAL
-from sash.runtimes.spark.inspection.found import BucketSeen, StageSeen
+from sash.runtimes.spark.inspection.checkpoint_contents import BucketSeen, StageSeen
 from sash.runtimes.spark.inspection.leftovers import ServedQuery
 from sash.runtimes.spark.inspection.query_words import Description
 

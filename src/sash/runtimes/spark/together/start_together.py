@@ -12,7 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from sash.errors import Unsupported
 from sash.operators.bound import BoundQuery
-from sash.runtimes.observed import metric_of
+from sash.runtimes.observed_counts import metric_of
 from sash.runtimes.spark.compat import is_connect
 from sash.runtimes.spark.packing.blocks import COUNTS, PACKED_BUCKET
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
