@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import sash
-from sash.api.first_rows import Head
+from sash.api.head_rows import Head
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

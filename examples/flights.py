@@ -24,7 +24,7 @@ import pandas as pd
 import pyarrow as pa
 
 import sash
-from sash.api.first_rows import Head
+from sash.api.head_rows import Head
 
 COLUMNS = ["time_hour", "minute", "origin", "carrier", "dest", "dep_delay"]
 

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from typer.testing import CliRunner
 
-from sash.cli.doctor import machine, machine_leftovers, report, software
+from sash.cli.doctor import disk_and_stores, machine_leftovers, report, software
 from sash.cli.doctor.cluster import cluster
 from sash.cli.doctor.health_check import HealthCheck
 from sash.cli.doctor.version_bounds import Requirement
@@ -100,13 +100,13 @@ def test_a_spark_home_of_another_spark_is_wrong(tmp_path: Path, monkeypatch: pyt
 
 def test_a_disk_that_cannot_be_written_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_LOCAL_DIRS", "/nowhere/at/all")
-    assert machine.disk().state == "wrong"
-    assert machine.disk().harms
+    assert disk_and_stores.disk().state == "wrong"
+    assert disk_and_stores.disk().harms
 
 
 def test_a_cache_that_cannot_be_written_harms_nothing_but_speed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SASH_CACHE_DIR", "relative")
-    found = machine.machine_code()
+    found = disk_and_stores.machine_code()
     assert found.state == "wrong"
     assert found.fix.startswith("export SASH_CACHE_DIR=/")
     assert not found.harms
@@ -116,7 +116,7 @@ def test_a_cache_that_cannot_be_written_harms_nothing_but_speed(monkeypatch: pyt
 def test_a_redis_server_is_found_by_its_answer(tmp_path: Path) -> None:
     server = RedisServer(tmp_path)
     try:
-        assert machine.redis_server(("127.0.0.1", server.port)).state == "ok"
+        assert disk_and_stores.redis_server(("127.0.0.1", server.port)).state == "ok"
     finally:
         server.kill()
 
@@ -132,10 +132,10 @@ def test_something_else_that_answers_is_not_taken_for_redis() -> None:
 
         other = Thread(target=answer)
         other.start()
-        found = machine.redis_server(server.getsockname())
+        found = disk_and_stores.redis_server(server.getsockname())
         other.join()
     assert found.state == "wrong"
-    assert machine.redis_server(("127.0.0.1", 1)).state == "missing"
+    assert disk_and_stores.redis_server(("127.0.0.1", 1)).state == "missing"
 
 
 @pytest.mark.parametrize(

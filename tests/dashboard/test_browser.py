@@ -125,7 +125,9 @@ def test_no_event_of_the_lab_lies_on_another_and_the_drawing_comes_first(
     for one, other in combinations(boxes, 2):
         apart = max(abs(one["x"] - other["x"]), abs(one["y"] - other["y"]))
         assert apart >= one["width"], (one, other)
-    drawing, form = (page.locator(part).bounding_box() for part in ("svg.timeline >> nth=0", ".asked"))
+    drawing, form = (
+        page.locator(part).bounding_box() for part in ("svg.timeline >> nth=0", ".window-form")
+    )
     assert drawing
     assert form
     assert drawing["y"] < form["y"] if width < 1080 else drawing["x"] > form["x"]

@@ -13,9 +13,10 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 import sash
 from sash.errors import ArgumentError, DurationError, UnitError, Unsupported
+from sash.operators.joins.asof import asof_operator
+from sash.operators.joins.asof.asof_columns import answers
 from sash.operators.joins.asof.asof_operator import SLACK, AsofOperator
 from sash.operators.joins.asof.bound_asof import BoundAsof
-from sash.operators.joins.asof.columns import answers, asof_operator
 from sash.operators.joins.bound_join import BoundSide
 from sash.operators.joins.bounded_join import joined
 from sash.operators.joins.state import held_rows

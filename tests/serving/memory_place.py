@@ -18,7 +18,6 @@ class MemoryPlace:
     entries: list[bytes] = field(default_factory=list)
     between: Callable[[], None] | None = None
     """Called once, before pages are read."""
-    one_state = False
 
     @contextmanager
     def reading(self) -> Iterator[Read]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sash.api.window_text import FORMS, window_of
+from sash.api.window_text import _KINDS, window_of
 from sash.errors import SashError
 from sash.semantics import windows
 from sash.semantics.window import Window
@@ -66,4 +66,8 @@ def test_words_that_say_no_window_are_refused_with_what_would_work(words: str, m
 
 def test_every_kind_that_needs_no_function_has_words() -> None:
     kinds = {name for name in windows.__all__ if not name.endswith("Window")} - {"time"}
-    assert {form.split()[0] for form in FORMS} == kinds - {"policy", "threshold", "punctuated"}
+    assert {form.shown.split()[0] for form in _KINDS.values()} == kinds - {
+        "policy",
+        "threshold",
+        "punctuated",
+    }

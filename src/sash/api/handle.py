@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from sash.api.first_rows import Head
+from sash.api.head_rows import Head
 from sash.api.hints import Hinted
 from sash.errors import ArgumentError, Unsupported
 from sash.semantics.durations import DurationLike

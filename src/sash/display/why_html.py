@@ -11,7 +11,7 @@ from html import escape
 from sash.display import tables
 from sash.semantics.why import text
 from sash.semantics.why.time_format import runs
-from sash.semantics.why.why import EventStory, HeldStory, Why, WindowStory
+from sash.semantics.why.why_answer import EventStory, HeldStory, Why, WindowStory
 
 _MARKS = {"reported": "●", "open": "◐", "waits": "○"}
 """Distinguished by shape, not by colour alone."""

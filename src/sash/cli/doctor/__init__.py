@@ -6,7 +6,7 @@
 health_check.py   one check and its result
 version_bounds.py which versions will do
 software.py       Python, Java, packages
-machine.py        disk, memory, stores
+disk_and_stores.py disk, memory, stores
 cluster.py        a Spark cluster: its workers, and settings that cost time
 report.py         all checks, printed
 redis_leftovers.py state on a Redis server whose checkpoint is gone

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.text import Text
 
-from sash.cli.doctor import machine, software
+from sash.cli.doctor import disk_and_stores, software
 from sash.cli.doctor.cluster import cluster
 from sash.cli.doctor.health_check import HealthCheck
 
@@ -39,11 +39,11 @@ def checkup() -> list[HealthCheck]:
         software.python(),
         software.java(),
         *software.packages(),
-        machine.disk(),
-        machine.machine_code(),
-        machine.lmdb_store(),
-        machine.machine(),
-        machine.redis_server(),
+        disk_and_stores.disk(),
+        disk_and_stores.machine_code(),
+        disk_and_stores.lmdb_store(),
+        disk_and_stores.machine(),
+        disk_and_stores.redis_server(),
         *software.extras(),
     ]
     return sorted(checks, key=lambda check: not check.needed)

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from sash.arrays import Ints
 from sash.operators.columns.times import to_integers
+from sash.operators.joins.asof.asof_columns import answer_table, answers
 from sash.operators.joins.asof.bound_asof import BoundAsof
-from sash.operators.joins.asof.columns import answer_table, answers
 from sash.operators.joins.bound_join import BoundJoin, BoundSide
 from sash.operators.joins.pair_table import pair_table
 from sash.operators.joins.state.archive import Rows

@@ -5,6 +5,6 @@ which wait and for what, and what other engines would have reported.
 """
 
 from sash.semantics.why.explain import explain
-from sash.semantics.why.why import EventStory, HeldStory, Why, WindowStory
+from sash.semantics.why.why_answer import EventStory, HeldStory, Why, WindowStory
 
 __all__ = ["EventStory", "HeldStory", "Why", "WindowStory", "explain"]

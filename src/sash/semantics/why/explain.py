@@ -20,7 +20,7 @@ from sash.semantics.why.history import HoldingWindow, KeyHistory
 from sash.semantics.why.other_engines import other_engines
 from sash.semantics.why.report_reasons import Reasons, acceptance, lateness
 from sash.semantics.why.time_format import TimeFormat
-from sash.semantics.why.why import EventStory, HeldStory, Known, Why, WindowStory
+from sash.semantics.why.why_answer import EventStory, HeldStory, Known, Why, WindowStory
 from sash.semantics.window import Window, times
 from sash.semantics.windows import CumulateWindow, SlideByTimeWindow, TimeWindow
 

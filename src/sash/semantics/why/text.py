@@ -12,7 +12,7 @@ from itertools import groupby
 from sash.semantics.event import Order
 from sash.semantics.why.other_engines import EngineStory
 from sash.semantics.why.time_format import runs
-from sash.semantics.why.why import EventStory, HeldStory, Why, WindowStory
+from sash.semantics.why.why_answer import EventStory, HeldStory, Why, WindowStory
 
 SHOWN = 2
 """How many windows are shown at each end of a group."""

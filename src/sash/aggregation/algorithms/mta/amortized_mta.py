@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sash.aggregation.algorithms.mta.aligned_blocks import blocks, start
-from sash.aggregation.algorithms.mta.forest import MonoidForest, Pairwise
+from sash.aggregation.algorithms.mta.monoid_forest import MonoidForest, Pairwise
 from sash.aggregation.algorithms.mta.nodes import Nodes
 from sash.aggregation.algorithms.protocol import Time
 from sash.aggregation.elements import ABSENT, Element

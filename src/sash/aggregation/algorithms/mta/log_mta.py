@@ -8,7 +8,7 @@ when windows are changed far more often than they are looked at.
 
 from __future__ import annotations
 
-from sash.aggregation.algorithms.mta.forest import MonoidForest
+from sash.aggregation.algorithms.mta.monoid_forest import MonoidForest
 from sash.aggregation.elements import Element
 
 

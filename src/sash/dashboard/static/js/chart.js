@@ -40,8 +40,8 @@ export function chart(points, { label, step = false, kind = "", marks = [], zero
     at(share) {
       cursor.setAttribute("visibility", share === null ? "hidden" : "visible");
       if (share === null) return null;
-      const asked = from + share * (to - from);
-      const near = known.reduce((best, point) => (Math.abs(point.at - asked) < Math.abs(best.at - asked) ? point : best));
+      const pointedAt = from + share * (to - from);
+      const near = known.reduce((best, point) => (Math.abs(point.at - pointedAt) < Math.abs(best.at - pointedAt) ? point : best));
       cursor.setAttribute("x1", x(near.at));
       cursor.setAttribute("x2", x(near.at));
       return near;

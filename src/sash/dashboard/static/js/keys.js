@@ -64,11 +64,11 @@ export class Keys {
   }
 
   async fetch() {
-    const asked = new URLSearchParams({ query: this.query.name, key: this.key });
-    const answer = await fetch(`/api/windows?${asked}`);
+    const request = new URLSearchParams({ query: this.query.name, key: this.key });
+    const answer = await fetch(`/api/windows?${request}`);
     if (!answer.ok) return;
     const rows = await answer.json();
-    if (asked.get("key") === this.key) replace(this.windows, this.looksBack ? null : timeline(rows, this.key), table(rows, this.looksBack));
+    if (request.get("key") === this.key) replace(this.windows, this.looksBack ? null : timeline(rows, this.key), table(rows, this.looksBack));
   }
 }
 

@@ -2,15 +2,15 @@
 import { h, replace } from "./dom.js";
 
 export class Arrivals {
-  /** asked: select(event), place(event, index), order(event, by), remove(event), arrive(count). */
-  constructor(asked) {
-    this.asked = asked;
+  /** actions: select(event), place(event, index), order(event, by), remove(event), arrive(count). */
+  constructor(actions) {
+    this.actions = actions;
     this.row = h("ol", { class: "arrivals", "aria-label": "Events in the order of their arrival" });
     this.row.addEventListener("pointerdown", (event) => this.grab(event));
     this.row.addEventListener("pointermove", (event) => this.drag(event));
     this.row.addEventListener("pointerup", () => this.drop());
     this.row.addEventListener("pointercancel", () => this.drop());
-    this.slider = h("input", { type: "range", id: "arrived", min: 0, oninput: () => asked.arrive(Number(this.slider.value)) });
+    this.slider = h("input", { type: "range", id: "arrived", min: 0, oninput: () => actions.arrive(Number(this.slider.value)) });
     this.words = h("output", { for: "arrived" });
     this.element = h("section", { class: "card", "aria-labelledby": "arrivals" },
       h("h3", {}, h("span", { id: "arrivals" }, "Arrival"), h("span", { class: "soft" }, "drag, or use the arrow keys, to change the order")),
@@ -33,15 +33,15 @@ export class Arrivals {
       class: `arrival ${kind.join(" ")}`, "data-index": index, "data-focus": `arrival ${event.id}`,
       "aria-pressed": String(event === this.state.selected), title: judged?.late ?? null,
       "aria-label": `t${index + 1}, time ${event.time}, x ${event.x}${judged?.late ? `, ${judged.late}` : ""}; arrives as number ${index + 1} of ${this.state.events.length}`,
-      onclick: () => this.asked.select(event), onkeydown: (key) => this.key(key, event),
+      onclick: () => this.actions.select(event), onkeydown: (key) => this.key(key, event),
     }, h("b", {}, `t${index + 1}`), h("span", { class: "small" }, `at ${event.time}`)));
   }
 
   key(key, event) {
     const done = {
-      ArrowLeft: () => this.asked.order(event, -1),
-      ArrowRight: () => this.asked.order(event, 1),
-      Delete: () => this.asked.remove(event),
+      ArrowLeft: () => this.actions.order(event, -1),
+      ArrowRight: () => this.actions.order(event, 1),
+      Delete: () => this.actions.remove(event),
     }[key.key];
     if (!done) return;
     key.preventDefault();
@@ -59,7 +59,7 @@ export class Arrivals {
     if (!this.grabbed) return;
     const below = document.elementsFromPoint(pointer.clientX, pointer.clientY).find((one) => one.dataset?.index !== undefined);
     const index = below ? Number(below.dataset.index) : -1;
-    if (index >= 0 && this.state.events[index] !== this.grabbed) this.asked.place(this.grabbed, index);
+    if (index >= 0 && this.state.events[index] !== this.grabbed) this.actions.place(this.grabbed, index);
   }
 
   drop() {
@@ -67,7 +67,7 @@ export class Arrivals {
     const event = this.grabbed;
     this.grabbed = null;
     // Captured pointers click the row, not the button below them.
-    this.asked.select(event);
+    this.actions.select(event);
     this.row.querySelector(`[data-focus="arrival ${event.id}"]`)?.focus();
   }
 }

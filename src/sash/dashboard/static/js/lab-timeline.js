@@ -7,9 +7,9 @@ const APART = 29;
 const ROW = 28;
 
 export class Timeline {
-  /** asked: add(time), move(event, time), select(event), remove(event), order(event, by). */
-  constructor(asked) {
-    this.asked = asked;
+  /** actions: add(time), move(event, time), select(event), remove(event), order(event, by). */
+  constructor(actions) {
+    this.actions = actions;
     this.element = svg("svg", { class: "timeline", role: "group", "aria-label": "Timeline: events, and the windows below them" });
     this.element.addEventListener("pointerdown", (event) => this.grab(event));
     this.element.addEventListener("pointermove", (event) => this.drag(event));
@@ -62,7 +62,7 @@ export class Timeline {
       "data-event": index, "data-focus": `event ${event.id}`, tabindex: "0", role: "slider",
       "aria-label": `event t${index + 1}`, "aria-valuemin": 0, "aria-valuemax": 500, "aria-valuenow": event.time,
       "aria-valuetext": `time ${event.time}, x ${event.x}, ${arrived ? held : "has not arrived"}`,
-      onkeydown: (key) => this.key(key, event), onfocus: () => this.asked.select(event),
+      onkeydown: (key) => this.key(key, event), onfocus: () => this.actions.select(event),
     },
     svg("line", { class: "stem", y1: 13, y2: axis - y }),
     svg("circle", { r: 13 }),
@@ -106,12 +106,12 @@ export class Timeline {
   key(key, event) {
     const step = key.shiftKey ? 5 : 1;
     const done = {
-      ArrowLeft: () => this.asked.move(event, event.time - step),
-      ArrowRight: () => this.asked.move(event, event.time + step),
-      ArrowUp: () => this.asked.order(event, -1),
-      ArrowDown: () => this.asked.order(event, 1),
-      Delete: () => this.asked.remove(event),
-      Backspace: () => this.asked.remove(event),
+      ArrowLeft: () => this.actions.move(event, event.time - step),
+      ArrowRight: () => this.actions.move(event, event.time + step),
+      ArrowUp: () => this.actions.order(event, -1),
+      ArrowDown: () => this.actions.order(event, 1),
+      Delete: () => this.actions.remove(event),
+      Backspace: () => this.actions.remove(event),
     }[key.key];
     if (!done) return;
     key.preventDefault();
@@ -124,19 +124,19 @@ export class Timeline {
     if (!at && !pointer.target.classList.contains("sky")) return;
     pointer.preventDefault();
     this.element.setPointerCapture(pointer.pointerId);
-    this.grabbed = at ? this.state.events[Number(at.dataset.event)] : this.asked.add(this.at(pointer));
-    if (this.grabbed) this.asked.select(this.grabbed);
+    this.grabbed = at ? this.state.events[Number(at.dataset.event)] : this.actions.add(this.at(pointer));
+    if (this.grabbed) this.actions.select(this.grabbed);
   }
 
   drag(pointer) {
-    if (this.grabbed && this.at(pointer) !== this.grabbed.time) this.asked.move(this.grabbed, this.at(pointer));
+    if (this.grabbed && this.at(pointer) !== this.grabbed.time) this.actions.move(this.grabbed, this.at(pointer));
   }
 
   drop() {
     if (!this.grabbed) return;
     const event = this.grabbed;
     this.grabbed = null;
-    this.asked.move(event, event.time);
+    this.actions.move(event, event.time);
     this.element.querySelector(`[data-focus="event ${event.id}"]`)?.focus();
   }
 

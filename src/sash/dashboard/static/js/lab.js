@@ -1,4 +1,4 @@
-// The window lab: what is asked, the events, and the answer of the server to them.
+// The window lab: the window, the events, and the answer of the server to them.
 import { h, replace } from "./dom.js";
 import { Answers } from "./lab-answers.js";
 import { Arrivals } from "./lab-arrivals.js";
@@ -10,14 +10,14 @@ const MOST = 40;
 export class Lab {
   constructor(place) {
     this.state = { kind: "sliding", numbers: {}, order: "event-time", delay: 2, allowed_lateness: 0, events: [], arrived: 0, selected: null };
-    const asked = {
+    const actions = {
       add: (time) => this.add(time), move: (event, time) => this.move(event, time), select: (event) => this.select(event),
       remove: (event) => this.remove(event), order: (event, by) => this.place(event, this.state.events.indexOf(event) + by),
       place: (event, index) => this.place(event, index), arrive: (count) => this.change({ arrived: count }),
     };
-    [this.timeline, this.arrivals, this.answers] = [new Timeline(asked), new Arrivals(asked), new Answers()];
+    [this.timeline, this.arrivals, this.answers] = [new Timeline(actions), new Arrivals(actions), new Answers()];
     this.refused = h("p", { class: "refused", role: "alert" });
-    this.asked = h("form", { class: "card asked", "aria-label": "The window", onsubmit: (event) => event.preventDefault() });
+    this.windowForm = h("form", { class: "card window-form", "aria-label": "The window", onsubmit: (event) => event.preventDefault() });
     this.label = h("h2", {}, "loading…");
     this.meaning = h("p", { class: "meaning" });
     this.formula = h("p", { class: "formula" });
@@ -31,8 +31,8 @@ export class Lab {
         this.timeline.element, legend(), this.editor),
       this.arrivals.element,
       this.answers.beside, this.answers.below, this.status);
-    replace(this.asked, h("h2", {}, "Window"), h("p", { class: "soft" }, "loading…"));
-    place.append(h("div", { class: "bench" }, this.asked, this.results));
+    replace(this.windowForm, h("h2", {}, "Window"), h("p", { class: "soft" }, "loading…"));
+    place.append(h("div", { class: "bench" }, this.windowForm, this.results));
     this.use("disorder");
     addEventListener("resize", () => this.draw());
   }
@@ -55,7 +55,7 @@ export class Lab {
       Object.entries(EXAMPLES).map(([name, one]) => h("option", { value: name, selected: name === this.example }, one.title)));
     const order = h("select", { "data-focus": "order", onchange: (event) => this.change({ order: event.target.value }) },
       [["event-time", "event time"], ["arrival", "arrival"]].map(([name, words]) => h("option", { value: name, selected: name === state.order }, words)));
-    replace(this.asked,
+    replace(this.windowForm,
       h("h2", {}, "Window"),
       h("label", { class: "field" }, "Kind", kind),
       h("p", { class: "soft small" }, about),

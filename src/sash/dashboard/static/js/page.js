@@ -21,10 +21,10 @@ function show(view) {
   else board.show();
 }
 
-const asked = () => VIEWS.find((view) => location.hash.slice(1).split("?")[0] === view);
+const chosenView = () => VIEWS.find((view) => location.hash.slice(1).split("?")[0] === view);
 
-addEventListener("hashchange", () => show(asked() ?? "queries"));
-if (asked()) show(asked());
+addEventListener("hashchange", () => show(chosenView() ?? "queries"));
+if (chosenView()) show(chosenView());
 
 listen(queries, {
   connection(kind, words) {
@@ -33,7 +33,7 @@ listen(queries, {
   },
   hello({ queries: names }) {
     // Without queries there is only the lab to look at.
-    show(asked() ?? (names.length ? "queries" : "lab"));
+    show(chosenView() ?? (names.length ? "queries" : "lab"));
   },
   changed() {
     if (!document.getElementById("queries").hidden) board.show();

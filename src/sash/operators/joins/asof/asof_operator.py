@@ -23,8 +23,8 @@ import pyarrow as pa
 
 from sash.arrays import Ints, Mask
 from sash.operators.columns.times import FARTHEST
+from sash.operators.joins.asof.asof_columns import answer_table, answers, newest_of_each_key
 from sash.operators.joins.asof.bound_asof import BoundAsof
-from sash.operators.joins.asof.columns import answer_table, answers, newest_of_each_key
 from sash.operators.joins.state import row_bits
 from sash.operators.joins.state.archive import Rows
 from sash.operators.joins.state.held_rows import HeldRows, KeyHash
