@@ -20,6 +20,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -32,7 +33,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sash.arrays import Floats, Ints
 from sash.errors import StoreError
 from sash.operators.elastic.declaration import Elastic
-from sash.operators.elastic.mapping import balanced
+from sash.operators.elastic.mapping import Assignment, balanced, checked
 from sash.operators.elastic.metrics import Sample
 from sash.runtimes.spark.compat import HadoopFolder
 from sash.runtimes.spark.elastic.epoch_journal import EpochJournal, require_same_query, where
@@ -55,6 +56,7 @@ FADING = 0.8
 """What is left of a load one batch later."""
 TOLERANCE = 0.25
 """Of loads: a bucket that moves is loaded by another worker."""
+DEFAULT: Assignment = partial(balanced, tolerance=TOLERANCE)
 
 
 @dataclass
@@ -76,6 +78,8 @@ class ElasticRun:
     """How Spark folds the rows of a batch; None: they come in blocks."""
     executors: ExecutorDegree | None = None
     """None: their number is not changed."""
+    assign: Assignment = DEFAULT
+    """f_μ as a function: of the buckets and tasks of a batch."""
     mapping: Ints | None = None
     """f_μ of the batch before: the task of each bucket."""
     load: Floats | None = None
@@ -172,11 +176,10 @@ class ElasticRun:
         self, blocks: DataFrame, epoch: int, before: int, after: int, journal: EpochJournal
     ) -> dict[str, Any]:
         """Step and sink; what the step measured of itself."""
-        degree = self.elastic.degree(list(self.meter.samples))
-        self.mapping = balanced(
-            len(self.stage.buckets), range(degree), before=self.mapping, load=self.load, tolerance=TOLERANCE
-        )
-        tasks = [int(task) for task in self.mapping]
+        degree, buckets = self.elastic.degree(list(self.meter.samples)), len(self.stage.buckets)
+        mapping = self.assign(buckets, range(degree), before=self.mapping, load=self.load)
+        self.mapping = checked(mapping, shares=buckets, instances=range(degree))
+        tasks = self.mapping.tolist()
         if self.executors is not None:
             self.executors.before(degree)
         step = EpochStep(
