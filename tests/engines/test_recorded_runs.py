@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations, islice
 from pathlib import Path
@@ -30,8 +31,8 @@ def recorded(engine: str) -> Iterator[tuple[ProbeRun, Seen]]:
 
 
 def a_few(engine: str) -> Iterator[tuple[ProbeRun, Seen]]:
-    """The first run of each three."""
-    return islice(recorded(engine), 0, None, 3)
+    """The first run of each six."""
+    return islice(recorded(engine), 0, None, 6)
 
 
 @pytest.mark.parametrize("engine", LIVE)
@@ -101,10 +102,8 @@ def test_differential_batches_on_spark_show_what_the_engines_have_shown(spark: S
             assert contents == sorted(tuple(sorted(content)) for content in own), (engine, run)
             if covered(run):
                 compared += 1
+                shown = Counter(theirs.reports)
                 # Spark's stream has no end that would close the last windows.
-                open_ = set(contents) - set(theirs.reports) if engine == "spark_structured" else set()
-                assert sorted(theirs.reports) == [one for one in contents if one not in open_], (
-                    engine,
-                    run,
-                )
+                assert shown <= Counter(contents), (engine, run)
+                assert engine == "spark_structured" or shown == Counter(contents), (engine, run)
         assert compared >= 40
