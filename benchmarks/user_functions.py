@@ -2,10 +2,11 @@
 
     python -m benchmarks.user_functions [--quick] [--json PATH] [--rounds 3]
 
-Every tuple has one key and meets one window; f_U computes for about a millisecond. Two instances in threads
-take turns with Python's lock. In processes they should need about half the time of one. Where other
-programs use the cores, the clock shows little of that; so the time that the busiest process has computed is
-judged: on a free machine nothing is done sooner.
+Every tuple has one key and meets one window; f_U computes for about a millisecond, or waits for two, as one
+that asks a service does. Two instances in threads take turns with Python's lock. In processes they should
+need about half the time of one. Where other programs use the cores, the clock shows little of that for a
+function that computes; so the time that the busiest process has computed is judged: on a free machine
+nothing is done sooner. Functions that wait need no free core, and are judged by the clock.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +42,25 @@ def steps_of(milliseconds: float) -> int:
     return int(max(measured() for _ in range(5)))
 
 
-def slow(steps: int) -> Stateful:
+def computing(steps: int) -> Stateful:
     def update(windows: Any, arrival: Any) -> None:
         total = 0
         for step in range(steps):
             total += step & 7
         windows[0].append(total)
 
+    return _with(update)
+
+
+def waiting(seconds: float) -> Stateful:
+    def update(windows: Any, arrival: Any) -> None:
+        time.sleep(seconds)
+        windows[0].append(seconds)
+
+    return _with(update)
+
+
+def _with(update: Callable[[Any, Any], None]) -> Stateful:
     def output(windows: Any) -> Any:
         return {"key": windows.key, "n": len(windows[0])}
 
@@ -59,9 +73,9 @@ def slow(steps: int) -> Stateful:
 class Run:
     """A running operator that is given so many tuples each time."""
 
-    def __init__(self, instances: int, tuples: int, *, steps: int, processes: bool) -> None:
+    def __init__(self, operator: Stateful, instances: int, tuples: int, *, processes: bool) -> None:
         self.tuples, self.at = tuples, 0
-        self.elastic = setup(slow(steps), instances, instances, processes=processes)
+        self.elastic = setup(operator, instances, instances, processes=processes)
 
     def __call__(self) -> tuple[float, float]:
         """Seconds by the clock, and of the busiest process."""
@@ -93,27 +107,37 @@ def _computed(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def main() -> int:
-    chosen = options(str(__doc__).splitlines()[0])
-    tuples, steps = 100 if chosen.quick else 1000, steps_of(1.0)
+def measured(operator: Stateful, tuples: int, rounds: int) -> dict[str, tuple[float, ...]]:
+    """The best round of each number of instances, in threads and in processes."""
     best: dict[str, tuple[float, ...]] = {}
     for processes in (False, True):
         for instances in (1, 2):
-            run = Run(instances, tuples, steps=steps, processes=processes)
-            rounds = [run() for _ in range(2 if chosen.quick else chosen.rounds + 1)][1:]
+            run = Run(operator, instances, tuples, processes=processes)
+            times = [run() for _ in range(rounds + 1)][1:]
             run.end()
             how = "processes" if processes else "threads"
-            best[f"{instances} instance{'s' * (instances > 1)}, {how}"] = tuple(
-                map(min, zip(*rounds, strict=True))
-            )
+            name = f"{instances} instance{'s' * (instances > 1)}, {how}"
+            best[name] = tuple(map(min, zip(*times, strict=True)))
+    return best
+
+
+def main() -> int:
+    chosen = options(str(__doc__).splitlines()[0])
+    tuples, rounds = (100, 1) if chosen.quick else (1000, chosen.rounds)
+    computed = measured(computing(steps_of(1.0)), tuples, rounds)
+    waited = measured(waiting(0.002), tuples, rounds)
     tables = []
-    for place, what in enumerate(("by the clock", "of the busiest process")):
+    for what, found, place, judged in (
+        ("that computes for 1 ms: time by the clock", computed, 0, False),
+        ("that computes for 1 ms: time of the busiest process", computed, 1, True),
+        ("that waits for 2 ms: time by the clock", waited, 0, True),
+    ):
         yardstick = "1 instance, processes"
-        table = Table(f"{tuples:,} tuples, a function of 1 ms for each: time {what}", yardstick=yardstick)
+        table = Table(f"{tuples:,} tuples, a function {what}", yardstick=yardstick)
         table.start()
-        for name, seconds in best.items():
-            limit = PROMISED if place == 1 and name == "2 instances, processes" else None
-            table.add(name, seconds[place], seconds[place] / best[yardstick][place], limit=limit)
+        for name, seconds in found.items():
+            limit = PROMISED if judged and name == "2 instances, processes" else None
+            table.add(name, seconds[place], seconds[place] / found[yardstick][place], limit=limit)
         tables.append(table)
     return finish(tables, chosen)
 

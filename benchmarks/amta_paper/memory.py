@@ -43,7 +43,7 @@ def run(*, quick: bool, progress: ProgressPrinter) -> Chart:
     held = {kind: Series(label) for kind, label in LABELS.items()}
     everything = Series("DABA lite: all")
     local = Series("AMTA: tails, stack", style="AMTA")
-    resident = Series("AMTA over LMDB", style="FiBA")
+    resident = Series("AMTA over LMDB")
     for exponent in exponents:
         n = 1 << exponent
         for kind, series in held.items():

@@ -6,6 +6,7 @@ readers; every series has a marker of its own besides. Legends stand below the a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil, floor, log2
 from pathlib import Path
 
@@ -45,7 +46,8 @@ def draw(chart: Chart, directory: Path) -> Path:
         for ax, panel in zip(axes[0], chart.panels, strict=True):
             _draw_panel(ax, panel)
             if not shared:
-                ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncol=2, frameon=False)
+                below = -0.13 if panel.powers_of_two else -0.18  # other labels are slanted, and longer
+                ax.legend(loc="upper center", bbox_to_anchor=(0.5, below), ncol=2, frameon=False)
         if shared:
             handles, labels = axes[0][0].get_legend_handles_labels()
             figure.legend(handles, labels, loc="outside lower center", ncol=len(labels), frameon=False)
@@ -61,8 +63,7 @@ def _share_labels(chart: Chart) -> bool:
 
 
 def _draw_panel(ax: Axes, panel: Panel) -> None:
-    for place, series in enumerate(panel.series):
-        colour, marker = _style(series, place)
+    for series, (colour, marker) in zip(panel.series, _styles(panel.series), strict=True):
         ax.plot(
             series.xs,
             series.ys,
@@ -89,9 +90,11 @@ def _draw_panel(ax: Axes, panel: Panel) -> None:
     ax.set_axisbelow(True)
 
 
-def _style(series: Series, place: int) -> tuple[str, str]:
-    by_place = list(STYLES.values())[place]
-    return STYLES.get(series.style or series.label, by_place)
+def _styles(lines: Sequence[Series]) -> list[tuple[str, str]]:
+    """That of its name for each series; those without one take what no other has."""
+    names = [series.style or series.label for series in lines]
+    free = iter([style for name, style in STYLES.items() if name not in names])
+    return [STYLES[name] if name in STYLES else next(free) for name in names]
 
 
 def _powers_of_two(ax: Axes) -> None:

@@ -44,4 +44,4 @@ def _panel(title: str, query: sash.WindowQuery, rounds: int) -> Panel:
         point = Series(PATTERNS[short][0], joined=False)
         point.add(short, 1e3 * spent)
         lines.append(point)
-    return Panel(title, "", "milliseconds", lines, powers_of_two=False, logarithmic=False)
+    return Panel(title, "pattern", "milliseconds", lines, powers_of_two=False, logarithmic=False)

@@ -30,7 +30,7 @@ def run(*, quick: bool, progress: ProgressPrinter) -> Chart:
         ("figure 15: slide 4,000", "W, seconds", settings[: len(LENGTHS)]),
         ("figure 16: W 3 s", "slide, tuples", settings[len(LENGTHS) - 1 :]),
     ):
-        lines = [Series(f"{workers} workers") for workers in WORKERS]
+        lines = [Series(f"{workers} worker{'s' * (workers > 1)}") for workers in WORKERS]
         for workers, line in zip(WORKERS, lines, strict=True):
             for place in places:
                 wanted = RATE / place[1]

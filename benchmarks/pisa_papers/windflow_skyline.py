@@ -136,7 +136,7 @@ def run(*, quick: bool, progress: ProgressPrinter) -> Chart:
     for series, (name, value) in zip(throughput, farms.items(), strict=True):
         series.add(name, value)
     panels = [
-        Panel("figures 15 to 18", "", "packets a second", throughput, powers_of_two=False),
+        Panel("figures 15 to 18", "pattern (workers)", "packets a second", throughput, powers_of_two=False),
         Panel("figure 17, left", "pane, ms", "points in its skyline", [sizes], powers_of_two=False),
     ]
     return Chart(

@@ -24,7 +24,9 @@ from benchmarks.paper_table import PaperTable
 from examples import ysb
 
 BATCHES = (1_000, 10_000, 100_000)
-PERCENTILES = (0, 25, 50, 75, 100)
+PERCENTILES = {
+    0: "quickest", 25: "25th percentile", 50: "median", 75: "75th percentile", 100: "slowest"
+}  # fmt: skip
 PATTERNS = {
     "KF(1)": sash.KeyFarm(1),
     "KF(2)": sash.KeyFarm(2),
@@ -76,8 +78,8 @@ def run(*, quick: bool, progress: ProgressPrinter) -> Chart:
         )
         throughput[title] = {name: events / each for name, each in seconds.items()}
     lines = []
-    for percentile in PERCENTILES:
-        line = Series(f"{percentile} %", joined=False)
+    for percentile, label in PERCENTILES.items():
+        line = Series(label, joined=False)
         for batch, found in boxes.items():
             if found:
                 line.add(batch, 1e3 * float(np.percentile(found, percentile)))
@@ -87,8 +89,10 @@ def run(*, quick: bool, progress: ProgressPrinter) -> Chart:
         for title, found in throughput.items()
     ]
     panels = [
-        Panel("figure 20: latency", "events in a batch", "ms", lines, powers_of_two=False),
-        Panel("figures 21 and 22", "", "million events a second", bars, powers_of_two=False),
+        Panel("figure 20: latency", "events in a batch", "latency, ms", lines, powers_of_two=False),
+        Panel(
+            "figures 21 and 22", "pattern (workers)", "million events a second", bars, powers_of_two=False
+        ),
     ]
     return Chart(
         "windflow-2-ysb",

@@ -35,7 +35,7 @@ def reconfiguration_times(found: Sequence[Switches], directory: Path) -> Path:
         ax.plot([], [], ".", color=ORANGE, label="n → 1 instance")
         ax.axhline(1e3 * BOUND, color=GREY, linestyle="--", label="the paper's bound, 40 ms")
         ax.set_xticks(range(len(found)), [str(run.n) for run in found])
-        ax.set(xlabel="n", ylabel="milliseconds from request to switch", yscale="log")
+        ax.set(xlabel="instances, n", ylabel="milliseconds from request to switch", yscale="log")
         ax.set_title("Reconfiguration of a running operator; no byte of state is moved")
         return _saved(figure, ax, directory / "stretch-reconfigurations.png")
 

@@ -14,7 +14,6 @@ last watermark. Later ones are not looked at.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -22,24 +21,18 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sash.operators.bound import BoundQuery
-from sash.runtimes.spark.packing.blocks import OUTPUT, PAYLOAD, Unpacker
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
-from sash.runtimes.spark.streaming.streaming_source import StreamingSource
-from sash.runtimes.spark.together.processor import TogetherProcessor
-from sash.runtimes.spark.together.stage import output_of
-from sash.runtimes.spark.together.start_together import emitted, stage_of
 from sash.semantics import durations
 from sash.semantics.event import Order
 from sash.semantics.query import Query
+from tests.conformance.one_pass import OnePass
 from tests.conformance.stanza import Stanza
 from tests.conformance.streamed import CLOCK, batches_of, streamed_stanzas
-from tests.runtimes.micro_batches import SCRATCH, stream_batches
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 Rows = list[dict[str, Any]]
 Steps = tuple[int, ...]
@@ -143,32 +136,11 @@ class SharedStream:
     def run(self, spark: SparkSession) -> dict[str, tuple[Rows, ...]]:
         """Reports and late rows of each stanza, by its title."""
         batches = self.batches()
-        source = StreamingSource(stream_batches(spark, batches))
-        queries = self.queries(batches[0].schema)
-        names = list(queries)
-        stage = stage_of(source, queries, late=dict.fromkeys(names, _no_sink), states={n: n for n in names})
-        answers = TogetherProcessor(stage).answers
-        kept: list[pa.Table] = []
-        query = (
-            emitted(source, stage)
-            .rows.writeStream.outputMode("append")
-            .foreachBatch(lambda rows, number: kept.append(rows.toArrow()))
-            .option("checkpointLocation", tempfile.mkdtemp(dir=SCRATCH.name))
-            .trigger(availableNow=True)
-            .start()
-        )
-        query.awaitTermination()
+        told = OnePass.of(spark, batches, self.queries(batches[0].schema))
         return {
-            place.stanza.title: (
-                _emitted(answers, kept, place, REPORTS),
-                _emitted(answers, kept, place, LATE),
-            )
+            place.stanza.title: (_emitted(told, place, REPORTS), _emitted(told, place, LATE))
             for place in self.places
         }
-
-
-def _no_sink(rows: DataFrame, batch: int) -> None:
-    raise AssertionError("rows are read before they reach a sink")
 
 
 def _clock(time: int, payload: Payload) -> pa.Table:
@@ -187,23 +159,10 @@ def _of_stanza(batch: pa.Table, number: int) -> pa.Table:
     return batch.add_column(0, "s", pa.array([number] * batch.num_rows, pa.int64()))
 
 
-def _emitted(answers: Any, kept: list[pa.Table], place: Place, output: str) -> Rows:
+def _emitted(told: OnePass, place: Place, output: str) -> Rows:
     until = place.first + len(batches_of(place.stanza)) + 1
-    seen, name = pa.concat_tables(kept[place.first : until]), output_of(f"q{place.number}", output)
-    return [row for row in _rows_of(answers, seen, name) if row["s"] == place.number]
-
-
-def _rows_of(answers: Any, seen: pa.Table, output: str) -> Iterator[dict[str, Any]]:
-    """The rows of one output: those with lists come in blocks."""
-    schema, (_, places) = answers.schemas[output], answers._columns
-    mine = seen.filter(pc.equal(seen[OUTPUT], list(answers.schemas).index(output)))
-    columns = [mine[f"c{place}"] for place in places[output]]
-    if len(columns) == len(schema.names):
-        yield from pa.table(columns, names=schema.names).to_pylist()
-        return
-    blocks = pa.table({PAYLOAD: columns[0]}).to_batches()
-    for rows in Unpacker(schema)(blocks):
-        yield from rows.to_pylist()
+    rows = told.rows(f"q{place.number}", output, slice(place.first, until))
+    return [row for row in rows if row["s"] == place.number]
 
 
 @cache

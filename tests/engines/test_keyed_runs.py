@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-import sash
+from sash.engines.drawn_runs import families, family
 from sash.engines.keyed_runs import (
+    ANOTHER_CLOCK,
     AT_THE_END,
-    ONE_BATCH_LATER,
-    OVER_KEYS,
+    KINDS,
     agrees,
     compare,
-    disorder,
+    differs,
     engines,
-    keyed_run,
     set_aside,
     smallest,
 )
@@ -71,17 +70,25 @@ def test_sash_as_an_engine_agrees_with_itself() -> None:
 @pytest.mark.parametrize(
     ("engine", "times", "keys", "reason"),
     [
-        ("bytewax", (30, 40, 31), "aba", OVER_KEYS), ("bytewax", (30, 40, 29), "aba", ""),
+        ("bytewax", (30, 40, 31), "aba", ANOTHER_CLOCK), ("bytewax", (30, 40, 29), "aba", ""),
         ("beam", (30, 32, 29), "aba", AT_THE_END), ("beam", (30, 33, 29), "aba", ""),
-        ("spark_structured", (30, 32, 29), "aba", ONE_BATCH_LATER),
+        ("spark_structured", (30, 32, 29), "aba", ANOTHER_CLOCK),
         ("spark_structured", (30, 32, 33, 29), "abab", ""), ("pyflink", (30, 32, 29), "aba", ""),
     ],
 )  # fmt: skip
-def test_runs_on_which_an_engine_is_known_to_differ_are_set_aside(
+def test_why_an_engine_differs_from_a_stream_of_sash(
     engine: str, times: tuple[int, ...], keys: str, reason: str
 ) -> None:
     run = ProbeRun(times=times, keys=tuple(keys), size=4, slide=4)
-    assert set_aside(engine, run) == reason
+    assert differs(engine, run) == reason
+    assert set_aside(engine, run) == (reason if engine == "beam" else "")
+
+
+def test_runs_of_a_family_have_one_watermark_after_every_event() -> None:
+    runs = family(Random(SEED), KINDS)
+    assert len({tuple(run.watermarks()) for run in runs}) == 1
+    assert len({run.delay for run in runs}) == 3
+    assert families(runs) == [runs]
 
 
 @pytest.mark.parametrize("name", PEERS)
@@ -108,46 +115,13 @@ def test_differential_a_few_runs_of_sparks_own_windows(spark: SparkSession) -> N
     assert compare("spark_structured", live, Random(SEED), runs=6).differing == []
 
 
-def in_order_runs(count: int) -> list[ProbeRun]:
-    """Time windows over disorder that the delay covers: a bounded input shows what a stream shows."""
-    source, runs = Random(SEED), []
-    while len(runs) < count:
-        run = keyed_run(source, ["time"])
-        runs += [run] if run.delay >= disorder(run.times) else []
-    return runs
-
-
-def bounded_rows(runs: Sequence[ProbeRun]) -> pa.Table:
-    rows = [
-        {"key": f"{number} {run.key(index)}", "time": time, "index": index}
-        for number, run in enumerate(runs)
-        for index, time in enumerate(run.times)
-    ]
-    return pa.Table.from_pylist(rows)
-
-
-@pytest.mark.soak
 @pytest.mark.spark
-def test_differential_two_hundred_bounded_runs_in_process_and_on_spark_are_those_of_the_stream(
-    spark: SparkSession,
-) -> None:
-    runs = in_order_runs(200)
-    shapes = sorted({(run.size, run.slide) for run in runs})
-    windows = [sash.sliding(size, every=slide).named(f"{size} {slide}") for size, slide in shapes]
-    table = bounded_rows(runs)
-    streamed = {engine: Sash(engine).answer(runs) for engine in LIVE}
-    for data in (table, spark.createDataFrame(table)):
-        query = sash.stream(data, time="time", key="key").window(*windows).agg(held=sash.collect("index"))
-        for engine in LIVE if data is table else LIVE[:1]:
-            shown: dict[int, list[tuple[int, ...]]] = {number: [] for number in range(len(runs))}
-            for row in query.semantics(engine).collect().to_pylist():
-                number = int(row["key"].split()[0])
-                if row["window"]["name"] == f"{runs[number].size} {runs[number].slide}":
-                    shown[number].append(tuple(row["held"]))
-            for number, run in enumerate(runs):
-                seen = Seen(reports=tuple(shown[number]))
-                stream = streamed[engine][number]
-                assert agrees("", Seen(reports=stream.reports + stream.flushed), seen), (engine, run)
+@pytest.mark.soak
+def test_a_run_that_shares_a_query_of_spark_shows_what_it_shows_alone(spark: SparkSession) -> None:
+    runs = family(Random(SEED), KINDS)
+    live = SparkStructured(spark)
+    shared, alone = live.answer(runs)[::4], [live.answer([run])[0] for run in runs[::4]]
+    assert all(agrees("spark_structured", *pair) for pair in zip(shared, alone, strict=True))
 
 
 def test_the_end_of_a_bounded_input_closes_the_windows_of_all_keys() -> None:

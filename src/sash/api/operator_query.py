@@ -87,10 +87,11 @@ class OperatorQuery(QueryHandle):
 
         runtime = self.runtime
         if isinstance(runtime, StreamingJoinOperator):
+            join = runtime.join if launch.elastic is None else runtime.elastic_join
             return start_join(
-                runtime.join, runtime.bound, sink, late=launch.late_of_sides(),
+                join, runtime.bound, sink, late=launch.late_of_sides(),
                 checkpoint=launch.checkpoint, elastic=launch.elastic, trigger=launch.trigger,
-                name=launch.name,
+                name=launch.name, mapping=self.operator.mapping,
             )  # fmt: skip
         assert isinstance(runtime, StreamingOperator), "only Spark has streams"
         return start_operator(

@@ -2,9 +2,8 @@
 
     python -m sash.engines.keyed_runs pyflink 200 1        the engine, how many runs, the seed
 
-Events are drawn one after the other: mostly ahead of the newest so far, sometimes behind it. The delay of a
-run covers all of its disorder, some, or none, so that some events are late. A run whose outcome is known to
-differ is set aside with the reason; one that differs otherwise is made smaller, event by event.
+A run whose outcome is known to differ is set aside with the reason; one that differs otherwise is made
+smaller, event by event.
 """
 
 from __future__ import annotations
@@ -16,63 +15,34 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from random import Random
 
+from sash.engines.drawn_runs import family
+from sash.engines.peers import PEERS
 from sash.engines.probe import engine_for
 from sash.engines.probe_run import Content, Engine, ProbeRun, Seen, Windowing, written
 from sash.engines.sash_engine import Sash
 
-KEYS = "abc"
-FIRST = 30
-"""Watermarks stay above 0, which is the least that a table of PyFlink and Spark's streams have."""
+KINDS: tuple[Windowing, ...] = ("time", "session")
 FRESH = 24
-"""Runs of one process. PyFlink starts more than ten threads for each and never ends them."""
-OVER_KEYS, AT_THE_END, ONE_BATCH_LATER = (
-    "late for the stream, and not for its key, which has a watermark of its own",
-    "the watermark is exactly at the end of a window of a late event, which is shown alone",
-    "a window that the batch before has closed still takes the event",
+"""Runs of one process of a peer. PyFlink starts more than ten threads for each and never ends them."""
+AT_THE_END = "the watermark is exactly at the end of a window of a late event, which is shown alone"
+ANOTHER_CLOCK = (
+    "the engine has other watermarks than a stream of Sash, and an event is late for one of the two"
 )
 
 
-def keyed_run(source: Random, kinds: Sequence[Windowing]) -> ProbeRun:
-    """A run of a few events and keys."""
-    kind, size = source.choice(kinds), source.randint(1, 8)
-    slide = size if source.random() < 0.4 else source.randint(1, size)
-    newest, times = FIRST, [FIRST]
-    for _ in range(source.randint(2, 11)):
-        if source.random() < 0.65:
-            newest += source.choice((0, 1, 1, 2, 3, source.randint(4, 20)))
-            times.append(newest)
-        else:
-            times.append(newest - source.randint(1, 10))
-    delay = source.choice((0, 0, 3, disorder(times)))
-    keys = tuple(source.choice(KEYS) for _ in times)
-    slide = slide if kind == "time" else 1
-    return ProbeRun(times=tuple(times), size=size, slide=slide, kind=kind, delay=delay, keys=keys)
-
-
-def disorder(times: Sequence[int]) -> int:
-    """How far an event lies behind the newest one before it, at most.
-
-    >>> disorder([30, 35, 31, 32, 40])
-    4
-    """
-    return max(max(times[: index + 1]) - time for index, time in enumerate(times))
-
-
 def set_aside(engine: str, run: ProbeRun) -> str:
-    """Why the engine is known to differ on this run; empty when it is not."""
+    """Why the engine is known to differ on this run from Sash with the engine's watermarks; empty when it
+    is not."""
     for index, time in enumerate(run.times[1:], start=1):
-        watermark = max(run.times[:index]) - run.delay
-        before = max(run.times[: index - 1], default=-sys.maxsize) - run.delay
-        own = [run.times[i] for i in range(index) if run.key(i) == run.key(index)]
-        ends = _ends(run, time)
-        if engine == "bytewax" and time < watermark and time >= max(own, default=time) - run.delay:
-            return OVER_KEYS
-        if engine == "beam" and watermark in ends:
+        if engine == "beam" and max(run.times[:index]) - run.delay in _ends(run, time):
             return AT_THE_END
-        merging = run.kind == "session" and time <= watermark
-        if engine == "spark_structured" and (merging or any(before < end <= watermark for end in ends)):
-            return ONE_BATCH_LATER
     return ""
+
+
+def differs(engine: str, run: ProbeRun) -> str:
+    """Why the engine is known to differ on this run from a stream of Sash; empty when it is not."""
+    (theirs,), (ours,) = Sash(engine).answer([run]), Sash(engine, one_clock=True).answer([run])
+    return set_aside(engine, run) or ("" if agrees(engine, theirs, ours) else ANOTHER_CLOCK)
 
 
 def _ends(run: ProbeRun, time: int) -> list[int]:
@@ -112,22 +82,30 @@ class Comparison:
 
 
 def compare(engine: str, live: Iterator[Engine], source: Random, *, runs: int) -> Comparison:
-    """Random runs on engines, each of which gets a few, and on Sash as that engine."""
-    found, ours = Comparison(), Sash(engine)
-    while found.runs < runs:
-        with closing(next(live)) as one:
-            kinds: list[Windowing] = [kind for kind in ("time", "session") if kind in one.kinds]
-            drawn: list[ProbeRun] = []
-            while len(drawn) < min(FRESH, runs - found.runs):
-                run = keyed_run(source, kinds)
-                why = set_aside(engine, run)
-                found.aside.update([why] if why else [])
-                drawn += [] if why else [run]
-            for run, theirs, mine in zip(drawn, one.answer(drawn), ours.answer(drawn), strict=True):
-                found.runs += 1
-                found.late += bool(mine.late)
-                found.differing += [] if agrees(engine, theirs, mine) else [run]
+    """Random runs on engines and on Sash as that engine."""
+    found, drawn = Comparison(), list[ProbeRun]()
+    while len(drawn) < runs:
+        for run in family(source, KINDS):
+            why = set_aside(engine, run)
+            found.aside.update([why] if why else [])
+            drawn += [] if why else [run]
+    del drawn[runs:]
+    answers = zip(drawn, answered(live, drawn), Sash(engine).answer(drawn), strict=True)
+    for run, theirs, mine in answers:
+        found.runs += 1
+        found.late += bool(mine.late)
+        found.differing += [] if agrees(engine, theirs, mine) else [run]
     return found
+
+
+def answered(live: Iterator[Engine], runs: Sequence[ProbeRun]) -> Iterator[Seen]:
+    """What engines show of the runs, each of some of them."""
+    rest = list(runs)
+    while rest:
+        with closing(next(live)) as one:
+            count = FRESH if one.name in PEERS else len(rest)
+            yield from one.answer(rest[:count])
+        del rest[:count]
 
 
 def smallest(engine: str, live: Engine, run: ProbeRun) -> ProbeRun:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from random import Random
 from typing import Literal, Protocol, runtime_checkable
 
@@ -74,6 +74,15 @@ class ProbeRun:
         for index, number in enumerate(numbers):
             grouped.setdefault(number, []).append(index)
         return list(grouped.values())
+
+    def watermarks(self) -> list[int]:
+        """After each group of events.
+
+        >>> ProbeRun(times=(30, 27, 34), size=1, delay=3).watermarks()
+        [27, 27, 31]
+        """
+        newest = (max(self.times[index] for index in group) for group in self.groups())
+        return [time - self.delay for time in accumulate(newest, max)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

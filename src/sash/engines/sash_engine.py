@@ -4,6 +4,7 @@ another engine (`.semantics`)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from sash.api.window_query import WindowQuery
 from sash.engines.probe_run import Content, ProbeRun, Seen
 from sash.operators.bound import BoundQuery
 from sash.operators.engine import WindowOperator
-from sash.semantics.watermark import Watermark
 from sash.semantics.window import Window
 from sash.semantics.windows import rows, session, sliding
 
@@ -28,42 +28,67 @@ class Sash:
     version = __version__
     kinds = frozenset({"time", "count", "session"})
 
-    def __init__(self, engine: str | None = None) -> None:
+    def __init__(self, engine: str | None = None, *, one_clock: bool = False) -> None:
+        """`one_clock`: the watermark is that of a query of Sash, of the whole stream and after each batch.
+        Two engines have others. Spark closes windows by the watermark of the batch before, and judges
+        events by the one before that; a key of Bytewax has a watermark of its own."""
         self._engine = engine
+        self._lag = int(engine == "spark_structured" and not one_clock)
+        self._by_key = engine == "bytewax" and not one_clock
 
     def answer(self, runs: Sequence[ProbeRun]) -> list[Seen]:
-        return [_one(run, self._engine) for run in runs]
+        each = self._of_keys if self._by_key else self._one
+        return [each(run) for run in runs]
 
     def close(self) -> None:
         """Nothing is kept."""
 
+    def _one(self, run: ProbeRun) -> Seen:
+        return _one(run, self._engine, self._lag)
 
-def _one(run: ProbeRun, engine: str | None) -> Seen:
+    def _of_keys(self, run: ProbeRun) -> Seen:
+        """Each key as a stream of its own."""
+        reports, flushed, late = list[Content](), list[Content](), list[int]()
+        for key in sorted(set(run.keys or ("key",))):
+            places = [index for index in range(len(run.times)) if run.key(index) == key]
+            times = tuple(run.times[index] for index in places)
+            seen = self._one(replace(run, times=times, keys=(key,) * len(times)))
+            reports += [tuple(places[index] for index in content) for content in seen.reports]
+            flushed += [tuple(places[index] for index in content) for content in seen.flushed]
+            late += [places[index] for index in seen.late]
+        return Seen(reports=tuple(reports), flushed=tuple(flushed), late=tuple(sorted(late)))
+
+
+def _one(run: ProbeRun, engine: str | None, lag: int) -> Seen:
     bound = windowed(_rows([], run), run, engine, flush=False).bound
-    operator, clock = WindowOperator.load(bound, None, {}), Watermark(delay=run.delay)
+    operator, watermarks = WindowOperator.load(bound, None, {}), run.watermarks()
     reports: list[Content] = []
     late: list[int] = []
-    now = 0
-    for group in run.groups():
+
+    def advance(watermark: int, *, flush: bool = False) -> list[Content]:
+        result = operator.advance(watermark, flush=flush)
+        late.extend(result.late["index"].to_pylist())
+        return _contents(bound, result.reports)
+
+    for number, group in enumerate(run.groups()):
         rows = _rows(group, run)
         late += operator.insert(rows, np.arange(rows.num_rows))["index"].to_pylist()
-        clock.observe(run.times[index] for index in group)
-        now = clock.value if clock.value is not None else now
-        result = operator.advance(now)
-        reports += _contents(bound, result.reports)
-        late += result.late["index"].to_pylist()
-    flushed = _contents(bound, operator.advance(now, flush=True).reports)
+        if number >= lag:
+            reports += advance(watermarks[number - lag])
+    reports += advance(watermarks[-1])
+    flushed = advance(watermarks[-1], flush=True)
     return Seen(reports=tuple(reports), flushed=tuple(flushed), late=tuple(sorted(late)))
 
 
 def windowed(rows: Any, run: ProbeRun, engine: str | None, *, flush: bool | None = None) -> WindowQuery:
     """The query of a run over rows with key, time and index."""
-    windows = stream(rows, time="time", key="key", delay=run.delay).window(_window(run), flush=flush)
+    windows = stream(rows, time="time", key="key", delay=run.delay).window(window_of(run), flush=flush)
     query = windows.agg(held=collect("index"))
     return query if engine is None else query.semantics(engine)
 
 
-def _window(run: ProbeRun) -> Window:
+def window_of(run: ProbeRun) -> Window:
+    """As a user declares it."""
     if run.kind == "session":
         return session(run.size)
     if run.kind == "count":

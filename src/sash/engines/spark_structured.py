@@ -1,7 +1,10 @@
 """Spark Structured Streaming's own windows: one file per micro-batch, append mode.
 
+    events of all runs, and a clock  →  withWatermark  →  groupBy, for runs with equal windows  →  union
+
 The rows of one micro-batch are a table without an order, so they are taken by the start of their window.
-Several queries run side by side: a micro-batch of one event is mostly waiting.
+Runs whose watermarks are the same after every batch share a query: a row of no run, ahead of all events,
+moves its watermark. Several queries run side by side: a micro-batch of a few events is mostly waiting.
 """
 
 from __future__ import annotations
@@ -10,18 +13,27 @@ import json
 import logging
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sash.engines.drawn_runs import families
 from sash.engines.probe_run import Content, ProbeRun, Seen
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 SIDE_BY_SIDE = 4
-SETTINGS = {"spark.sql.shuffle.partitions": "1", "spark.sql.session.timeZone": "UTC"}
+SETTINGS = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.session.timeZone": "UTC",
+    # A handful of rows is not worth the compiler.
+    "spark.sql.codegen.wholeStage": "false",
+}
+CLOCK = -1
+"""The number of the rows that move the watermark."""
 
 
 class SparkStructured:
@@ -49,18 +61,18 @@ class SparkStructured:
 
     def answer(self, runs: Sequence[ProbeRun]) -> list[Seen]:
         with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-            return list(pool.map(self._one, runs))
+            return [seen for some in pool.map(self._shared, families(runs)) for seen in some]
 
     def window_starts(self) -> list[int]:
         from pyspark.sql import functions as F
 
         folder = Path(tempfile.mkdtemp(dir=self._scratch.name))
-        write_batches(folder / "events", ProbeRun(times=(0, 0, 0), size=1))
-        reader = self._session.readStream.schema("i INT").option("maxFilesPerTrigger", 1)
-        clocked = reader.json(str(folder / "events")).groupBy(F.window(F.current_timestamp(), "1 second"))
+        write_batches(folder / "events", [ProbeRun(times=(0, 0, 0), size=1)])
+        clocked = read(self._session, folder / "events").where(F.col("run") != CLOCK)
+        counted = clocked.groupBy(F.window(F.current_timestamp(), "1 second")).count()
         starts: set[int] = set()
         query = (
-            clocked.count().select(F.unix_millis("window.start").alias("start"))
+            counted.select(F.unix_millis("window.start").alias("start"))
             .writeStream.outputMode("complete")
             .foreachBatch(lambda batch, _: starts.update(row["start"] for row in batch.collect()))
             .option("checkpointLocation", str(folder / "checkpoint"))
@@ -76,46 +88,79 @@ class SparkStructured:
             self._owned.stop()
         self._scratch.cleanup()
 
-    def _one(self, run: ProbeRun) -> Seen:
+    def _shared(self, runs: Sequence[ProbeRun]) -> list[Seen]:
+        """What one query shows of runs with the same watermarks."""
         from pyspark.errors import AnalysisException
 
         folder = Path(tempfile.mkdtemp(dir=self._scratch.name))
-        write_batches(folder / "events", run)
-        try:
-            windows = windowed(self._session, folder / "events", run)
-        except AnalysisException as refusal:
-            return Seen(refused=str(refusal).splitlines()[0])
-        reports: list[Content] = []
+        delay = write_batches(folder / "events", runs)
+        events = read(self._session, folder / "events").withWatermark("time", f"{delay} seconds")
+        alike: dict[tuple[str, int, int], list[int]] = {}
+        for number, run in enumerate(runs):
+            alike.setdefault((run.kind, run.size, run.slide), []).append(number)
+        windows: list[DataFrame] = []
+        refused: dict[int, Seen] = {}
+        for numbers in alike.values():
+            try:
+                windows.append(windowed(events, numbers, runs[numbers[0]]))
+            except AnalysisException as refusal:
+                seen = Seen(refused=str(refusal).splitlines()[0])
+                refused.update(dict.fromkeys(numbers, seen))
+        reports: list[list[Content]] = [[] for _ in runs]
+        if windows:
+            self._run(reduce(lambda one, other: one.union(other), windows), folder / "checkpoint", reports)
+        return [
+            refused.get(number, Seen(reports=tuple(contents))) for number, contents in enumerate(reports)
+        ]
+
+    def _run(self, windows: DataFrame, checkpoint: Path, reports: list[list[Content]]) -> None:
+        def add(batch: DataFrame, _: int) -> None:
+            for row in sorted(batch.collect(), key=lambda row: row["start"]):
+                reports[row["run"]].append(tuple(row["held"]))
+
         query = (
             windows.writeStream.outputMode("append")
-            .foreachBatch(lambda batch, _: reports.extend(_contents(batch.collect())))
-            .option("checkpointLocation", str(folder / "checkpoint"))
+            .foreachBatch(add)
+            .option("checkpointLocation", str(checkpoint))
             .trigger(availableNow=True)
             .start()
         )
         query.awaitTermination()
-        return Seen(reports=tuple(reports))
 
 
-def write_batches(folder: Path, run: ProbeRun) -> None:
-    """One file for each group of events that arrive together, in their order of modification."""
+def write_batches(folder: Path, runs: Sequence[ProbeRun]) -> int:
+    """One file for each group of events that arrive together, in their order of modification; how far the
+    watermark stays behind the clock, which is ahead of all events."""
     folder.mkdir()
-    for number, group in enumerate(run.groups()):
-        path = folder / f"{number:04}.json"
-        rows = ({"i": i, "t": run.times[i], "key": run.key(i)} for i in group)
+    delay = max(run.delay for run in runs)
+    groups = zip(*(run.groups() for run in runs), strict=True)
+    for batch, (watermark, arrived) in enumerate(zip(runs[0].watermarks(), groups, strict=True)):
+        rows: list[dict[str, Any]] = [{"run": CLOCK, "t": watermark + delay}]
+        for number, (run, group) in enumerate(zip(runs, arrived, strict=True)):
+            rows += [{"run": number, "i": i, "t": run.times[i], "key": run.key(i)} for i in group]
+        path = folder / f"{batch:04}.json"
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        os.utime(path, (1_000_000_000 + number, 1_000_000_000 + number))
+        os.utime(path, (1_000_000_000 + batch, 1_000_000_000 + batch))
+    return delay
 
 
-def windowed(session: SparkSession, folder: Path, run: ProbeRun) -> DataFrame:
-    """The windows of a run over the files of a folder: (start, held)."""
+def read(session: SparkSession, folder: Path) -> DataFrame:
+    """The files of a folder as a stream."""
     from pyspark.sql import functions as F
 
-    reader = session.readStream.schema("i INT, t LONG, key STRING").option("maxFilesPerTrigger", 1)
-    events = reader.json(str(folder)).withColumn("time", F.timestamp_seconds("t"))
-    keyed = events.withWatermark("time", f"{run.delay} seconds")
-    grouped = keyed.groupBy("key", _window(run).alias("w"))
-    return grouped.agg(F.sort_array(F.collect_list("i")).alias("held")).select("w.start", "held")
+    reader = session.readStream.schema("run INT, i INT, t LONG, key STRING").option("maxFilesPerTrigger", 1)
+    return reader.json(str(folder)).withColumn("time", F.timestamp_seconds("t"))
+
+
+def windowed(events: DataFrame, numbers: Sequence[int], run: ProbeRun) -> DataFrame:
+    """The windows of runs that are like `run`: (run, start, held)."""
+    from pyspark.sql import functions as F
+
+    # A condition without the time would be moved ahead of the watermark, which would then miss the clock.
+    own = events.where(F.col("run").isin(list(numbers)) | F.col("time").isNull())
+    grouped = own.groupBy("run", "key", _window(run).alias("w"))
+    held = F.sort_array(F.collect_list("i")).alias("held")
+    return grouped.agg(held).select("run", "w.start", "held")
 
 
 def _window(run: ProbeRun) -> Column:
@@ -124,7 +169,3 @@ def _window(run: ProbeRun) -> Column:
     if run.kind == "session":
         return F.session_window("time", f"{run.size} seconds")
     return F.window("time", f"{run.size} seconds", f"{run.slide} seconds")
-
-
-def _contents(rows: Iterable[Any]) -> list[Content]:
-    return [tuple(row["held"]) for row in sorted(rows, key=lambda row: row["start"])]

@@ -14,7 +14,7 @@ windows of k that hold t.τ. When the watermark reaches the end of a window, the
 | f_U | `update(windows, tuple)` | for each window set that the tuple meets | store the tuple |
 | f_O | `output(windows)` | when a window set expires | nothing |
 | f_S | `slide(windows)` | when a single window has moved by WA | purge stale tuples |
-| f_μ | `mapping(shares, instances)` | at each epoch | even shares |
+| f_μ | `mapping(shares, instances, before=…, load=…)` | at each epoch | even loads |
 
 `update` and `output` answer with nothing, a row (a mapping) or several. A row's time is the right end of
 its window. Rows come in the order of time: those of a window that is not the next to expire wait for their

@@ -18,6 +18,7 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -30,7 +31,7 @@ from sash.arrays import Floats, Ints
 from sash.errors import StoreError
 from sash.operators.elastic.controller_samples import Sample
 from sash.operators.elastic.declaration import Elastic
-from sash.operators.elastic.mapping import balanced
+from sash.operators.elastic.mapping import Assignment, balanced, checked
 from sash.runtimes.spark.batch_jobs import plan_whole_jobs
 from sash.runtimes.spark.compat import HadoopFolder
 from sash.runtimes.spark.elastic.epoch_answers import EpochAnswers
@@ -53,6 +54,7 @@ FADING = 0.8
 """What is left of a load one batch later."""
 TOLERANCE = 0.25
 """Of loads: a bucket that moves is loaded by another worker."""
+DEFAULT: Assignment = partial(balanced, tolerance=TOLERANCE)
 
 
 @dataclass
@@ -76,6 +78,8 @@ class ElasticRun:
     """None: their number is not changed."""
     on_arrival: bool = False
     """Whether nearly every batch with events has rows."""
+    assign: Assignment = DEFAULT
+    """f_μ as a function: of the buckets and tasks of a batch."""
     mapping: Ints | None = None
     """f_μ of the batch before: the task of each bucket."""
     load: Floats | None = None
@@ -147,11 +151,10 @@ class ElasticRun:
 
     def _answered(self, arriving: DataFrame, epoch: int, journal: EpochJournal) -> dict[int, TaskReport]:
         """Step and sinks; what each task of the step reports."""
-        degree = self.elastic.degree(list(self.meter.samples))
-        self.mapping = balanced(
-            len(self.stage.buckets), range(degree), before=self.mapping, load=self.load, tolerance=TOLERANCE
-        )
-        tasks = tuple(int(task) for task in self.mapping)
+        degree, buckets = self.elastic.degree(list(self.meter.samples)), len(self.stage.buckets)
+        mapping = self.assign(buckets, range(degree), before=self.mapping, load=self.load)
+        self.mapping = checked(mapping, shares=buckets, instances=range(degree))
+        tasks = tuple(self.mapping.tolist())
         if self.executors is not None:
             self.executors.before(degree)
         if self._reports is None:

@@ -9,10 +9,14 @@ partition it falls on, until every partition has its share.
 (2, 0, 4, 1)
 >>> [partition_of(bucket, 2) for bucket in bucket_ids(partitions=2, each=2)]
 [0, 1, 0, 1]
+>>> [partition_of(bucket, 4) for bucket in bucket_ids_on((3, 3, 0), partitions=4)]
+[3, 3, 0]
 """
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from functools import cache
 from itertools import count
 
@@ -28,16 +32,25 @@ BUCKETS_PER_PARTITION = 4
 def bucket_ids(*, partitions: int, each: int, first: int = 0) -> tuple[int, ...]:
     """`each` numbers for each partition, none below `first`; number i falls on partition i mod
     `partitions`."""
-    found: list[list[int]] = [[] for _ in range(partitions)]
-    missing = partitions * each
+    return bucket_ids_on(
+        tuple(number % partitions for number in range(partitions * each)),
+        partitions=partitions,
+        first=first,
+    )
+
+
+def bucket_ids_on(wanted: Sequence[int], *, partitions: int, first: int = 0) -> tuple[int, ...]:
+    """Number i falls on partition `wanted[i]`."""
+    missing, found = Counter(wanted), defaultdict[int, list[int]](list)
     for bucket in count(first):
-        mine = found[partition_of(bucket, partitions)]
-        if len(mine) < each:
-            mine.append(bucket)
-            missing -= 1
-        if not missing:
+        partition = partition_of(bucket, partitions)
+        if missing[partition]:
+            found[partition].append(bucket)
+            missing[partition] -= 1
+        if not missing.total():
             break
-    return tuple(mine[turn] for turn in range(each) for mine in found)
+    turns = {partition: iter(mine) for partition, mine in found.items()}
+    return tuple(next(turns[partition]) for partition in wanted)
 
 
 def partition_of(bucket: int, partitions: int) -> int:

@@ -11,6 +11,8 @@ from typing import ClassVar, NoReturn
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from sash.errors import Unsupported
+from sash.operators.elastic.mapping import balanced
 from sash.operators.joins.bound_join import BoundJoin
 from sash.operators.stateful.join import Join
 from sash.runtimes.spark.joins.static_join import StaticJoin
@@ -29,6 +31,7 @@ class StaticJoinOperator:
 
     @property
     def _join(self) -> StaticJoin:
+        _require_no_mapping(self.operator)
         return StaticJoin(self.frames[0], self.frames[-1])
 
     def collect(self) -> pa.Table:
@@ -58,6 +61,12 @@ class StreamingJoinOperator:
 
     @property
     def join(self) -> StreamingJoin:
+        _require_no_mapping(self.operator)
+        return self.elastic_join
+
+    @property
+    def elastic_join(self) -> StreamingJoin:
+        """Its tasks change from batch to batch, as the operator's f_μ has them."""
         return StreamingJoin(self.frames[0], self.frames[-1])
 
     def collect(self) -> NoReturn:
@@ -69,3 +78,11 @@ class StreamingJoinOperator:
     @property
     def stages(self) -> list[str]:
         return self.join.stages(self.bound)
+
+
+def _require_no_mapping(operator: Join) -> None:
+    if operator.mapping is not balanced:
+        raise Unsupported(
+            "mapping", operator.mapping, "left out of a join on Spark without elastic=…",
+            hint="Its buckets are a grid over Spark's partitions, in which both sides have to meet.",
+        )  # fmt: skip

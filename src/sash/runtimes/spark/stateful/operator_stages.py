@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, functions as F
 
 from sash.errors import ArgumentError, DataError, Unsupported
 from sash.operators.elastic.declaration import Elastic
+from sash.operators.elastic.mapping import balanced, checked
 from sash.operators.order.interleaved import END_OF_TIME, weave
 from sash.operators.stateful.common_rows import CommonRows
 from sash.operators.stateful.declaration import TIME, Stateful
@@ -41,7 +42,7 @@ from sash.runtimes.spark.packing.blocks import (
     block_schema,
     rows_of,
 )
-from sash.runtimes.spark.packing.bucket_ids import BUCKETS_PER_PARTITION, bucket_ids
+from sash.runtimes.spark.packing.bucket_ids import BUCKETS_PER_PARTITION, bucket_ids, bucket_ids_on
 from sash.runtimes.spark.packing.columns import ORDINAL, ORIGINAL, arrow_schema
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs, Schemas
 from sash.runtimes.spark.packing.stamps import StampedPacker
@@ -150,6 +151,15 @@ def sent_to_buckets(
     return list(starmap(sent, enumerate(frames)))
 
 
+def buckets_of_operator(operator: Stateful, *, partitions: int) -> tuple[int, ...]:
+    """The buckets of an operator whose tasks are Spark's partitions: its f_μ places them once."""
+    if operator.mapping is balanced:
+        return bucket_ids(partitions=partitions, each=BUCKETS_PER_PARTITION)
+    shares, tasks = partitions * BUCKETS_PER_PARTITION, range(partitions)
+    mapping = operator.mapping(shares, tasks, before=None, load=None)
+    return bucket_ids_on(checked(mapping, shares=shares, instances=tasks).tolist(), partitions=partitions)
+
+
 def packer_of_input(
     operator: Stateful, number: int, *, buckets: tuple[int, ...], clock: Clock
 ) -> KeySetPacker:
@@ -164,7 +174,7 @@ def packer_of_input(
 
 def _static(operator: Stateful, frames: tuple[DataFrame, ...]) -> DataFrame:
     """The whole output over static DataFrames, one for each input."""
-    count = shuffle_partitions(frames[0].sparkSession) * BUCKETS_PER_PARTITION
+    buckets = buckets_of_operator(operator, partitions=shuffle_partitions(frames[0].sparkSession))
     rows = CommonRows(operator.inputs)
 
     def answer(table: pa.Table) -> pa.Table:
@@ -175,11 +185,11 @@ def _static(operator: Stateful, frames: tuple[DataFrame, ...]) -> DataFrame:
         if not pc.all(rows.known(arrived)).as_py():
             # As in process: a bounded input has no late output.
             raise DataError("every row of an operator's inputs must hold a time; got a null")
-        mine = in_bucket(operator, bucket, count)
+        mine = in_bucket(operator, buckets.index(bucket), len(buckets))
         parts = rows.parts(arrived, rows.times(arrived))
         return mine.start().process(weave(mine.inputs, parts, watermark=END_OF_TIME, first=0))
 
-    blocks = sent_to_buckets(frames, operator, buckets=tuple(range(count)), clock=clock_of(operator))
+    blocks = sent_to_buckets(frames, operator, buckets=buckets, clock=clock_of(operator))
     together = reduce(DataFrame.unionAll, blocks)
     return together.groupBy(PACKED_BUCKET).applyInArrow(answer, struct_of(operator.schema))
 
@@ -243,7 +253,7 @@ class StreamingOperator:
         several = zip(self.bound.delays, upstreams, strict=True)
         kept = [delay.length for delay, upstream in several if upstream.columns]
         clock = Clock.of(ticks=_ticks(operator), delay=max(kept, default=0))
-        buckets = bucket_ids(partitions=shuffle_partitions(spark), each=BUCKETS_PER_PARTITION)
+        buckets = buckets_of_operator(operator, partitions=shuffle_partitions(spark))
         stage = OperatorStage(self.bound, buckets, clock, outputs, derived)
         sent = sent_to_buckets(self.frames, operator, buckets=buckets, clock=clock)
         packed = [self._timed(number, blocks, upstreams[number]) for number, blocks in enumerate(sent)]

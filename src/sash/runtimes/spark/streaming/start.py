@@ -18,6 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.bound import WINDOW, BoundLatest, BoundQuery, BoundRolling
 from sash.operators.elastic.declaration import Elastic
+from sash.operators.elastic.mapping import Assignment, balanced
 from sash.operators.joins.asof.bound_asof import BoundAsof
 from sash.operators.joins.bound_join import BoundJoin
 from sash.planner.auto import Auto
@@ -180,6 +181,7 @@ def start_join(
     elastic: Elastic | None,
     trigger: DurationLike | None,
     name: str | None,
+    mapping: Assignment = balanced,
 ) -> StreamingQuery | ElasticQuery:
     """A join of two streams."""
     given = {late_of(side): (f"late[{side.value!r}]", late.get(side)) for side in Side}
@@ -190,7 +192,7 @@ def start_join(
         return start_elastic(
             blocks, cast(WindowStage, stage), sinks,  # it has the same face
             delays=[bound.join.delay(side) for side in Side], checkpoint=fspath(checkpoint),
-            elastic=elastic, trigger=trigger, name=name,
+            elastic=elastic, trigger=trigger, name=name, mapping=mapping,
         )  # fmt: skip
     emitted, place = inputs.emitted(bound, tuple(sinks)), fspath(checkpoint)
     register = _register(inputs.left.sparkSession, place)
@@ -216,6 +218,7 @@ def start_operator(
         return start_elastic(
             blocks, cast(WindowStage, stage), sinks,  # it has the same face
             delays=inputs.bound.delays, checkpoint=place, elastic=elastic, trigger=trigger, name=name,
+            mapping=inputs.bound.operator.mapping,
         )  # fmt: skip
     return start_writing(
         inputs.emitted(tuple(sinks)), sinks,
@@ -244,9 +247,11 @@ def start_elastic(
     name: str | None,
     fold: EpochFold | None = None,
     on_arrival: bool = False,
+    mapping: Assignment = balanced,
 ) -> ElasticQuery:
     """An elastic query over the blocks of a stream, or of several, whose numbers `arriving` then has; with
-    `fold`, over the rows of a stream. `on_arrival`: nearly every batch with events has rows."""
+    `fold`, over the rows of a stream. `on_arrival`: nearly every batch with events has rows. `mapping` is
+    the operator's f_μ."""
     _require_reachable(arriving.sparkSession, elastic.store, checkpoint)
     _require_no_watermark(arriving)
     require_free_columns(sinks, lambda output: stage.schemas[output].names)
@@ -255,6 +260,8 @@ def start_elastic(
     run = ElasticRun(
         stage, delays, elastic, checkpoint, sinks, fold=fold, executors=executors, on_arrival=on_arrival
     )
+    if mapping is not balanced:
+        run.assign = mapping
     run.require_same_query(arriving.sparkSession)
     writer = _writer(arriving, checkpoint, trigger, name)
     query = writer.foreachBatch(brief_when_interrupted(run)).start()

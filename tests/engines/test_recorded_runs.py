@@ -1,0 +1,109 @@
+"""Sash as an engine against what that engine has shown: in process, on Spark in batch and on streams."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations, islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sash.engines.drawn_runs import disorder, families
+from sash.engines.keyed_runs import agrees, differs, set_aside
+from sash.engines.probe_run import ProbeRun, Seen
+from sash.engines.recorded_runs import Recording
+from sash.engines.sash_engine import Sash
+from tests.engines.recorded_streams import bounded, rows_of, streamed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FILE = Path(__file__).parent / "recorded_runs.json"
+RECORDED = Recording.read(FILE)
+LIVE = ("pyflink", "beam", "bytewax", "spark_structured")
+FAMILIES = families(RECORDED.runs)
+
+
+def recorded(engine: str) -> Iterator[tuple[ProbeRun, Seen]]:
+    return zip(RECORDED.runs, RECORDED.shown[engine][1], strict=True)
+
+
+def a_few(engine: str) -> Iterator[tuple[ProbeRun, Seen]]:
+    """The first run of each six."""
+    return islice(recorded(engine), 0, None, 6)
+
+
+@pytest.mark.parametrize("engine", LIVE)
+def test_differential_runs_in_process_show_what_the_engine_has_shown(engine: str) -> None:
+    compared = late = 0
+    for (run, theirs), ours in zip(recorded(engine), Sash(engine).answer(RECORDED.runs), strict=True):
+        if not set_aside(engine, run):
+            assert agrees(engine, theirs, ours), run
+            compared, late = compared + 1, late + bool(ours.late)
+    assert compared >= 200
+    assert late >= 50
+
+
+def test_runs_of_which_an_engine_differs_from_a_stream_of_sash() -> None:
+    """Spark's lag, Bytewax' watermark of each key, Beam's windows whose end the watermark has just reached:
+    each of them does show in these runs."""
+    differing = {
+        engine: [
+            run
+            for run, theirs in a_few(engine)
+            if not agrees(engine, theirs, Sash(engine, one_clock=True).answer([run])[0])
+        ]
+        for engine in LIVE
+    }
+    known = {engine: [run for run, _ in a_few(engine) if differs(engine, run)] for engine in LIVE}
+    assert differing == known
+    assert [bool(runs) for runs in known.values()] == [False, True, True, True]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "family", [pytest.param(n, marks=[] if n == 8 else pytest.mark.soak) for n in range(12)]
+)
+def test_differential_streams_on_spark_show_what_the_engines_have_shown(
+    spark: SparkSession, family: int
+) -> None:
+    runs, first = FAMILIES[family], sum(map(len, FAMILIES[:family]))
+    found = streamed(spark, runs, LIVE)
+    for engine in LIVE:
+        shown = RECORDED.shown[engine][1][first:]
+        in_process = Sash(engine, one_clock=True).answer(runs)
+        for run, theirs, own, ours in zip(runs, shown, in_process, found[engine], strict=False):
+            assert agrees("", own, ours), (engine, run)
+            assert own.late == ours.late, (engine, run)
+            assert sorted(own.flushed) == sorted(ours.flushed), (engine, run)
+            assert differs(engine, run) or agrees(engine, theirs, ours), (engine, run)
+
+
+def covered(run: ProbeRun) -> bool:
+    """Whether no event is late, nor could a session of the stream be over when one comes at its gap: a
+    bounded input shows then what a stream shows."""
+    pairs = combinations(range(len(run.times)), 2)
+    apart = {abs(run.times[a] - run.times[b]) for a, b in pairs if run.key(a) == run.key(b)}
+    return run.delay >= disorder(run.times) and (run.kind == "time" or run.size not in apart)
+
+
+@pytest.mark.spark
+def test_differential_batches_on_spark_show_what_the_engines_have_shown(spark: SparkSession) -> None:
+    table = rows_of(RECORDED.runs)
+    on_spark = spark.createDataFrame(table)
+    for engine in LIVE:
+        compared = 0
+        found = bounded(on_spark, RECORDED.runs, engine)
+        in_process = bounded(table, RECORDED.runs, engine)
+        for (run, theirs), ours, own in zip(recorded(engine), found, in_process, strict=True):
+            contents = sorted(tuple(sorted(content)) for content in ours)
+            assert contents == sorted(tuple(sorted(content)) for content in own), (engine, run)
+            if covered(run):
+                compared += 1
+                shown = Counter(theirs.reports)
+                # Spark's stream has no end that would close the last windows.
+                assert shown <= Counter(contents), (engine, run)
+                assert engine == "spark_structured" or shown == Counter(contents), (engine, run)
+        assert compared >= 40
