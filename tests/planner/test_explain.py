@@ -75,7 +75,9 @@ def test_the_short_form_has_meaning_cost_and_state_in_ten_lines() -> None:
 def test_rows_of_look_backs_are_explained_as_rows_and_not_as_windows() -> None:
     lines = over(delay=5).rolling(60, 300).agg(n=sash.count()).explain().splitlines()
     assert lines[0] == "rows     one row per event: the last 60, the last 300, up to it"
-    assert "report   once, when the watermark (the newest time − 5) has passed its event" in lines[5]
+    assert lines[1] == "formula  E(r, W) = { τ : τ_r − W < τ ≤ τ_r } for each event r and look-back W"
+    assert "report   once, when the watermark (the newest time − 5) has passed its event" in lines[4]
+    assert "in this process, one worker: " in lines[6]
     latest = over().latest(60).agg(n=sash.count()).explain()
     assert latest.startswith("rows     one row per key: the last 60, up to now")
     assert "one row per event, emitted once" in over().rolling(60).agg(n=sash.count()).explain("plan")
@@ -88,6 +90,7 @@ def test_rows_of_look_backs_are_explained_as_rows_and_not_as_windows() -> None:
         (sash.cumulate(60, 20), "from a start every 60, longer by 20 each time, [start, end)"),
         (sash.rows(1, every=1), "1 event, a new window with every event"),
         (sash.slide_by_tuple(60, 10), "the last 60, up to every 10th event"),
+        (sash.slide_by_tuple("1 hour", 1), "the last hour, up to each event"),
         (sash.slide_by_time(100, 5), "the last 100 events, every 5"),
         (sash.delta("x", 20_000, 5_000), "the last 20,000 of x, whenever it has grown by more than 5,000"),
         (sash.session("30 minutes"), "events that are at most 30 minutes apart"),
