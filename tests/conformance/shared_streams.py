@@ -136,9 +136,9 @@ class SharedStream:
     def run(self, spark: SparkSession) -> dict[str, tuple[Rows, ...]]:
         """Reports and late rows of each stanza, by its title."""
         batches = self.batches()
-        told = OnePass.of(spark, batches, self.queries(batches[0].schema))
+        one_pass = OnePass.of(spark, batches, self.queries(batches[0].schema))
         return {
-            place.stanza.title: (_emitted(told, place, REPORTS), _emitted(told, place, LATE))
+            place.stanza.title: (_emitted(one_pass, place, REPORTS), _emitted(one_pass, place, LATE))
             for place in self.places
         }
 
@@ -159,9 +159,9 @@ def _of_stanza(batch: pa.Table, number: int) -> pa.Table:
     return batch.add_column(0, "s", pa.array([number] * batch.num_rows, pa.int64()))
 
 
-def _emitted(told: OnePass, place: Place, output: str) -> Rows:
+def _emitted(one_pass: OnePass, place: Place, output: str) -> Rows:
     until = place.first + len(batches_of(place.stanza)) + 1
-    rows = told.rows(f"q{place.number}", output, slice(place.first, until))
+    rows = one_pass.rows(f"q{place.number}", output, slice(place.first, until))
     return [row for row in rows if row["s"] == place.number]
 
 

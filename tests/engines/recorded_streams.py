@@ -67,7 +67,7 @@ def streamed(
     for number, run in enumerate(family):
         alike.setdefault(name_of(run), []).append(number)
     batches = _batches(family)
-    told = OnePass.of(spark, batches, {
+    one_pass = OnePass.of(spark, batches, {
         f"{engine}_{name}": _query(family[numbers[0]], engine)
         for engine in engines for name, numbers in alike.items()
     })  # fmt: skip
@@ -76,9 +76,11 @@ def streamed(
     for engine in engines:
         by_name = {}
         for name in alike:
-            parts = [shown_by_run(told.rows(f"{engine}_{name}", REPORTS, each)) for each in (events, after)]
+            parts = [
+                shown_by_run(one_pass.rows(f"{engine}_{name}", REPORTS, each)) for each in (events, after)
+            ]
             late: dict[int, list[int]] = {}
-            for row in told.rows(f"{engine}_{name}", LATE, slice(None)):
+            for row in one_pass.rows(f"{engine}_{name}", LATE, slice(None)):
                 late.setdefault(row["run"], []).append(row["index"])
             by_name[name] = (*parts, late)
         found[engine] = [_seen(number, *by_name[name_of(run)]) for number, run in enumerate(family)]

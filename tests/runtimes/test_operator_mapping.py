@@ -93,10 +93,10 @@ def test_tasks_of_static_and_streaming_frames_are_those_of_the_mapping(three: Sp
 
 @pytest.mark.spark
 def test_an_elastic_stream_asks_the_mapping_in_every_batch(spark: SparkSession, tmp_path: Path) -> None:
-    asked: list[tuple[int, int, bool, bool]] = []
+    calls: list[tuple[int, int, bool, bool]] = []
 
     def noted(shares: int, instances: Sequence[int], *, before: Any = None, load: Any = None) -> Any:
-        asked.append((shares, len(instances), before is not None, load is not None))
+        calls.append((shares, len(instances), before is not None, load is not None))
         return last(shares, instances)
 
     emitted: list[list[dict[str, Any]]] = []
@@ -107,16 +107,16 @@ def test_an_elastic_stream_asks_the_mapping_in_every_batch(spark: SparkSession, 
         checkpoint=tmp_path, trigger="available now",
         elastic=sash.Elastic(max=3, controller=lambda samples: degrees[len(samples)], buckets=6),
     ).awaitTermination()  # fmt: skip
-    assert asked == [(6, 3, False, True), (6, 1, True, True), (6, 2, True, True)]
+    assert calls == [(6, 3, False, False), (6, 1, True, True), (6, 2, True, True)]
     assert [{row["task"] for row in rows} for rows in emitted] == [{0, 2}, {0}, {0, 1}]
 
 
 @pytest.mark.spark
 def test_the_mapping_of_a_join_is_for_elastic_streams(spark: SparkSession, tmp_path: Path) -> None:
-    asked: list[int] = []
+    calls: list[int] = []
 
     def noted(shares: int, instances: Sequence[int], **known: Any) -> Any:
-        asked.append(shares)
+        calls.append(shares)
         return last(shares, instances)
 
     join = Join(within=3, inputs=READINGS, where=lambda a, b: a.k == b.k, mapping=noted)
@@ -132,4 +132,4 @@ def test_the_mapping_of_a_join_is_for_elastic_streams(spark: SparkSession, tmp_p
     ).awaitTermination()  # fmt: skip
     expected = [row for row in join.over(readings(0)).to_pylist() if row["time"] <= 199]
     assert sorted(map(str, pairs)) == sorted(map(str, expected)) != []
-    assert asked
+    assert calls
