@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
-from sash.runtimes.spark.requirements import PARTITIONS, shuffle_partitions, task_slots
+from sash.runtimes.spark.requirements import PARTITIONS, task_slots
 
 OFF = (
     "spark.sql.sources.bucketing.autoBucketedScan.enabled",
@@ -26,14 +26,11 @@ def kept(rows: DataFrame) -> DataFrame:
     return rows.persist()
 
 
-def plan_whole_jobs(spark: SparkSession) -> None:
-    """One job for all stages of a plan, with a task per core.
+def plan_whole_jobs(spark: SparkSession, *, most: int) -> None:
+    """One job for all stages of a plan, with a task per core that is there now, and `most` at the most.
 
     Adaptive execution makes a job of each stage and plans the rest again after it, which takes longer than
-    the stages of a small batch. Without it nobody puts 200 small partitions together, so there are as many
-    as tasks can run.
+    the stages of a small batch. Without it nobody puts 200 small partitions together.
     """
     spark.conf.set("spark.sql.adaptive.enabled", "false")
-    slots = task_slots(spark)
-    if shuffle_partitions(spark) > slots:
-        spark.conf.set(PARTITIONS, str(slots))
+    spark.conf.set(PARTITIONS, str(min(most, task_slots(spark))))

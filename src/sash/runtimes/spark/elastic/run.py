@@ -43,6 +43,7 @@ from sash.runtimes.spark.elastic.state_location import StateLocation
 from sash.runtimes.spark.native.epoch_fold import EpochFold
 from sash.runtimes.spark.packing.blocks import PACKED_BUCKET
 from sash.runtimes.spark.packing.stamps import task_sql
+from sash.runtimes.spark.requirements import shuffle_partitions
 from sash.runtimes.spark.sinks.protocol import BatchSink
 from sash.runtimes.spark.state.arenas import QUERY_ID
 from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, BUCKETS
@@ -86,12 +87,16 @@ class ElasticRun:
     """What each bucket has cost lately, as bytes of its blocks."""
     _reports: Accumulator[dict[tuple[int, int], TaskReport]] | None = field(default=None, init=False)
     """One for all epochs: Spark forgets none."""
+    _partitions: int | None = field(default=None, init=False)
+    """Of shuffles, as the session had it."""
     _ended: float | None = field(default=None, init=False)
     """When the batch before ended, by a clock that never jumps."""
 
     def __call__(self, arriving: DataFrame, epoch: int) -> None:
         began, start = time.time(), time.monotonic()
-        plan_whole_jobs(arriving.sparkSession)
+        if self._partitions is None:
+            self._partitions = shuffle_partitions(arriving.sparkSession)
+        plan_whole_jobs(arriving.sparkSession, most=self._partitions)
         with self._home(arriving).journal() as store:
             journal = EpochJournal(
                 store, self.description, epoch=epoch, inputs=len(self.delays),
