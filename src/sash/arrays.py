@@ -21,7 +21,9 @@ def read_only(array: Array) -> Array:
     flags = array.flags
     if flags.c_contiguous and flags.aligned and not flags.writeable:
         return array
-    view: Array = np.require(array, requirements=["C", "A"]).view()
+    if not (flags.c_contiguous and flags.aligned):
+        array = np.require(array, requirements=["C", "A"])
+    view: Array = array.view()
     view.flags.writeable = False
     return view
 

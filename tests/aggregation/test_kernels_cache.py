@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
 import sys
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from sash.aggregation.kernels.compiler import module_cache
+from sash.aggregation.kernels.compiler.machine import Kernel
 
 USER_PROGRAM = """
 import json, math, sys
@@ -198,3 +202,31 @@ def test_machine_code_is_loaded_without_the_compiler_and_finds_what_it_calls(tmp
     assert first[0] == again[0] == "cached"
     assert again[1] == first[1]
     assert again[2:] == [0, []]
+
+
+class _Compiles:
+    """A function that compiles when it is called, as Numba does: an exception stays behind, in a cycle with
+    its own frame, from which all frames above it can be reached."""
+
+    def __init__(self) -> None:
+        self.overloads, self.stats = {"one": None}, SimpleNamespace(cache_hits={})
+
+    def __call__(self) -> int:
+        try:
+            raise TypeError("another way to type it is tried")
+        except TypeError as error:
+            kept = error
+        return len(str(kept))
+
+
+def test_a_compilation_keeps_nothing_of_its_caller_alive() -> None:
+    def caller() -> weakref.ref[_Compiles]:
+        mine = _Compiles()
+        Kernel(_Compiles(), "cached")()
+        return weakref.ref(mine)
+
+    gc.disable()
+    try:
+        assert caller()() is None
+    finally:
+        gc.enable()

@@ -65,7 +65,8 @@ def report_table(
         revisions = ranges.revision if isinstance(ranges, RepeatedRanges) else first
     if not values.is_one_each(len(ranges)):
         ranges, revisions = ranges.take(values.owners), revisions[values.owners]
-    owners_keys = keys.take(pa.array(ranges.slot))
+    is_key = len(ranges) == keys.num_rows and bool((ranges.slot == np.arange(len(ranges))).all())
+    owners_keys = keys if is_key else keys.take(pa.array(ranges.slot))
     columns: dict[str, Any] = {key: owners_keys[key] for key in bound.keys}
     columns[WINDOW] = _window_column(bound, window, ranges)
     columns |= {name: values.columns[name] for name in values.columns.column_names}
@@ -94,7 +95,7 @@ def features(
         columns[REVISION] = pa.array(np.zeros(rows.num_rows, np.int64) if revisions is None else revisions)
     for window, folds in zip(bound.query.windows, lookbacks, strict=True):
         columns |= {bound.feature(name, window): folds[name] for name in bound.aggregates}
-    return pa.table({name: columns[name] for name in bound.output.names}, schema=bound.output)
+    return pa.Table.from_arrays([columns[name] for name in bound.output.names], schema=bound.output)
 
 
 def late_rows(
@@ -103,3 +104,9 @@ def late_rows(
     """Input rows with the reason why they are in no window, and which window could not place them."""
     rows = with_window(rows, reasons, window)
     return rows.select([name for name in bound.late_output.names if name in rows.schema.names])
+
+
+def no_late_rows(bound: BoundQuery) -> pa.Table:
+    """None of them."""
+    fields = [bound.schema.field(name) for name in bound.columns]
+    return late_rows(bound, pa.schema(fields).empty_table(), "")

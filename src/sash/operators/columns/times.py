@@ -30,4 +30,6 @@ def from_integers(times: Ints, type_: pa.DataType) -> pa.Array:
     """Window bounds as a column of their type; MISSING is null."""
     missing = times == MISSING
     column = pa.array(times, mask=missing if missing.any() else None)
-    return column if column.type == type_ else column.cast(type_)
+    if column.type == type_:
+        return column
+    return column.view(type_) if pa.types.is_timestamp(type_) and type_.unit == "us" else column.cast(type_)

@@ -22,6 +22,7 @@ from sash.arrays import Array, Bytes, Ints, Mask
 from sash.errors import IntegerOverflow
 from sash.operators.columns.arrow_columns import from_numpy, kind_of, to_numpy
 from sash.operators.engine.stepping import ACCUMULATOR, Steps
+from sash.operators.engine.tree_group import TreeGroup, groups_of
 from sash.operators.engine.words import BITS, Words
 from sash.operators.folding.folder import ColumnFolder, Folder, ObjectFolder, folder_of
 from sash.operators.folding.whole_windows import Fold
@@ -81,6 +82,11 @@ class Form:
             found[name] = aggregate = LaneAggregate(name, monoid, folder, number, word)
             word += aggregate.node_words
         return found
+
+    @cached_property
+    def groups(self) -> list[TreeGroup]:
+        """The aggregates whose elements are numbers, as they are folded together."""
+        return groups_of(self.aggregates.values())
 
     def _folder(self, monoid: Monoid) -> Folder:
         if self.steps is not None and monoid.name == ACCUMULATOR:

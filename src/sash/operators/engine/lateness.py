@@ -38,9 +38,11 @@ class Judged(NamedTuple):
     late: pa.Table
 
 
-def judged(bound: BoundQuery, rows: pa.Table, on_time: Callable[[pa.Table, Ints], Mask]) -> Judged:
-    """An event without a time is late; of the others `on_time` decides."""
-    late = [late_rows(bound, rows.slice(0, 0), "")]
+def judged(
+    bound: BoundQuery, rows: pa.Table, on_time: Callable[[pa.Table, Ints], Mask], *, none: pa.Table
+) -> Judged:
+    """An event without a time is late; of the others `on_time` decides. `none` has no late rows."""
+    late: list[pa.Table] = []
     if rows[bound.time].null_count:
         known = pc.is_valid(rows[bound.time])
         late.append(late_rows(bound, rows.filter(pc.invert(known)), UNTIMED))
@@ -50,7 +52,7 @@ def judged(bound: BoundQuery, rows: pa.Table, on_time: Callable[[pa.Table, Ints]
     if not accepted.all():
         late.append(late_rows(bound, rows.filter(pa.array(~accepted)), Lateness.TOO_LATE.value))
         rows, times = rows.filter(pa.array(accepted)), times[accepted]
-    return Judged(rows, times, pa.concat_tables(late) if len(late) > 1 else late[0])
+    return Judged(rows, times, pa.concat_tables(late) if late else none)
 
 
 def held_back(query: Query) -> int:

@@ -68,7 +68,7 @@ class LatestOperator(WindowOperator):
 
     def _open(self, final: Events, rest: Events, slots: Ints, now: int) -> Events:
         if not self.bound.takes_back:
-            return Events.none(final.rows.schema)
+            return final.none()
         counts = (rest.time <= now) & np.isin(rest.slot, slots)
         return rest.where(counts).ordered(self.bound.query.order)
 

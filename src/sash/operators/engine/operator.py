@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.arrays import Ints, Mask
-from sash.operators.answer import Answer, features, late_rows, report_table
+from sash.operators.answer import Answer, features, late_rows, no_late_rows, report_table
 from sash.operators.arena import Arena
 from sash.operators.bound import BoundQuery, BoundRolling
 from sash.operators.engine.content import MARK, marks, with_marks
@@ -32,7 +32,7 @@ from sash.operators.engine.lateness import (
 )
 from sash.operators.engine.ledger import due_reports
 from sash.operators.engine.lifetime_group import LifetimeGroup
-from sash.operators.engine.pending import Events
+from sash.operators.engine.pending import Events, distinct
 from sash.operators.engine.range_group import RangeGroup
 from sash.operators.engine.run_group import marks_column
 from sash.operators.engine.state import OperatorState
@@ -74,7 +74,7 @@ class WindowOperator(OperatorState):
     def insert(self, rows: pa.Table, ordinals: Ints) -> pa.Table:
         if (np.diff(ordinals) < 0).any():
             rows = rows.take(pa.array(np.argsort(ordinals, kind="stable")))
-        rows, times, late = judged(self.bound, rows, self._on_time)
+        rows, times, late = judged(self.bound, rows, self._on_time, none=self._no_late)
         if len(times):
             self._take(rows, times)
         return late
@@ -202,6 +202,7 @@ class WindowOperator(OperatorState):
         final = self.pending.where(ready).ordered(query.order)
         rest = self.pending.where(~ready) if ready.any() else self.pending
         slots = self._at_work(final, rest, now, settled, flush=flush)
+        self.slots.ask_for(slots)
         self.pending = rest
         return Turn(
             slots, final, self._open(final, rest, slots, now), now, self.settled, settled,
@@ -211,7 +212,7 @@ class WindowOperator(OperatorState):
     def _open(self, final: Events, rest: Events, slots: Ints, now: int) -> Events:
         """Events that are not final and count all the same, ordered."""
         if not self.bound.keeps_ledger:
-            return Events.none(final.rows.schema)
+            return final.none()
         return rest.where(np.isin(rest.slot, slots)).ordered(self.bound.query.order)
 
     def _at_work(self, final: Events, rest: Events, now: int, settled: int, *, flush: bool) -> Ints:
@@ -227,7 +228,7 @@ class WindowOperator(OperatorState):
         if self.bound.keeps_ledger:
             due += [rest.slot, *(ledger.slot for ledger in self.ledgers)]
         slots = final.slots()
-        return np.unique(np.concatenate([slots, *due])) if any(map(len, due)) else slots
+        return distinct(np.concatenate([slots, *due])) if any(map(len, due)) else slots
 
     def _ticks(self, watermark: int) -> bool:
         emit, before = self.bound.query.emit, self.clock.value
@@ -341,5 +342,4 @@ class WindowOperator(OperatorState):
 
     @cached_property
     def _no_late(self) -> pa.Table:
-        fields = [self.bound.schema.field(name) for name in self.bound.columns]
-        return late_rows(self.bound, pa.schema(fields).empty_table(), "")
+        return no_late_rows(self.bound)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -20,7 +21,7 @@ import pyarrow as pa
 
 from sash.aggregation.stores.values import reading, seal, unseal
 from sash.arrays import Ints, Mask
-from sash.operators.answer import Answer, late_rows
+from sash.operators.answer import Answer, no_late_rows
 from sash.operators.bound import BoundQuery
 from sash.operators.columns.layout import key_codes
 from sash.operators.columns.times import from_integers
@@ -63,7 +64,7 @@ class PanePartsOperator:
         return Saved(seal(HEADER, json.dumps({"watermark": self.clock.value, "keys": 0}).encode()))
 
     def insert(self, rows: pa.Table, ordinals: Ints) -> pa.Table:
-        rows, times, late = judged(self.bound, rows, self._on_time)
+        rows, times, late = judged(self.bound, rows, self._on_time, none=self._no_late)
         if len(times):
             self._folded.append(self._parts(rows, times))
         return late
@@ -85,8 +86,11 @@ class PanePartsOperator:
     def advance(self, watermark: int, *, flush: bool = False) -> Answer:
         self.clock.advance_to(watermark)
         parts, self._folded = [self.panes.folded.schema.empty_table(), *self._folded], []
-        none = pa.schema([self.bound.schema.field(name) for name in self.bound.columns]).empty_table()
-        return Answer(pa.concat_tables(parts), late_rows(self.bound, none, ""))
+        return Answer(pa.concat_tables(parts), self._no_late)
+
+    @cached_property
+    def _no_late(self) -> pa.Table:
+        return no_late_rows(self.bound)
 
     def wakes_at(self) -> None:
         return None

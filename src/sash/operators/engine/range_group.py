@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -42,27 +43,20 @@ class HeldWindows:
     def values(self, ranges: Ranges) -> Values:
         if isinstance(self._bound, BoundWhole):
             return values_of_whole(self._bound, *self.rows(ranges))
-        columns = {}
-        for name, folds in self._folds(list(self._bound.aggregates), ranges):
-            folder = self._lane.form.aggregates[name].folder
-            columns[name] = folder.lower(folds, self._bound.output_type(name))
+        names = list(self._bound.aggregates)
+        columns = {
+            name: self._lane.form.aggregates[name].folder.lower(folds, self._bound.output_type(name))
+            for name, folds in self._folds(names, ranges)
+        }
         return one_each(columns, len(ranges))
 
     def content(self, ranges: Ranges) -> tuple[Ints, Ints]:
         content, size = (folds.columns[0] for _, folds in self._folds([CONTENT, SIZE], ranges))
         return content, size
 
-    def _folds(self, names: list[str], ranges: Ranges) -> Iterator[tuple[str, Elements]]:
-        lane, steps = self._lane, None
-        for name in names:
-            aggregate = lane.form.aggregates[name]
-            if aggregate.machine is None:
-                parts = [ranges.take(np.arange(at, len(ranges), self._dealt)) for at in range(self._dealt)]
-                folds = [lane.fold_objects(aggregate, self._held, part) for part in parts]
-                yield name, Elements.joined(folds, 0, len(ranges))
-                continue
-            steps = steps or lane.steps(self._held, ranges, window=self._window, dealt=self._dealt)
-            yield name, lane.fold_steps(aggregate, *steps, dealt=self._dealt)
+    def _folds(self, names: list[str], ranges: Ranges) -> list[tuple[str, Elements]]:
+        found = self._lane.folds_of(names, self._held, ranges, window=self._window, dealt=self._dealt)
+        return [(name, found[name]) for name in names]
 
     def rows(self, ranges: Ranges) -> tuple[pa.Table, Ranges]:
         form = self._lane.form
@@ -111,8 +105,7 @@ class RangeGroup:
             which = np.searchsorted(turn.slots, events.slot[wanted])
             offsets = events.offsets(turn.slots)
             ordinals = (held.count - np.diff(offsets))[which] + wanted - offsets[which]
-            kinds: list[LookBackKind] = [track.kind for track in self.tracks]  # type: ignore[misc]
-            memories = [track.memory(turn.slots) for track in self.tracks]
+            kinds, memories = self._look_backs, [track.memory(turn.slots) for track in self.tracks]
             ranges = LookBackKind.of_all(kinds, memories, held, which, ordinals)
             values = HeldWindows(self.bound, self.lane, held, dealt=len(kinds)).values(ranges).columns
             for at, track in enumerate(self.tracks):
@@ -178,18 +171,33 @@ class RangeGroup:
         self.lane.append_words(slots, added, words)
 
     def advance(self, turn: Turn, held: Held) -> None:
-        needed = np.full(len(turn.slots), NEVER)
-        for track in self.tracks:
-            memory = track.memory(turn.slots)
-            kind: RangeKind = track.kind  # type: ignore[type-arg, assignment]
-            needed = np.minimum(needed, kind.advance(held, memory, turn.settled))
+        memories = [track.memory(turn.slots) for track in self.tracks]
+        if self._looks_back:
+            needed = LookBackKind.advance_all(self._look_backs, memories, held, turn.settled)
+        else:
+            needed = np.full(len(turn.slots), NEVER)
+            for track, memory in zip(self.tracks, memories, strict=True):
+                kind: RangeKind = track.kind  # type: ignore[type-arg, assignment]
+                needed = np.minimum(needed, kind.advance(held, memory, turn.settled))
+        for track, memory in zip(self.tracks, memories, strict=True):
             track.remember(turn.slots, memory)
         self.lane.let_go(turn.slots, needed)
 
+    @cached_property
+    def _looks_back(self) -> bool:
+        """Whether all its windows are look-backs, which are handled together."""
+        return all(type(track.kind) is LookBackKind for track in self.tracks)
+
+    @property
+    def _look_backs(self) -> list[LookBackKind]:
+        return [cast(LookBackKind, track.kind) for track in self.tracks]
+
     def next_close(self, slots: Ints, now: int) -> Ints:
         """When time alone closes the next window of each key."""
-        held = self.lane.held(slots)
         closes = np.full(len(slots), NEVER)
+        if self._looks_back:
+            return closes  # only an event gives them something to do
+        held = self.lane.held(slots)
         for track in self.tracks:
             kind: RangeKind = track.kind  # type: ignore[type-arg, assignment]
             closes = np.minimum(closes, kind.next_close(held, track.memory(slots), now))

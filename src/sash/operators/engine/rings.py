@@ -1,8 +1,7 @@
 """A lane of rings: the elements of every key in order, and the tree of their folds (`kernels.state.rings`).
 
     append     new elements at the end; nodes of the blocks that they complete
-    steps      of which elements and nodes the folds of ranges are made, O(log n) each
-    fold_steps the folds
+    folds      of ranges, from O(log n) elements and nodes each
     let_go     elements at the beginning
 
 What is appended last can be taken back (`keep`), so that windows over events that are not final yet are
@@ -12,7 +11,7 @@ computed by the same code, and then forgotten.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ import pyarrow as pa
 
 from sash.aggregation.kernels.compiler.vocabulary import Columns
 from sash.aggregation.kernels.state import rings
-from sash.aggregation.kernels.state.rings import BASE, COUNT, HEAD, LOG
+from sash.aggregation.kernels.state.rings import COUNT, HEAD, LOG
 from sash.arrays import Bytes, Ints, Mask
 from sash.operators.arena import Arena, TableSpec
 from sash.operators.columns.layout import Layout
@@ -28,18 +27,17 @@ from sash.operators.engine.byte_heap import ByteHeap
 from sash.operators.engine.form import KNOWN, TIME, Form, LaneAggregate
 from sash.operators.engine.object_tree import ObjectTree
 from sash.operators.engine.slots import Slots
+from sash.operators.engine.tree_group import TreeGroup
 from sash.operators.folding.elements import Elements
 from sash.operators.kinds.kind import Held
 from sash.operators.windows.numbering import numbered
 from sash.operators.windows.ranges import Ranges
 from sash.semantics.event import Order
 
-MIDDLE = 2
-"""The first words of a middle: where it begins and ends. Then comes what a node has."""
-LIVE = rings.FREE_LISTS + 1
-"""In the words of the free lists: how many elements are held."""
-FOLDS = LIVE + 1
-"""… and how many bytes of folds there are."""
+SPAN = 2
+"""Words of a middle for each group of aggregates: where it begins and ends. Then comes what a node has."""
+FOLDS = rings.LIVE + 1
+"""In the words of the free lists, after `LIVE`: how many bytes of folds there are."""
 
 
 class RingLane:
@@ -69,7 +67,7 @@ class RingLane:
         return {
             name: TableSpec(form.width),
             f"{name}.nodes": TableSpec(form.node_width),
-            f"{name}.middles": TableSpec(MIDDLE + form.node_width),
+            f"{name}.middles": TableSpec(SPAN * len(form.groups) + form.node_width),
             f"{name}.free": TableSpec(1),
             f"{name}.heap": TableSpec(1, "uint8"),
             f"{name}.folds": TableSpec(1, "uint8"),
@@ -99,11 +97,11 @@ class RingLane:
 
     def held(self, slots: Ints, *, policy: Any = None) -> Held:
         """The elements of these keys, as window kinds see them."""
-        log = self._of(slots, LOG)
-        mask = np.where(log < 0, 0, (np.int64(1) << np.maximum(log, 0)) - 1)
+        base, mask, head, count = np.empty((4, len(slots)), np.int64)
+        rings.kernel("held_rings")(self.slots.rows, self.word, slots, base, mask, head, count)
         return Held(
-            self.elements[:, TIME], self._of(slots, BASE), mask, self._of(slots, HEAD),
-            self._of(slots, COUNT), self.order, self._column, self._gatherer(slots), policy,
+            self.elements[:, TIME], base, mask, head, count, self.order, self._column,
+            self._gatherer(slots), policy,
         )  # fmt: skip
 
     def _column(self, name: str) -> Any:
@@ -142,15 +140,21 @@ class RingLane:
 
     def append_words(self, slots: Ints, added: Ints, words: Ints) -> None:
         """The same, for elements that are words already: the next added[k] of them are of key slots[k]."""
-        free, rows = self._free, self.slots.rows
-        self._reserve(rings.kernel("rows_needed")(rows, self.word, slots, added))
-        before = self._of(slots, COUNT)
-        rings.kernel("append")(
-            rows, self.word, slots, added, words, self.elements, self.nodes, self._middles, self.windows,
-            free,
+        grown = np.empty((5, len(slots)), np.int64)
+        found = self._append(slots, added, words, grown)
+        if found < 0:
+            self._reserve(-found)
+            found = self._append(slots, added, words, grown)
+        if found:
+            base, mask, head, first, done = (row[:found] for row in grown)
+            self._grow_trees(Held(self.elements[:, TIME], base, mask, head, done), first)
+
+    def _append(self, slots: Ints, added: Ints, words: Ints, grown: Ints) -> int:
+        found: int = rings.kernel("append")(
+            self.slots.rows, self.word, slots, added, words, self.elements, self.nodes, self._middles,
+            self.windows, self._free, int(self.growing_tail), *grown,
         )  # fmt: skip
-        free[LIVE] += added.sum()
-        self._grow_trees(slots, before)
+        return found
 
     def _reserve(self, regions: int) -> None:
         """Room for new regions of so many rows together."""
@@ -185,40 +189,44 @@ class RingLane:
                     rows = rows.set_column(at, field, values)
         return rows
 
-    def _grow_trees(self, slots: Ints, before: Ints) -> None:
-        held = self.held(slots)
-        tail = int(self.growing_tail)
-        first, done = np.maximum(before - tail, 0), np.maximum(held.count - tail, 0)
-        if not (done >> rings.LEAF_BITS > first >> rings.LEAF_BITS).any():
-            return
+    def _grow_trees(self, held: Held, first: Ints) -> None:
+        """Of these keys, the elements from `first` on are new, and will not change."""
+        done = held.count
         for aggregate in self.form.aggregates.values():
             if aggregate.machine is None:
                 ObjectTree(self, aggregate).grow(held, first, done)
-            else:
-                self.combines[aggregate.name] += aggregate.machine.kernel("grow_tree")(
-                    *self._tree(aggregate), held.base, held.mask, held.head, first, done
-                )
+        for group in self.form.groups:
+            combines = group.grow(
+                *self._tree(group), self.elements, self.nodes, held.base, held.mask, held.head, first, done
+            )
+            self._count(group, combines)
 
-    def _tree(self, aggregate: LaneAggregate) -> tuple[Any, ...]:
-        """The columns that the tree kernels of an aggregate read and write."""
+    def _count(self, group: TreeGroup, combines: int) -> None:
+        for aggregate in group.aggregates:
+            self.combines[aggregate.name] += combines
+
+    def _tree(self, group: TreeGroup) -> tuple[Any, ...]:
+        """The columns that the tree kernels of a group read and write."""
 
         def tree() -> tuple[Any, ...]:
-            inputs, nodes = self.columns_of(aggregate)
-            known, nodes_known = self.elements[:, KNOWN + aggregate.word], self.nodes[:, aggregate.word]
-            return inputs, known, aggregate.bit, nodes, nodes_known, aggregate.bit
+            inputs, nodes = zip(*map(self.columns_of, group.aggregates), strict=True)
+            known, nodes_known = self.elements[:, KNOWN + group.word], self.nodes[:, group.word]
+            return inputs, known, nodes, nodes_known, group.bits, group.wanted
 
-        return self.arena.views(f"{self.name}.tree.{aggregate.name}", tree)
+        return self.arena.views(f"{self.name}.tree.{group.number}", tree)
 
-    def _remembered(self, aggregate: LaneAggregate) -> tuple[Columns, Ints]:
+    def _remembered(self, group: TreeGroup) -> tuple[Any, ...]:
         """… and those of the middles that are remembered."""
 
-        def middles() -> tuple[Columns, Ints]:
-            machine, rows = aggregate.machine, self._middles
-            assert machine is not None
-            folds = columns_as(rows, MIDDLE + aggregate.node, machine.dtypes)
-            return folds, rows[:, MIDDLE + aggregate.word]
+        def middles() -> tuple[Any, ...]:
+            rows, first = self._middles, SPAN * len(self.form.groups)
+            folds = tuple(
+                columns_as(rows, first + aggregate.node, machine.dtypes)
+                for aggregate, machine in zip(group.aggregates, group.machines, strict=True)
+            )
+            return folds, rows[:, first + group.word], rows, SPAN * group.number
 
-        return self.arena.views(f"{self.name}.middles.{aggregate.name}", middles)
+        return self.arena.views(f"{self.name}.middles.{group.number}", middles)
 
     def columns_of(self, aggregate: LaneAggregate) -> tuple[Columns, Columns]:
         """What an aggregate lifts of elements, and its folds in nodes."""
@@ -234,29 +242,28 @@ class RingLane:
 
     def keep(self, slots: Ints, counts: Ints) -> None:
         """Take back all but the first `counts` elements of each key."""
-        self._free[LIVE] -= (self._of(slots, COUNT) - counts).sum()
+        self._free[rings.LIVE] -= (self._of(slots, COUNT) - counts).sum()
         self.slots.rows[slots, self.word + COUNT] = counts
 
     def let_go(self, slots: Ints, heads: Ints) -> None:
         """Elements before these ordinals are needed no more."""
-        rows, before = self.slots.rows, self._of(slots, HEAD)
-        heads = np.clip(heads, before, self._of(slots, COUNT))
-        self._free[LIVE] -= (heads - before).sum()
-        self._reserve(rings.kernel("rows_of_smaller")(rows, self.word, slots, heads))
-        rings.kernel("let_go")(
-            rows, self.word, slots, heads, self.elements, self.nodes, self._middles, self.windows,
-            self._free,
-        )  # fmt: skip
+        rows, free = self.slots.rows, self._free
+        regions = rings.kernel("let_go")(rows, self.word, slots, heads, self.elements, free)
+        if regions:
+            self._reserve(regions)
+            rings.kernel("shrink")(
+                rows, self.word, slots, self.elements, self.nodes, self._middles, self.windows, free
+            )
 
     @property
     def size(self) -> int:
         """Bytes of the elements that are held, and of the heap that they point into."""
-        return 8 * self.form.width * int(self._free[LIVE]) + self.heap.size
+        return 8 * self.form.width * int(self._free[rings.LIVE]) + self.heap.size
 
     @property
     def folds_size(self) -> int:
         """Bytes of the nodes above the elements."""
-        return 2 * self.form.node_width * int(self._free[LIVE]) + self.folds.size
+        return 2 * self.form.node_width * int(self._free[rings.LIVE]) + self.folds.size
 
     def is_empty(self, slots: Ints) -> Mask:
         empty: Mask = self._of(slots, HEAD) >= self._of(slots, COUNT)
@@ -264,36 +271,50 @@ class RingLane:
 
     # Folds
 
-    def steps(
-        self, held: Held, ranges: Ranges, *, window: int = 0, dealt: int = 1, lengths: Ints | None = None
-    ) -> tuple[Ints, Ints]:
-        """The elements and nodes that the folds of these ranges are made of, whose slots index `held`. They
-        are those of so many windows of the lane by turns, from `window` on. With lengths of nodes, only
-        such as are kept are among them, and no middles."""
-        done = np.maximum(held.count - int(self.growing_tail), 0) & ~np.int64(rings.LEAF - 1)
-        found: tuple[Ints, Ints] = rings.kernel("steps_of")(
-            held.base, held.mask, done, ranges.slot, ranges.lo, ranges.hi,
-            self._middles[: None if lengths is None else 0], window, self.windows, dealt,
-            self.nodes[:0, 0] if lengths is None else lengths,
-        )  # fmt: skip
+    def folds_of(
+        self, names: Sequence[str], held: Held, ranges: Ranges, *, window: int = 0, dealt: int = 1
+    ) -> dict[str, Elements]:
+        """The fold of each range, whose slots index `held`, for these aggregates. The ranges are those of
+        `dealt` windows of the lane by turns, from `window` on; folds are those of the first window, then
+        those of the second, …"""
+        found: dict[str, Elements] = {}
+        for group in self.form.groups:
+            if any(aggregate.name in names for aggregate in group.aggregates):
+                found |= self._folds_of_group(group, held, ranges, window, dealt)
+        for name in names:
+            aggregate = self.form.aggregates[name]
+            if aggregate.machine is None:
+                parts = [ranges.take(np.arange(at, len(ranges), dealt)) for at in range(dealt)]
+                folds = [ObjectTree(self, aggregate).fold(held, part) for part in parts]
+                found[name] = Elements.joined(folds, 0, len(ranges))
         return found
 
-    def fold_steps(
-        self, aggregate: LaneAggregate, offsets: Ints, steps: Ints, *, dealt: int = 1
-    ) -> Elements:
-        """The fold of each range, by its steps. The ranges of `dealt` windows come by turns; folds are
-        those of the first window, then those of the second, …"""
-        machine, count = aggregate.machine, len(offsets) - 1
-        assert machine is not None
-        out, present = machine.empty(count), np.zeros(count, np.bool_)
-        self.combines[aggregate.name] += machine.kernel("fold_steps")(
-            *self._tree(aggregate), *self._remembered(aggregate), offsets, steps, dealt, out, present
-        )
-        return Elements(out, None if present.all() else present)
+    def _folds_of_group(
+        self, group: TreeGroup, held: Held, ranges: Ranges, window: int, dealt: int
+    ) -> dict[str, Elements]:
+        out = tuple(machine.empty(len(ranges)) for machine in group.machines)
+        counted = np.empty(len(ranges), np.int64)
+        combines = group.fold(
+            *self._tree(group), self.elements, self.nodes, *self._remembered(group),
+            held.base, held.mask, held.count, int(self.growing_tail), ranges.slot, ranges.lo, ranges.hi,
+            window, self.windows, dealt, out, counted,
+        )  # fmt: skip
+        self._count(group, combines)
+        everywhere = bool((counted == group.wanted).all())
+        return {
+            aggregate.name: Elements(columns, None if everywhere else _where(counted & aggregate.bit))
+            for aggregate, columns in zip(group.aggregates, out, strict=True)
+        }
 
-    def fold_objects(self, aggregate: LaneAggregate, held: Held, ranges: Ranges) -> Elements:
-        """The fold of each range, for an aggregate whose elements are no numbers."""
-        return ObjectTree(self, aggregate).fold(held, ranges)
+    def steps(self, held: Held, ranges: Ranges, *, lengths: Ints) -> tuple[Ints, Ints]:
+        """The elements and nodes that the folds of these ranges are made of; only such nodes as are kept,
+        whose length is not negative."""
+        done = np.maximum(held.count - int(self.growing_tail), 0) & ~np.int64(rings.LEAF - 1)
+        found: tuple[Ints, Ints] = rings.kernel("steps_of")(
+            held.base, held.mask, done, ranges.slot, ranges.lo, ranges.hi, lengths, self.elements,
+            self.nodes,
+        )  # fmt: skip
+        return found
 
     def gathered(self, held: Held, ranges: Ranges, columns: list[str]) -> tuple[pa.Table, Ints, Ints]:
         """Rows of all ranges, the elements of a key once; and where each range lies among them."""
@@ -327,6 +348,11 @@ class RingLane:
             return Layout(rows, np.ascontiguousarray(words[:, TIME]), offsets, self.order)
 
         return gather
+
+
+def _where(marks: Ints) -> Mask | None:
+    known: Mask = marks != 0
+    return None if known.all() else known
 
 
 def columns_as(words: Ints, first: int, dtypes: tuple[np.dtype[Any], ...]) -> Columns:

@@ -30,6 +30,8 @@ TIMERS = {"closes": (CLOSES, 4), "expires": (EXPIRES, 5)}
 INDEX_SIZE = 6
 """How many entries of the index table are in use: a power of two."""
 SLOTS, INDEX, KEYS = "slots", "index", "keys"
+FEW = 1 << 14
+"""The keys of so few rows are looked up row by row; of more, each key once."""
 
 
 _NO_KEY = np.zeros((1, 0), np.int64), np.empty(0, np.uint8)
@@ -68,6 +70,10 @@ class Slots:
         """The slot of each of `count` rows with these keys, and the slots that are new."""
         if not count:
             return np.empty(0, np.int64), np.empty(0, np.int64)
+        if count <= FEW and keys.num_columns:
+            found = self._found(*self._of_rows(keys))
+            if found.min() >= 0:
+                return found, np.empty(0, np.int64)
         codes, words, data, hashes = self._hashed(keys, count)
         found = self._found(hashes, words, data)
         unknown = np.flatnonzero(found < 0)
@@ -87,18 +93,20 @@ class Slots:
         # Codes are dense: the first row of each, without sorting.
         first = np.empty(int(codes.max()) + 1, np.int64)
         first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
-        words, data = self._words(keys.take(pa.array(first))) if names else _NO_KEY
+        hashes, words, data = self._of_rows(keys.take(pa.array(first)))
+        return codes, words, data, hashes
+
+    def _of_rows(self, keys: pa.Table) -> tuple[Ints, Ints, Bytes]:
+        """The hash, the words and the bytes of the key of each row."""
+        words, data = self.codec.encode(grouped(keys)) if keys.num_columns else _NO_KEY
         hashes = np.empty(len(words), np.int64)
         key_index.kernel("hash_keys")(words, self.codec.variable, data, hashes)
-        return codes, words, data, hashes
+        return hashes, words, data
 
     def keys_of(self, slots: Ints) -> pa.Table:
         """The key of each of these slots; a table without columns when the stream has no key."""
         words = self.rows[slots, self.first_key_word :]
         return self.codec.decode(np.ascontiguousarray(words), self.arena.bytes_of(KEYS))
-
-    def _words(self, keys: pa.Table) -> tuple[Ints, Bytes]:
-        return self.codec.encode(grouped(keys))
 
     def _found(self, hashes: Ints, words: Ints, data: Bytes) -> Ints:
         found = np.full(len(hashes), -1, np.int64)
@@ -183,6 +191,10 @@ class Slots:
         rows[slots, HASH] = chain
         numbers[FREE] = slots[0] + 1
         numbers[COUNT] -= len(slots)
+
+    def ask_for(self, slots: Ints) -> None:
+        """The rows of these slots will be read: they may lie anywhere among millions."""
+        key_index.kernel("ask_for_rows")(self.rows, slots)
 
     # Timers
 

@@ -30,14 +30,18 @@ class Values:
 
     owners: Ints
     columns: pa.Table
+    in_order: bool = False
+    """Whether it is known that window i has just row i."""
 
     def is_one_each(self, windows: int) -> bool:
         """Whether window i of so many has just row i."""
+        if self.in_order:
+            return True
         return len(self.owners) == windows and bool((self.owners == np.arange(windows)).all())
 
     def owned_by(self, windows: Ints) -> Values:
         """The same rows, when window i of this part is window windows[i] of the whole."""
-        return replace(self, owners=windows[self.owners])
+        return replace(self, owners=windows[self.owners], in_order=False)
 
 
 Evaluator: TypeAlias = Callable[[BoundQuery, Window, Layout, Ranges], Values]
@@ -65,7 +69,7 @@ def values_of_whole(bound: BoundWhole, rows: pa.Table, ranges: Ranges) -> Values
 
 def one_each(columns: dict[str, pa.Array], windows: int) -> Values:
     """One value of each aggregate for each window."""
-    return Values(np.arange(windows), pa.table(columns))
+    return Values(np.arange(windows), pa.table(columns), in_order=True)
 
 
 def in_order(parts: Iterable[Values]) -> Values:

@@ -12,6 +12,7 @@ from sash.arrays import Ints
 from sash.operators.kinds.kind import Held, Memory
 from sash.operators.kinds.slide_by_tuple import SlideByTupleKind
 from sash.operators.windows.ranges import MISSING, NEVER, Ranges
+from sash.semantics.event import Order
 
 
 class LookBackKind(SlideByTupleKind):
@@ -46,7 +47,25 @@ class LookBackKind(SlideByTupleKind):
         return Ranges(slot, ordinals, lo, hi, none, none, none)
 
     def advance(self, held: Held, memory: Memory, settled: int) -> Ints:
-        return self._needed(held, memory, settled)
+        return self.advance_all([self], [memory], held, settled)
+
+    @staticmethod
+    def advance_all(
+        kinds: Sequence[LookBackKind], memories: Sequence[Memory], held: Held, settled: int
+    ) -> Ints:
+        """`advance` for several kinds: the first ordinal of each key that one of them still needs. The next
+        event lies at `settled` or later, so none looks back further."""
+        if held.order is Order.ARRIVAL:
+            cuts = np.tile(held.count, (len(kinds), 1))
+        else:
+            bounds = np.array([settled - kind.window.size + 1 for kind in kinds])
+            keys = np.tile(np.arange(len(held)), len(kinds))
+            since = np.concatenate([memory["lo"] for memory in memories])
+            cuts = held.cut(keys, np.repeat(bounds, len(held)), since=since).reshape(len(kinds), -1)
+        for memory, cut in zip(memories, cuts, strict=True):
+            memory["lo"] = cut
+        needed: Ints = cuts.min(axis=0)
+        return needed
 
     def next_close(self, held: Held, memory: Memory, now: int) -> Ints:
         return np.full(len(held), NEVER)

@@ -47,7 +47,6 @@ from sash.aggregation.kernels.folds.lowering import (
     lower_compiled,
     lower_interpreted,
 )
-from sash.aggregation.kernels.state import ring_tree
 from sash.aggregation.monoid import Kind, Monoid
 from sash.arrays import Array, Mask, read_only
 from sash.errors import ArgumentError, IntegerOverflow, SashWarning, Unsupported
@@ -88,8 +87,6 @@ TEMPLATES: dict[str, Callable[..., Any]] = {
         range_fold.range_folds,
         keyed_panes.keyed_panes,
         group_fold.group_folds,
-        ring_tree.grow_tree,
-        ring_tree.fold_steps,
     )
 }
 
@@ -207,7 +204,7 @@ class Compiled:
 
     def _try_to_compile(self) -> None:
         if self.shape.has_objects:
-            self._warn("identity", f"elements hold {self.shape.fields}, not only bool, int and float")
+            self.warn("identity", f"elements hold {self.shape.fields}, not only bool, int and float")
             self._interpreted = True
             return
         try:
@@ -215,15 +212,16 @@ class Compiled:
         except (
             Exception
         ) as error:  # nothing of the user's runs on no elements: whatever it is, Numba raised it
-            self._warn("combine", machine.short_reason(error))
+            self.warn("combine", machine.short_reason(error))
             self._interpreted = True
             self._kernels.clear()
 
     def _give_up(self, what: str, error: BaseException) -> Callable[[str], Kernel]:
-        self._warn(what, machine.short_reason(error))
+        self.warn(what, machine.short_reason(error))
         return lambda name: machine.interpreted(TEMPLATES[name], self.source, why=str(error))
 
-    def _warn(self, what: str, reason: str) -> None:
+    def warn(self, what: str, reason: str) -> None:
+        """Once, that a function of the monoid cannot be compiled."""
         if not self._warned:
             self._warned = True
             warnings.warn(

@@ -7,6 +7,7 @@ that the two ways agree.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import inspect
 import math
@@ -17,7 +18,7 @@ from typing import Any, Literal
 
 import numba
 import numpy as np
-from numba.core.errors import NumbaError
+from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
 from sash import errors
 from sash.aggregation.kernels.compiler import casts, module_cache
@@ -65,7 +66,7 @@ class Kernel:
 
     def __init__(self, function: Callable[..., Any], mode: Mode, *, why: str = "") -> None:
         self.function, self.mode, self.why = function, mode, why
-        self.fallback: Callable[[NumbaError], Kernel] | None = None
+        self.fallback: Callable[[Exception], Kernel] | None = None
         self._result_type: Any = None
         self._loaded = False
 
@@ -73,10 +74,15 @@ class Kernel:
         if not self._loaded:  # Numba loads machine code from the cache, or compiles it
             self._loaded = True
             with paused_collector():
-                return self(*arguments)
+                result = self(*arguments)
+                if self.compilations:
+                    # Numba leaves exceptions behind, whose frames hold on to whoever called, and to all
+                    # that these hold: an operator with its lock, say.
+                    gc.collect(0)
+                return result
         try:
             return self.function(*arguments)
-        except NumbaError as error:
+        except (NumbaError, UnsupportedBytecodeError) as error:
             # Numba raises these while it compiles, before anything has run: the call can start again.
             if self.fallback is None:
                 raise

@@ -1,6 +1,7 @@
 """Several monoids at once: an element is a tuple of their elements, and so are its columns.
 
-    combine(a, b)  =  (m0_combine(a[0], b[0]), m1_combine(a[1], b[1]), …)
+    combine(a, b)                        =  (m0_combine(a[0], b[0]), m1_combine(a[1], b[1]), …)
+    lifted(total, inputs, i, known, …)   =  (m0_combine(total[0], m0_lift(inputs[0], i)) if known, …)
 
 Each monoid keeps its own words, under names of its own; the words of the template are made of them. What a
 template needs of a slide policy is a word, too: compiled, it is a condition over results; interpreted, the
@@ -19,10 +20,13 @@ from sash.aggregation.kernels.compiler.specialise import MonoidSource, Renamed
 _PARAMETERS = {
     "identity": "", "combine": "a, b", "lift": "inputs, i", "lower": "element", "load": "columns, i",
     "store": "columns, i, element", "scratch": "n", "push": "columns, i, element", "peek": "columns, i",
+    "lifted": "total, inputs, i, known, bits", "joined": "total, columns, i, known, bits",
 }  # fmt: skip
-_WHOLE = ("i", "n")
+_WHOLE = ("i", "n", "known")
 """The parameters that all monoids share; of the others each has its own part."""
 _SAME = {"push": "store", "peek": "load"}
+_PARTS = {"lifted": ("inputs", "lift"), "joined": ("columns", "load")}
+"""Words over what is known: the parameter that they read, and the word that reads it."""
 _LISTS = {"scratch": "return [None] * n", "push": "columns[i] = element", "peek": "return columns[i]"}
 """To the interpreter a stack is a list of elements."""
 
@@ -72,6 +76,12 @@ class MonoidsSource:
         return [*own, f"def {word}({_PARAMETERS[word]}):\n{body}"]
 
     def _own_definition(self, word: str, k: int) -> str:
+        if word in _PARTS:
+            read, part = _PARTS[word]
+            grown = f"{_own('combine', k)}(total, {_own(part, k)}({read}, i))"
+            return (
+                f"def {_own(word, k)}({_PARAMETERS[word]}):\n    return {grown} if known & bits else total"
+            )
         node = ast.parse(self.sources[k].definition(_SAME.get(word, word))).body[0]
         assert isinstance(node, ast.FunctionDef)
         node.name = _own(word, k)

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import ast
 import builtins
+import hashlib
+import inspect
 import math
 import types
 from collections.abc import Callable, Mapping
@@ -23,7 +25,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from sash import errors
-from sash.aggregation.kernels.compiler import vocabulary
+from sash.aggregation.kernels.compiler import prefetching, vocabulary
 from sash.aggregation.kernels.compiler.function_source import (
     NoSource,
     outside_names,
@@ -47,7 +49,11 @@ WORDS = (
     "push",
     "peek",
     "leaves",
+    "lifted",
+    "joined",
 )
+MADE_OF = {"lifted": ("combine", "lift"), "joined": ("combine", "load")}
+"""Words that are made of others."""
 LIBRARIES = {"math": math, "np": np}
 ENTRY = "kernel"
 """The name of the specialised template in the text; all other names end in a number or are words."""
@@ -194,6 +200,8 @@ class _Writer:
         """The symbol under which the text knows an outside value."""
         if id(value) in self._words:
             return self._word(self._words[id(value)])
+        if value is prefetching.prefetch:
+            return self._prefetch()
         for symbol, library in LIBRARIES.items():
             if value is library:
                 return symbol
@@ -211,12 +219,22 @@ class _Writer:
         if word == "put_result" or word in self._symbols.values():
             return word
         assert self.source is not None, "a template without a monoid has no words"
+        for part in MADE_OF.get(word, ()):
+            self._word(part)
         for symbol, user in self.source.functions(word).items():
             self.function(user, "user", symbol=symbol)
         self._note(getattr(vocabulary, word), word)
         decorator = "maker" if word == "scratch" else "word"
         self.blocks += [f"@{decorator}\n{text}" for text in self.source.definitions(word)]
         return word
+
+    def _prefetch(self) -> str:
+        if id(prefetching.prefetch) not in self._symbols:
+            self._note(prefetching.prefetch, "prefetch")
+            # It is imported, not written into the text; its own text therefore joins the key.
+            digest = hashlib.sha256(inspect.getsource(prefetching).encode()).hexdigest()[:8]
+            self.blocks.append(f"from {prefetching.__name__} import prefetch  # {digest}")
+        return "prefetch"
 
     def _constant(self, name: str, literal: str) -> str:
         symbol = self._fresh(name)

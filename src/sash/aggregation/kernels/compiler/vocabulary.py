@@ -86,3 +86,13 @@ def put_result(results: Columns, i: int, result: Any) -> None:
 def leaves(total: Any, old: Any, policy: Any) -> bool:
     """Whether a slide policy wants a prefix out: of the results of the whole window and of that prefix."""
     raise NotImplementedError
+
+
+def lifted(total: Element, inputs: Columns, i: int, known: int, bits: Any) -> Element:
+    """total ⊕ lift(inputs, i) for each of several monoids whose bit is `known`; the others stay."""
+    raise NotImplementedError
+
+
+def joined(total: Element, columns: Columns, i: int, known: int, bits: Any) -> Element:
+    """The same with load(columns, i)."""
+    raise NotImplementedError

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from sash.aggregation.kernels.compiler.machine import Kernel, build
+from sash.aggregation.kernels.compiler.prefetching import AHEAD, prefetch
 from sash.arrays import Bytes, Ints, Mask
 
 _MULTIPLY = np.int64(-7046029254386353131)
@@ -55,6 +56,12 @@ def find_keys(
     """The slot of each key, or −1. `first` is where the words of the key begin in the row of a slot."""
     size = len(index)
     for row in range(len(hashes)):
+        if row + 2 * AHEAD < len(hashes):
+            prefetch(index, _home(hashes[row + 2 * AHEAD], size), 0)
+        if row + AHEAD < len(hashes):
+            likely = index[_home(hashes[row + AHEAD], size), 0] - 1
+            prefetch(slots, likely, hash_word)
+            prefetch(slots, likely, first)
         found[row] = -1
         at = _home(hashes[row], size)
         while index[at, 0] > 0:
@@ -116,6 +123,13 @@ def drop_keys(index: Ints, slots: Ints, hash_word: int, dropped: Ints) -> None:
                 index[gap, 0] = index[at, 0]
                 gap = at
         index[gap, 0] = 0
+
+
+def ask_for_rows(slots: Ints, which: Ints) -> None:
+    """Begin to read the rows of these slots."""
+    for index in range(len(which)):
+        for word in range(0, slots.shape[1], 8):
+            prefetch(slots, which[index], word)
 
 
 def gather_bytes(heap: Bytes, begins: Ints, lengths: Ints, offsets: Ints, out: Bytes) -> None:

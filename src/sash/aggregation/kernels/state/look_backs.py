@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 from sash.aggregation.kernels.compiler.machine import Kernel, build
-from sash.aggregation.kernels.state.rings import first_from
+from sash.aggregation.kernels.compiler.prefetching import AHEAD, prefetch
+from sash.aggregation.kernels.state.ring_search import first_from
 from sash.arrays import Ints
 
 
@@ -18,6 +19,10 @@ def cut_look_backs(
     in their order, so that each search goes on from the one before it."""
     each = len(sizes)
     for index in range(len(which)):
+        if index + AHEAD < len(which):
+            key = which[index + AHEAD]
+            for window in range(each):
+                prefetch(times, base[key] + (max(head[key], since[window, key]) & mask[key]), 0)
         key, at = which[index], ordinals[index]
         goes_on = index > 0 and which[index - 1] == key and ordinals[index - 1] <= at
         first, ring = base[key], mask[key]

@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from sash.aggregation.kernels.compiler.machine import Kernel, build
-from sash.arrays import Ints, Numbers
+from sash.aggregation.kernels.compiler.prefetching import AHEAD, prefetch
+from sash.arrays import Ints
 
 BASE, LOG, HEAD, COUNT = range(4)
 """The words of a lane; LOG is −1 while a key has no region."""
@@ -35,16 +36,76 @@ CLASSES = 48
 TOP = CLASSES
 """In the words of a lane's free lists: the first row that was never used."""
 FREE_LISTS = CLASSES + 1
+LIVE = FREE_LISTS + 1
+"""… how many elements are held. The word between them is that of the lane's heap."""
 EVERYTHING = np.int64(-1)
-ELEMENT, NODE, REMEMBERED, REMEMBER = range(4)
-"""What a step of a fold is a row of; the last: remember in this row what was folded, and begin again."""
+ELEMENT, NODE, REMEMBERED = range(3)
+"""What a step of a fold is a row of."""
 MIDDLE = 64
 """Remembered middles of ranges begin and end at multiples of this."""
 REMEMBERING = 9
 """The logarithm of the smallest region that has them, a row for each window of the lane."""
 
 
-def rows_needed(slots: Ints, lane: int, which: Ints, added: Ints) -> int:
+def held_rings(
+    slots: Ints, lane: int, which: Ints, base: Ints, mask: Ints, head: Ints, count: Ints
+) -> None:
+    """The lanes of some keys, as all other kernels take them; a key without a region has the mask 0."""
+    for index in range(len(which)):
+        slot = which[index]
+        base[index], head[index] = slots[slot, lane + BASE], slots[slot, lane + HEAD]
+        count[index] = slots[slot, lane + COUNT]
+        mask[index] = (np.int64(1) << max(slots[slot, lane + LOG], 0)) - 1
+
+
+def append(
+    slots: Ints, lane: int, which: Ints, added: Ints, words: Ints, elements: Ints, nodes: Ints,
+    middles: Ints, each: int, free: Ints, tail: int,
+    base: Ints, mask: Ints, head: Ints, before: Ints, after: Ints,
+) -> int:  # fmt: skip
+    """The next added[k] elements are of key which[k], whose region becomes larger where they do not fit.
+
+    Returns how many keys have blocks that are complete now, all but the last `tail` elements taken; the
+    outputs get their lanes, and which elements are new. If the tables might have no room, nothing is done,
+    and returned are the rows that new regions may take, negative."""
+    needed = _rows_needed(slots, lane, which, added)
+    top = free[TOP] + needed
+    if needed > 0 and (
+        top > len(elements)
+        or (top >> 2) >= len(nodes)
+        or (len(middles) > 0 and ((top >> REMEMBERING) + 1) * each > len(middles))
+    ):
+        return -int(needed)
+    at, grown = 0, 0
+    for index in range(len(which)):
+        if index + AHEAD < len(which):
+            ahead = which[index + AHEAD]
+            ring = (np.int64(1) << max(slots[ahead, lane + LOG], 0)) - 1
+            row = slots[ahead, lane + BASE] + (slots[ahead, lane + COUNT] & ring)
+            prefetch(elements, row, 0)
+            prefetch(elements, row, elements.shape[1] - 1)
+        slot = which[index]
+        count = slots[slot, lane + COUNT]
+        held = count - slots[slot, lane + HEAD] + added[index]
+        log = slots[slot, lane + LOG]
+        if held > 0 and (log < 0 or held > np.int64(1) << log):
+            _move(slots, lane, slot, _fitting(held), elements, nodes, middles, each, free)
+        first, ring = slots[slot, lane + BASE], (np.int64(1) << slots[slot, lane + LOG]) - 1
+        for ordinal in range(count, count + added[index]):
+            for word in range(elements.shape[1]):
+                elements[first + (ordinal & ring), word] = words[at, word]
+            at += 1
+        slots[slot, lane + COUNT] = count + added[index]
+        begin, end = max(count - tail, 0), max(count + added[index] - tail, 0)
+        if end >> LEAF_BITS > begin >> LEAF_BITS:
+            base[grown], mask[grown], head[grown] = first, ring, slots[slot, lane + HEAD]
+            before[grown], after[grown] = begin, end
+            grown += 1
+    free[LIVE] += at
+    return grown
+
+
+def _rows_needed(slots: Ints, lane: int, which: Ints, added: Ints) -> int:
     """An upper bound of the rows that new regions take, when keys get this many more elements."""
     needed = np.int64(0)
     for index in range(len(which)):
@@ -56,55 +117,33 @@ def rows_needed(slots: Ints, lane: int, which: Ints, added: Ints) -> int:
     return int(needed)
 
 
-def append(
-    slots: Ints, lane: int, which: Ints, added: Ints, words: Ints, elements: Ints, nodes: Ints,
-    middles: Ints, each: int, free: Ints,
-) -> None:  # fmt: skip
-    """The next added[k] elements are of key which[k], whose region becomes larger where they do not fit."""
-    at = 0
-    for index in range(len(which)):
-        slot = which[index]
-        count = slots[slot, lane + COUNT]
-        held = count - slots[slot, lane + HEAD] + added[index]
-        log = slots[slot, lane + LOG]
-        if held > 0 and (log < 0 or held > np.int64(1) << log):
-            _move(slots, lane, slot, _fitting(held), elements, nodes, middles, each, free)
-        base, mask = slots[slot, lane + BASE], (np.int64(1) << slots[slot, lane + LOG]) - 1
-        for ordinal in range(count, count + added[index]):
-            for word in range(elements.shape[1]):
-                elements[base + (ordinal & mask), word] = words[at, word]
-            at += 1
-        slots[slot, lane + COUNT] = count + added[index]
-
-
-def rows_of_smaller(slots: Ints, lane: int, which: Ints, heads: Ints) -> int:
-    """An upper bound of the rows that `let_go` takes for smaller regions."""
+def let_go(slots: Ints, lane: int, which: Ints, heads: Ints, elements: Ints, free: Ints) -> int:
+    """Raise the heads of keys, at most to their ends. Returns how many rows `shrink` takes at
+    most, for regions that have become far too large."""
     needed = np.int64(0)
     for index in range(len(which)):
         slot = which[index]
-        log, count = slots[slot, lane + LOG], slots[slot, lane + COUNT]
-        held = count - max(heads[index], slots[slot, lane + HEAD])
-        if _is_too_large(log, held):
-            needed += np.int64(1) << _fitting(2 * held)
+        before, count = slots[slot, lane + HEAD], slots[slot, lane + COUNT]
+        after = max(min(heads[index], count), before)
+        slots[slot, lane + HEAD] = after
+        free[LIVE] -= after - before
+        log = slots[slot, lane + LOG]
+        if log >= 0 and after == count:
+            _release(slots[slot, lane + BASE], log, elements, free)
+            slots[slot, lane + LOG] = -1
+        elif _is_too_large(log, count - after):
+            needed += np.int64(1) << _fitting(2 * (count - after))
     return int(needed)
 
 
-def let_go(
-    slots: Ints, lane: int, which: Ints, heads: Ints, elements: Ints, nodes: Ints, middles: Ints, each: int,
-    free: Ints,
-) -> None:  # fmt: skip
-    """Raise the heads of keys; regions that have become far too large give way to smaller ones."""
+def shrink(
+    slots: Ints, lane: int, which: Ints, elements: Ints, nodes: Ints, middles: Ints, each: int, free: Ints
+) -> None:
+    """Regions that have become far too large give way to smaller ones."""
     for index in range(len(which)):
         slot = which[index]
-        if heads[index] > slots[slot, lane + HEAD]:
-            slots[slot, lane + HEAD] = heads[index]
-        log, held = slots[slot, lane + LOG], slots[slot, lane + COUNT] - slots[slot, lane + HEAD]
-        if log < 0:
-            continue
-        if held == 0:
-            _release(slots[slot, lane + BASE], log, elements, free)
-            slots[slot, lane + LOG] = -1
-        elif _is_too_large(log, held):
+        held = slots[slot, lane + COUNT] - slots[slot, lane + HEAD]
+        if _is_too_large(slots[slot, lane + LOG], held):
             _move(slots, lane, slot, _fitting(2 * held), elements, nodes, middles, each, free)
 
 
@@ -155,7 +194,8 @@ def _move(
     slots[slot, lane + LOG] = log
     if len(middles) > 0 and log >= REMEMBERING:
         for window in range(each):
-            middles[(base >> REMEMBERING) * each + window, 1] = -1
+            for word in range(middles.shape[1]):
+                middles[(base >> REMEMBERING) * each + window, word] = -1
 
 
 def node(base: Any, mask: Any, level: int, number: int) -> Any:
@@ -165,21 +205,16 @@ def node(base: Any, mask: Any, level: int, number: int) -> Any:
 
 
 def steps_of(
-    base: Ints, mask: Ints, done: Ints, which: Ints, lo: Ints, hi: Ints,
-    middles: Ints, first: int, each: int, dealt: int, lengths: Ints,
+    base: Ints, mask: Ints, done: Ints, which: Ints, lo: Ints, hi: Ints, lengths: Ints,
+    elements: Ints, nodes: Ints,
 ) -> tuple[Ints, Ints]:  # fmt: skip
     """What the fold of each range [lo, hi) of key `which` is made of, from the left to the right; nodes are
-    used up to `done`. All aggregates take these steps, so they are looked for once. Returns where those of
-    each range begin, and the steps: a row · 4 + what it is a row of.
-
-    The ranges are those of the windows first, …, first + dealt − 1 out of `each`, by turns. A long range
-    that moved little since its window's last one has the same middle, which is remembered. Nodes with a
-    negative length, if there are `lengths`, are not kept: their parts are.
-    """
+    used up to `done`. Returns where the steps of each range begin, and the steps: a row · 4 + what it is a
+    row of. Nodes with a negative length are not kept: their parts are."""
     room = 0
     for index in range(len(which)):
         blocks = (hi[index] - lo[index]) >> LEAF_BITS
-        room += 4 * LEAF + 2 + (blocks if len(lengths) > 0 else 0)
+        room += 4 * LEAF + 2 + blocks
         while blocks > 0:
             blocks >>= 1
             room += 4
@@ -188,31 +223,26 @@ def steps_of(
     for index in range(len(which)):
         offsets[index] = filled
         key, whole = which[index], min(hi[index], done[which[index]])
-        at, ring = base[key], mask[key]
-        begin, end = -(-lo[index] // MIDDLE) * MIDDLE, whole // MIDDLE * MIDDLE
-        if len(middles) == 0 or ring < (1 << REMEMBERING) - 1 or end - begin < 2 * MIDDLE:
-            filled = _step(at, ring, lo[index], hi[index], whole, lengths, steps, filled)
-            continue
-        row = (at >> REMEMBERING) * each + first + index % dealt
-        if middles[row, 0] != begin or middles[row, 1] != end:
-            middles[row, 0], middles[row, 1] = begin, end
-            filled = _step(at, ring, begin, end, whole, lengths, steps, filled)
-            steps[filled] = row * 4 + REMEMBER
-            filled += 1
-        filled = _step(at, ring, lo[index], begin, whole, lengths, steps, filled)
-        steps[filled] = row * 4 + REMEMBERED
-        filled = _step(at, ring, end, hi[index], whole, lengths, steps, filled + 1)
+        filled = step(
+            base[key], mask[key], lo[index], hi[index], whole, lengths, elements, nodes, steps, filled
+        )
     offsets[len(which)] = filled
     return offsets, steps[:filled]
 
 
-def _step(
-    base: int, mask: int, at: int, end: int, whole: int, lengths: Ints, steps: Ints, filled: int
-) -> int:
+def step(
+    base: int, mask: int, at: int, end: int, whole: int, lengths: Ints, elements: Ints, nodes: Ints,
+    steps: Ints, filled: int,
+) -> int:  # fmt: skip
+    """The steps of [at, end), nodes up to `whole`; their rows are asked for. Returns how many there are in
+    `steps` then."""
     while at < end:
         size = LEAF
         if at & (LEAF - 1) or at + size > whole:
-            steps[filled] = (base + (at & mask)) * 4 + ELEMENT
+            row = base + (at & mask)
+            prefetch(elements, row, 0)
+            steps[filled] = row * 4 + ELEMENT
+            at += 1
         else:
             level = 0
             while at & size == 0 and at + 2 * size <= min(end, whole):
@@ -223,8 +253,10 @@ def _step(
                 level -= 1
                 size >>= 1
                 row = node(base, mask, level, at >> (LEAF_BITS + level))
+            prefetch(nodes, row, 0)
+            prefetch(nodes, row, nodes.shape[1] - 1)
             steps[filled] = row * 4 + NODE
-        at += size if steps[filled] & 3 == NODE else 1
+            at += size
         filled += 1
     return filled
 
@@ -276,51 +308,6 @@ def live_nodes(base: Ints, mask: Ints, head: Ints, done: Ints) -> Ints:
                 filled += 1
             size, level = 2 * size, level + 1
     return rows[:filled]
-
-
-def cut_rings(
-    values: Numbers, base: Ints, mask: Ints, head: Ints, count: Ints,
-    which: Ints, bounds: Numbers, after: bool, since: Ints, cuts: Ints,
-) -> None:  # fmt: skip
-    """For each bound: the first ordinal of key `which` whose value is not below it (`after`: above it). It
-    is looked for from `since` on, if that is given: a search from far away touches many cold places. And
-    from the last cut on, while bounds of one key grow, as those of triggers do."""
-    for index in range(len(bounds)):
-        key = which[index]
-        lo = head[key] if len(since) == 0 else max(head[key], since[index])
-        if index > 0 and which[index - 1] == key and bounds[index - 1] <= bounds[index]:
-            lo = max(lo, cuts[index - 1])
-        cuts[index] = first_from(values, base[key], mask[key], lo, count[key], bounds[index], after)
-
-
-def first_from(values: Numbers, base: int, mask: int, lo: int, hi: int, bound: float, after: bool) -> int:
-    """The first ordinal from lo on whose value is not below the bound (`after`: above it), or hi. Windows
-    mostly begin and end near one of the two, and what lies between is cold: steps from both get larger."""
-    step = 1
-    while lo + step <= hi:
-        right = hi - step
-        if _below(values[base + (right & mask)], bound, after):
-            lo = right + 1
-            break
-        hi, left = right, lo + step - 1
-        if left >= hi:
-            break
-        if not _below(values[base + (left & mask)], bound, after):
-            hi = left
-            break
-        lo = left + 1
-        step *= 2
-    while lo < hi:
-        middle = (lo + hi) >> 1
-        if _below(values[base + (middle & mask)], bound, after):
-            lo = middle + 1
-        else:
-            hi = middle
-    return lo
-
-
-def _below(value: float, bound: float, after: bool) -> bool:
-    return value < bound or (after and value == bound)
 
 
 @cache

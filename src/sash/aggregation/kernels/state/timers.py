@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import cache
 
 from sash.aggregation.kernels.compiler.machine import Kernel, build
+from sash.aggregation.kernels.compiler.prefetching import prefetch
 from sash.arrays import Ints
 
 
@@ -38,6 +39,8 @@ def pop_timers(heap: Ints, count: int, until: int, times: Ints, keys: Ints) -> i
             child = 2 * at + 1
             if child >= count:
                 break
+            prefetch(heap, 8 * at + 7, 0)  # those three levels below lie side by side
+            prefetch(heap, 8 * at + 13, 0)
             if child + 1 < count and heap[child + 1, 0] < heap[child, 0]:
                 child += 1
             if heap[child, 0] >= time:

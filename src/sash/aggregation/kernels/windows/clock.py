@@ -12,7 +12,8 @@ from __future__ import annotations
 from functools import cache
 
 from sash.aggregation.kernels.compiler.machine import Kernel, build
-from sash.aggregation.kernels.state.rings import first_from
+from sash.aggregation.kernels.compiler.prefetching import AHEAD, prefetch
+from sash.aggregation.kernels.state.ring_search import first_from
 from sash.arrays import Ints
 
 
@@ -25,6 +26,10 @@ def clock_windows(
     outputs have room for; returns how many there are. A cumulating window has a step, others 0."""
     found, room = 0, len(ids)
     for key in range(len(base)):
+        if key + AHEAD < len(base):
+            start, ring = base[key + AHEAD], mask[key + AHEAD]
+            prefetch(times, start + (head[key + AHEAD] & ring), 0)
+            prefetch(times, start + ((count[key + AHEAD] - 1) & ring), 0)
         w, begin, end = first[key], head[key], head[key]
         while w <= last[key]:
             if step == 0:
