@@ -22,7 +22,6 @@ _PARAMETERS = {
 }  # fmt: skip
 _WHOLE = ("i", "n")
 """The parameters that all monoids share; of the others each has its own part."""
-_SAME = {"push": "store", "peek": "load"}
 _LISTS = {"scratch": "return [None] * n", "push": "columns[i] = element", "peek": "return columns[i]"}
 """To the interpreter a stack is a list of elements."""
 
@@ -72,7 +71,7 @@ class MonoidsSource:
         return [*own, f"def {word}({_PARAMETERS[word]}):\n{body}"]
 
     def _own_definition(self, word: str, k: int) -> str:
-        node = ast.parse(self.sources[k].definition(_SAME.get(word, word))).body[0]
+        node = ast.parse(self.sources[k].definition(word)).body[0]
         assert isinstance(node, ast.FunctionDef)
         node.name = _own(word, k)
         return ast.unparse(Renamed({name: _own(name, k) for name in self.sources[k].outside()}).visit(node))
