@@ -2,7 +2,10 @@
 
     python -m benchmarks.patterns [--quick] [--json PATH] [--rounds 3]
 
-Three questions, each answered by a ratio inside one run, with all answers compared:
+Questions, each answered by a ratio inside one run, with all answers compared:
+- two agnostic workers against one: a sum, a maximum, skylines that overlap little, a function in Python;
+  wanted: 1.6 times as fast;
+- chunks of 512 events in the buffer of two agnostic workers against 65,536; wanted: 1.15 times the time;
 - a sum over sliding windows of one key: how much do two workers gain over one, pattern by pattern?
 - the skyline of six features over 1 s / 10 ms windows: how much does a pane farm gain over a window farm of
   the same degree, which computes each window from its events?
@@ -13,6 +16,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from itertools import pairwise
 from types import MappingProxyType
 
 import numpy as np
@@ -21,7 +27,18 @@ import pyarrow as pa
 import sash
 from benchmarks.harness import Table, finish, options, race
 from examples import algo_trader, skyline
+from sash.operators.bound import BoundQuery, BoundWhole
+from sash.operators.bounded import answer
+from sash.operators.columns.layout import Layout
+from sash.operators.folding.values import Values
+from sash.operators.patterns.agnostic import handed_out
 from sash.operators.patterns.declared import Pattern
+from sash.operators.patterns.folding import Folding
+from sash.operators.patterns.process_workers import ProcessWorkers
+from sash.operators.patterns.share import WindowShare
+from sash.operators.patterns.worker_pool import ThreadWorkers, WorkerPool
+from sash.operators.windows.ranges import Ranges
+from sash.semantics.window import Window
 
 
 def sums(events: int) -> sash.WindowQuery:
@@ -42,6 +59,66 @@ def fits(events: int) -> sash.WindowQuery:
     return algo_trader.fits(algo_trader.quote_table(events, 1), every=20)
 
 
+def each_event(events: int, aggregate: sash.Monoid) -> sash.WindowQuery:
+    """An aggregate over the last 1,000 events of one key, for each of them."""
+    return _of_one_key(events).window(sash.rows(1000, every=1)).agg(value=aggregate)
+
+
+def short_skylines(events: int) -> sash.WindowQuery:
+    """Of the last 50 ms, every 10 ms."""
+    windowed = sash.stream(skyline.packet_table(events), time="time").window(
+        sash.sliding("50 milliseconds", every="10 milliseconds")
+    )
+    return windowed.agg(extreme=sash.skyline(*skyline.FEATURES, prefer="max"))
+
+
+def plain_python(events: int) -> sash.WindowQuery:
+    """A loop of Python over the last 1,000 events, for each hundred."""
+    return _of_one_key(events).window(sash.rows(1000, every=100)).apply(rises, schema="rises bigint")
+
+
+def rises(events: pa.Table) -> dict[str, int]:
+    """How often a value is greater than the one before it."""
+    values = events["x"].to_pylist()
+    return {"rises": sum(b > a for a, b in pairwise(values))}
+
+
+def _of_one_key(events: int) -> sash.Stream:
+    random = np.random.default_rng(1)
+    return sash.stream(pa.table({"t": np.arange(events), "x": random.normal(size=events)}), time="t")
+
+
+def chunks(query: sash.WindowQuery, *, rounds: int) -> Table:
+    """Small chunks against large ones, in the buffer of two agnostic workers."""
+    rows = query.source.rows(query.bound.columns)
+    runs = {
+        size: partial(answer, query.bound, rows, evaluate=partial(in_chunks, size, 2))
+        for size in (2**16, 512)
+    }
+    seconds = race({str(size): run for size, run in runs.items()}, rounds=rounds)
+    table = Table("sum and stddev, two agnostic workers, by events in a chunk", str(2**16))
+    table.start()
+    for size, spent in seconds.items():
+        table.add(size, spent, spent / seconds[str(2**16)], limit=1.15 if size == "512" else None)
+    return table
+
+
+def in_chunks(
+    chunk: int, workers: int, bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges
+) -> Values:
+    """Agnostic workers over a buffer of chunks of that many events."""
+    share = WindowShare.whole(bound, window, layout, ranges)
+    with _home(share, workers) as home:
+        return handed_out(share, home, workers=workers, chunk=chunk)
+
+
+def _home(share: WindowShare, workers: int) -> AbstractContextManager[WorkerPool]:
+    bound, rows = share.bound, share.layout.rows
+    if isinstance(bound, BoundWhole):
+        return ProcessWorkers.of(bound.computation, rows.schema, workers=workers)
+    return nullcontext(ThreadWorkers(Folding.of(bound, rows, share.ranges), rows.schema))
+
+
 def compare(
     title: str, query: sash.WindowQuery, patterns: dict[str, Pattern], *, rounds: int,
     limits: Mapping[str, float] = MappingProxyType({}),
@@ -50,8 +127,8 @@ def compare(
     yardstick = next(iter(patterns))
     queries = {name: query.parallel(pattern) for name, pattern in patterns.items()}
     answers = [each.collect() for each in queries.values()]
-    for name, answer in zip(queries, answers, strict=True):
-        assert close(answer, answers[0]), f"{name} answers differently"
+    for name, found in zip(queries, answers, strict=True):
+        assert close(found, answers[0]), f"{name} answers differently"
     table = Table(title, yardstick)
     table.start()
     seconds = race({name: each.collect for name, each in queries.items()}, rounds=rounds)
@@ -72,7 +149,20 @@ def main() -> int:
     chosen = options("Parallel patterns: degrees and patterns against each other.")
     quick = chosen.quick
     two = sash.WinFarm(2, model="agnostic")
+    one, gain = sash.WinFarm(1, model="agnostic"), {"2 workers": 1 / 1.6}
+    shared = {
+        "sum of the last 1,000 events": each_event(20_000 if quick else 4_000_000, sash.sum("x")),
+        "maximum of the last 1,000 events": each_event(20_000 if quick else 4_000_000, sash.max("x")),
+        "skyline of the last 50 ms": short_skylines(500 if quick else 20_000),
+        "a function in plain Python": plain_python(5_000 if quick else 200_000),
+    }
+    workers: dict[str, Pattern] = {"1 worker": one, "2 workers": two}
     tables = [
+        *(
+            compare(title, query, workers, rounds=chosen.rounds, limits=gain)
+            for title, query in shared.items()
+        ),
+        chunks(sums(20_000 if quick else 2_000_000), rounds=chosen.rounds),
         compare(
             "sum and stddev over sliding windows of one key",
             sums(20_000 if quick else 2_000_000),

@@ -1,10 +1,12 @@
 """Windows in process against what groups and folds columns in Python: pyarrow, DuckDB, polars.
 
-    python -m benchmarks.windows [--quick] [--json PATH] [--rounds 3] [--only tumbling sliding ysb patterns]
+    python -m benchmarks.windows [--quick] [--json PATH] [--rounds 3]
+                                 [--only tumbling sliding rows ysb patterns]
 
 tumbling   10 s, 1,000 keys, count, sum and max: a plain group-by is all that an opponent needs.
 sliding    60 s every 1 s, 100 keys, sum. DuckDB folds panes of a second and slides a frame over them, the
            best that SQL has for it; polars has windows that overlap (`group_by_dynamic`).
+rows       1,000 events every 10, 100 keys, sum: against polars; WindFlow (C++) is quoted.
 ysb        Yahoo's benchmark on plain columns of text: filter, join, 10 s count by campaign.
 patterns   A pattern that is declared, against `auto`, where `auto` would take the same.
 
@@ -25,12 +27,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import sash
-from benchmarks.harness import Opponent, Table, finish, options, turns
+from benchmarks.harness import Opponent, Table, Times, finish, options, turns
 from benchmarks.spark.inputs import events
 from examples import ysb
 
 Contenders = dict[str, Callable[[], pa.Table]]
 SECOND = 1_000_000
+WINDFLOW = 13e6
+"""Events a second of its Ffat_Windows with two workers and batches of 1,000, on such a machine."""
+QUOTED = "WindFlow, Ffat_Windows with two workers (quoted: 13 M events/s)"
 
 
 def tumbling(rows: int, rounds: int) -> Table:
@@ -96,6 +101,35 @@ def sliding(rows: int, rounds: int) -> Table:
     return _measured("in process: 60 s every 1 s, 100 keys, sum", contenders, rows=rows, rounds=rounds)
 
 
+def by_rows(rows: int, rounds: int) -> Table:
+    table = events(rows, 100, 3600)
+
+    def by_sash() -> pa.Table:
+        windowed = sash.stream(table, time="ts", key="k").window(sash.rows(1000, every=10))
+        return windowed.agg(s=sash.sum("x")).collect()
+
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+
+    def by_polars() -> pa.Table:
+        numbered = frame.select("k", "x", pl.int_range(pl.len()).over("k").alias("i"))
+        windows = (
+            numbered.sort("k", "i")
+            .set_sorted("i")
+            .group_by_dynamic("i", every="10i", period="1000i", group_by="k")
+        )
+        return windows.agg(pl.col("x").sum().alias("s")).to_arrow()
+
+    assert _total(by_sash()["s"]) == _total(by_polars()["s"])
+    contenders: Contenders = {"sash": by_sash, "polars, group_by_dynamic of numbered rows": by_polars}
+    measured = _measured(
+        "in process: 1,000 rows every 10, 100 keys, sum", contenders, rows=rows, rounds=rounds
+    )
+    ours = next(row.opponent for row in measured.rows if row.opponent is not None).ours
+    measured.against(Opponent(QUOTED, rows, ours, Times((rows / WINDFLOW,))), limit=0.5)
+    return measured
+
+
 def yahoo(rows: int, rounds: int) -> Table:
     campaigns = ysb.campaign_table(100)
     plain = ysb.event_table(rows, campaigns)
@@ -142,7 +176,9 @@ def patterns(rows: int, rounds: int) -> Table:
     )
 
 
-COMPARISONS = {"tumbling": tumbling, "sliding": sliding, "ysb": yahoo, "patterns": patterns}
+COMPARISONS = {
+    "tumbling": tumbling, "sliding": sliding, "rows": by_rows, "ysb": yahoo, "patterns": patterns,
+}  # fmt: skip
 
 
 def _measured(title: str, contenders: Contenders, *, rows: int, rounds: int, limit: float = 1.0) -> Table:

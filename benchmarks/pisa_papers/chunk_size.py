@@ -6,25 +6,14 @@ window to be complete, and keep events longer than their windows need.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 import sash
 from benchmarks.amta_paper.chart import Chart, Panel, Series
 from benchmarks.amta_paper.measuring import ProgressPrinter
 from benchmarks.harness import race
-from benchmarks.patterns import fits, sums
-from sash.operators.bound import BoundQuery, BoundWhole
+from benchmarks.patterns import fits, in_chunks, sums
 from sash.operators.bounded import answer
-from sash.operators.columns.layout import Layout
-from sash.operators.folding.values import Values
-from sash.operators.patterns.agnostic import handed_out
-from sash.operators.patterns.folding import Folding
-from sash.operators.patterns.process_workers import ProcessWorkers
-from sash.operators.patterns.share import WindowShare
-from sash.operators.patterns.worker_pool import ThreadWorkers, WorkerPool
-from sash.operators.windows.ranges import Ranges
-from sash.semantics.window import Window
 
 WORKERS = 2
 
@@ -53,19 +42,3 @@ def _panel(title: str, query: sash.WindowQuery, exponents: range, rounds: int) -
     for exponent, spent in seconds.items():
         line.add(2 ** int(exponent), 1e3 * spent)
     return Panel(title, "events in a chunk", "milliseconds", [line], logarithmic=False)
-
-
-def in_chunks(
-    chunk: int, workers: int, bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges
-) -> Values:
-    """Agnostic workers over a buffer of chunks of that many events."""
-    share = WindowShare.whole(bound, window, layout, ranges)
-    with _home(share, workers) as home:
-        return handed_out(share, home, workers=workers, chunk=chunk)
-
-
-def _home(share: WindowShare, workers: int) -> AbstractContextManager[WorkerPool]:
-    bound, rows = share.bound, share.layout.rows
-    if isinstance(bound, BoundWhole):
-        return ProcessWorkers.of(bound.computation, rows.schema, workers=workers)
-    return nullcontext(ThreadWorkers(Folding.of(bound, rows, share.ranges), rows.schema))

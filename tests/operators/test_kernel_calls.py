@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sash.aggregation import monoids
+from sash.aggregation import built_in
 from sash.aggregation.kernels.compiler.machine import Kernel, build, jit_disabled
 from sash.aggregation.kernels.compiler.prefetching import prefetch
 from sash.aggregation.monoid import Monoid
@@ -27,10 +27,10 @@ from sash.semantics import windows
 from sash.semantics.query import Query
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("x", pa.float64())])
-FEW = {"hi": monoids.max("x")}
+FEW = {"hi": built_in.max("x")}
 MANY = {
-    "n": monoids.count(), "s": monoids.sum("x"), "hi": monoids.max("x"), "lo": monoids.min("x"),
-    "sd": monoids.stddev("x"), "last": monoids.last("x"),
+    "n": built_in.count(), "s": built_in.sum("x"), "hi": built_in.max("x"), "lo": built_in.min("x"),
+    "sd": built_in.stddev("x"), "last": built_in.last("x"),
 }  # fmt: skip
 KINDS: dict[str, Any] = {
     "sliding": windows.time(5_000, 50),
@@ -99,7 +99,7 @@ def test_look_backs_and_aggregates_share_their_kernels() -> None:
 def test_a_batch_calls_as_many_kernels_for_many_aggregates_as_for_one(kind: str) -> None:
     # An aggregate that depends on the order, so that neither query folds panes.
     one, many = (
-        calls_of(bound_to(KINDS[kind], aggregates)) for aggregates in ({"l": monoids.last("x")}, MANY)
+        calls_of(bound_to(KINDS[kind], aggregates)) for aggregates in ({"l": built_in.last("x")}, MANY)
     )
     assert many == one <= 18
 
@@ -112,7 +112,7 @@ def groups_of(aggregates: Any) -> list[list[str]]:
 
 
 def test_more_than_some_aggregates_are_several_groups() -> None:
-    many = {f"m{number}": monoids.max("x") for number in range(TOGETHER + 3)}
+    many = {f"m{number}": built_in.max("x") for number in range(TOGETHER + 3)}
     assert [len(some) for some in groups_of(many)] == [TOGETHER, 3]
 
 
@@ -138,7 +138,7 @@ def a_users(lift: Any, name: str = "total") -> Monoid:
 
 
 def test_a_users_aggregate_has_a_kernel_of_its_own() -> None:
-    assert groups_of({"a": a_users(itself), "n": monoids.count(), "b": a_users(itself)}) == [
+    assert groups_of({"a": a_users(itself), "n": built_in.count(), "b": a_users(itself)}) == [
         ["n"],
         ["a"],
         ["b"],
@@ -147,8 +147,8 @@ def test_a_users_aggregate_has_a_kernel_of_its_own() -> None:
 
 @pytest.mark.skipif(jit_disabled(), reason="everything is interpreted")
 def test_one_that_cannot_be_compiled_leaves_the_others_as_they_are() -> None:
-    aggregates = {"n": monoids.count(), "odd": a_users(spelled, "spelled"), "hi": monoids.max("x")}
-    with warnings.catch_warnings(record=True) as told:
+    aggregates = {"n": built_in.count(), "odd": a_users(spelled, "spelled"), "hi": built_in.max("x")}
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         operator = operator_of(bound_to(windows.rows(50, every=1), aggregates), batches=12)
     (lane_group,) = operator.groups
@@ -157,7 +157,7 @@ def test_one_that_cannot_be_compiled_leaves_the_others_as_they_are() -> None:
         tuple(each.name for each in some.aggregates): some.fold.mode for some in lane_group.lane.form.groups
     }
     assert modes == {("n", "hi"): "cached", ("odd",): "interpreted"}
-    names = [str(each.message) for each in told if isinstance(each.message, SashWarning)]
+    names = [str(each.message) for each in caught if isinstance(each.message, SashWarning)]
     assert any("spelled" in name and "lift" in name for name in names)
 
 

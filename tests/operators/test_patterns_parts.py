@@ -14,7 +14,8 @@ from hypothesis import given, settings, strategies as st
 import sash
 from sash.operators.bound import BoundQuery
 from sash.operators.columns.layout import Layout, arrange
-from sash.operators.patterns.agnostic import SharedBuffer
+from sash.operators.folding.values import Values
+from sash.operators.patterns.agnostic import SharedBuffer, handed_out
 from sash.operators.patterns.folding import Folding
 from sash.operators.patterns.key_farm import by_keys
 from sash.operators.patterns.owner import Descriptor, Owner
@@ -186,6 +187,24 @@ def test_an_owner_keeps_few_chunks_alive_on_a_long_stream() -> None:
     # one is at work, the owner is a few chunks ahead.
     assert buffer.highest <= 20
     assert buffer.owner.live == 0
+
+
+def test_threads_read_windows_that_span_chunks_where_they_are() -> None:
+    layout = layout_of(["a"] * 1000, list(range(1000)))
+    share = share_of(sash.rows(100, every=50), layout)
+    folding, seen = Folding.of(share.bound, layout.rows, share.ranges), []
+
+    class Looking(Folding):
+        def values(self, rows: pa.Table, ranges: Ranges) -> Values:
+            seen.append(rows)
+            return super().values(rows, ranges)
+
+    pool = ThreadWorkers(Looking(folding.bound, folding.folders), layout.rows.schema)
+    assert handed_out(share, pool, workers=2, chunk=7).columns.num_rows == len(share)
+    name = layout.rows.column_names[-1]
+    whole = layout.rows[name].to_numpy()
+    assert sum(len(rows) for rows in seen) >= 1000
+    assert all(np.shares_memory(rows[name].to_numpy(), whole) for rows in seen)
 
 
 # Stages.

@@ -93,7 +93,7 @@ def test_chunks_are_files_in_shared_memory_until_they_are_freed() -> None:
     )
     with ProcessWorkers.of(computation, TABLE.schema, workers=1) as pool:
         assert list(process_workers.IN_MEMORY.glob(f"sash-{os.getpid()}-*")) == [pool.directory]
-        chunks = [pool.put(TABLE.slice(start, 20)) for start in (0, 20)]
+        chunks = [pool.put(TABLE, start, start + 20) for start in (0, 20)]
         assert all(Path(chunk).is_file() for chunk in chunks)
         values = pool.values(chunks, ranges)
         assert values.columns["xs"].to_pylist() == [list(range(15, 25))]

@@ -42,11 +42,16 @@ def object_words(combine: Combine) -> Words:
     def store(columns: tuple[Any, ...], i: int, element: Element) -> None:
         columns[0][i] = element
 
+    def load(columns: tuple[Any, ...], i: int) -> Element:
+        return columns[0][i]
+
     return {
         "identity": lambda: ABSENT,
         "combine": joining(combine),
-        "load": lambda columns, i: columns[0][i],
+        "load": load,
+        "peek": load,
         "store": store,
+        "push": store,
         "scratch": lambda n: ([ABSENT] * n,),
     }
 

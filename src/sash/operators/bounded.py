@@ -41,22 +41,22 @@ def answer(
     evaluate: Evaluator = evaluated,
     early: Early | None = None,
     shares: int = 1,
+    threads: int = 1,
 ) -> Answer:
     """Evaluate a bound query over a table.
 
     `ordinals` are the arrival order of the rows (as they stand, when not given). `horizon` is the greatest
     time of the whole input, when the table is only a part of it. `evaluate` computes the values of windows,
-    over panes that `early` folds before, if it is given and the query allows it. With several `shares` of
-    the keys each has a thread, which moves its events, cuts their windows and folds them.
+    over panes that `early` folds before, if it is given and the query allows it. `threads` arrange the
+    events. With several `shares` of the keys each has a thread, which cuts their windows and folds them.
     """
     keep_freed_memory()
-    if ordinals is None:
-        ordinals = np.arange(table.num_rows)
     untimed = table.slice(0, 0)
     if table[bound.time].null_count:
         known = pc.is_valid(table[bound.time])
         untimed, table = table.filter(pc.invert(known)), table.filter(known)
-        ordinals = ordinals[known.to_numpy(zero_copy_only=False)]
+        if ordinals is not None:
+            ordinals = ordinals[known.to_numpy(zero_copy_only=False)]
     late = [late_rows(bound, untimed, UNTIMED)]
     times = to_integers(table[bound.time])
     if horizon is None:
@@ -64,7 +64,9 @@ def answer(
     folded = early.fold(bound, table, times) if early is not None else None
     if folded is not None:
         return Answer(answer(*folded, horizon=horizon, evaluate=evaluate).reports, late[0])
-    arranged = Arrangement.of(table, list(bound.keys), times, ordinals, bound.query.order)
+    arranged = Arrangement.of(
+        table, list(bound.keys), times, ordinals, bound.query.order, threads=max(threads, shares)
+    )
     if shares > 1:
         parts = _in_threads(bound, arranged, horizon, evaluate, shares)
     else:

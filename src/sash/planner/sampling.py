@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from sash.arrays import Ints
 from sash.operators.bound import BoundQuery
-from sash.operators.columns.layout import key_codes
+from sash.operators.columns.coded_keys import key_codes
 from sash.operators.columns.times import to_integers
 from sash.planner.auto import Auto
 from sash.planner.facts import EventFacts, Known

@@ -155,7 +155,7 @@ class Publisher:
             rows = rows.filter(pc.equal(rows[REVISION], 0))  # a correction is of an event that is there
         rows = rows.select(self.bound.schema.names)
         times = to_integers(rows[self.bound.time])
-        layout = arrange(rows, list(self.bound.keys), times, np.arange(rows.num_rows), Order.EVENT_TIME)
+        layout = arrange(rows, list(self.bound.keys), times, None, Order.EVENT_TIME)
         events = self._form.lifted(layout.rows, layout.times)
         firsts = layout.rows.select(list(self.bound.keys)).take(pa.array(layout.firsts))
         keys = key_bytes(firsts, layout.slots)

@@ -5,7 +5,7 @@
     folds/          lift, fold by range, group or pane, lower
     windows/        which windows there are: clock, cuts, deltas
     state/          what is kept of every key: rings, their trees, timers, the index of keys
-    rows/           rows by key (CSR), by cell, by share; Spark's hash over whole columns
+    rows/           keys as numbers, rows by key, by cell, by share; Spark's hash over whole columns
     joins/          pairs of rows of two streams
 
 A kernel is a template: a plain loop in the words of `compiler/vocabulary.py`, whose text

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.aggregation.monoid import Kind
-from sash.arrays import Array, Mask
+from sash.arrays import Array, Bytes, Ints, Mask
 
 
 def kind_of(type_: pa.DataType) -> Kind:
@@ -57,6 +57,47 @@ def from_numpy(values: Array | tuple[Array, ...], valid: Mask, type_: pa.DataTyp
     if _counts_units(type_):
         column = column.cast(_storage(type_))
     return column if column.type == type_ else column.cast(type_)
+
+
+def raw_values(array: pa.Array) -> Array | None:
+    """The numbers in an array without nulls as they lie in memory, not copied, as signed integers of their
+    width; None where they are not of 1, 2, 4 or 8 bytes."""
+    if array.null_count or not pa.types.is_primitive(array.type):
+        return None
+    width, bits = divmod(array.type.bit_width, 8)
+    if bits or width > 8:
+        return None
+    data = array.buffers()[1]
+    if data is None:
+        return np.empty(0, f"i{width}")
+    return np.frombuffer(data, f"i{width}", len(array), array.offset * width)
+
+
+def raw_integers(array: pa.Array) -> Ints | None:
+    """Whole numbers without nulls, and times as their units, in 64 bits; None for what is none of them."""
+    type_ = array.type
+    if not (pa.types.is_integer(type_) or _counts_units(type_)) or type_ == pa.uint64():
+        return None
+    raw = raw_values(array)
+    if raw is None:
+        return None
+    signed = raw.view(f"u{raw.dtype.itemsize}") if pa.types.is_unsigned_integer(type_) else raw
+    return signed.astype(np.int64, copy=False)
+
+
+def raw_texts(array: pa.Array) -> tuple[Ints, Bytes] | None:
+    """Where the texts of an array without nulls begin and end, and their bytes, not copied; None for what
+    has no texts one after the other."""
+    type_ = array.type
+    large = pa.types.is_large_string(type_) or pa.types.is_large_binary(type_)
+    if array.null_count or not (large or pa.types.is_string(type_) or pa.types.is_binary(type_)):
+        return None
+    _, ends, data = array.buffers()
+    if ends is None or data is None or data.address % 8:
+        return None
+    width = 8 if large else 4
+    offsets = np.frombuffer(ends, f"i{width}", len(array) + 1, array.offset * width)
+    return offsets, np.frombuffer(data, np.uint8)
 
 
 def _counts_units(type_: pa.DataType) -> bool:

@@ -6,16 +6,21 @@ the query's order. One kernel call then serves every key; nothing loops over key
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sash.aggregation.kernels.rows.csr import is_sorted, rows_by_key
+from sash.aggregation.kernels.rows.places import Places, count, grows_within, move, place_rows
 from sash.aggregation.kernels.windows.cuts import cut
-from sash.arrays import Ints, Mask
+from sash.arrays import Array, Ints, Mask
+from sash.operators.columns.arrow_columns import raw_values
+from sash.operators.columns.coded_keys import BLOCK, CodedBlock, CodedKeys, coded_keys
+from sash.operators.threads import in_threads
 from sash.semantics.event import Event, Order
 
 
@@ -70,37 +75,112 @@ class Layout:
 
 @dataclass(frozen=True)
 class Arrangement:
-    """Where the events of each key stand, before they are moved there."""
+    """Where the events of each key stand, before all of their columns are moved there."""
 
     rows: pa.Table
+    """As they came."""
+    places: Places
+    """The position of each row."""
     times: Ints
-    sorting: Ints
-    """The row of each position."""
+    """By position."""
     offsets: Ints
     order: Order
+    threads: int
 
     @classmethod
-    def of(cls, rows: pa.Table, keys: list[str], times: Ints, ordinals: Ints, order: Order) -> Arrangement:
+    def of(
+        cls, rows: pa.Table, keys: list[str], times: Ints, ordinals: Ints | None, order: Order,
+        *, threads: int = 1,
+    ) -> Arrangement:  # fmt: skip
         """Group `rows` by `keys` and sort each group. Null is a key of its own, as in Spark's groupBy.
-        Groups come in the order of their keys, so that most answers need not be sorted again."""
-        codes = key_codes(rows, keys, ranked=True)
-        slots = int(codes.max()) + 1 if len(codes) else 0
-        by = (ordinals,) if order is Order.ARRIVAL else (times, ordinals)
-        if is_sorted(*by):
-            offsets, sorting = rows_by_key(codes, slots)
-        else:
-            first = np.lexsort(by[::-1])
-            offsets, then = rows_by_key(codes[first], slots)
-            sorting = first[then]
-        return cls(rows, times, sorting, offsets, order)
+        Groups come in the order of their keys, so that most answers need not be sorted again. Without
+        `ordinals` rows stand in the order of arrival. What stands in order within each key is not sorted.
+        """
+        coded = coded_keys(rows, keys, threads=threads)
+        offsets, places = _placed(coded)
+        moved = _moved([times], places, threads)
+        arrived = ordinals is None or is_sorted(ordinals)
+        if not arrived or (order is Order.EVENT_TIME and not grows_within(moved, offsets)):
+            by = [] if ordinals is None else [ordinals]  # what is equal stays as it stands
+            first = np.lexsort(by if order is Order.ARRIVAL else [*by, times])
+            sorting = first[rows_by_key(coded.ranked[first], coded.keys)[1]]
+            places[sorting] = np.arange(len(sorting))
+            moved = times[sorting]
+        return cls(rows, places, moved, offsets, order, threads)
 
     def layout(self, first: int = 0, last: int | None = None) -> Layout:
         """Of the slots first ≤ s < last, which count from 0 there."""
         offsets = self.offsets[first : None if last is None else last + 1]
-        sorting = self.sorting[offsets[0] : offsets[-1]]
-        return Layout(
-            self.rows.take(pa.array(sorting)), self.times[sorting], offsets - offsets[0], self.order
-        )
+        begin, end = int(offsets[0]), int(offsets[-1])
+        times = self.times[begin:end]
+        if self._in_place is not None:
+            return Layout(self._in_place.slice(begin, end - begin), times, offsets - begin, self.order)
+        columns = {name: moved.slice(begin, end - begin) for name, moved in self._moved.items()}
+        others = self.rows.drop_columns(list(columns))
+        if others.num_columns:
+            taken = others.take(pa.array(self._sorting[begin:end]))
+            columns |= {name: taken[name] for name in taken.column_names}
+        rows = pa.table([columns[name] for name in self.rows.column_names], schema=self.rows.schema)
+        return Layout(rows, times, offsets - begin, self.order)
+
+    @cached_property
+    def _in_place(self) -> pa.Table | None:
+        """All rows, if they stand where they belong, as those of one key in order do."""
+        return self.rows.combine_chunks() if is_sorted(self.places) else None
+
+    @cached_property
+    def _moved(self) -> dict[str, Any]:
+        """The columns of numbers without nulls, by position."""
+        moved: dict[str, Any] = {}
+        for name in self.rows.column_names:
+            column = self.rows[name]
+            chunks = [raw for chunk in column.chunks if (raw := raw_values(chunk)) is not None]
+            if chunks and len(chunks) == column.num_chunks:
+                values = _moved(chunks, self.places, self.threads)
+                moved[name] = pa.Array.from_buffers(column.type, len(column), [None, pa.py_buffer(values)])
+        return moved
+
+    @cached_property
+    def _sorting(self) -> Ints:
+        """The row of each position."""
+        return _moved([np.arange(len(self.places))], self.places, self.threads)
+
+
+def _placed(coded: CodedKeys) -> tuple[Ints, Places]:
+    """Where each key begins, and the position of each row."""
+    counts = in_threads([partial(_counted, block, coded.keys) for block in coded.blocks])
+    offsets = np.zeros(coded.keys + 1, np.int64)
+    np.cumsum(np.sum(counts, axis=0), out=offsets[1:])
+    # Within a key the rows of a block follow those of the blocks before.
+    begins = offsets[:-1] + np.cumsum(counts, axis=0) - counts
+    rows = int(offsets[-1])
+    places: Places = np.empty(rows, np.int32) if rows < 2**31 else np.empty(rows, np.int64)
+    work, at = [], 0
+    for block, own in zip(coded.blocks, begins, strict=True):
+        until = at + len(block.codes)
+        work.append(partial(place_rows, block.codes, own[block.ranks], places[at:until]))
+        at = until
+    in_threads(work)
+    return offsets, places
+
+
+def _counted(block: CodedBlock, keys: int) -> Ints:
+    counts = np.zeros(keys, np.int64)
+    counts[block.ranks] = count(block.codes, len(block.ranks))
+    return counts
+
+
+def _moved(chunks: Sequence[Array], places: Places, threads: int) -> Array:
+    """The values of chunks that follow each other, by position."""
+    out, work, at = np.empty(len(places), chunks[0].dtype), [], 0
+    piece = max(BLOCK, -(-len(places) // threads))
+    for chunk in chunks:
+        for begin in range(0, len(chunk), piece):
+            part = chunk[begin : begin + piece]
+            work.append(partial(move, part, places[at : at + len(part)], out))
+            at += len(part)
+    in_threads(work, workers=threads)
+    return out
 
 
 def balanced(offsets: Ints, parts: int) -> list[int]:
@@ -113,28 +193,6 @@ def balanced(offsets: Ints, parts: int) -> list[int]:
     return sorted({0, *np.searchsorted(offsets, targets).tolist(), len(offsets) - 1})
 
 
-def arrange(rows: pa.Table, keys: list[str], times: Ints, ordinals: Ints, order: Order) -> Layout:
+def arrange(rows: pa.Table, keys: list[str], times: Ints, ordinals: Ints | None, order: Order) -> Layout:
     """All events, grouped by key and sorted."""
     return Arrangement.of(rows, keys, times, ordinals, order).layout()
-
-
-def key_codes(rows: pa.Table, keys: list[str], *, ranked: bool = False) -> Ints:
-    """A dense number for every row, equal exactly where all key columns are equal; `ranked`: it grows with
-    the key, as columns are sorted."""
-    codes = np.zeros(rows.num_rows, np.int64)
-    for number, key in enumerate(keys):
-        column = rows[key].combine_chunks()
-        if pa.types.is_floating(column.type):
-            column = pc.if_else(pc.equal(column, 0.0), pa.scalar(0.0, column.type), column)  # −0.0 is 0.0
-        encoded = pc.dictionary_encode(column, null_encoding="encode")
-        own = encoded.indices.to_numpy(zero_copy_only=False)
-        if ranked:
-            rank = np.empty(len(encoded.dictionary), np.int64)
-            rank[pc.sort_indices(encoded.dictionary).to_numpy()] = np.arange(len(rank))
-            own = rank[own]
-        own = own.astype(np.int64, copy=False)
-        if number == 0:
-            codes = own  # dense already
-        else:
-            codes = np.unique(codes * len(encoded.dictionary) + own, return_inverse=True)[1]
-    return codes

@@ -23,7 +23,7 @@ from sash.aggregation.stores.values import reading, seal, unseal
 from sash.arrays import Ints, Mask
 from sash.operators.answer import Answer, no_late_rows
 from sash.operators.bound import BoundQuery
-from sash.operators.columns.layout import key_codes
+from sash.operators.columns.coded_keys import key_codes
 from sash.operators.columns.times import from_integers
 from sash.operators.engine.lateness import are_on_time, judged
 from sash.operators.folding.panes import Panes, group_by

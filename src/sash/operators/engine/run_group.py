@@ -19,7 +19,6 @@ from sash.operators.engine.stepping import ACCUMULATOR, Steps
 from sash.operators.engine.tracks import Track
 from sash.operators.engine.turn import Emitter, Turn
 from sash.operators.folding.elements import Elements
-from sash.operators.folding.folder import groups_of
 from sash.operators.folding.values import Values, one_each
 from sash.operators.kinds.kind import GrowingKind, Held, Runs
 from sash.operators.windows.numbering import numbered
@@ -84,7 +83,7 @@ class FoldedWindows:
 
     def fold(self, aggregate: LaneAggregate, ranges: Ranges) -> Elements:
         elements = self._elements_of(aggregate)
-        return aggregate.folder.fold(elements, ranges.lo, ranges.hi, groups=groups_of(ranges.slot))
+        return aggregate.folder.fold(elements, ranges.lo, ranges.hi, groups=ranges.groups)
 
     def _elements_of(self, aggregate: LaneAggregate) -> Elements:
         if aggregate.name not in self._elements:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from sash.aggregation.kernels.state import key_index, timers
 from sash.arrays import Bytes, Ints
 from sash.operators.arena import Arena, TableSpec
-from sash.operators.columns.layout import key_codes
+from sash.operators.columns.coded_keys import key_codes
 from sash.operators.engine.words import Words, grouped
 from sash.operators.windows.ranges import MISSING, NEVER
 

@@ -4,7 +4,8 @@
 
 A monoid whose elements fit numpy columns is folded by one compiled call for all keys. One over objects
 (sketches, lists, strings) is interpreted, with two stacks: still about three combines per event. The three
-steps are apart because a parallel plan puts other workers, or a shuffle, between them.
+steps are apart because a parallel plan puts other workers, or a shuffle, between them; where nothing is in
+between, machine code does all three in one pass (`values`).
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ from sash.aggregation.interpreted import (
 )
 from sash.aggregation.kernels.compiler.compiled import Compiled, compiled
 from sash.aggregation.kernels.folds.range_fold import present, range_fold, range_folds
+from sash.aggregation.kernels.folds.range_values import range_values
 from sash.aggregation.monoid import Kind, Monoid
 from sash.arrays import Array, Ints, Mask
 from sash.operators.columns.arrow_columns import from_numpy, kind_of, to_numpy
 from sash.operators.folding.elements import Elements
-from sash.operators.folding.lifting import known_rows
+from sash.operators.folding.lifting import inputs_of, known_rows
 from sash.operators.windows.ranges import Ranges
 
 
@@ -78,14 +80,16 @@ def folder_of(
 def fold_ranges(monoid: Monoid, rows: pa.Table, ranges: Ranges, result: pa.DataType) -> pa.Array:
     """The value of `monoid` over every range of `rows`."""
     folder = folder_of(monoid, rows.schema, rows=rows, longest=ranges.longest)
-    folds = folder.fold(folder.lift(rows), ranges.lo, ranges.hi, groups=groups_of(ranges.slot))
-    return folder.lower(folds, result)
+    return values_of(folder, rows, ranges, result)
 
 
-def groups_of(slot: Ints) -> Ints:
-    """Where the ranges of each slot begin: lo and hi never decrease within a slot."""
-    begins = np.flatnonzero(np.diff(slot, prepend=-1))
-    return np.append(begins, len(slot))
+def values_of(folder: Folder, rows: pa.Table, ranges: Ranges, result: pa.DataType) -> pa.Array:
+    """The values of a folder over every range of `rows`."""
+    values = folder.values(rows, ranges, result) if isinstance(folder, ColumnFolder) else None
+    if values is None:
+        folds = folder.fold(folder.lift(rows), ranges.lo, ranges.hi, groups=ranges.groups)
+        values = folder.lower(folds, result)
+    return values
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,14 @@ class ColumnFolder:
     def lower(self, elements: Elements, result: pa.DataType) -> pa.Array:
         values, known = self.machine.lower(elements.columns, present=elements.known)
         return from_numpy(values, known, result)
+
+    def values(self, rows: pa.Table, ranges: Ranges, result: pa.DataType) -> pa.Array | None:
+        """All three steps in one pass; None where one of them is interpreted."""
+        inputs, valid = inputs_of(self.machine.monoid, rows)
+        found = range_values(
+            self.machine, inputs, valid, ranges.lo, ranges.hi, groups=ranges.groups, n=rows.num_rows
+        )
+        return None if found is None else from_numpy(*found, result)
 
 
 @dataclass(frozen=True)

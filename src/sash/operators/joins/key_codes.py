@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.arrays import Ints
-from sash.operators.columns.layout import key_codes
+from sash.operators.columns.coded_keys import key_codes
 from sash.operators.joins.strategy import Equality
-from sash.operators.joins.threads import in_threads
+from sash.operators.threads import in_threads
 
 _SPREAD = 4
 """Integer keys are their own codes unless their range is this many times as large as there are rows."""

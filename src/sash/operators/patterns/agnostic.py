@@ -3,8 +3,9 @@
     owner:    append a chunk → windows are complete → … → feedback → free chunks
     worker:   take a descriptor → compute → feedback
 
-The owner stops to append while enough chunks are alive and there is work to do: a buffer in shared memory
-is then no larger than the windows at work need.
+The owner stops to append while enough events are alive and there is work to do: a buffer in shared memory
+is then no larger than the windows at work need. A worker waits until a whole descriptor of windows is
+complete, so that what it computes does not depend on the size of chunks.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import pairwise
 from threading import Condition
 
 import numpy as np
-import pyarrow as pa
 
 from sash.operators.bound import BoundWhole
 from sash.operators.folding.values import Values, in_order
@@ -50,6 +51,8 @@ class SharedBuffer:
         self.share, self.pool, self.workers = share, pool, workers
         self.owner = Owner(share.ranges)
         self.most = max(1, len(share) // _descriptors(share, workers))
+        self.inside = len(share.layout.times) * self.most // max(len(share), 1) + share.ranges.longest
+        """About how many events a descriptor has."""
         self.changed = Condition()
         self.failed = False
         self.highest = 0
@@ -57,14 +60,14 @@ class SharedBuffer:
 
     def fill(self, chunk: int) -> None:
         """The owner's part: the events of the stream, chunk by chunk."""
-        rows = self.share.layout.rows
+        events = self.share.layout.rows.num_rows
+        # Small chunks are appended several at a time: locks and waiting cost more than they do.
+        several = max(1, min(CHUNK, self.inside // 2) // chunk) * chunk
         try:
-            for start in range(0, rows.num_rows, chunk):
-                with self.changed:
-                    self.changed.wait_for(self._has_room)
-                    if self.failed or self.owner.finished == len(self.share):
-                        return
-                self._append(rows.slice(start, chunk))
+            for start in range(0, events, several):
+                cuts = [*range(start, min(start + several, events), chunk), min(start + several, events)]
+                if not self._append(cuts):
+                    return
         except BaseException:
             self._give_up()
             raise
@@ -92,15 +95,25 @@ class SharedBuffer:
             self.changed.notify_all()
 
     def _has_room(self) -> bool:
-        at_work = self.owner.complete > self.owner.finished
-        return self.failed or not at_work or self.owner.live < self.workers + SPARE
+        owner = self.owner
+        few = owner.live < self.workers + SPARE or owner.held < (self.workers + 1) * self.inside
+        if self.failed or few:
+            return True
+        return owner.given == owner.finished and not owner.ready(self.most)
 
-    def _append(self, rows: pa.Table) -> None:
-        chunk = self.pool.put(rows)
+    def _append(self, cuts: list[int]) -> bool:
+        """Append the chunks between these cuts, and wait until there is room for more; False when none is
+        needed."""
+        rows = self.share.layout.rows
+        chunks = [(self.pool.put(rows, start, stop), stop - start) for start, stop in pairwise(cuts)]
         with self.changed:
-            self.owner.arrive(chunk, rows.num_rows)
+            for chunk, events in chunks:
+                self.owner.arrive(chunk, events)
             self.highest = max(self.highest, self.owner.live)
-            self.changed.notify_all()
+            if self.owner.ready(self.most):
+                self.changed.notify_all()
+            self.changed.wait_for(self._has_room)
+            return not self.failed and self.owner.finished < len(self.share)
 
     def _taken(self) -> Iterator[Descriptor]:
         while True:
@@ -113,7 +126,7 @@ class SharedBuffer:
 
     def _can_go_on(self) -> bool:
         nothing_left = self.owner.given == len(self.share)
-        return self.failed or nothing_left or self.owner.complete > self.owner.given
+        return self.failed or nothing_left or self.owner.ready(self.most)
 
     def _compute(self, descriptor: Descriptor) -> Values:
         windows = np.arange(descriptor.first, descriptor.last)

@@ -6,37 +6,44 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
+from sash.errors import Unsupported
 from sash.operators.bound import BoundQuery, BoundWhole
 from sash.operators.columns.layout import Layout
 from sash.operators.folding.folder import compiles
 from sash.operators.folding.values import Evaluator, Values, evaluated, in_order
+from sash.operators.folding.whole_windows import WholeWindow
 from sash.operators.patterns import thread_pool
 from sash.operators.patterns.agnostic import handed_out
 from sash.operators.patterns.declared import Inner, KeyFarm, PaneFarm, Pattern, WinFarm, WinSeq, level_of
 from sash.operators.patterns.folding import Folding
 from sash.operators.patterns.key_farm import by_keys
 from sash.operators.patterns.pane_farm import pane_farm
-from sash.operators.patterns.process_workers import ProcessWorkers
+from sash.operators.patterns.process_worker import OverRanges
+from sash.operators.patterns.process_workers import ProcessWorkers, pickled
 from sash.operators.patterns.share import WindowShare
 from sash.operators.patterns.thread_pool import Stages
 from sash.operators.patterns.win_farm import by_windows
 from sash.operators.patterns.win_mapreduce import win_mapreduce
-from sash.operators.patterns.worker_pool import ThreadWorkers, WorkerPool, at_once
+from sash.operators.patterns.worker_pool import AggregatesOver, ThreadWorkers, WorkerPool, at_once
 from sash.operators.windows.ranges import Ranges
 from sash.semantics.window import Window
 
 
-def evaluator(pattern: Pattern | None) -> Evaluator:
+def evaluator(pattern: Pattern | None, *, processes: bool = True) -> Evaluator:
     """Who computes the values of windows under this pattern; None: the caller."""
-    return evaluated if pattern is None else partial(evaluate, pattern)
+    return evaluated if pattern is None else partial(evaluate, pattern, processes=processes)
 
 
-def evaluate(pattern: Pattern, bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges) -> Values:
-    """What `evaluated` answers with, computed by the workers of a pattern."""
+def evaluate(
+    pattern: Pattern, bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges,
+    *, processes: bool = True,
+) -> Values:  # fmt: skip
+    """What `evaluated` answers with, computed by the workers of a pattern; `processes`: whether aggregates
+    that Python computes may have processes of their own, which must be started."""
     if isinstance(pattern, WinSeq) or not len(ranges):
         return evaluated(bound, window, layout, ranges)
     share = WindowShare.whole(bound, window, layout, ranges)
-    with _pool(share, pattern.workers) as pool:
+    with _pool(share, pattern, processes=processes) as pool:
         if isinstance(pattern, WinFarm) and pattern.model == "agnostic":
             return handed_out(share, pool, workers=pattern.workers)
         inner, shares = _shares(pattern, share)
@@ -45,13 +52,38 @@ def evaluate(pattern: Pattern, bound: BoundQuery, window: Window, layout: Layout
 
 
 @contextmanager
-def _pool(share: WindowShare, workers: int) -> Iterator[WorkerPool]:
+def _pool(share: WindowShare, pattern: Pattern, *, processes: bool) -> Iterator[WorkerPool]:
     bound, rows = share.bound, share.layout.rows
+    computation: WholeWindow | OverRanges | None = None
     if isinstance(bound, BoundWhole):
-        with ProcessWorkers.of(bound.computation, rows.schema, workers=workers) as pool:
-            yield pool
-    else:
+        computation = bound.computation
+    elif processes and in_processes(pattern, bound) and _can_be_sent(bound):
+        computation = AggregatesOver(bound)
+    if computation is None:
         yield ThreadWorkers(Folding.of(bound, rows, share.ranges), rows.schema)
+    else:
+        with ProcessWorkers.of(computation, rows.schema, workers=pattern.workers) as pool:
+            yield pool
+
+
+def in_processes(pattern: Pattern, bound: BoundQuery) -> bool:
+    """Whether aggregates are computed by worker processes: those of a farm whose workers compute whole
+    windows, where Python computes them. Folds of panes and partitions stay in this process."""
+    farm = isinstance(pattern, KeyFarm | WinFarm) and isinstance(pattern.held, WinSeq)
+    return farm and pattern.workers > 1 and bool(interpreted_of(bound))
+
+
+def interpreted_of(bound: BoundQuery) -> list[str]:
+    """The aggregates that Python computes."""
+    return [name for name, monoid in bound.aggregates.items() if not compiles(monoid, bound.schema)]
+
+
+def _can_be_sent(bound: BoundQuery) -> bool:
+    """Whether worker processes can have a query; threads take turns over one that they cannot."""
+    try:
+        return bool(pickled(AggregatesOver(bound)))
+    except Unsupported:
+        return False
 
 
 def _shares(pattern: Pattern, share: WindowShare) -> tuple[Inner, list[WindowShare]]:
@@ -73,7 +105,7 @@ def _stages(pattern: Inner, share: WindowShare, pool: WorkerPool, *, level: int)
     return win_mapreduce(share, pool.folding, map=pattern.map, reduce=pattern.reduce, level=level)
 
 
-def workers_of(pattern: Pattern | None, bound: BoundQuery) -> list[str]:
+def workers_of(pattern: Pattern | None, bound: BoundQuery, *, processes: bool = True) -> list[str]:
     """Who computes the windows, in words."""
     whole = isinstance(bound, BoundWhole)
     what = "compute each window" if whole else "fold each range"
@@ -84,7 +116,12 @@ def workers_of(pattern: Pattern | None, bound: BoundQuery) -> list[str]:
             f"{what} in {pattern.workers} worker processes, which map its events from shared memory: the "
             "function is Python's and holds the GIL, so that threads would take turns"
         ]
-    names = [name for name, monoid in bound.aggregates.items() if not compiles(monoid, bound.schema)]
+    names = interpreted_of(bound)
+    if processes and in_processes(pattern, bound):
+        return [
+            f"{what} in {pattern.workers} worker processes, which map events from shared memory; "
+            f"{', '.join(names)}: interpreted, so that threads would take turns"
+        ]
     turns = f"; {', '.join(names)}: interpreted, so that threads take turns" if names else ""
     return [f"{what} in {pattern.workers} threads over shared columns, without the GIL{turns}"]
 

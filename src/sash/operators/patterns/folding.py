@@ -16,9 +16,9 @@ import pyarrow as pa
 from sash.arrays import Ints
 from sash.operators.bound import BoundQuery
 from sash.operators.folding.elements import Elements
-from sash.operators.folding.folder import Folder, folder_of, groups_of
+from sash.operators.folding.folder import Folder, folder_of, values_of
 from sash.operators.folding.values import Values, one_each
-from sash.operators.windows.ranges import Ranges
+from sash.operators.windows.ranges import Ranges, groups_of
 
 Folds: TypeAlias = Mapping[str, Elements]
 """For each aggregate its elements: of events, of panes, or of windows."""
@@ -43,10 +43,10 @@ class Folding:
 
     def values(self, rows: pa.Table, ranges: Ranges) -> Values:
         # One aggregate after the other: the elements of the next take the memory of the last.
-        groups, columns = groups_of(ranges.slot), {}
-        for name, folder in self.folders.items():
-            folds = folder.fold(folder.lift(rows), ranges.lo, ranges.hi, groups=groups)
-            columns[name] = folder.lower(folds, self.bound.result_type(self.bound.aggregates[name]))
+        columns = {
+            name: values_of(folder, rows, ranges, self.bound.result_type(self.bound.aggregates[name]))
+            for name, folder in self.folders.items()
+        }
         return one_each(columns, len(ranges))
 
     def lift(self, rows: pa.Table) -> Folds:

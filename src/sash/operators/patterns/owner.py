@@ -9,7 +9,7 @@ ever decreases, so the complete windows are the first ones, and the oldest unfin
 lo. Workers finish in any order; what is finished early waits until all windows before it are.
 
 This is the chunked buffer of the agnostic model (Mencagli et al., JPDC 2018): nobody but the owner writes,
-readers never lock, events are never copied. Only bookkeeping is here; whoever uses it holds a lock.
+readers never lock. Only bookkeeping is here; whoever uses it holds a lock.
 """
 
 from __future__ import annotations
@@ -51,6 +51,16 @@ class Owner:
     def live(self) -> int:
         """How many chunks are still held."""
         return len(self._chunks)
+
+    @property
+    def held(self) -> int:
+        """How many events these have."""
+        return self.arrived - self._chunks[0][0] if self._chunks else 0
+
+    def ready(self, most: int) -> bool:
+        """Whether the next `most` windows, or all that are left, have all their events."""
+        last = min(self.given + most, len(self.hi))
+        return last > self.given and bool(self.hi[last - 1] <= self.arrived)
 
     @property
     def complete(self) -> int:

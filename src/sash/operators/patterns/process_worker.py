@@ -36,6 +36,15 @@ class Setup(Protocol):
     def set_up(self) -> Any: ...
 
 
+@runtime_checkable
+class OverRanges(Protocol):
+    """What computes many windows at a time, where neighbours share their work."""
+
+    def over(self, rows: pa.Table, ranges: Ranges) -> tuple[Ints, pa.Table]:
+        """The result rows, and for each the index of the window that it belongs to."""
+        ...
+
+
 class Request(Protocol):
     def answered_by(self, worker: Any) -> Any: ...
 
@@ -79,7 +88,7 @@ class WorkerFailure:
 class Worker:
     """A computation, and the chunks that are mapped."""
 
-    computation: WholeWindow
+    computation: WholeWindow | OverRanges
     schema: pa.Schema
     mapped: dict[str, pa.Table] = field(default_factory=dict)
 
@@ -88,6 +97,8 @@ class Worker:
         kept = self.mapped
         self.mapped = {name: kept[name] if name in kept else _mapped(name) for name in request.files}
         rows = pa.concat_tables(self.mapped.values()) if request.files else self.schema.empty_table()
+        if isinstance(self.computation, OverRanges):
+            return self.computation.over(rows, request.ranges)
         return whole_windows(self.computation, rows, request.ranges)
 
 

@@ -1,7 +1,8 @@
 """Windows computed by other processes, which read the rows from shared memory.
 
-A user's Python function holds the GIL, so threads would take turns. Rows are written once, as Arrow files
-on a file system in memory, and mapped by the workers; what travels is a descriptor and the results. Workers
+A user's Python function holds the GIL, and so does a monoid over objects: threads would take turns. Rows
+are written once, as Arrow files on a file system in memory, and mapped by the workers; what travels is a
+descriptor and the results. Workers
 are plain interpreters that were started for this, not forks: a fork of a process with threads (Arrow's,
 Numba's, a JVM's) may inherit locks that nobody will ever release. They stay for the next query.
 """
@@ -32,6 +33,7 @@ from sash.operators.folding.values import Values
 from sash.operators.folding.whole_windows import WholeWindow
 from sash.operators.patterns import process_worker
 from sash.operators.patterns.process_worker import (
+    OverRanges,
     Request,
     Setup,
     WindowRequest,
@@ -128,7 +130,9 @@ class ProcessWorkers:
 
     @classmethod
     @contextmanager
-    def of(cls, computation: WholeWindow, schema: pa.Schema, *, workers: int) -> Iterator[ProcessWorkers]:
+    def of(
+        cls, computation: WholeWindow | OverRanges, schema: pa.Schema, *, workers: int
+    ) -> Iterator[ProcessWorkers]:
         setup = WorkerSetup(pickled(computation), schema, module_path())
         with (
             tempfile.TemporaryDirectory(prefix=f"sash-{os.getpid()}-", dir=_fastest()) as directory,
@@ -140,11 +144,11 @@ class ProcessWorkers:
                 pool._free.put(process)
             yield pool
 
-    def put(self, rows: pa.Table) -> str:
+    def put(self, rows: pa.Table, start: int, stop: int) -> str:
         # The numbers of `count` are handed out whole, whichever thread calls.
         name = str(self.directory / str(next(self._numbers)))
         with pa.OSFile(name, "wb") as sink, pa.ipc.new_file(sink, rows.schema) as writer:
-            writer.write_table(rows)
+            writer.write_table(rows.slice(start, stop - start))
         return name
 
     def free(self, chunk: str) -> None:

@@ -1,7 +1,8 @@
 """Where windows are computed: in this process by threads, or in others (`process_workers.py`).
 
-A pool keeps chunks of rows where its workers can read them. Aggregates are computed by threads, in kernels
-that release the GIL. A user's function over whole windows holds it, so its windows go to processes.
+A pool keeps chunks of rows where its workers can read them. Aggregates of numbers are computed by threads,
+in kernels that release the GIL. What Python computes holds it, so such windows go to processes: a user's
+function over whole windows, and aggregates that are interpreted.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from sash.operators.folding.values import Values
+from sash.arrays import Ints
+from sash.operators.bound import BoundQuery
+from sash.operators.folding.values import Values, values_over
 from sash.operators.patterns.folding import Folding
 from sash.operators.windows.ranges import Ranges
 
@@ -23,33 +26,46 @@ Chunk = Any
 class WorkerPool(Protocol):
     """A place for chunks, and workers that compute windows over them. Called by many threads at once."""
 
-    def put(self, rows: pa.Table) -> Chunk: ...
+    def put(self, rows: pa.Table, start: int, stop: int) -> Chunk:
+        """The rows start ≤ i < stop of a table."""
+        ...
+
     def free(self, chunk: Chunk) -> None: ...
     def values(self, chunks: Sequence[Chunk], ranges: Ranges) -> Values:
-        """The values of ranges over the rows of these chunks, one after the other."""
+        """The values of ranges over the rows of these chunks, which follow each other in their table."""
         ...
 
 
 @dataclass(frozen=True)
 class ThreadWorkers:
-    """This process: a chunk is the table itself, and the thread that calls does the work."""
+    """This process: a chunk is a part of the table, which is not copied, and the thread that calls does the
+    work."""
 
     folding: Folding
     schema: pa.Schema
 
-    def put(self, rows: pa.Table) -> Chunk:
-        return rows
+    def put(self, rows: pa.Table, start: int, stop: int) -> Chunk:
+        return rows, start, stop
 
     def free(self, chunk: Chunk) -> None:
         """Nothing to do: a table goes when nobody holds it any more."""
 
     def values(self, chunks: Sequence[Chunk], ranges: Ranges) -> Values:
-        return self.folding.values(*trimmed(rows_of(chunks, self.schema), ranges))
+        if not chunks:
+            return self.folding.values(self.schema.empty_table(), ranges)
+        rows, start, _ = chunks[0]
+        return self.folding.values(*trimmed(rows.slice(start, chunks[-1][2] - start), ranges))
 
 
-def rows_of(chunks: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
-    """The rows of several tables, not copied."""
-    return pa.concat_tables(chunks) if chunks else schema.empty_table()
+@dataclass(frozen=True)
+class AggregatesOver:
+    """The aggregates of a query, for a worker process."""
+
+    bound: BoundQuery
+
+    def over(self, rows: pa.Table, ranges: Ranges) -> tuple[Ints, pa.Table]:
+        values = values_over(self.bound, *trimmed(rows, ranges))
+        return values.owners, values.columns
 
 
 def trimmed(rows: pa.Table, ranges: Ranges) -> tuple[pa.Table, Ranges]:
@@ -60,7 +76,7 @@ def trimmed(rows: pa.Table, ranges: Ranges) -> tuple[pa.Table, Ranges]:
 
 def at_once(pool: WorkerPool, rows: pa.Table, ranges: Ranges) -> Values:
     """The values of ranges over rows that no other worker needs."""
-    chunk = pool.put(rows)
+    chunk = pool.put(rows, 0, rows.num_rows)
     try:
         return pool.values([chunk], ranges)
     finally:

@@ -44,6 +44,12 @@ class Ranges:
         """How many events the window with the most has."""
         return int((self.hi - self.lo).max()) if len(self) else 0
 
+    @cached_property
+    def groups(self) -> Ints:
+        """Where the ranges of each slot begin, and the number of ranges: lo and hi never decrease within a
+        slot."""
+        return groups_of(self.slot)
+
     @classmethod
     def none(cls) -> Ranges:
         nothing = np.empty(0, np.int64)
@@ -87,6 +93,17 @@ class RepeatedRanges(Ranges):
     def with_revisions(cls, ranges: Ranges, revision: Ints) -> RepeatedRanges:
         columns = {field.name: getattr(ranges, field.name) for field in fields(Ranges)}
         return cls(**columns, revision=revision)
+
+
+def groups_of(slot: Ints) -> Ints:
+    """Where the ranges of each slot begin, and how many ranges there are.
+
+    >>> groups_of(np.array([0, 0, 2])).tolist(), groups_of(np.array([], np.int64)).tolist()
+    ([0, 2, 3], [0])
+    """
+    if not len(slot):
+        return np.zeros(1, np.int64)
+    return np.concatenate(([0], np.flatnonzero(slot[1:] != slot[:-1]) + 1, [len(slot)]))
 
 
 def _entry(slot: int, base: int, extent: Extent) -> tuple[int, ...]:

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sash.aggregation.kernels.windows.cuts import look_back
 from sash.operators.columns.layout import Layout
 from sash.operators.engine.policy import bounded_slides
 from sash.operators.kinds import delta as deltas, kind_of
 from sash.operators.kinds.engine_ranges import on_columns
 from sash.operators.kinds.kind import GrowingKind, Held, Memory, Moment, Runs, WindowKind
-from sash.operators.kinds.look_back import LookBackKind
 from sash.operators.predicates import policies, row_predicates
-from sash.operators.windows.ranges import NEVER, Ranges
+from sash.operators.windows.ranges import MISSING, NEVER, Ranges
 from sash.semantics.run_as import EngineWindow
 from sash.semantics.window import Window
 from sash.semantics.windows import (
@@ -53,12 +53,10 @@ def window_ranges(window: Window, layout: Layout, *, horizon: int, empty: bool =
 def look_back_ranges(window: Window, layout: Layout) -> Ranges:
     """What a look-back of `.rolling` reads for each event, in the order of the layout."""
     assert isinstance(window, SlideByTupleWindow)
-    held, kind = Held.all_of(layout), LookBackKind(window, layout.rows.schema)
-    slot = layout.slot_of_position()
-    first = layout.offsets[slot]
-    ordinals = np.arange(len(slot)) - first
-    found = LookBackKind.of_all([kind], [kind.blank(layout.slots)], held, slot, ordinals)
-    return replace(found, lo=found.lo + first, hi=found.hi + first)
+    lo, hi = look_back(layout.times, layout.offsets, window.size)
+    # Rows of look-backs have no window whose bounds could be asked for: they take no memory.
+    none = np.broadcast_to(np.int64(MISSING), len(lo))
+    return Ranges(layout.slot_of_position(), np.arange(len(lo)), lo, hi, none, none, none)
 
 
 def _runs(window: Window, layout: Layout) -> Runs:

@@ -23,7 +23,7 @@ from sash.operators.bound import BoundQuery
 from sash.operators.columns.heap import keep_freed_memory
 from sash.operators.columns.layout import Layout, arrange
 from sash.operators.folding.early_panes import folded_block
-from sash.operators.folding.folder import folder_of, groups_of
+from sash.operators.folding.folder import folder_of
 from sash.operators.folding.panes import Panes
 from sash.operators.folding.values import Values, values_over
 from sash.operators.patterns import thread_pool
@@ -113,7 +113,7 @@ class _Folding:
     def __init__(self, monoid: Monoid, rows: pa.Table, ranges: Ranges) -> None:
         self.rows, self.ranges = rows, ranges
         self.folder = folder_of(monoid, rows.schema)
-        self.groups = groups_of(ranges.slot)
+        self.groups = ranges.groups
         self.elements = self.lift()
         self.folds = self.fold()
 

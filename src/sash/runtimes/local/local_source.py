@@ -13,7 +13,7 @@ from sash.operators.bounded import answer
 from sash.operators.folding.early_panes import Early
 from sash.operators.folding.values import Evaluator, evaluated
 from sash.operators.patterns.declared import KeyFarm, WinSeq, pane_workers
-from sash.operators.patterns.evaluate import evaluator, workers_of
+from sash.operators.patterns.evaluate import evaluator, in_processes, workers_of
 from sash.operators.step_counter import watched
 from sash.planner.auto import AUTO, Auto, Parallelism, available_cores
 from sash.planner.costs.constants import costs
@@ -68,8 +68,15 @@ class LocalSource:
     def _answer(self, bound: BoundQuery, columns: list[str]) -> Answer:
         with watched() as steps, shown("windows", lambda: ProgressReading(steps.share)):
             evaluate, shares = self._workers(bound)
-            rows = self.table.select(columns)
-            return answer(bound, rows, evaluate=evaluate, early=self._early, shares=shares)
+            rows, early = self.table.select(columns), self._early
+            return answer(bound, rows, evaluate=evaluate, early=early, shares=shares, threads=self._threads)
+
+    @property
+    def _threads(self) -> int:
+        """Who arranges events: all cores, or as many threads as a pattern has workers."""
+        if isinstance(self.parallelism, Auto):
+            return self.parallelism.cores or available_cores()
+        return min(self.parallelism.workers, available_cores())
 
     @property
     def _early(self) -> Early | None:
@@ -97,9 +104,12 @@ class LocalSource:
         if isinstance(bound, BoundWhole):
             return TriedFirst(self._facts(bound), costs()) if declared is None else evaluator(declared), 1
         pattern = self.plan(bound).pattern if declared is None else declared
-        if isinstance(pattern, KeyFarm) and isinstance(pattern.held, WinSeq):
+        assert pattern is not None  # buckets are Spark's
+        # The planner counts on threads: processes only pay where there is a lot to compute.
+        processes = declared is not None and in_processes(pattern, bound)
+        if isinstance(pattern, KeyFarm) and isinstance(pattern.held, WinSeq) and not processes:
             return evaluated, pattern.degree
-        return evaluator(pattern), 1
+        return evaluator(pattern, processes=processes), 1
 
     def frame(self, reports: pa.Table) -> Any:
         """An answer in the form of the input."""
@@ -123,7 +133,7 @@ class LocalSource:
         if plan.facts.whole and not plan.forced and plan.facts.cores > 1:
             here = f"compute each window, here for the first {TRIAL:g} s; the rest in worker processes if"
             return [*stages, f"{here} that pays, which is known by then"]
-        return [*stages, *workers_of(plan.pattern, bound)]
+        return [*stages, *workers_of(plan.pattern, bound, processes=plan.forced)]
 
 
 def framed(rows: pa.Table, form: str) -> Any:

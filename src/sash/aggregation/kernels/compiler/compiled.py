@@ -38,7 +38,7 @@ from sash.aggregation.kernels.compiler import machine
 from sash.aggregation.kernels.compiler.function_source import remember
 from sash.aggregation.kernels.compiler.machine import Kernel, Mode
 from sash.aggregation.kernels.compiler.shape import shape_of
-from sash.aggregation.kernels.compiler.specialise import MonoidSource
+from sash.aggregation.kernels.compiler.specialise import MonoidSource, ValuesSource
 from sash.aggregation.kernels.compiler.vocabulary import Columns, Element
 from sash.aggregation.kernels.folds import elementwise, group_fold, keyed_panes, range_fold
 from sash.aggregation.kernels.folds.lowering import (
@@ -104,6 +104,8 @@ class Compiled:
         self._interpreted = machine.jit_disabled()
         if not self._interpreted:
             self._try_to_compile()
+        self.one_pass = not self._interpreted
+        """Whether machine code may lift, fold and lower in one pass."""
 
     @property
     def dtypes(self) -> tuple[np.dtype[Any], ...]:
@@ -133,6 +135,15 @@ class Compiled:
             self._kernels[name] = self._built(name)
         return self._kernels[name]
 
+    def values_kernel(self, *, masked: bool) -> Kernel:
+        """`range_folds` from input columns (with a mask) to results; NumbaError where one of them is not
+        machine code's."""
+        name = f"range_folds, {masked}"
+        if name not in self._kernels:
+            source = ValuesSource(self.monoid, self.shape, masked=masked)
+            self._kernels[name] = machine.build(TEMPLATES["range_folds"], source)
+        return self._kernels[name]
+
     def empty(self, n: int) -> Columns:
         return self.shape.empty(n)
 
@@ -156,20 +167,26 @@ class Compiled:
 
         n is only needed by a monoid without input columns (a count of all events).
         """
+        if n is None and not inputs:
+            raise ArgumentError("n", None, "the number of events, because there are no input columns")
+        count = len(inputs[0]) if inputs else n or 0
+        *ready, masks = self.inputs(inputs, np.empty(0, np.bool_) if valid is None else valid, count)
+        out = self.empty(count)
+        with lifting(self.monoid):
+            self.kernel("lift_all")(tuple(ready), masks, out)
+        return out
+
+    def inputs(self, inputs: Sequence[Array], valid: Mask | None, n: int) -> Columns:
+        """The input columns of n events as kernels want them, and the mask, if there is one, after them;
+        an empty one means: no nulls."""
         if len(inputs) != len(self.monoid.columns):
             expected = f"one column for each of {self.monoid.columns}"
             raise ArgumentError("inputs", f"{len(inputs)} columns", expected)
-        if n is None and not inputs:
-            raise ArgumentError("n", None, "the number of events, because there are no input columns")
-        count = len(inputs[0]) if inputs else n
-        masks = np.empty(0, np.bool_) if valid is None else valid
-        ready = tuple(_input(name, a) for name, a in zip(self.monoid.columns, inputs, strict=True))
-        out = self.empty(count or 0)
-        if any(len(a) != count for a in ready) or len(masks) not in (0, count):
-            raise ArgumentError("inputs", [len(a) for a in (*ready, masks)], f"all {count} long")
-        with lifting(self.monoid):
-            self.kernel("lift_all")(ready, _prepared("valid", masks, np.dtype(np.bool_)), out)
-        return out
+        ready = [_input(name, a) for name, a in zip(self.monoid.columns, inputs, strict=True)]
+        mask = [] if valid is None else [_prepared("valid", valid, np.dtype(np.bool_))]
+        if any(len(a) != n for a in ready) or any(len(a) not in (0, n) for a in mask):
+            raise ArgumentError("inputs", [len(a) for a in (*ready, *mask)], f"all {n} long")
+        return (*ready, *mask)
 
     def fold(self, columns: Sequence[Array], lo: int, hi: int) -> Element:
         """columns[lo] ⊕ … ⊕ columns[hi − 1] as one element; the identity when lo = hi."""

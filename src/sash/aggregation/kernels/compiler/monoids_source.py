@@ -24,7 +24,6 @@ _PARAMETERS = {
 }  # fmt: skip
 _WHOLE = ("i", "n", "known")
 """The parameters that all monoids share; of the others each has its own part."""
-_SAME = {"push": "store", "peek": "load"}
 _PARTS = {"lifted": ("inputs", "lift"), "joined": ("columns", "load")}
 """Words over what is known: the parameter that they read, and the word that reads it."""
 _LISTS = {"scratch": "return [None] * n", "push": "columns[i] = element", "peek": "return columns[i]"}
@@ -82,7 +81,7 @@ class MonoidsSource:
             return (
                 f"def {_own(word, k)}({_PARAMETERS[word]}):\n    return {grown} if known & bits else total"
             )
-        node = ast.parse(self.sources[k].definition(_SAME.get(word, word))).body[0]
+        node = ast.parse(self.sources[k].definition(word)).body[0]
         assert isinstance(node, ast.FunctionDef)
         node.name = _own(word, k)
         return ast.unparse(Renamed({name: _own(name, k) for name in self.sources[k].outside()}).visit(node))

@@ -119,27 +119,29 @@ class MonoidSource:
             case "combine" | "inverse":
                 return f"def {word}(a, b):\n" + self._checked(f"user_{word}(a, b)")
             case "lift":
-                count = range(len(self.monoid.columns))
-                values = ", ".join(self._read("inputs", k) for k in count)
-                return "def lift(inputs, i):\n" + self._checked(f"user_lift({values})")
+                return "def lift(inputs, i):\n" + self._lifted("inputs")
             case "lower":
                 return "def lower(element):\n    return user_lower(element)"
-            case "load":
+            case "load" | "peek":
                 cells = [self._read("columns", k) for k in fields]
                 element = cells[0] if self.shape.scalar else f"({', '.join(cells)},)"
                 shaped = self.plain and not self.shape.scalar
-                return f"def load(columns, i):\n    return {f'shaped({element})' if shaped else element}"
-            case "store":
+                return f"def {word}(columns, i):\n    return {f'shaped({element})' if shaped else element}"
+            case "store" | "push":
                 parts = ["element"] if self.shape.scalar else [f"element[{k}]" for k in fields]
                 stored = [self._cast(k, part) if self.plain else part for k, part in enumerate(parts)]
                 lines = [
                     f"    columns[{k}][{'i' if self.plain else 'np.uintp(i)'}] = {value}"
                     for k, value in enumerate(stored)
                 ]
-                return "\n".join(["def store(columns, i, element):", *lines])
+                return "\n".join([f"def {word}(columns, i, element):", *lines])
             case _:
                 arrays = ", ".join(f"np.empty(n, {_DTYPE_NAMES[kind]})" for kind in self.shape.fields)
                 return f"def scratch(n):\n    return ({arrays},)"
+
+    def _lifted(self, columns: str) -> str:
+        values = ", ".join(self._read(columns, k) for k in range(len(self.monoid.columns)))
+        return self._checked(f"user_lift({values})")
 
     def _read(self, columns: str, k: int) -> str:
         # An unsigned index cannot mean 'from the end': the test for that is a tenth of a short loop.
@@ -160,6 +162,42 @@ class MonoidSource:
             return f"    return {self._cast(0, call)}"
         parts = [f"element[{k}]" for k in range(len(self.shape.fields))]
         return f"    element = {call}\n    return {self._element(parts)}"
+
+
+@dataclass(frozen=True)
+class ValuesSource(MonoidSource):
+    """Templates read events and write results: the words that read and write elements lift and lower them.
+    After the inputs comes which events count, if they are `masked`; after the results, which are known."""
+
+    masked: bool = False
+
+    def functions(self, word: str) -> dict[str, Callable[..., Any]]:
+        return super().functions({"load": "lift", "store": "lower"}.get(word, word))
+
+    def definition(self, word: str) -> str:
+        match word:
+            case "load":
+                blank = self._element(map(_literal, self.shape.identity))
+                mask = f"columns[{len(self.monoid.columns)}][np.uintp(i)]"
+                lines = [
+                    "def load(columns, i):",
+                    *([f"    if not {mask}:\n        return {blank}"] * self.masked),
+                ]
+                return "\n".join([*lines, self._lifted("columns")])
+            case "store":
+                return STORE_RESULT
+            case _:
+                return super().definition(word)
+
+
+STORE_RESULT = """\
+def store(columns, i, element):
+    if columns[-1][i]:
+        result = user_lower(element)
+        if result is None:
+            columns[-1][i] = False
+        else:
+            put_result(columns, i, result)"""
 
 
 def specialise(template: Callable[..., Any], source: KernelSource | None) -> str:

@@ -29,18 +29,34 @@ def lower_compiled(
     one: Kernel, every: Kernel, columns: Columns, present: Mask | None, nothing: Any
 ) -> Lowered:
     """Lower by machine code; raises NumbaError when `lower` or its result has no machine type."""
-    answer = one.result_type(columns, 0)
-    answer = answer.type if isinstance(answer, types.Optional) else answer
     n = len(columns[0])
-    results = tuple(np.zeros(n, dtype) for dtype in _dtypes(answer))
+    results, several = blank_results(one, columns, n)
     valid = np.ones(n, np.bool_) if present is None else present.copy()
     every.function(columns, results, valid)
+    return completed(results, valid, present, nothing, several=several)
+
+
+def blank_results(one: Kernel, columns: Columns, n: int) -> tuple[Columns, bool]:
+    """Columns for n results, and whether a result is a tuple of them; NumbaError as above."""
+    answer = _answer(one, columns)
+    return tuple(np.zeros(n, dtype) for dtype in _dtypes(answer)), isinstance(answer, types.BaseTuple)
+
+
+def completed(
+    results: Columns, valid: Mask, present: Mask | None, nothing: Any, *, several: bool
+) -> Lowered:
+    """With `nothing` where there was no element; `valid` is where there is a result."""
     if present is not None and nothing is not None:
         parts = nothing if isinstance(nothing, tuple) else (nothing,)
         for column, part in zip(results, parts, strict=True):
             column[~present] = part
         valid |= ~present
-    return (results if isinstance(answer, types.BaseTuple) else results[0]), valid
+    return (results if several else results[0]), valid
+
+
+def _answer(one: Kernel, columns: Columns) -> Any:
+    answer = one.result_type(columns, 0)
+    return answer.type if isinstance(answer, types.Optional) else answer
 
 
 @cache
@@ -53,10 +69,8 @@ def _dtypes(answer: Any) -> list[np.dtype[Any]]:
 
 def kind_of_result(one: Kernel, columns: Columns) -> Kind | None:
     """What machine code lowers to, where that is a number or a bool."""
-    answer = one.result_type(columns, 0)
-    answer = answer.type if isinstance(answer, types.Optional) else answer
     kinds: dict[Any, Kind] = {types.boolean: "bool", types.int64: "int", types.float64: "float"}
-    return kinds.get(answer)
+    return kinds.get(_answer(one, columns))
 
 
 def lower_interpreted(one: Kernel, columns: Columns, present: Mask | None, nothing: Any) -> Lowered:

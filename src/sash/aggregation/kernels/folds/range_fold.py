@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sash.aggregation.kernels.compiler.vocabulary import Columns, combine, identity, load, scratch, store
+from sash.aggregation.kernels.compiler.vocabulary import (
+    Columns,
+    combine,
+    identity,
+    load,
+    peek,
+    push,
+    scratch,
+    store,
+)
 from sash.arrays import Ints, Mask, read_only
 from sash.errors import ArgumentError
 
@@ -41,7 +50,7 @@ def _fold_group(
             while end < stop:
                 back = combine(back, load(columns, end))
                 end += 1
-            store(out, r, combine(load(suffixes, start - base), back))
+            store(out, r, combine(peek(suffixes, start - base), back))
             head = start
             continue
         if start < head or stop < end or start > stop or stop > size:
@@ -60,7 +69,7 @@ def _fold_group(
             total = identity()
             for i in range(stop - 1, start - 1, -1):
                 total = combine(load(columns, i), total)
-                store(suffixes, i - base, total)
+                push(suffixes, i - base, total)
             store(out, r, total)
             back = identity()
         else:
@@ -94,7 +103,7 @@ def range_fold(
     With `threads` > 1 the groups are shared out by number of ranges; kernels release the GIL.
     """
     columns = compiled.columns(columns)
-    lo, hi, groups = _checked(lo, hi, groups)
+    lo, hi, groups = checked_ranges(lo, hi, groups)
     out = compiled.empty(len(lo))
     kernel = compiled.kernel("range_folds")
     shares = _shares(groups, max(1, threads))
@@ -104,7 +113,7 @@ def range_fold(
         with ThreadPoolExecutor(len(shares)) as pool:
             bad = list(pool.map(lambda s: kernel(columns, groups, lo, hi, s[0], s[1], out), shares))
     if max(bad) >= 0:
-        _refuse(len(columns[0]), lo, hi, groups)
+        refuse_range(len(columns[0]), lo, hi, groups)
     return out
 
 
@@ -117,7 +126,7 @@ def present(valid: Mask | None, lo: Ints, hi: Ints) -> Mask:
     return occupied
 
 
-def _checked(lo: Ints, hi: Ints, groups: Ints) -> tuple[Ints, Ints, Ints]:
+def checked_ranges(lo: Ints, hi: Ints, groups: Ints) -> tuple[Ints, Ints, Ints]:
     lo, hi, groups = (_positions(name, a) for name, a in (("lo", lo), ("hi", hi), ("groups", groups)))
     if len(lo) != len(hi):
         raise ArgumentError("hi", f"{len(hi)} ends", f"as long as lo, which has {len(lo)}")
@@ -126,7 +135,7 @@ def _checked(lo: Ints, hi: Ints, groups: Ints) -> tuple[Ints, Ints, Ints]:
     return lo, hi, groups
 
 
-def _refuse(size: int, lo: Ints, hi: Ints, groups: Ints) -> None:
+def refuse_range(size: int, lo: Ints, hi: Ints, groups: Ints) -> None:
     inner = np.ones(len(lo), np.bool_)
     inner[groups[:-1][groups[:-1] < len(lo)]] = False
     back = inner & ((np.diff(lo, prepend=0) < 0) | (np.diff(hi, prepend=0) < 0))

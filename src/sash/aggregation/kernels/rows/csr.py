@@ -30,7 +30,7 @@ def rows_by_key(codes: npt.NDArray[np.integer], keys: int) -> tuple[Ints, Ints]:
     return offsets, order
 
 
-def is_sorted(first: Ints, *then: Ints) -> bool:
+def is_sorted(first: npt.NDArray[np.integer], *then: npt.NDArray[np.integer]) -> bool:
     """Whether rows stand in the order of one or two columns, the first counting more.
 
     >>> is_sorted(np.array([1, 1, 2]), np.array([5, 7, 0])), is_sorted(np.array([1, 1]), np.array([7, 5]))

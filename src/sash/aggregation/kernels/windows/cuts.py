@@ -1,11 +1,14 @@
-"""Where sorted bounds fall among the sorted numbers of each key: two pointers, one pass over both."""
+"""Where sorted bounds fall among the sorted numbers of each key: two pointers, one pass over both.
+
+And where the look-backs of all events do, (τ − size, τ]: bounds that the numbers have themselves.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from sash.aggregation.kernels.compiler.machine_code import kept_on_disk
-from sash.arrays import Ints, Numbers
+from sash.arrays import Ints, Numbers, read_only
 
 
 def cut(numbers: Numbers, offsets: Ints, slots: Ints, bounds: Numbers, *, after: bool = False) -> Ints:
@@ -38,3 +41,33 @@ def _cut(numbers: Numbers, offsets: Ints, slots: Ints, bounds: Numbers, after: b
 
 
 _cut_all = kept_on_disk(nogil=True)(_cut)
+
+
+def look_back(times: Ints, offsets: Ints, size: int) -> tuple[Ints, Ints]:
+    """For each event at τ: the positions lo ≤ p < hi of its slot with τ − size < times[p] ≤ τ.
+
+    >>> lo, hi = look_back(np.array([1, 5, 5, 9, 2, 4]), np.array([0, 4, 6]), 5)
+    >>> lo.tolist(), hi.tolist()
+    ([0, 0, 0, 1, 4, 4], [1, 3, 3, 4, 5, 6])
+    """
+    lo, hi = np.empty(len(times), np.int64), np.empty(len(times), np.int64)
+    _look_back_of_all(read_only(times), read_only(offsets), size, lo, hi)
+    return lo, hi
+
+
+def _look_back(times: Ints, offsets: Ints, size: int, lo: Ints, hi: Ints) -> None:
+    for slot in range(len(offsets) - 1):
+        begin = end = offsets[slot]
+        until = offsets[slot + 1]
+        for position in range(begin, until):
+            time = times[position]
+            while times[begin] <= time - size:
+                begin += 1
+            if end <= position:
+                end = position + 1
+                while end < until and times[end] == time:
+                    end += 1
+            lo[position], hi[position] = begin, end
+
+
+_look_back_of_all = kept_on_disk(nogil=True)(_look_back)

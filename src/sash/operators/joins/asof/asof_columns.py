@@ -12,7 +12,7 @@ from sash.arrays import Ints, Mask
 from sash.operators.joins.asof.bound_asof import BoundAsof
 from sash.operators.joins.key_codes import common_codes
 from sash.operators.joins.state.archive import Rows
-from sash.operators.joins.threads import in_threads
+from sash.operators.threads import in_threads
 from sash.semantics.asof import Direction
 
 

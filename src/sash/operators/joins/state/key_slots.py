@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.arrays import Ints
-from sash.operators.columns.layout import key_codes
+from sash.operators.columns.coded_keys import key_codes
 
 
 class Keyring:

@@ -30,7 +30,7 @@ from sash.operators.joins.matcher import Matcher
 from sash.operators.joins.state.archive import Archive, Rows
 from sash.operators.joins.state.chunk import Chunk, Index
 from sash.operators.joins.state.unmatched_rows import Alone
-from sash.operators.joins.threads import in_threads
+from sash.operators.threads import in_threads
 from sash.operators.windows.ranges import NEVER
 from sash.semantics.expression import Side
 

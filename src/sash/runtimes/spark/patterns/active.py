@@ -20,7 +20,8 @@ from pyspark.sql import DataFrame, functions as F
 from sash.arrays import Ints
 from sash.operators.bound import BoundQuery
 from sash.operators.bounded import answer
-from sash.operators.columns.layout import Layout, key_codes
+from sash.operators.columns.coded_keys import key_codes
+from sash.operators.columns.layout import Layout
 from sash.operators.columns.times import to_integers
 from sash.operators.folding.panes import Panes, clock_windows, group_by
 from sash.operators.folding.values import Values, values_over

@@ -21,7 +21,7 @@ import pyarrow as pa
 from sash.aggregation.kernels.rows.cells import pane_cells
 from sash.arrays import Ints, Mask
 from sash.operators.bound import BoundQuery
-from sash.operators.columns.layout import key_codes
+from sash.operators.columns.coded_keys import key_codes
 from sash.operators.columns.times import to_integers
 from sash.operators.engine import keeps_panes
 from sash.operators.folding.panes import group_by, pane_grid
