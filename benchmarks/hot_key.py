@@ -1,6 +1,6 @@
-"""One hot key on Spark: the planner's choice against plain grouping by key.
+"""One hot key on Spark: the planner's choice against plain grouping by key; streams: `hot_key_streams`.
 
-    python -m benchmarks.hot_key [--quick] [--json PATH] [--rounds 3]
+    python -m benchmarks.hot_key [--quick] [--json PATH] [--rounds 3] [--only batch counted ranges streams]
 
 99 of 100 rows have the same key. Grouped by key, one task computes almost all of them while the others
 wait; the planner has panes folded where rows lie, so that all tasks work on that key. Both plans write to
@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from argparse import Namespace
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import sash
+from benchmarks import hot_key_streams
 from benchmarks.harness import Table, finish, options, race
 from sash.operators.bound import BoundQuery
 from sash.planner.plans.plan import Plan
@@ -73,14 +75,30 @@ def compare(df: DataFrame, *, rounds: int) -> Table:
 
 
 def main() -> int:
-    chosen = options("One hot key on Spark: the planner's choice against plain grouping by key.")
+    chosen = options("One hot key on Spark.", parts=("batch", "counted", "ranges", "streams"))
+    tables = [hot_key_streams.counted(quick=chosen.quick)] if "counted" in chosen.only else []
+    if "ranges" in chosen.only:
+        tables.append(hot_key_streams.ranges(quick=chosen.quick, rounds=chosen.rounds))
+    if {"batch", "streams"} & set(chosen.only):
+        tables += on_spark(chosen)
+    return finish(tables, chosen)
+
+
+def on_spark(chosen: Namespace) -> list[Table]:
+    partitions = {"batch": "2", "streams": str(hot_key_streams.BUCKETS)}
     spark = sash.spark_session(master="local[2]", app="hot key", spark_sql_shuffle_partitions="2")
     spark.sparkContext.setLogLevel("OFF")
+    tables: list[Table] = []
     with tempfile.TemporaryDirectory() as folder:
-        df = trades(spark, 50_000 if chosen.quick else 5_000_000, Path(folder))
-        table = compare(df, rounds=1 if chosen.quick else chosen.rounds)
+        for part in partitions.keys() & set(chosen.only):
+            spark.conf.set("spark.sql.shuffle.partitions", partitions[part])
+            if part == "batch":
+                df = trades(spark, 50_000 if chosen.quick else 5_000_000, Path(folder))
+                tables.append(compare(df, rounds=1 if chosen.quick else chosen.rounds))
+            else:
+                tables += hot_key_streams.streamed(spark, Path(folder), quick=chosen.quick)
     spark.stop()
-    return finish([table], chosen)
+    return tables
 
 
 if __name__ == "__main__":

@@ -92,10 +92,10 @@ REASONS: dict[str, str] = {
     "is not declared commutative": MEANT,
     "has no combine": MEANT,
     "A key has one row": MEANT,
+    "nobody knows which windows hold them": MEANT,
+    "it depends on more events of the key": MEANT,
     # Those that users meet most come first.
-    "once all events of its key are together": "not yet: count windows of streams, sessions, others",
-    "these known from the row alone": "not yet: the same, where the agnostic model computes them",
-    "KeyFarm for rolling features on Spark": "not yet",
+    "KeyFarm for rolling features on Spark": "not built: what it would gain is measured in decision 42",
 }
 """By a part of the text of a refusal: whether it is meant to stay."""
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings, strategies as st
+from pyspark.sql import functions as F
 
 import sash
 from sash.aggregation import built_in
@@ -125,11 +127,74 @@ def test_each_worker_of_a_window_farm_has_all_events_of_its_windows_in_order(spa
     assert query.collect()["t"].to_pylist() == [[*range(a, a + 10)] for a in (0, 10, 20)]
 
 
+COUNTED = [sash.rows(4, every=3).named("some"), sash.rows(2, every=5).named("few")]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "names", "stamps"),
+    [
+        (PaneFarm(2, 2), OBJECTS, False),
+        (KeyFarm(WinMapReduce(2, 2), replicas=2), NUMBERS, True),
+        (WinFarm(3), ORDERED, False),
+    ],
+    ids=str,
+)
+def test_oracle_count_windows_are_shared_by_positions(
+    spark: SparkSession, chosen: Pattern, names: dict[str, Any], stamps: bool
+) -> None:
+    """Ties, keys and times that are null, several windows; start and end are times of events."""
+    rng = random.Random(len(names))
+    stream = [
+        Arrival(
+            None if rng.random() < 0.1 else rng.randrange(40) ** 3,
+            rng.choice(["a", "a", "a", "b", None]),
+            {"e": number, "x": rng.randrange(9)},
+        )
+        for number in range(80)
+    ]
+    df = frame(spark, stream).repartition(3).sort("e")
+    if stamps:
+        df = df.withColumn("t", F.timestamp_micros("t"))
+    query = sash.stream(df, time="t", key="k").window(*COUNTED).agg(**names)
+    oracle = evaluate(query.bound.query, [Batch(tuple(stream))])
+    found = query.parallel(chosen).collect()
+    assert found.schema == query.bound.output
+    if stamps:
+        found = found.set_column(1, "window", _in_microseconds(found["window"]))
+    assert rows_of(found, names) == expected_rows(oracle.reports, names, named=True)
+    assert "number the events of each key" in query.parallel(chosen).explain("plan")
+
+
+def _in_microseconds(windows: pa.ChunkedArray) -> pa.Array:
+    parts = windows.combine_chunks().flatten()
+    names = [field.name for field in windows.type]
+    return pa.StructArray.from_arrays(
+        [
+            part.cast(pa.int64()) if name in ("start", "end") else part
+            for name, part in zip(names, parts, strict=True)
+        ],
+        names,
+    )
+
+
+def test_functions_over_count_windows_are_shared_by_positions_too(spark: SparkSession) -> None:
+    df = spark.range(20).selectExpr("id * 10 AS t", "id")
+    windowed = sash.stream(df, time="t").window(sash.rows(6, every=4))
+    query = windowed.parallel(WinFarm(3)).apply(
+        lambda events: {"columns": events.column_names, "ids": events["id"].to_pylist()},
+        schema="columns array<string>, ids array<bigint>",
+    )
+    rows = query.collect().to_pylist()
+    assert [row["ids"] for row in rows] == [[*range(a, min(a + 6, 20))] for a in range(0, 20, 4)]
+    assert {tuple(row["columns"]) for row in rows} == {("t", "id")}
+    assert [(row["window"]["start"], row["window"]["end"]) for row in rows][-2:] == [(120, 170), (160, 190)]
+
+
 @pytest.mark.parametrize(
     ("chosen", "window", "names", "error", "message"),
     [
-        (sash.WinFarm(2), sash.rows(3), NUMBERS, Unsupported, "these known from the row alone"),
-        (sash.PaneFarm(2, 2), sash.rows(3), NUMBERS, Unsupported, "over time or cumulate windows"),
+        (sash.WinFarm(2), sash.session(3), NUMBERS, Unsupported, "told from a row alone"),
+        (sash.WinMapReduce(2, 2), sash.session(3), NUMBERS, Unsupported, "over time or cumulate windows"),
         (sash.PaneFarm(2, 2), sash.tumbling(3), ORDERED, NotCommutative, "before they are in order"),
     ],
 )

@@ -265,8 +265,8 @@ def late(window: Window, **changes: Any) -> BoundQuery:
 @pytest.mark.parametrize(
     ("chosen", "bound", "message"),
     [
-        (WinFarm(2), late(windows.rows(3)), "these known from the row alone"),
-        (WinFarm(2), late(windows.session(3)), "these known from the row alone"),
+        (WinFarm(2), late(windows.rows(3)), "told from a row alone"),
+        (WinFarm(2), late(windows.session(3)), "told from a row alone"),
         (PaneFarm(2, 2), late(windows.rows(3)), "over time or cumulate windows"),
         (
             PaneFarm(2, 1),
@@ -274,7 +274,7 @@ def late(window: Window, **changes: Any) -> BoundQuery:
             "not declared commutative",
         ),
         (WinFarm(2, model="agnostic"), ROLLING, "KeyFarm for rolling features"),
-        (WinFarm(2), ROLLING, "these known from the row alone"),
+        (WinFarm(2), ROLLING, "told from a row alone"),
     ],
 )
 def test_what_a_stream_cannot_do_is_refused_with_the_reason(

@@ -32,6 +32,8 @@ class Answer:
     late: pa.Table
     forgotten: int = 0
     """How many keys were forgotten because nothing came of them for `forget_after`."""
+    handed: pa.Table | None = None
+    """Windows that others compute, as whoever hands them out has written them."""
 
 
 def reports(

@@ -11,7 +11,10 @@ judge what is late, events are held until their windows are over (see `lateness`
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +23,7 @@ from sash.arrays import Ints, Mask
 from sash.operators.answer import Answer, features, late_rows, no_late_rows, report_table
 from sash.operators.arena import Arena
 from sash.operators.bound import BoundQuery, BoundRolling
+from sash.operators.columns.layout import Layout
 from sash.operators.engine.content import MARK, marks, with_marks
 from sash.operators.engine.lateness import (
     are_on_time,
@@ -42,23 +46,35 @@ from sash.operators.engine.upgrade import without_unknown
 from sash.operators.folding.panes import Panes, group_by
 from sash.operators.kinds.clock import ClockKind
 from sash.operators.kinds.kind import RangeKind
+from sash.operators.patterns.share import WindowShare
 from sash.operators.predicates.row_predicates import truths
 from sash.operators.windows.own_windows import Own, only_own
-from sash.operators.windows.ranges import NEVER, Ranges
+from sash.operators.windows.ranges import NEVER, Ranges, RepeatedRanges
 from sash.semantics.event import Order
 from sash.semantics.query import When
 from sash.semantics.watermark import LateBy
 from sash.semantics.windows import PunctuatedWindow, ThresholdWindow
 
+HandOut: TypeAlias = Callable[[WindowShare, pa.Table, int], pa.Table]
+"""Windows with their events, the key of each slot, and the number of the query's window → a table that
+workers can compute them from."""
+
 
 class WindowOperator(OperatorState):
     """A bucket of keys. See `protocol.StreamOperator`."""
+
+    hand_out: HandOut | None = None
+    """Who writes windows down for others to compute; None: they are computed here. It is no part of the
+    state, and may be another one for every batch; only where whole rows are held."""
 
     def __init__(self, bound: BoundQuery, arena: Arena | None = None) -> None:
         super().__init__(bound, arena)
         self.own: Own | None = None
         self._reports: list[pa.Table] = []
         self._late: list[pa.Table] = []
+        self._handed: list[pa.Table] = []
+        self.emitted, self.spent = 0, 0.0
+        """How many windows were computed or handed out, and the seconds that it took."""
         self._over = -NEVER
         """Windows that close by then are over."""
         self._seen = 0
@@ -168,6 +184,7 @@ class WindowOperator(OperatorState):
             self.ledgers = [ledger.without(self._over) for ledger in self.ledgers]
         self.clock.advance_to(watermark)
         self._reports, self._late, self._tick = [self._no_reports], [self._no_late], tick
+        self._handed = []
         self._forgotten = 0
         if self.pending is not None:
             self.arena.begin()
@@ -185,7 +202,8 @@ class WindowOperator(OperatorState):
         reports, since = pa.concat_tables(self._reports), self.journal.head.since
         if since:
             reports = without_unknown(self.bound, reports, since)
-        return Answer(reports, pa.concat_tables(self._late), self._forgotten)
+        handed = pa.concat_tables(self._handed) if self._handed else None
+        return Answer(reports, pa.concat_tables(self._late), self._forgotten, handed)
 
     def _turn(self, *, flush: bool) -> Turn:
         """Which events are final now, and which keys have work to do."""
@@ -272,14 +290,30 @@ class WindowOperator(OperatorState):
         """What is emitted for windows, in the form of `answers`."""
         if not len(ranges) or self._replaying:
             return
+        began = time.perf_counter()
         # Those of one key stand together, mostly; where not, its key is decoded twice.
         new_key = np.diff(ranges.slot, prepend=-1) != 0
         keys = self.slots.keys_of(turn.slots[ranges.slot[new_key]])
-        values = windows.values(ranges)
-        by_key = ranges.with_slots(np.cumsum(new_key) - 1)
-        self._reports.append(
-            report_table(self.bound, track.window, by_key, values, keys=keys, revisions=revisions)
-        )
+        slot = np.cumsum(new_key) - 1
+        if self.hand_out is None:
+            values = windows.values(ranges)
+            self._reports.append(
+                report_table(
+                    self.bound, track.window, ranges.with_slots(slot), values, keys=keys,
+                    revisions=revisions,
+                )
+            )  # fmt: skip
+        else:
+            rows, placed = windows.rows(ranges)
+            placed = placed.with_slots(slot)
+            if revisions is not None:
+                placed = RepeatedRanges.with_revisions(placed, revisions)
+            times = np.zeros(rows.num_rows, np.int64)  # workers are handed ranges, and do not look at times
+            layout = Layout(rows, times, np.array([0, rows.num_rows]), self.bound.query.order)
+            share = WindowShare.whole(self.bound, track.window, layout, placed)
+            self._handed.append(self.hand_out(share, keys, track.number))
+        self.emitted += len(ranges)
+        self.spent += time.perf_counter() - began
 
     def displaced(self, turn: Turn, track: Track, events: Events, reasons: dict[int, str]) -> None:
         positions = np.array(sorted(reasons), np.int64)

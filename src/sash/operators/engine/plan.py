@@ -249,3 +249,9 @@ def with_late_columns(bound: BoundQuery) -> BoundQuery:
 def keeps_panes(bound: BoundQuery) -> bool:
     """Whether a stream of this query holds panes instead of events."""
     return StatePlan(bound).panes is not None
+
+
+def holds_whole_windows(bound: BoundQuery) -> bool:
+    """Whether a stream of this query holds the rows of its windows, so that others can compute them."""
+    plan = StatePlan(bound)
+    return plan.whole and not any(lane.running for lane in plan.lanes)

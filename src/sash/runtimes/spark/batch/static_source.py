@@ -39,10 +39,12 @@ from sash.runtimes.spark.packing.bucket_ids import BUCKETS_PER_PARTITION
 from sash.runtimes.spark.packing.columns import BUCKET, HASH, HORIZON, ORDINAL, arrow_schema, quoted
 from sash.runtimes.spark.patterns.active import sent_to_workers
 from sash.runtimes.spark.patterns.agnostic import handed_to_workers
+from sash.runtimes.spark.patterns.positions import CELLS
 from sash.runtimes.spark.patterns.static_plan import (
     impossible,
     is_agnostic,
     not_planned,
+    over_positions,
     plan_of,
     require_possible,
     stages_of,
@@ -133,6 +135,11 @@ class SparkSource:
             return self._folded_by_spark(bound)
         if pattern is None:
             return self._windowed(bound, bound.columns, bound.output, REPORTS)
+        positions = over_positions(pattern, bound)
+        if positions is not None:
+            cells = CELLS * task_slots(self.df.sparkSession)
+            numbered = replace(self, df=positions.numbered(self.df, cells=cells))
+            return positions.reports(numbered.dataframe(positions.inner))
         query = BucketQuery(bound, tuple(bound.columns))
         if is_agnostic(pattern):
             rows = self._rows(query, self._bucket(bound))
@@ -150,7 +157,9 @@ class SparkSource:
         keys = ", ".join(bound.keys) or "one bucket: no key"
         select = f"select {len(bound.columns)} columns"
         if plan.pattern is not None:
-            return [select, *stages_of(plan.pattern, keys)]
+            positions = over_positions(plan.pattern, bound)
+            first = [] if positions is None else [positions.stage]
+            return [select, *first, *stages_of(plan.pattern, keys)]
         if plan.facts.spark is not None and plan.facts.folded_by_spark:
             return [select, *native_stages(plan.facts.spark, keys)]
         return [select, f"shuffle by bucket of ({keys})", "window and fold in Arrow"]

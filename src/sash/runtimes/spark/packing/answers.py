@@ -169,13 +169,17 @@ class PlainAnswers:
         import pandas as pd
 
         counts_row = pa.table({COUNTS_COLUMN: [",".join(str(counts[name]) for name in self.counts)]})
-        for table in self._tables(answer):
+        for table in self.tables(answer):
             if counts_row.num_rows:
                 table = pa.concat_tables([table, counts_row], promote_options="default")
                 counts_row = counts_row.slice(1)
             yield table.combine_chunks().to_pandas(types_mapper=pd.ArrowDtype)
 
-    def _tables(self, answer: Tables) -> Iterator[pa.Table]:
+    def column(self, output: str, name: str) -> str:
+        """Where a column of an output is that has no structs."""
+        return f"c{self._columns[1][output][self.schemas[output].get_field_index(name)]}"
+
+    def tables(self, answer: Tables) -> Iterator[pa.Table]:
         """The answer in the columns of the step; an empty table when there is none."""
         if not answer:
             yield self.emitted.empty_table()

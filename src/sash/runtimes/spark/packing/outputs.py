@@ -13,6 +13,8 @@ from typing import TypeAlias
 import pyarrow as pa
 
 REPORTS, LATE = "reports", "late"
+HANDED = "handed"
+"""Windows that other tasks compute, and what they took: an output without a sink (see `handed_windows`)."""
 
 Outputs: TypeAlias = tuple[str, ...]
 """Names of outputs; their order is that of their numbers."""

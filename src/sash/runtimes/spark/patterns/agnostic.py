@@ -8,7 +8,7 @@ over all of them. A batch is a run of neighbouring windows and takes the events 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -96,6 +96,20 @@ def dealt(share: WindowShare, keys: pa.Table, *, window: int, workers: int, begi
     )
 
 
+@dataclass(frozen=True)
+class Dealer:
+    """How the owner of a bucket on a stream hands windows out: see `engine.operator.HandOut`."""
+
+    workers: int
+    first: int
+    """The bucket, so that buckets begin with different workers."""
+
+    def __call__(self, share: WindowShare, keys: pa.Table, window: int) -> pa.Table:
+        # A batch of the stream may close a single window: the next one goes to the next worker.
+        begin = self.first + int(share.ranges.id[0])
+        return dealt(share, keys, window=window, workers=self.workers, begin=begin)
+
+
 def _batch(share: WindowShare, keys: pa.Table, first: int, last: int) -> dict[str, object]:
     mine = share.neighbours(first, last)
     slots, slot = np.unique(mine.ranges.slot, return_inverse=True)
@@ -118,12 +132,14 @@ class BatchWorker:
         for batch in batches:
             for given in range(batch.num_rows):
                 parts = {name: batch.column(name)[given] for name in batch.schema.names}
-                yield from self.reports(parts).to_batches()
+                yield from self.reports(parts)[0].to_batches()
 
-    def reports(self, batch: dict[str, pa.Scalar]) -> pa.Table:
+    def reports(self, batch: Mapping[str, pa.Scalar]) -> tuple[pa.Table, int]:
+        """The reports of a batch, and how many windows it has."""
         keys, rows = table_of(batch[KEYS].as_buffer()), table_of(batch[ROWS].as_buffer())
         table = table_of(batch[RANGES].as_buffer())
         columns = {name: table[name].to_numpy() for name in table.column_names}
         window = self.bound.query.windows[batch[WINDOW].as_py()]
         ranges = (RepeatedRanges if "revision" in columns else Ranges)(**columns)
-        return report_table(self.bound, window, ranges, values_over(self.bound, rows, ranges), keys=keys)
+        values = values_over(self.bound, rows, ranges)
+        return report_table(self.bound, window, ranges, values, keys=keys), len(ranges)

@@ -7,31 +7,23 @@ and which events are late. It emits batches of windows with their events (see `a
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from sash.arrays import Ints
+from sash.operators.answer import Answer
 from sash.operators.bound import BoundQuery
-from sash.operators.columns.layout import Layout
 from sash.operators.engine import WindowOperator
 from sash.operators.engine.plan import StatePlan
-from sash.operators.engine.tracks import Track
-from sash.operators.engine.turn import Turn, Windows
-from sash.operators.patterns.share import WindowShare
-from sash.operators.windows.ranges import Ranges, RepeatedRanges
-from sash.runtimes.spark.patterns.agnostic import BATCH, dealt
+from sash.runtimes.spark.patterns.agnostic import BATCH, Dealer
 from sash.runtimes.spark.state.operators_in_state import Bucket
 from sash.runtimes.spark.streaming.processor import WindowProcessor
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 
 
 class OwnerOperator(WindowOperator):
-    """A bucket of keys whose windows are handed out."""
+    """A bucket of keys whose windows are always handed out, and which holds whole rows for that."""
 
-    workers, first = 1, 0
-    """To how many workers, and with which to begin."""
+    hand_out = Dealer(1, 0)
 
     @property
     def answers(self) -> pa.Schema:
@@ -43,21 +35,9 @@ class OwnerOperator(WindowOperator):
         read = pa.schema([bound.schema.field(name) for name in bound.columns])
         return StatePlan(replace(bound, schema=read), rows=True)
 
-    def _emit(
-        self, turn: Turn, track: Track, ranges: Ranges, revisions: Ints | None, windows: Windows
-    ) -> None:
-        if not len(ranges) or self._replaying:
-            return
-        rows, placed = windows.rows(ranges)
-        if revisions is not None:
-            placed = RepeatedRanges.with_revisions(placed, revisions)
-        times = np.zeros(rows.num_rows, np.int64)  # workers are handed ranges, and do not look at times
-        layout = Layout(rows, times, np.array([0, rows.num_rows]), self.bound.query.order)
-        share = WindowShare.whole(self.bound, track.window, layout, placed)
-        # A batch of the stream may close a single window: the next one goes to the next worker.
-        begin = self.first + int(ranges.id[0])
-        keys = self.slots.keys_of(turn.slots)
-        self._reports.append(dealt(share, keys, window=track.number, workers=self.workers, begin=begin))
+    def advance(self, watermark: int, *, flush: bool = False) -> Answer:
+        answer = super().advance(watermark, flush=flush)
+        return answer if answer.handed is None else replace(answer, reports=answer.handed, handed=None)
 
 
 class OwnerProcessor(WindowProcessor):
@@ -69,6 +49,6 @@ class OwnerProcessor(WindowProcessor):
 
     def _loaded(self, number: int) -> Bucket:
         bucket = super()._loaded(number)
-        operator: Any = bucket.operator
-        operator.workers, operator.first = self._workers, number
+        assert isinstance(bucket.operator, OwnerOperator)
+        bucket.operator.hand_out = Dealer(self._workers, number)
         return bucket

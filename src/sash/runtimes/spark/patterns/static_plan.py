@@ -29,6 +29,7 @@ from sash.operators.patterns.declared import (
     level_of,
     window_workers,
 )
+from sash.runtimes.spark.patterns.positions import Positions
 from sash.runtimes.spark.patterns.route import Route
 from sash.semantics.event import Order
 
@@ -119,6 +120,11 @@ def not_planned(pattern: Pattern, bound: BoundQuery) -> SashError | None:
     reason = impossible(pattern, bound)
     if reason is not None or is_agnostic(pattern):
         return reason
+    if over_positions(pattern, bound) is not None:
+        return Unsupported(
+            "pattern", str(pattern), "named by the user",
+            hint="What it costs to find the positions of events first is not estimated.",
+        )  # fmt: skip
     if plan_of(pattern).folds and Panes.of(bound) is None:
         return Unsupported(
             "pattern", str(pattern), "named by the user",
@@ -127,8 +133,22 @@ def not_planned(pattern: Pattern, bound: BoundQuery) -> SashError | None:
     return None
 
 
+def over_positions(pattern: Pattern, bound: BoundQuery) -> Positions | None:
+    """The same query over the positions of events, where workers share the events of a key by them."""
+    if is_agnostic(pattern):
+        return None
+    plan = plan_of(pattern)
+    return Positions.of(bound) if plan.folds or plan.route.windows > 1 else None
+
+
 def require_possible(pattern: Pattern, bound: BoundQuery) -> None:
     """Refuses what a static DataFrame cannot do, before any job runs."""
+    positions = over_positions(pattern, bound)
+    require_workable(pattern, bound if positions is None else positions.inner)
+
+
+def require_workable(pattern: Pattern, bound: BoundQuery) -> None:
+    """Refuses what workers cannot do with rows as they come."""
     if level_of(pattern) != FUSED:
         raise Unsupported(
             "optimize", level_of(pattern), f"{FUSED} or left out on Spark",
@@ -152,8 +172,8 @@ def _require_panes(pattern: Pattern, bound: BoundQuery) -> None:
     if Panes.of(bound, objects=True) is None:
         raise Unsupported(
             "pattern", str(pattern), "over time or cumulate windows in event-time order",
-            hint="Elsewhere an event's place is only known once all events of its key are together: use "
-            "KeyFarm, or WinFarm(…, model='agnostic').",
+            hint="Events are folded before they are together, where nobody knows which windows hold them: "
+            "that depends on other events of the key. Use KeyFarm, or WinFarm(…, model='agnostic').",
         )  # fmt: skip
 
 
@@ -162,6 +182,6 @@ def _require_routes(pattern: Pattern, bound: BoundQuery) -> None:
     if not by_row or isinstance(bound, BoundRolling):
         raise Unsupported(
             "pattern", str(pattern), "KeyFarm, or WinFarm(…, model='agnostic'), for these windows",
-            hint="Rows are sent to the workers whose windows hold them; only of time and cumulate windows "
-            "are these known from the row alone.",
+            hint="Rows are sent to the workers whose windows hold them. Which these are can be told from a "
+            "row alone only of time and cumulate windows; of others it depends on more events of the key.",
         )  # fmt: skip

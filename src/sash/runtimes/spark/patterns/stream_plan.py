@@ -32,7 +32,7 @@ from sash.runtimes.spark.patterns.static_plan import (
     is_agnostic,
     plan_of,
     planned_flat,
-    require_possible,
+    require_workable,
 )
 
 
@@ -123,7 +123,7 @@ def impossible_on_streams(
 
 def require_possible_on_streams(pattern: Pattern, bound: BoundQuery) -> None:
     """Refuses what a streaming DataFrame cannot do, before anything runs."""
-    require_possible(pattern, bound)
+    require_workable(pattern, bound)
     if is_agnostic(pattern):
         return
     plan = stream_plan_of(pattern)

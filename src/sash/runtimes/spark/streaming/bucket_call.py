@@ -11,8 +11,11 @@ from sash.operators.engine import LatestOperator, WindowOperator
 from sash.runtimes.spark.packing.answers import Answers, Counts
 from sash.runtimes.spark.packing.blocks import COUNTS
 from sash.runtimes.spark.packing.columns import ORDINAL
+from sash.runtimes.spark.packing.outputs import HANDED
 from sash.runtimes.spark.packing.pane_blocks import NEWEST, ArrivedPanes, SharedPanes
+from sash.runtimes.spark.patterns.handed_windows import load_row, of_owner
 from sash.runtimes.spark.state.operators_in_state import Bucket
+from sash.runtimes.spark.streaming.batch_handing import handing_of_batch
 
 if TYPE_CHECKING:
     from sash.runtimes.spark.streaming.window_stage import WindowStage
@@ -25,6 +28,12 @@ class BucketCall:
         self._stage, self._bucket = stage, bucket
         self._parts: dict[str, list[pa.Table]] = {output: [] for output in stage.schemas}
         self._counts = dict.fromkeys(COUNTS, 0)
+        self._sharing: WindowOperator | None = None
+        if HANDED in stage.schemas:
+            assert isinstance(bucket.operator, WindowOperator), "no other one hands windows out"
+            self._sharing = bucket.operator
+            self._sharing.hand_out = handing_of_batch().dealer(bucket.number)
+            self._sharing.emitted, self._sharing.spent = 0, 0.0
 
     @property
     def _counts_keys(self) -> bool:
@@ -43,6 +52,8 @@ class BucketCall:
         answer = self._bucket.operator.advance(watermark)
         self._take("reports", answer.reports)
         self._take("late", answer.late)
+        if answer.handed is not None:
+            self._keep(HANDED, of_owner(answer.handed, self._bucket.number))
         self._counts["forgotten"] += answer.forgotten if self._counts_keys else 0
 
     def insert(self, rows: pa.Table) -> None:
@@ -75,7 +86,15 @@ class BucketCall:
 
     def answer(self) -> tuple[dict[str, pa.Table], Counts]:
         """The rows of each output that has some, and the counts."""
-        bucket = self._bucket
+        bucket, sharing = self._bucket, self._sharing
+        if sharing is not None and sharing.emitted:
+            computed = sharing.hand_out is None
+            load = load_row(
+                bucket.number, windows=sharing.emitted, seconds=sharing.spent, computed=computed
+            )
+            self._keep(HANDED, load)
+            # One for each window, which is what most functions return: they are called later.
+            self._counts["reports"] += 0 if computed else sharing.emitted
         state = {"restored": int(bucket.restored), "read": bucket.chunks.read, "written": bucket.written}
         tables = {output: pa.concat_tables(parts) for output, parts in self._parts.items() if parts}
         return tables, self._counts | state

@@ -45,6 +45,7 @@ from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.delivery import BatchFunction, Delivery
 from sash.runtimes.spark.streaming.interruption import brief_when_interrupted
 from sash.runtimes.spark.streaming.running import RunningQuery
+from sash.runtimes.spark.streaming.sharing_out import sharing_out
 from sash.runtimes.spark.streaming.stateful_step import Emitted
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 from sash.runtimes.spark.streaming.upstream import Upstream
@@ -83,7 +84,7 @@ def start(
         early = register is not None and source.folds_early(bound)
         buckets = None if register is None else register.buckets()
         return start_writing(
-            source.emitted(bound, outputs, buckets, early=early), sinks,
+            source.emitted(bound, outputs, buckets, early=early, shared=register is not None), sinks,
             checkpoint=place, trigger=trigger, name=name, register=register, early=early,
             on_arrival=_answers_on_arrival(bound),
         )  # fmt: skip
@@ -139,6 +140,8 @@ def start_writing(
     require_free_columns(sinks, lambda output: emitted.output(output).columns)
     warn_of_costly_settings(spark)
     delivery: BatchFunction = Delivery(emitted.outputs, emitted.opened, sinks, on_arrival)
+    if emitted.windows is not None:
+        delivery = sharing_out(delivery, emitted.windows)
     if early:
         delivery = with_watermark(delivery, spark, fspath(checkpoint))
     if register is not None:

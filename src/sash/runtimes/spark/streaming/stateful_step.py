@@ -9,9 +9,10 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, functions as F
 
 from sash.runtimes.observed_counts import metric_of
-from sash.runtimes.spark.packing.answers import answers_with
+from sash.runtimes.spark.packing.answers import PlainAnswers, answers_with
 from sash.runtimes.spark.packing.blocks import COUNTS, OUTPUT, PACKED_BUCKET
-from sash.runtimes.spark.packing.outputs import REPORTS, Outputs
+from sash.runtimes.spark.packing.outputs import HANDED, REPORTS, Outputs
+from sash.runtimes.spark.patterns.handed_windows import HandedWindows
 from sash.runtimes.spark.state.register import ALONE
 from sash.runtimes.spark.streaming.light_processor import LightProcessor
 from sash.runtimes.spark.streaming.processor import WindowProcessor
@@ -28,6 +29,8 @@ class Emitted:
     """Such rows → the rows of one output."""
     queries: Mapping[str, Mapping[str, Any]]
     """What a checkpoint must have been made by: the descriptions of the queries, by name."""
+    windows: HandedWindows | None = None
+    """Windows among the rows that buckets hand out in some batches."""
 
     @classmethod
     def of_reports(cls, reports: DataFrame, description: Mapping[str, Any]) -> Emitted:
@@ -45,10 +48,14 @@ def answers_of(
 ) -> Emitted:
     """What the processor answers to the packed blocks of a stream. In a query of several stages each count
     comes from one of them: `counts`."""
-    answers = answers_with(processor.stage.schemas)
+    stage = processor.stage
+    answers = answers_with(stage.schemas)
     rows = emitted_by(packed, processor.answering(answers), counts=counts)
-    queries = {ALONE: processor.stage.description}
-    return Emitted(rows, tuple(answers.schemas), answers.opened, queries)
+    windows = None
+    if HANDED in stage.schemas:
+        assert isinstance(answers, PlainAnswers)  # which that output is
+        windows = HandedWindows(answers, stage.bound, stage.buckets)
+    return Emitted(rows, tuple(answers.schemas), answers.opened, {ALONE: stage.description}, windows)
 
 
 def emitted_by(

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 
 from sash.errors import SashError, Unsupported
 from sash.operators.bound import WINDOW, BoundQuery
-from sash.operators.engine import hands_panes_on, keeps_panes
+from sash.operators.engine import hands_panes_on, holds_whole_windows, keeps_panes
 from sash.operators.patterns.declared import Pattern
 from sash.operators.protocol import StreamOperator
 from sash.planner.auto import AUTO, Auto, Parallelism
@@ -155,6 +155,7 @@ class StreamingSource:
             f"shuffle {len(_buckets(bound, partitions))} buckets to {partitions} partitions",
             f"window and fold, with {'panes' if keeps_panes(bound) else 'events'} in RocksDB",
             *opens,
+            *self._shared_in_words(bound),
             "write: 1 job of 2 stages a batch, both with Python; 1 more for a further output with rows",
         ]
 
@@ -192,15 +193,32 @@ class StreamingSource:
         buckets: tuple[int, ...] | None = None,
         *,
         early: bool = False,
+        shared: bool = False,
     ) -> Emitted:
         """Reports and late rows, in one pass; in the buckets that a checkpoint has, where that is known.
-        `early`: tasks know the watermark of their batch, and may fold rows."""
+        `early`: tasks know the watermark of their batch, and may fold rows. `shared`: they know which
+        buckets are busy, and these may hand windows out."""
         pattern = self.plan(bound).pattern
         require_streaming(self.df.sparkSession, chained=self.upstream.derived or is_chained(pattern))
         stage = self.stage(bound, outputs, buckets, early=early)
         if pattern is not None:
             return farmed(stage, pattern, partitions=self.partitions, packed=self.watermarked, kept=buckets)
+        stage = replace(stage, hands_out=shared and self.shares_windows(bound))
         return answers_of(self.watermarked(stage), WindowProcessor(stage))
+
+    def shares_windows(self, bound: BoundQuery) -> bool:
+        """Whether busy buckets may hand windows out, where the driver finds out which they are. Not where
+        reports leave the step in blocks: Spark writes into a checkpoint in which way rows leave."""
+        plain = self.operator is None and self.plan(bound).pattern is None
+        return plain and holds_whole_windows(bound) and answers_with({REPORTS: bound.output}).frames
+
+    def _shared_in_words(self, bound: BoundQuery) -> list[str]:
+        if not self.shares_windows(bound):
+            return []
+        return [
+            "under start(), windows of a bucket that took far longer than the others in the batch before: "
+            f"computed in {max(self.slots, len(_buckets(bound, self.partitions)))} tasks, round-robin"
+        ]
 
     def stage(
         self, bound: BoundQuery, outputs: Outputs, buckets: tuple[int, ...] | None, *, early: bool = False

@@ -15,9 +15,10 @@ from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.blocks import Packer, RowRoute, block_schema, rows_of
 from sash.runtimes.spark.packing.columns import BUCKET, Share
-from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs, Schemas
+from sash.runtimes.spark.packing.outputs import HANDED, LATE, REPORTS, Outputs, Schemas
 from sash.runtimes.spark.packing.pane_blocks import SharedPanes
 from sash.runtimes.spark.packing.stamps import StampedPacker
+from sash.runtimes.spark.patterns.handed_windows import HANDED_WINDOWS
 from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, describe
 from sash.runtimes.spark.streaming.bucket_call import BucketCall
 from sash.runtimes.spark.streaming.clock import Clock
@@ -49,6 +50,8 @@ class WindowStage:
     """What rows may be folded into before the shuffle, where tasks know the watermark of their batch."""
     stamps: int = 0
     """How many tasks behind the shuffle are sent the time of each packer; 0: Spark's watermark has it."""
+    hands_out: bool = False
+    """Whether windows may be handed to other tasks in some batches."""
 
     @classmethod
     def of(
@@ -92,7 +95,8 @@ class WindowStage:
         """Of all outputs."""
         every = {REPORTS: self.schema, LATE: self.bound.late_output}
         relayed = {} if self.relays is None else {LATE: self.relays}
-        return {output: every[output] for output in self.outputs} | relayed
+        handed = {HANDED: HANDED_WINDOWS} if self.hands_out else {}
+        return {output: every[output] for output in self.outputs} | relayed | handed
 
     @cached_property
     def description(self) -> dict[str, Any]:
