@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import sash
+from sash.aggregation import built_in
 from sash.operators.bound import BoundQuery, BoundWhole
 from sash.operators.engine import holds_whole_windows
 from sash.operators.folding.whole_windows import Apply, Fold
@@ -161,8 +162,8 @@ def test_oracle_buckets_that_hand_windows_out_now_and_then_answer_as_the_referen
             undo()
         dry.handing = Handing(WORKERS, handing[number % len(handing)])
         rows += dry.batch(table)
-    frames = [(*row[:5], tuple(row[5]), row[6]) for row in expected(outcome, query)]
-    assert shown(rows) == sorted(frames, key=repr)
+    wanted = [(*row[:5], tuple(row[5]), row[6]) for row in expected(outcome, query)]
+    assert shown(rows) == sorted(wanted, key=repr)
     assert dry.counts["reports"] == len(outcome.reports)
     assert dry.counts["events"] == sum(map(len, batches))
     assert {bucket for bucket, _ in dry.handed} <= frozenset[int]().union(*handing)
