@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import sash
+from sash.aggregation.monoid import Monoid
 from sash.errors import PredicateError, Unsupported
 from sash.operators.bound import BoundWhole
 from sash.operators.columns.layout import arrange
@@ -127,3 +129,34 @@ def test_a_function_that_cannot_be_sent_is_refused_with_the_reason() -> None:
     lock = Lock()
     with pytest.raises(Unsupported, match=r"cannot be pickled.*lock"):
         query(lambda events: {"n": lock.locked()}).parallel(sash.WinFarm(2)).collect()
+
+
+def _who(guard: Lock | None = None) -> Monoid:
+    """The processes that have lifted the events of a window: an element is a set, which is interpreted."""
+
+    def lift(x: int) -> frozenset[int]:
+        return frozenset([os.getpid() if guard is None or guard.acquire(blocking=False) else -1])
+
+    return Monoid(
+        "who", ("x",), frozenset, lift, frozenset.union, sorted, commutative=True,
+        result=lambda types: pa.list_(pa.int64()), encode=lambda pids: repr(sorted(pids)).encode(),
+        decode=lambda data: frozenset(json.loads(data)),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("farm", [*FARMS, sash.KeyFarm(2)], ids=str)
+def test_aggregates_that_python_computes_are_computed_outside_too(farm) -> None:
+    windowed = sash.stream(TABLE, time="t").window(sash.rows(10, every=5))
+    who = windowed.agg(who=_who(), n=sash.count()).parallel(farm)
+    found = who.collect()
+    assert all(os.getpid() not in pids and pids for pids in found["who"].to_pylist())
+    assert found["n"].to_pylist() == [10] * 7 + [5]
+    assert "2 worker processes, which map events from shared memory; who: interpreted" in who.explain(
+        "plan"
+    )
+    # The planner does not start processes for them, and what cannot be sent stays here.
+    assert {pid for pids in windowed.agg(who=_who()).collect()["who"].to_pylist() for pid in pids} == {
+        os.getpid()
+    }
+    kept = windowed.agg(who=_who(Lock())).parallel(farm).collect()["who"].to_pylist()
+    assert {pid for pids in kept for pid in pids} <= {os.getpid(), -1}
