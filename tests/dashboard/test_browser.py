@@ -113,6 +113,23 @@ def test_the_latest_windows_fit_on_a_narrow_page(browser: Browser, server: Serve
     assert table.evaluate("one => one.scrollWidth <= one.clientWidth")
 
 
+@pytest.mark.parametrize("width", [400, 1200])
+def test_what_stands_under_a_number_can_be_read_and_labels_do_not_touch(
+    browser: Browser, server: Server, width: int
+) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto(f"{server.url}#queries")
+    page.get_by_role("button", name="bars").click()
+    notes = page.locator(".metric .note")
+    notes.first.wait_for()
+    assert all(notes.evaluate_all("all => all.map(one => one.scrollWidth <= one.clientWidth)"))
+    labels = page.locator(".marks span").evaluate_all(
+        "all => all.map(one => [one.getBoundingClientRect().left, one.getBoundingClientRect().right])"
+    )
+    assert all(before[1] <= after[0] for before, after in pairwise(labels))
+    page.close()
+
+
 @pytest.mark.parametrize("width", [400, 1280])
 def test_no_event_of_the_lab_lies_on_another_and_the_drawing_comes_first(
     browser: Browser, server: Server, width: int

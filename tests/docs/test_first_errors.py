@@ -2,7 +2,6 @@
 
 The first ones are in `tests/runtimes/test_messages.py`.
 """
-# ruff: noqa: N805  (the functions of a monoid have no self)
 
 from __future__ import annotations
 
@@ -17,24 +16,10 @@ import pytest
 import sash
 from sash.errors import ArgumentError, SashError, UnitError, UnknownColumn
 from sash.pipeline.aggregates_and_patterns import aggregate_of, pattern_of
+from tests.docs.test_first_hour import Vwap
 
 EVENTS = pa.table({"t": [1, 2, 3], "card": ["a", "b", "a"], "amount": [1.0, 2.0, 3.0]})
 STAMPED = pd.DataFrame({"ts": pd.to_datetime(["2026-01-05"]), "amount": [1.0]})
-
-
-@sash.monoid(commutative=True)
-class Vwap:
-    def identity() -> Any:
-        return (0.0, 0.0)
-
-    def lift(price: Any, size: Any) -> Any:
-        return (price * size, size)
-
-    def combine(a: Any, b: Any) -> Any:
-        return (a[0] + b[0], a[1] + b[1])
-
-    def lower(s: Any) -> Any:
-        return s[0] / s[1]
 
 
 def stream(**more: Any) -> Any:

@@ -137,7 +137,7 @@ function spread(labels) {
   let last = -Infinity;
   return labels.filter((label) => {
     const at = parseFloat(label.style.left);
-    if (at - last < 5) return false;
+    if (at - last < 9) return false;
     last = at;
     return true;
   });
