@@ -88,8 +88,10 @@ def _window(
 ) -> WindowStory:
     window, ordinal = history.window, history.ordinal(entry)
     if ordinal in history.displaced:
-        misfit = f"has no place: {history.displaced[ordinal]}"
-        return WindowStory(window.label, window.formula, absence=misfit)
+        misfit, time = f"has no place: {history.displaced[ordinal]}", entry.arrival.time
+        before = () if time is None else history.dissolved(ordinal, time)
+        held_before = tuple(_held(one, history, reasons) for one in before)
+        return WindowStory(window.label, window.formula, held=held_before, absence=misfit)
     position = history.position(ordinal)
     held = list(history.holding(position))
     return WindowStory(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Container, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sash.semantics.event import Event, Order, arrange
@@ -75,9 +75,13 @@ class KeyHistory:
         for extent in holding:
             reports = past_reports[extent.id] if self.query.corrects else self._reported_once(extent)
             yield HoldingWindow(extent, self.settled(extent), tuple(reports))
-        for id, reports in past_reports.items():
-            # A late event can dissolve a reported window: two sessions merge, a trigger moves.
-            if id not in {extent.id for extent in holding} and _reported_with(reports, event.ordinal):
+        yield from self.dissolved(event.ordinal, event.time, {extent.id for extent in holding})
+
+    def dissolved(self, ordinal: int, time: int, holding: Container[int] = ()) -> Iterator[HoldingWindow]:
+        """The windows that were reported with the event and are not among those that hold it. A late event
+        can dissolve a reported window: two sessions merge, a trigger moves, an event loses its place."""
+        for id, reports in self._around(time)[1].items():
+            if id not in holding and _reported_with(reports, ordinal):
                 yield HoldingWindow(
                     Extent(id, 0, 0, None, None, None), True, tuple(reports), dissolved=True
                 )
