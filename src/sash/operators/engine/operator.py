@@ -25,6 +25,7 @@ from sash.operators.arena import Arena
 from sash.operators.bound import BoundQuery, BoundRolling
 from sash.operators.columns.layout import Layout
 from sash.operators.engine.content import MARK, marks, with_marks
+from sash.operators.engine.due_reports import due_reports
 from sash.operators.engine.lateness import (
     are_on_time,
     held_back,
@@ -34,7 +35,6 @@ from sash.operators.engine.lateness import (
     session_of,
     with_joining,
 )
-from sash.operators.engine.ledger import due_reports
 from sash.operators.engine.lifetime_group import LifetimeGroup
 from sash.operators.engine.pending import Events, distinct
 from sash.operators.engine.range_group import RangeGroup

@@ -21,8 +21,8 @@ from sash.aggregation.stores.values import reading
 from sash.arrays import Array, Bytes, Ints
 from sash.errors import CorruptValue
 from sash.operators.columns.table_bytes import bytes_of, table_of
+from sash.operators.engine.due_reports import Ledger
 from sash.operators.engine.entries import joined, parts_of
-from sash.operators.engine.ledger import Ledger
 from sash.operators.engine.naming import names_of, require_same
 from sash.operators.engine.pending import Events
 from sash.operators.engine.rings import RingLane

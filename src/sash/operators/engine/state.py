@@ -28,10 +28,10 @@ from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling
 from sash.operators.columns.table_bytes import bytes_of, table_of
 from sash.operators.engine import waiting
 from sash.operators.engine.compaction import compact
+from sash.operators.engine.due_reports import Ledger
 from sash.operators.engine.entries import Entry, joined, parts_of
 from sash.operators.engine.journal import LAYOUT, Journal, JournalHead
 from sash.operators.engine.lateness import held_back, session_of
-from sash.operators.engine.ledger import Ledger
 from sash.operators.engine.pending import Events
 from sash.operators.engine.plan import StatePlan
 from sash.operators.engine.slots import NEWEST
