@@ -1,7 +1,8 @@
 """Late rows: a row of the input as it came, with the reason why it is in no window, pair or result.
 
 Windows also name the window that could not place it. Which rows are late is decided where they are judged:
-`engine.operator` and `bounded` for windows, `joins.two_sided` for joins, `stateful.streaming` for O+.
+`engine.operator` and `bounded` for windows, `joins.two_sided` for joins, `stateful.streaming` for O+. On
+Spark `runtimes.spark.streaming.write_outputs` hands them to their sink.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What was reported of the windows that may still change: for queries that correct themselves.
 
 A report is due as `semantics.reference` defines it, window by window; here for all of them at once. The
-content of a window is known by a fingerprint (see `content`).
+content of a window is known by a fingerprint (see `content`). Windows that are reported once are due when
+they close: `turn.closed`, by the `closes_at` of their kind, and `bounded` for a bounded input.
 """
 
 from __future__ import annotations

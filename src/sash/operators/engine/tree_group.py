@@ -16,7 +16,7 @@ from sash.aggregation.kernels.compiler import machine
 from sash.aggregation.kernels.compiler.compiled import Compiled
 from sash.aggregation.kernels.compiler.machine import Kernel
 from sash.aggregation.kernels.compiler.monoids_source import MonoidsSource
-from sash.aggregation.kernels.state import ring_tree
+from sash.aggregation.kernels.state import ring_folds
 
 if TYPE_CHECKING:
     from sash.operators.engine.form import LaneAggregate
@@ -51,11 +51,11 @@ class TreeGroup:
 
     @cached_property
     def grow(self) -> Kernel:
-        return _kernel(ring_tree.grow_trees, self.machines)
+        return _kernel(ring_folds.grow_trees, self.machines)
 
     @cached_property
     def fold(self) -> Kernel:
-        return _kernel(ring_tree.fold_ranges, self.machines)
+        return _kernel(ring_folds.fold_ranges, self.machines)
 
 
 def groups_of(aggregates: Iterable[LaneAggregate]) -> list[TreeGroup]:

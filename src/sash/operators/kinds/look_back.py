@@ -1,4 +1,8 @@
-"""Look-backs of `.rolling`: at every event, { τ − W < τ' ≤ τ }."""
+"""Look-backs of `.rolling`: at every event, { τ − W < τ' ≤ τ }.
+
+Here they are found. On a stream `kernels.state.ring_folds` folds them, over a bounded input
+`kernels.folds.range_values`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sash.aggregation.kernels.state.look_backs import look_backs
+from sash.aggregation.kernels.state.look_back_bounds import look_backs
 from sash.arrays import Ints
 from sash.operators.kinds.kind import Held, Memory
 from sash.operators.kinds.slide_by_tuple import SlideByTupleKind

@@ -47,8 +47,8 @@ from sash.runtimes.spark.requirements import shuffle_partitions
 from sash.runtimes.spark.sinks.protocol import BatchSink
 from sash.runtimes.spark.state.arenas import QUERY_ID
 from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, BUCKETS
-from sash.runtimes.spark.streaming.delivery import Delivery
 from sash.runtimes.spark.streaming.window_stage import WindowStage
+from sash.runtimes.spark.streaming.write_outputs import Delivery
 from sash.semantics.durations import Duration
 
 FADING = 0.8

@@ -28,7 +28,7 @@ from sash.errors import CorruptValue
 from sash.runtimes.spark.compat import HadoopFolder
 from sash.runtimes.spark.state.changes import change_of, refused
 from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, canonical
-from sash.runtimes.spark.streaming.delivery import BatchFunction
+from sash.runtimes.spark.streaming.write_outputs import BatchFunction
 
 FOLDER, FILE = "sash", "queries."
 _SEALED_AS = b"queries of a stream"

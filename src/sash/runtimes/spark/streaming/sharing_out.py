@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, Observation
 
 from sash.runtimes.spark.patterns.handed_windows import HandedWindows, Load, loads_in
 from sash.runtimes.spark.streaming.batch_handing import PROPERTY, Handing
-from sash.runtimes.spark.streaming.delivery import BatchFunction
+from sash.runtimes.spark.streaming.write_outputs import BatchFunction
 
 SKEWED = 1.5
 """A bucket with more than so many times the mean is busy."""

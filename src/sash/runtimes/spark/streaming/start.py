@@ -42,7 +42,6 @@ from sash.runtimes.spark.state.register import Register
 from sash.runtimes.spark.stateful.operator_stages import StreamingOperator
 from sash.runtimes.spark.streaming.batch_watermark import with_watermark
 from sash.runtimes.spark.streaming.clock import Clock
-from sash.runtimes.spark.streaming.delivery import BatchFunction, Delivery
 from sash.runtimes.spark.streaming.interruption import brief_when_interrupted
 from sash.runtimes.spark.streaming.running import RunningQuery
 from sash.runtimes.spark.streaming.sharing_out import sharing_out
@@ -50,6 +49,7 @@ from sash.runtimes.spark.streaming.stateful_step import Emitted
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 from sash.runtimes.spark.streaming.upstream import Upstream
 from sash.runtimes.spark.streaming.window_stage import WindowStage
+from sash.runtimes.spark.streaming.write_outputs import BatchFunction, Delivery
 from sash.runtimes.trigger import Trigger
 from sash.semantics.durations import Duration, DurationLike
 from sash.semantics.expression import Side
