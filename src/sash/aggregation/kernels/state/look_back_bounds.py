@@ -1,4 +1,4 @@
-"""Where look-backs begin and end among the elements of their keys (see `rings`); `ring_folds` folds them."""
+"""Where look-backs begin and end among elements of their keys (see `rings`); `ring_folds` folds them."""
 
 from __future__ import annotations
 
