@@ -49,13 +49,13 @@ from sash.runtimes.spark.sizing.cluster_size import (
     ClusterSize,
     cluster_size,
 )
-from sash.runtimes.spark.sizing.load import Events, Load
+from sash.runtimes.spark.sizing.load import ExpectedLoad, SampleEvents
 
 SCHEMA = pa.schema([("ts", pa.timestamp("us", "UTC")), ("user", pa.string()), ("amount", pa.float64())])
 PARTITIONS = 2
 CLOSE = 0.3
-LOADS = (Load(rate=2_000, keys=4_000, seconds=5), Load(rate=20_000, keys=40_000, seconds=5))
-QUICK = (Load(rate=100, keys=200, seconds=10),)
+LOADS = (ExpectedLoad(rate=2_000, keys=4_000, seconds=5), ExpectedLoad(rate=20_000, keys=40_000, seconds=5))
+QUICK = (ExpectedLoad(rate=100, keys=200, seconds=10),)
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -116,7 +116,7 @@ def compared(size: ClusterSize, found: Measured) -> list[Comparison]:
     ]
 
 
-def measured(load: Load, seconds: float, folder: Path) -> Measured:
+def measured(load: ExpectedLoad, seconds: float, folder: Path) -> Measured:
     """A stream with as much event time."""
     source, out, local = folder / "in", folder / "out", folder / "local"
     for each in (source, local):
@@ -153,9 +153,9 @@ def measured(load: Load, seconds: float, folder: Path) -> Measured:
     return found
 
 
-def write(folder: Path, load: Load, batches: int) -> int:
+def write(folder: Path, load: ExpectedLoad, batches: int) -> int:
     """A file for each batch; their bytes as Arrow has them."""
-    events, total = Events(query_over(SCHEMA.empty_table()).bound, keys=load.keys), 0
+    events, total = SampleEvents(query_over(SCHEMA.empty_table()).bound, keys=load.keys), 0
     for number in range(batches):
         begin = 1e6 + number * load.seconds
         rows = events.between(begin, begin + load.seconds, round(load.rate * load.seconds))
@@ -230,7 +230,7 @@ def main() -> int:
     return 0 if chosen.quick or all(row.close for rows in tables for row in rows) else 1
 
 
-def compare(loads: Iterable[Load], home: Path, *, to: Path | None) -> Iterator[list[Comparison]]:
+def compare(loads: Iterable[ExpectedLoad], home: Path, *, to: Path | None) -> Iterator[list[Comparison]]:
     bound = query_over(SCHEMA.empty_table()).bound
     for number, load in enumerate(loads):
         size = cluster_size({"": bound}, load, partitions=PARTITIONS)

@@ -21,7 +21,7 @@ from sash.runtimes.spark.packing.answers import PlainAnswers
 from sash.runtimes.spark.packing.blocks import COUNTS, OUTPUT, PAYLOAD, Unpacker
 from sash.runtimes.spark.packing.outputs import HANDED, LATE, REPORTS, Outputs
 from sash.runtimes.spark.patterns.agnostic import WORKER
-from sash.runtimes.spark.patterns.handed_windows import OWNER, HandedWindows, Load
+from sash.runtimes.spark.patterns.handed_windows import OWNER, BucketLoad, HandedWindows
 from sash.runtimes.spark.streaming import bucket_call
 from sash.runtimes.spark.streaming.batch_handing import Handing
 from sash.runtimes.spark.streaming.processor import WindowProcessor
@@ -213,8 +213,8 @@ def test_only_queries_that_hold_the_rows_of_their_windows_hand_them_out() -> Non
 # The decision
 
 
-def busy(seconds: float, *, windows: int = 100, handing: float = 0.0) -> Load:
-    return Load(windows, seconds, handing)
+def busy(seconds: float, *, windows: int = 100, handing: float = 0.0) -> BucketLoad:
+    return BucketLoad(windows, seconds, handing)
 
 
 def test_sharing_begins_with_the_busiest_bucket_and_ends_when_it_is_as_busy_as_the_others() -> None:
@@ -251,7 +251,7 @@ def test_a_query_without_a_key_is_shared_out_too() -> None:
         (busy(9.0, windows=1), "one window cannot be shared"),
     ],
 )
-def test_a_busy_bucket_keeps_what_others_would_not_do_sooner(load: Load, why: str) -> None:
+def test_a_busy_bucket_keeps_what_others_would_not_do_sooner(load: BucketLoad, why: str) -> None:
     sharing = Sharing(workers=8, slots=8)
     sharing.see({1: load, 2: busy(0.001)})
     assert not sharing.handing, why

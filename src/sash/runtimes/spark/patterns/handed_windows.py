@@ -40,7 +40,7 @@ HANDED_WINDOWS = pa.schema(
 to compute, or, with 0 in the last column, to hand out."""
 
 
-class Load(NamedTuple):
+class BucketLoad(NamedTuple):
     """What the windows of a bucket took in a batch."""
 
     windows: int = 0
@@ -119,16 +119,16 @@ class HandedWindows:
         return F.concat_ws(",", F.collect_list(F.when(is_load, text)))
 
 
-def loads_in(text: str) -> dict[int, Load]:
+def loads_in(text: str) -> dict[int, BucketLoad]:
     """What `HandedWindows.loads` found, by bucket.
 
-    >>> loads_in("3:10:2000000:1,3:10:500000:0,4:1:7000:1")
-    {3: Load(windows=10, seconds=2.0, handing=0.5), 4: Load(windows=1, seconds=0.007, handing=0.0)}
+    >>> loads_in("3:10:2000000:1,3:10:500000:0")
+    {3: BucketLoad(windows=10, seconds=2.0, handing=0.5)}
     """
-    found: dict[int, Load] = {}
+    found: dict[int, BucketLoad] = {}
     for one in filter(None, text.split(",")):
         owner, windows, microseconds, computed = map(int, one.split(":"))
-        load, seconds = found.get(owner, Load()), microseconds / 1e6
+        load, seconds = found.get(owner, BucketLoad()), microseconds / 1e6
         found[owner] = (
             load._replace(windows=load.windows + windows, seconds=load.seconds + seconds)
             if computed

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, Observation
 
-from sash.runtimes.spark.patterns.handed_windows import HandedWindows, Load, loads_in
+from sash.runtimes.spark.patterns.handed_windows import BucketLoad, HandedWindows, loads_in
 from sash.runtimes.spark.streaming.batch_handing import PROPERTY, Handing
 from sash.runtimes.spark.streaming.write_outputs import BatchFunction
 
@@ -40,7 +40,7 @@ class Sharing:
     _price: dict[int, float] = field(default_factory=dict)
     """Of handing out, as a part of what computing takes, where that has been seen."""
 
-    def see(self, loads: Mapping[int, Load]) -> None:
+    def see(self, loads: Mapping[int, BucketLoad]) -> None:
         """Of a batch. A bucket that has closed no window is left as it is."""
         loads = {bucket: load for bucket, load in loads.items() if load.windows}
         mean = sum(load.seconds for load in loads.values()) / self.workers
