@@ -147,7 +147,7 @@ def test_the_unit_of_the_time_column_does_not_change_what_is_read_from_it(per_se
 
 
 def test_a_half_life_and_the_time_column_must_be_of_one_kind():
-    with pytest.raises(UnitError, match="half_life must be a number of ticks with by='time'"):
+    with pytest.raises(UnitError, match="half_life must be a number with by='time'"):
         m.ewm("x", half_life="1 minute").at("t", None)
     with pytest.raises(UnitError, match="half_life must be a duration such as '1 hour'"):
         m.ewm("x", half_life=60, by="time").at("t", 10**6)

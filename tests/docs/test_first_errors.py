@@ -102,8 +102,8 @@ def test_a_mistake_is_named_with_what_to_write_instead(
 ) -> None:
     make, kind, parts = MISTAKES[mistake]
     if mistake == "published without Spark":
-        sessions = pytest.importorskip("pyspark.sql").SparkSession
-        monkeypatch.setattr(sessions, "getActiveSession", classmethod(lambda cls: None))
+        folder = pytest.importorskip("sash.runtimes.spark.sinks.folder")
+        monkeypatch.setattr(folder, "existing_session", lambda: None)
     with pytest.raises(kind) as raised:
         make()
     for part in parts:

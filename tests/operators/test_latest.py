@@ -174,6 +174,6 @@ def test_latest_explains_itself(capsys: Any) -> None:
     table = pa.table({"t": [1, 2], "k": ["a", "b"]})
     query = sash.stream(table, time="t", key="k").latest(5, sash.lifetime()).agg(n=sash.count())
     text = query.explain()
-    assert "{ τ : now − 5 < τ ≤ now }" in text
+    assert "E(W) = { τ : now − W < τ ≤ now } for each" in text
     assert "one row per key" in text
     assert query.collect().column_names == ["k", "n_5", "n_lifetime", "updated_at"]

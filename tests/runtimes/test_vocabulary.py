@@ -105,7 +105,7 @@ def test_the_half_life_of_a_stream_of_ticks_is_in_ticks() -> None:
     stream = sash.stream(pa.table({"t": [0, 10], "x": [0.0, 3.0]}), time="t").window(sash.tumbling(100))
     smooth = stream.agg(v=sash.ewm("x", half_life=10, by="time")).collect()
     assert smooth["v"].to_pylist() == [2.0]
-    with pytest.raises(UnitError, match=r"half_life must be a number of ticks"):
+    with pytest.raises(UnitError, match=r"half_life must be a number with"):
         stream.agg(v=sash.ewm("x", half_life="10 seconds"))
 
 
@@ -175,7 +175,7 @@ def test_what_cannot_work_is_refused_when_the_query_is_built() -> None:
 
 def test_a_half_life_of_the_other_kind_of_time_is_named_with_the_reason() -> None:
     table = pa.table({"t": [1], "d": [1.5], "x": [1.0]})
-    with pytest.raises(UnitError, match=r"half_life must be a number of ticks .* times are integers"):
+    with pytest.raises(UnitError, match=r"half_life must be a number .* times are integers"):
         sash.stream(table, time="t").window(sash.rows(3)).agg(v=sash.ewm("x", half_life="1 minute"))
     with pytest.raises(Unsupported, match="time must be a timestamp or an integer column; got 'd: double'"):
         sash.stream(table, time="d").window(sash.rows(3)).agg(v=sash.ewm("x", half_life="1 minute"))

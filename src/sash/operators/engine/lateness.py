@@ -41,7 +41,8 @@ class Judged(NamedTuple):
 def judged(
     bound: BoundQuery, rows: pa.Table, on_time: Callable[[pa.Table, Ints], Mask], *, none: pa.Table
 ) -> Judged:
-    """An event without a time is late; of the others `on_time` decides. `none` has no late rows."""
+    """An event without a time is late; of the others `on_time` decides. `none` is the table without late
+    rows of inputs that have no other columns than the query reads."""
     late: list[pa.Table] = []
     if rows[bound.time].null_count:
         known = pc.is_valid(rows[bound.time])
@@ -52,7 +53,10 @@ def judged(
     if not accepted.all():
         late.append(late_rows(bound, rows.filter(pa.array(~accepted)), Lateness.TOO_LATE.value))
         rows, times = rows.filter(pa.array(accepted)), times[accepted]
-    return Judged(rows, times, pa.concat_tables(late) if late else none)
+    if not late:
+        same = rows.column_names == list(bound.columns)
+        return Judged(rows, times, none if same else late_rows(bound, rows.slice(0, 0), ""))
+    return Judged(rows, times, pa.concat_tables(late))
 
 
 def held_back(query: Query) -> int:

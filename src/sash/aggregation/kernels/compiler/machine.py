@@ -12,6 +12,7 @@ import hashlib
 import inspect
 import math
 import re
+import threading
 from collections.abc import Callable
 from functools import cache
 from typing import Any, Literal
@@ -59,6 +60,11 @@ from sash.aggregation.kernels.compiler.machine_code import kept_on_disk
 
 def jit_disabled() -> bool:
     return bool(numba.config.DISABLE_JIT)
+
+
+PARSING = threading.Lock()
+"""Python 3.11 counts how deep it is in a syntax tree once for all threads: two that parse at the same time
+can end with `SystemError: AST constructor recursion depth mismatch`."""
 
 
 class Kernel:
@@ -115,7 +121,8 @@ def build(template: Callable[..., Any], source: KernelSource | None = None) -> K
     if jit_disabled():
         return interpreted(template, source)
     try:
-        text = _header() + specialise(template, source)
+        with PARSING:
+            text = _header() + specialise(template, source)
         return Kernel(getattr(module_cache.module(text), ENTRY), "cached")
     except (NoSource, OSError) as error:
         return in_memory(template, source, why=str(error))
@@ -133,7 +140,9 @@ def in_memory(template: Callable[..., Any], source: KernelSource | None, *, why:
         outside |= {
             name: f for name, f in source.outside().items() if hasattr(f, "py_func") or inspect.isbuiltin(f)
         }
-    return Kernel(_executed(specialise(template, source), decorators | outside), "in memory", why=why)
+    with PARSING:
+        text = specialise(template, source)
+    return Kernel(_executed(text, decorators | outside), "in memory", why=why)
 
 
 def interpreted(template: Callable[..., Any], source: KernelSource | None, *, why: str = "") -> Kernel:
@@ -143,7 +152,9 @@ def interpreted(template: Callable[..., Any], source: KernelSource | None, *, wh
         source = source.as_(plain=True, embedded=False)
         outside = source.outside()
     decorators: dict[str, Any] = dict.fromkeys(OPTIONS, lambda function: function)
-    return Kernel(_executed(specialise(template, source), decorators | outside), "interpreted", why=why)
+    with PARSING:
+        text = specialise(template, source)
+    return Kernel(_executed(text, decorators | outside), "interpreted", why=why)
 
 
 def short_reason(error: BaseException) -> str:
