@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -28,7 +29,7 @@ class EpochAnswers:
 
     schemas: Schemas
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         rows = [
             pa.field(f"rows_{number}", pa.struct(list(one)))

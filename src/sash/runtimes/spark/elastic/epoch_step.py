@@ -111,7 +111,7 @@ class EpochStep:
     folded: bool = False
     """Whether rows stand for several events, which the packers have counted."""
     reports: Accumulator[dict[tuple[int, int], TaskReport]] | None = None
-    """Where tasks report; None: nobody asks."""
+    """Where tasks report; None: nowhere."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         freeze_gc()
