@@ -28,9 +28,8 @@ from sash.runtimes.spark.elastic.run import ElasticRun
 from sash.runtimes.spark.elastic.state_location import StateLocation
 from sash.runtimes.spark.joins.join_routes import elastic_bucket_count
 from sash.runtimes.spark.joins.streaming_join import JoinStage, late_of
-from sash.runtimes.spark.packing.blocks import INPUT, NEWEST_AT, OUTPUT, PACKED_BUCKET, PAYLOAD
+from sash.runtimes.spark.packing.blocks import INPUT, NEWEST_AT, OUTPUT, PACKED_BUCKET, PAYLOAD, Packing
 from sash.runtimes.spark.packing.columns import places
-from sash.runtimes.spark.packing.hashed_packer import Packing
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs
 from sash.runtimes.spark.packing.stamps import StampedPacker
 from sash.runtimes.spark.state.operators_in_state import OPERATORS
@@ -71,7 +70,6 @@ class DryElastic:
     BUCKETS = 5
     STAMPS = 9
     """As many as there are tasks at the most."""
-    folded = False
 
     def __init__(
         self,
@@ -133,7 +131,7 @@ class DryElastic:
     def step(self, journal: EpochJournal, epoch: int, tasks: int) -> EpochStep:
         return EpochStep(
             self.stage, self.home, epoch, tasks, self.run_.clock, tuple(journal.newest), self.run_.name,
-            journal.token, journal.change, folded=self.folded, reports=self.reports,
+            journal.token, journal.change, reports=self.reports,
         )  # fmt: skip
 
     def reported(self, epoch: int, tasks: int) -> list[int]:

@@ -16,6 +16,7 @@ import sash
 from sash.operators.bound import BoundQuery
 from sash.runtimes.spark.elastic.epoch_journal import EpochJournal
 from sash.runtimes.spark.native.epoch_fold import EpochFold
+from sash.runtimes.spark.packing.pane_blocks import SharedPanes
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.query import Query
 from sash.semantics.reference import Arrival, Batch, evaluate
@@ -42,15 +43,14 @@ AGGREGATES = {
 class FoldedElastic(DryElastic):
     """As `DryElastic`, with the blocks of panes that Spark has folded."""
 
-    folded = True
-
     def __init__(self, spark: SparkSession, bound: BoundQuery, folder: Path, **how: Any) -> None:
         super().__init__(bound, folder, **how)
         self.spark, self.epoch = spark, 0
+        self.stage = replace(self.stage, panes=SharedPanes.of([bound], [self.stage.clock]))
         fold = EpochFold.of(self.stage, spark.createDataFrame(bound.schema.empty_table()))
         assert fold is not None
-        self.fold, self.stage = fold, fold.stage
-        self.run_.stage = fold.stage
+        self.fold = fold
+        self.run_.stage = self.stage
 
     @property
     def counts(self) -> dict[str, int]:
@@ -65,8 +65,8 @@ class FoldedElastic(DryElastic):
     def packed(self, batch: Any) -> pa.Table:
         with self.home.journal() as store:
             journal = EpochJournal(store, self.run_.description, epoch=self.epoch, inputs=1)
-            watermark = self.run_.clock.watermark(journal.newest)
-        return self.fold.arrived(self.spark.createDataFrame(batch), watermark, self.STAMPS).toArrow()
+            milliseconds = self.run_.clock.milliseconds(journal.newest)
+        return self.fold.blocks(self.spark.createDataFrame(batch), milliseconds, self.STAMPS).toArrow()
 
 
 def _bound(window_list: list[Window], *, delay: int) -> BoundQuery:
@@ -139,8 +139,6 @@ def test_a_started_query_folds_before_the_shuffle_and_counts_every_event(
     [
         lambda stream: stream.window(sash.tumbling(10)).agg(first=sash.first("x")),
         lambda stream: stream.window(sash.session(10)).agg(n=sash.count()),
-        lambda stream: stream.window(sash.tumbling(10), empty=True).agg(n=sash.count()),
-        lambda stream: stream.window(sash.tumbling(10), emit="change").agg(n=sash.count()),
         lambda stream: (
             replace(stream, forget_after=Duration(100, Unit.TICKS))
             .window(sash.tumbling(10))

@@ -45,7 +45,7 @@ def test_a_task_has_the_greatest_time_of_each_input() -> None:
     assert stamps.newest == [7, 9]
 
 
-def test_rows_that_stand_for_events_are_counted_once_and_late_ones_go_no_further() -> None:
+def test_panes_of_late_events_are_counted_and_go_no_further() -> None:
     seen: list[pa.RecordBatch] = []
 
     def packer(rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -53,9 +53,9 @@ def test_rows_that_stand_for_events_are_counted_once_and_late_ones_go_no_further
         return iter([blocks([0], [30])])
 
     panes = pa.record_batch({"t": [30, None, 20], "n": [4, 2, 1], "k": ["a", "b", "a"]})
-    (_, stamps) = StampedPacker(packer, 2, "n", "t")([panes])
-    assert [batch.to_pydict() for batch in seen] == [{"t": [30, 20], "k": ["a", "a"]}]
+    (_, stamps) = StampedPacker(packer, 2, ("n", "t"))([panes])
+    assert [batch.to_pydict() for batch in seen] == [{"t": [30, 20], "n": [4, 1], "k": ["a", "a"]}]
     counted = Stamps([0])
     for payload in stamps[PAYLOAD]:
         counted.take(payload.as_buffer(), 30, 0)
-    assert counted.counts == [7, 2]
+    assert counted.late == 2

@@ -6,8 +6,8 @@
 
 Queries that run together (`sash.together`) are several to whoever looks: each has its own messages.
 
-What Spark's progress reports do not have comes from the query itself: `explain()`, the windows that are
-open, the degree of an elastic query; and the windows of each key from the folder that it writes to.
+What Spark's progress reports do not have comes from the query itself: `explain()`, and the windows that are
+open; and the windows of each key from the folder that it writes to.
 """
 
 from __future__ import annotations
@@ -49,7 +49,6 @@ class _Known:
     scale: int = 1000
     """Units of its times in a millisecond."""
     delay: int | None = None
-    handle: Any = None
     reported: ReportFolder | None = None
     newest: int | None = None
     began: int | None = None
@@ -170,8 +169,6 @@ class Watching:
         """`shared`: with other queries, on a watermark that has no delay."""
         name = frame["query"]
         known = self._known.setdefault(name, _Known())
-        if known.handle is not None:
-            frame |= _of_elastic(known, frame)
         if shared and frame["watermark"] is not None:
             behind = None if known.delay is None else -(known.delay // -known.scale)
             frame["watermark"] = None if behind is None else frame["watermark"] - behind
@@ -197,8 +194,8 @@ def _added(
     handle: Any, query: WindowQuery | None, reports: Reports | None
 ) -> tuple[_Known, dict[str, Any]]:
     """What is known of a query, and what is shown of that."""
-    known = _Known(handle=handle if hasattr(handle, "degrees") else None)
-    about: dict[str, Any] = {"elastic": known.handle is not None}
+    known = _Known()
+    about: dict[str, Any] = {"elastic": hasattr(handle, "degrees")}
     if query is not None:
         bound = query.bound
         known = replace(
@@ -234,19 +231,3 @@ def _reported(path: Reports, bound: BoundQuery) -> ReportFolder:
         )
     values = tuple(field.name for field in bound.values)
     return ReportFolder(path, keys=bound.keys, values=values, count=next(iter(counts), None))
-
-
-def _of_elastic(known: _Known, frame: Mapping[str, Any]) -> dict[str, Any]:
-    """What the handle of an elastic query knows of a micro-batch, in place of what Spark does not see."""
-    batch = next((one for one in known.handle.metrics if one.batch == frame["batch"]), None)
-    if batch is None:
-        return {}
-    counts = {count: getattr(batch, count) for count in ("events", "late", "reports", "read", "written")}
-    has_time = known.scale == 1000 and batch.watermark > 0
-    return {
-        **counts,
-        "degree": batch.degree,
-        "capacity": batch.events / batch.seconds if batch.seconds else None,
-        "watermark": batch.watermark // 1000 if has_time else None,
-        "newest": (batch.watermark + (known.delay or 0)) // 1000 if has_time else None,
-    }

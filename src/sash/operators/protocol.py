@@ -29,6 +29,10 @@ class Saved:
     header: bytes
     written: Mapping[int, bytes] = field(default_factory=dict)
     dropped: frozenset[int] = frozenset()
+    keys: int = 0
+    """How many are held; 0 also where that is not counted …"""
+    size: int = 0
+    """… and how many bytes a store has of them."""
 
     def put_into(self, chunks: dict[int, bytes]) -> None:
         """Bring chunks that are kept in memory up to date."""

@@ -7,7 +7,6 @@ from sash.operators.engine.operator import WindowOperator
 from sash.operators.engine.pane_level import PanePartsOperator
 from sash.operators.engine.plan import (
     StatePlan,
-    hands_panes_on,
     holds_whole_windows,
     keeps_panes,
     with_late_columns,
@@ -27,6 +26,6 @@ def operator_of(bound: BoundQuery) -> type[WindowOperator]:
 
 __all__ = [
     "Change", "LatestOperator", "PanePartsOperator", "StatePlan", "WindowOperator",
-    "hands_panes_on", "holds_whole_windows", "keeps_panes", "operator_of", "upgrade",
+    "holds_whole_windows", "keeps_panes", "operator_of", "upgrade",
     "with_late_columns",
 ]  # fmt: skip

@@ -232,12 +232,6 @@ def latest(window: Any, schema: pa.Schema) -> Kind[Any]:
     return LatestLifetimeKind(window, schema) if window.endless else LatestKind(window, schema)
 
 
-def hands_panes_on(bound: BoundQuery) -> bool:
-    """Whether panes that Spark folds can stand for the events of a query: not where a correction, or an
-    empty window, needs to know more of them."""
-    return keeps_panes(bound) and not bound.keeps_ledger and not bound.query.empty
-
-
 def with_late_columns(bound: BoundQuery) -> BoundQuery:
     """The query whose late rows have all columns of its input: the same, unless an event that was on time
     may turn out to be in no window."""

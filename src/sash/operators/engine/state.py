@@ -14,6 +14,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -171,7 +172,8 @@ class OperatorState(ABC):
     # Between two batches
 
     def save(self) -> Saved:
-        saved = self.journal.save(self)
+        saved, head = self.journal.save(self), self.journal.head
+        saved = replace(saved, keys=head.keys, size=head.snapshot_bytes + head.journal_bytes)
         compact(self)
         self._at = self.journal.head.version, self.journal.head.next
         if not self.arena.is_anonymous:

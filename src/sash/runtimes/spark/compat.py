@@ -18,6 +18,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from inspect import signature
 from typing import Any, Self, cast
 
@@ -201,12 +202,20 @@ class HadoopFolder:
         settings = cast(Any, spark)._jsparkSession.sessionState().newHadoopConf()
         self._files = self._path.getFileSystem(settings)
 
+    def within(self, path: str) -> HadoopFolder:
+        """A folder below this one, on the same file system."""
+        other = copy(self)
+        other._path = self._path_of(self._path, path)
+        return other
+
     def read(self, name: str) -> bytes | None:
         """The content of a file; None when there is none of this name, CorruptValue when it does not
         fit the checksum that Hadoop keeps of it."""
         from py4j.protocol import Py4JJavaError
 
         path = self._path_of(self._path, name)
+        if not self._files.exists(path):
+            return None  # to catch an exception of the JVM takes a hundred times as long
         try:
             stream = self._files.open(path)
         except Py4JJavaError as error:

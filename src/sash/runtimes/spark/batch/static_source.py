@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, functions as F
+from pyspark.sql import DataFrame, functions as F
 
 from sash.operators.answer import Answer
 from sash.operators.bound import WINDOW, BoundLatest, BoundQuery
@@ -144,7 +144,7 @@ class SparkSource:
         if is_agnostic(pattern):
             rows = self._rows(query, self._bucket(bound))
             return handed_to_workers(rows, query, workers=pattern.workers)
-        rows = self._rows(query, by_position.key_hash(bound).cast("long").alias(HASH))
+        rows = self._rows(query, f"bigint({by_position.key_hash(bound)}) AS {HASH}")
         return sent_to_workers(rows, query, plan_of(pattern))
 
     def flat_dataframe(self, bound: BoundQuery) -> DataFrame:
@@ -191,19 +191,19 @@ class SparkSource:
         placed = self._rows(query, self._bucket(bound), rows=rows)
         return placed.groupBy(BUCKET).applyInArrow(window, struct)
 
-    def _rows(self, query: BucketQuery, place: Column, *, rows: DataFrame | None = None) -> DataFrame:
+    def _rows(self, query: BucketQuery, place: str, *, rows: DataFrame | None = None) -> DataFrame:
         """The columns by position, the order of arrival, and `place`, which decides where a row goes; of
         `rows`, if they are not those of the input."""
-        ordinal = F.monotonically_increasing_id().alias(ORDINAL)
-        placed = (rows or self.df).select(*by_position.placed(query.columns), ordinal, place)
+        ordinal = f"monotonically_increasing_id() AS {ORDINAL}"
+        placed = (rows or self.df).selectExpr(*by_position.placed(query.columns), ordinal, place)
         if _needs_horizon(query.bound):
             newest = self.df.agg(F.max(quoted(query.bound.time)).alias(HORIZON))
             placed = placed.crossJoin(F.broadcast(newest))
         return placed
 
-    def _bucket(self, bound: BoundQuery) -> Column:
+    def _bucket(self, bound: BoundQuery) -> str:
         buckets = shuffle_partitions(self.df.sparkSession) * BUCKETS_PER_PARTITION
-        return by_position.bucket(bound, buckets).alias(BUCKET)
+        return f"{by_position.bucket(bound, buckets)} AS {BUCKET}"
 
 
 def _needs_horizon(bound: BoundQuery) -> bool:

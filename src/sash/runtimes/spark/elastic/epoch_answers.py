@@ -37,7 +37,7 @@ class EpochAnswers:
         ]
         return pa.schema([pa.field(OUTPUT, pa.int64()), *rows])
 
-    @property
+    @cached_property
     def struct(self) -> StructType:
         return struct_of(self.schema)
 

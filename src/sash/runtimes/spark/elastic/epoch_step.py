@@ -19,10 +19,9 @@ from __future__ import annotations
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
-from typing import TypeAlias
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -35,6 +34,7 @@ from sash.runtimes.spark.elastic.held import HeldBucket
 from sash.runtimes.spark.elastic.state_location import StateLocation
 from sash.runtimes.spark.packing.blocks import INPUT, NEWEST_AT, PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.packing.stamps import Stamps, is_stamp
+from sash.runtimes.spark.streaming.bucket_call import Block
 from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.runtimes.spark.streaming.worker_gc import freeze_gc
@@ -42,6 +42,7 @@ from sash.runtimes.spark.streaming.worker_gc import freeze_gc
 ATTEMPT_BITS = 48
 """Of a token, the lowest: Spark numbers the attempts of all tasks of an application in ascending order."""
 REMEMBERED = 16
+SAVED = "saved"
 _STAGES: OrderedDict[str, WindowStage] = OrderedDict()
 
 
@@ -58,6 +59,10 @@ class TaskReport:
     counts: dict[str, int]
     load: dict[int, int]
     """Bytes of the blocks that came, by bucket."""
+    saved: int = 0
+    """Events that panes came for, less those panes."""
+    held: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Keys and bytes of the buckets that were saved."""
 
 
 class TaskReports(AccumulatorParam[dict[tuple[int, int], TaskReport]]):
@@ -82,11 +87,15 @@ class EpochClock:
     """Of each input, in its unit."""
 
     def watermark(self, newest: Sequence[int]) -> int:
+        """In the query's unit."""
+        return self.clock.watermark(self.milliseconds(newest))
+
+    def milliseconds(self, newest: Sequence[int]) -> int:
         """As Spark computes it: whole milliseconds, never below 0, where 0 means that nothing is known. Of
         several inputs it is the least; one that has brought nothing yet holds it back."""
         delays = (int(self.clock.spark_delay(delay).split()[0]) for delay in self.delays)
         each = (time // 1000 - delay for time, delay in zip(newest, delays, strict=True))
-        return self.clock.watermark(min(each))
+        return max(min(each), 0)
 
 
 @dataclass(frozen=True)
@@ -108,8 +117,6 @@ class EpochStep:
     """Of the aggregates since the epoch before: every bucket is then saved in the new form."""
     mapping: tuple[int, ...] | None = None
     """The task of each bucket; None: bucket b has task b mod `tasks`."""
-    folded: bool = False
-    """Whether rows stand for several events, which the packers have counted."""
     reports: Accumulator[dict[tuple[int, int], TaskReport]] | None = None
     """Where tasks report; None: nowhere."""
 
@@ -128,6 +135,7 @@ class EpochStep:
         stage, stamps = self._stage(), Stamps(list(self.newest))
         counts: Counter[str] = Counter()
         load: dict[int, int] = {}
+        held: dict[int, tuple[int, int]] = {}
         numbers = [bucket for bucket in stage.buckets if self.task_of(bucket) == task]
         stores = dict(zip(numbers, self.home.buckets(numbers), strict=True))
         fenced = False
@@ -139,9 +147,9 @@ class EpochStep:
                 kind.fence_together(list(stores.values()), self.token << ATTEMPT_BITS | attempt)
                 fenced = True
             stores[bucket].rollback(self.epoch - 1)
-            load[bucket] = sum(payload.size for payload, _ in blocks)
+            load[bucket] = sum(len(payload) for payload, _ in blocks)
             after = self.clock.watermark(stamps.newest)
-            answers, counted = self._serve(stage, bucket, blocks, stores[bucket], after)
+            answers, counted = self._serve(stage, bucket, blocks, stores[bucket], after, held)
             counts.update(counted)
             busy += time.perf_counter() - since
             yield from answers
@@ -150,9 +158,10 @@ class EpochStep:
             type(stores[numbers[0]]).commit_together(list(stores.values()), self.epoch)
         end = time.perf_counter()
         if self.reports is not None:
-            packed = dict(zip(("events", "late"), stamps.counts, strict=True)) if self.folded else {}
+            counts.update(events=stamps.late, late=stamps.late)
+            saved = counts.pop(SAVED, 0)
             report = TaskReport(
-                began, end - start, busy + end - since, stamps.newest, dict(counts) | packed, load
+                began, end - start, busy + end - since, stamps.newest, dict(counts), load, saved, held
             )
             self.reports.add({(self.epoch, task): report})
 
@@ -167,27 +176,25 @@ class EpochStep:
         return stage
 
     def _serve(
-        self, stage: WindowStage, bucket: int, blocks: list[Block], store: EpochStore, after: int
-    ) -> tuple[list[pa.RecordBatch], dict[str, int]]:
-        held = HeldBucket(stage, bucket, store)
-        changes = self.change is not None and not held.is_new
-        if not blocks and not changes and held.sleeps(after):
+        self, stage: WindowStage, bucket: int, blocks: list[Block], store: EpochStore, after: int,
+        held: dict[int, tuple[int, int]],
+    ) -> tuple[list[pa.RecordBatch], dict[str, int]]:  # fmt: skip
+        kept = HeldBucket(stage, bucket, store)
+        changes = self.change is not None and not kept.is_new
+        if not blocks and not changes and kept.sleeps(after):
             return [], {}
-        loaded = held.load(self.change)
+        loaded = kept.load(self.change)
         call = stage.call(stage, loaded)
         if blocks:
             before = self.clock.watermark(self.newest)
             call.reach(before)
-            call.insert(stage.arrived(bucket, blocks))
+            call.take(blocks, milliseconds=self.clock.milliseconds(self.newest))
             call.reach(before)
         call.advance(after)
-        held.save(loaded)
+        saved = kept.save(loaded)
+        held[bucket] = saved.keys, saved.size
         tables, counts = call.answer()
-        return list(EpochAnswers(stage.schemas).batches(tables)), counts
-
-
-Block: TypeAlias = "tuple[pa.Buffer, int]"
-"""A payload, and the number of its input."""
+        return list(EpochAnswers(stage.schemas).batches(tables)), counts | {SAVED: call.saved}
 
 
 def _by_bucket(

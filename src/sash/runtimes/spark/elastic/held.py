@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from sash.aggregation.stores.epochs import EpochStore
 from sash.operators.engine import Change
+from sash.operators.protocol import Saved
 from sash.runtimes.spark.state.arenas import arena_name
 from sash.runtimes.spark.state.operators_in_state import OPERATORS, Bucket, StoredChunks, upgraded
 from sash.runtimes.spark.streaming.window_stage import WindowStage
@@ -80,7 +81,7 @@ class HeldBucket:
             operator = stage.operator.load(bound, self._header, chunks, name=arena_name(self._name))
         return Bucket(self._number, self._name, operator, None, chunks, restored=chunks.read > 0)
 
-    def save(self, bucket: Bucket) -> None:
+    def save(self, bucket: Bucket) -> Saved:
         """Write what has changed since it was loaded; it counts once the store is committed."""
         wakes_at, saved, writing = bucket.operator.wakes_at(), bucket.operator.save(), uuid4().bytes
         token = _TOKEN.pack(bucket.name, writing, _NEVER if wakes_at is None else wakes_at)
@@ -89,6 +90,7 @@ class HeldBucket:
         self._store.put_many({TOKEN: token + saved.header, **chunks})
         self._store.delete_many(map(chunk_key, saved.dropped))
         OPERATORS.keep(bucket.name, writing, bucket.operator)
+        return saved
 
 
 def header_in(token: bytes) -> bytes:

@@ -53,6 +53,14 @@ class BatchMetrics:
     """Its stateful step, from the first task's begin to the last one's end."""
     busy: float
     """What the tasks of that step worked, added up."""
+    saved: int = 0
+    """Events that were folded into panes before the shuffle, less those panes."""
+    newest: int = 0
+    """The greatest time so far, in microseconds of Spark's clock."""
+    keys: int = 0
+    """Keys that are held after it; 0 also where an operator does not count them."""
+    state_bytes: int = 0
+    """What the store has of them."""
 
 
 def metrics_of(reports: Sequence[TaskReport], *, within: float) -> dict[str, Any]:
@@ -62,6 +70,7 @@ def metrics_of(reports: Sequence[TaskReport], *, within: float) -> dict[str, Any
         "degree": len(reports),
         "step": _step([one.began for one in reports], [one.took for one in reports], within),
         "busy": sum(report.busy for report in reports),
+        "saved": sum(report.saved for report in reports),
     }
 
 
@@ -86,6 +95,10 @@ class BatchMeter:
         self.samples: deque[Sample] = deque(maxlen=REMEMBERED)
         self._time = 0.0
         """Seconds since the first batch began."""
+
+    def of(self, number: int) -> BatchMetrics | None:
+        """One of them, by its number: most likely a late one."""
+        return next((batch for batch in reversed(self.batches) if batch.batch == number), None)
 
     def add(self, batch: BatchMetrics, *, pending: int, bookkeeping: float) -> None:
         """One more batch. `bookkeeping`: the seconds that Spark needs between two batches."""

@@ -4,7 +4,7 @@
     pack ─ blocks and stamps ┴▶ repartitionById(n) ─▶ step(m, m' of the stamps) ─▶ sinks ─▶ journal
 
 All of it but the journal is one job, where one sink reads every row once. Where Spark can fold the panes of
-a query, `native.epoch_fold` stands in the place of the packing.
+a query, `native.epoch_fold` may stand in the place of the packing, batch by batch.
 
 What a batch emits depends on its rows and on m, never on n: the controller may answer as it likes, and
 another way after a restart. A failure anywhere leaves Spark at the same batch. When that is executed
@@ -18,7 +18,7 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 from uuid import uuid4
 
@@ -41,16 +41,19 @@ from sash.runtimes.spark.elastic.executors import ExecutorDegree
 from sash.runtimes.spark.elastic.metering import BatchMeter, BatchMetrics, behind, metrics_of
 from sash.runtimes.spark.elastic.state_location import StateLocation
 from sash.runtimes.spark.native.epoch_fold import EpochFold
-from sash.runtimes.spark.packing.blocks import PACKED_BUCKET
+from sash.runtimes.spark.packing.blocks import PACKED_BUCKET, pack_rows
 from sash.runtimes.spark.packing.stamps import task_sql
 from sash.runtimes.spark.requirements import shuffle_partitions
 from sash.runtimes.spark.sinks.protocol import BatchSink
 from sash.runtimes.spark.state.arenas import QUERY_ID
 from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, BUCKETS
+from sash.runtimes.spark.streaming.batch_watermark import set_watermark
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.runtimes.spark.streaming.write_outputs import Delivery
 from sash.semantics.durations import Duration
 
+BUCKET_COUNT = "elastic buckets"
+"""Of a description: the word is in the state of queries."""
 FADING = 0.8
 """What is left of a load one batch later."""
 TOLERANCE = 0.25
@@ -74,7 +77,7 @@ class ElasticRun:
     name: str = field(default_factory=lambda: uuid4().hex)
     """Of this run: a restart is another one."""
     fold: EpochFold | None = None
-    """How Spark folds the rows of a batch; None: they come in blocks."""
+    """How Spark could fold the rows of a batch; None: they come in blocks."""
     executors: ExecutorDegree | None = None
     """None: their number is not changed."""
     on_arrival: bool = False
@@ -85,8 +88,11 @@ class ElasticRun:
     """f_μ of the batch before: the task of each bucket."""
     load: Floats | None = None
     """What each bucket has cost lately, as bytes of its blocks."""
+    _delivery: Delivery | None = field(default=None, init=False)
     _reports: Accumulator[dict[tuple[int, int], TaskReport]] | None = field(default=None, init=False)
     """One for all epochs: Spark forgets none."""
+    _held: dict[int, tuple[int, int]] = field(default_factory=dict, init=False)
+    """Keys and bytes of each bucket that this run has served."""
     _partitions: int | None = field(default=None, init=False)
     """Of shuffles, as the session had it."""
     _ended: float | None = field(default=None, init=False)
@@ -112,18 +118,29 @@ class ElasticRun:
         self._measure(
             BatchMetrics(
                 batch=epoch, watermark=self.clock.watermark(newest), began=began, waited=waited,
-                seconds=end - start, **metrics_of(list(reports.values()), within=end - start),
+                seconds=end - start, newest=max(newest), keys=sum(keys for keys, _ in self._held.values()),
+                state_bytes=sum(size for _, size in self._held.values()),
+                **metrics_of(list(reports.values()), within=end - start),
             )
         )  # fmt: skip
         if self.executors is not None:
             self.executors.after()
 
     def _weigh(self, reports: Iterable[TaskReport]) -> None:
-        """What the blocks of this batch add to the load of their buckets."""
+        """What the blocks of this batch add to the load of their buckets, and what these hold now."""
         load = np.zeros(len(self.stage.buckets)) if self.load is None else FADING * self.load
         for report in reports:
             load[list(report.load)] += list(report.load.values())
+            self._held |= report.held
         self.load = load
+
+    @cached_property
+    def _answers(self) -> EpochAnswers:
+        return EpochAnswers(self.stage.schemas)
+
+    @property
+    def has_clock_times(self) -> bool:
+        return not self.stage.clock.shift
 
     @property
     def clock(self) -> EpochClock:
@@ -148,7 +165,7 @@ class ElasticRun:
         described = dict(self.stage.description)
         for fixed in (BUCKETS, BUCKET_NUMBERS):
             described.pop(fixed, None)
-        return described | {"elastic buckets": len(self.stage.buckets)}
+        return described | {BUCKET_COUNT: len(self.stage.buckets)}
 
     def _home(self, packed: DataFrame) -> StateLocation:
         query = packed.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
@@ -164,25 +181,38 @@ class ElasticRun:
             self.executors.before(degree)
         if self._reports is None:
             self._reports = arriving.sparkSession.sparkContext.accumulator({}, TaskReports())
-        blocks = arriving
-        if self.fold is not None:
-            blocks = self.fold.arrived(arriving, self.clock.watermark(journal.newest), self.elastic.max)
+        milliseconds = self.clock.milliseconds(journal.newest)
+        set_watermark(arriving.sparkSession, milliseconds)
         step = EpochStep(
             self.stage, self._home(arriving), epoch, degree, self.clock, tuple(journal.newest), self.name,
-            journal.token, journal.change, tasks, folded=self.fold is not None, reports=self._reports,
+            journal.token, journal.change, tasks, reports=self._reports,
         )  # fmt: skip
-        answers = EpochAnswers(self.stage.schemas)
+        if self._delivery is None:
+            self._delivery = Delivery(
+                tuple(self._answers.schemas), self._answers.opened, self.sinks, self.on_arrival
+            )
         emitted = (
-            blocks.repartitionById(degree, F.expr(task_sql(tasks, degree)))
+            self._blocks(arriving, milliseconds)
+            .repartitionById(degree, F.expr(task_sql(tasks, degree)))
             .sortWithinPartitions(PACKED_BUCKET)
-            .mapInArrow(step, answers.struct)
+            .mapInArrow(step, self._answers.struct)
         )
-        Delivery(tuple(answers.schemas), answers.opened, self.sinks, self.on_arrival)(emitted, epoch)
+        self._delivery(emitted, epoch)
         found = {task: report for (of, task), report in self._reports.value.items() if of == epoch}
         self._reports.value = {}
         if len(found) != degree:
             raise StoreError(f"{len(found)} tasks have served the buckets of {degree}")
         return found
+
+    def _blocks(self, arriving: DataFrame, milliseconds: int) -> DataFrame:
+        """What is shuffled to the step."""
+        fold, stage = self.fold, self.stage
+        if fold is None:
+            return arriving
+        last = self.meter.batches[-1] if self.meter.batches else None
+        if last is None or fold.pays(events=last.events, saved=last.saved):
+            return fold.blocks(arriving, milliseconds, self.elastic.max)
+        return pack_rows(arriving, stage.columns, stage.shares, stage.packer)
 
     def _measure(self, batch: BatchMetrics) -> None:
         progress = None if self.query is None else self.query.lastProgress
@@ -202,7 +232,6 @@ class ElasticQuery:
 
     def __init__(self, query: StreamingQuery, run: ElasticRun) -> None:
         self.query, self._run = query, run
-        run.query = query
 
     @property
     def metrics(self) -> list[BatchMetrics]:

@@ -81,10 +81,10 @@ class StaticJoin:
 
     def _spread(self, bound: BoundJoin | BoundAsof, side: Side) -> DataFrame:
         own = bound.of(side)
-        rows = self._input(side).select(
+        rows = self._input(side).selectExpr(
             *by_position.placed(own.schema.names),
-            F.monotonically_increasing_id().alias(ORDINAL),
-            F.lit(0).cast("long").alias(BUCKET),
+            f"monotonically_increasing_id() AS {ORDINAL}",
+            f"0L AS {BUCKET}",
         )
         route = JoinRoute(bound.strategy, side, self._buckets(bound), own.schema, bound.kept)
         return rows.mapInArrow(Spreader(route), rows.schema)

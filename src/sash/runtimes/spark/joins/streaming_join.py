@@ -197,7 +197,7 @@ class StreamingJoin:
             bound, outputs, tuple(range(count)), Clock.of(ticks=bound.left.ticks), derived=False
         )
         left, right = (
-            df.select(*by_position.placed(bound.of(side).schema.names))
+            df.selectExpr(*by_position.placed(bound.of(side).schema.names))
             .mapInArrow(StampedPacker(stage.packer(side), most), PACKED)
             .withColumn(INPUT, F.lit(_number(side)))
             for side, df in zip(Side, (self.left, self.right), strict=True)
@@ -207,7 +207,7 @@ class StreamingJoin:
     def _packed(self, stage: JoinStage, side: Side, df: DataFrame, upstream: Upstream) -> DataFrame:
         own = stage.bound.of(side)
         upstream.require_about(df, own.time, ticks=own.ticks)
-        rows = df.select(*by_position.placed(own.schema.names))
+        rows = df.selectExpr(*by_position.placed(own.schema.names))
         packed = rows.mapInArrow(stage.packer(side), PACKED).withColumn(INPUT, F.lit(_number(side)))
         if not upstream.columns:
             name = NEWEST_TICK if own.ticks else NEWEST

@@ -21,6 +21,8 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
+from sash.runtimes.spark.elastic.progress import completed
+
 
 class QueryObserver(Protocol):
     """Is called for every event."""
@@ -53,7 +55,7 @@ class _Listener(StreamingQueryListener):
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
         name = self._names[event.progress.id] = name_of(event.progress)
-        self._observer.progress(name, json.loads(event.progress.json))
+        self._observer.progress(name, completed(json.loads(event.progress.json)))
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
         """Nothing happened: time has not moved."""

@@ -1,77 +1,94 @@
-"""A micro-batch of an elastic query, folded by Spark before anything is packed.
+"""The rows of a micro-batch as blocks of panes that Spark's generated code has folded.
 
-    rows ─▶ groupBy(keys, pane) ─▶ one row per key and pane ─▶ pack ─▶ shuffle ─▶ step
-              m, from the journal: what is behind it is late, counted, and in no pane
+    rows ─▶ groupBy(keys, pane) ─▶ one row per key and pane ─▶ blocks of panes ─▶ shuffle ─▶ step
+         m, from the journal: what is behind it is late, counted, and in no pane
+      └──▶ those behind m, where late rows are an output ─▶ blocks of rows ──────▶
 
-An elastic query knows its watermark before a batch begins, so that lateness is decided here, and only here.
-What is shuffled to the step is panes: a hot key and a stream without a key are small by then.
+A query that runs in epochs knows its watermark before a batch begins, and its batch is an ordinary
+DataFrame, of which an aggregation keeps no state. The blocks are those of `early_panes`: the step does not
+know who has folded, and every batch is folded here or packed as rows, as it pays.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from sash.operators.bound import BoundQuery
-from sash.operators.engine import hands_panes_on
-from sash.operators.folding.panes import Panes
+from sash.runtimes.spark.native.choice import WORTH
 from sash.runtimes.spark.native.fold import EVENTS, NativeFold
 from sash.runtimes.spark.packing import columns as by_position
-from sash.runtimes.spark.packing.blocks import PACKED
-from sash.runtimes.spark.packing.columns import BUCKET
+from sash.runtimes.spark.packing.blocks import PACKED, gathered, pack_rows
+from sash.runtimes.spark.packing.columns import BUCKET, places
 from sash.runtimes.spark.packing.outputs import LATE
+from sash.runtimes.spark.packing.pane_blocks import SharedPanes
 from sash.runtimes.spark.packing.stamps import StampedPacker
-from sash.runtimes.spark.state.fingerprint import describe
 from sash.runtimes.spark.streaming.window_stage import WindowStage
+from sash.runtimes.spark.streaming.worker_gc import freeze_gc
+
+LEAST = 50_000
+"""Events of a batch, from which on a further stage of Spark costs less than it saves."""
 
 
 @dataclass(frozen=True)
-class PaneStage(WindowStage):
-    """The stateful step over panes that Spark has folded."""
+class FoldedPacker:
+    """Panes with the place of their bucket and their number of events → blocks."""
 
-    query: BoundQuery | None = None
-    """Over events."""
+    shared: SharedPanes
+    buckets: tuple[int, ...]
+    milliseconds: int
+    """The watermark by which the batch is judged."""
 
-    @property
-    def description(self) -> dict[str, Any]:
-        assert self.query is not None
-        described = describe(self.query, buckets=len(self.buckets))
-        return described | {"state": self.operator.__name__, "input": "panes folded by Spark"}
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        freeze_gc()
+        for rows in gathered(batches):
+            events, shares = rows[EVENTS].to_numpy(), rows[BUCKET].to_numpy()
+            panes = rows.drop_columns([EVENTS, BUCKET]).rename_columns(self.shared.schema.names)
+            yield self.shared.blocks(
+                panes.cast(self.shared.schema), events, shares,
+                buckets=self.buckets, milliseconds=self.milliseconds,
+            )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class EpochFold:
-    """How the rows of a micro-batch become blocks of panes."""
+    """How Spark folds the panes of a query, batch by batch."""
 
     fold: NativeFold
-    panes: Panes
-    stage: PaneStage
+    stage: WindowStage
+    shared: SharedPanes
 
     @classmethod
     def of(cls, stage: WindowStage, df: DataFrame) -> EpochFold | None:
         """For the step of a query over such rows; None where it needs the rows."""
-        fold = NativeFold.of(stage.bound, df.schema)
-        panes = Panes.of(stage.bound)
-        if (
-            isinstance(fold, str)
-            or panes is None
-            or LATE in stage.outputs  # they leave as they came
-            or not hands_panes_on(stage.bound)
-        ):
+        if stage.panes is None:
             return None
-        over_panes = PaneStage(
-            panes.folded, stage.outputs, stage.buckets, stage.clock, stage.derived, stage.operator,
-            query=stage.bound,
-        )  # fmt: skip
-        return cls(fold, panes, over_panes)
+        fold = NativeFold.of(stage.panes.panes.bound, df.schema)
+        return None if isinstance(fold, str) else cls(fold, stage, stage.panes)
 
-    def arrived(self, rows: DataFrame, watermark: int, tasks: int) -> DataFrame:
+    def pays(self, *, events: int, saved: int) -> bool:
+        """Whether to fold a batch after one of so many events, so many of which never left their task."""
+        return events >= LEAST and saved >= events * WORTH
+
+    def blocks(self, rows: DataFrame, milliseconds: int, tasks: int) -> DataFrame:
         """Blocks of the panes of a batch that this watermark judges, and stamps for so many tasks."""
-        bound, columns = self.stage.bound, self.stage.columns
-        bucket = by_position.bucket(bound, len(self.stage.buckets)).alias(BUCKET)
-        panes = self.fold.arrived(rows, self.panes, watermark)
-        placed = panes.select(*by_position.placed(columns), bucket, EVENTS)
-        time = by_position.places(columns)[columns.index(bound.time)]
-        return placed.mapInArrow(StampedPacker(self.stage.packer, tasks, EVENTS, time), PACKED)
+        stage, watermark = self.stage, self.shared.watermark(milliseconds)
+        if LATE not in stage.outputs:
+            return self._panes(rows, watermark, milliseconds, tasks)
+        # Late rows leave as they came. To read them once more costs less than to fold all rows in Python.
+        on_time = f"coalesce({self.fold.time} >= {watermark}, false)"
+        late = pack_rows(rows.where(f"NOT {on_time}"), stage.columns, stage.shares, stage.packer)
+        return self._panes(rows.where(on_time), watermark, milliseconds, tasks).unionAll(late)
+
+    def _panes(self, rows: DataFrame, watermark: int, milliseconds: int, tasks: int) -> DataFrame:
+        shared, bound = self.shared, self.shared.panes.bound
+        panes = self.fold.arrived(rows, shared.panes, watermark)
+        names = shared.panes.folded.schema.names
+        bucket = f"{by_position.bucket(bound, len(self.stage.buckets))} AS {BUCKET}"
+        packer = FoldedPacker(shared, self.stage.buckets, milliseconds)
+        time = places(names)[len(bound.keys)]
+        return panes.selectExpr(*by_position.placed(names), bucket, EVENTS).mapInArrow(
+            StampedPacker(packer, tasks, (EVENTS, time)), PACKED
+        )

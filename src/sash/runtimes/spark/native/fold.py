@@ -108,7 +108,7 @@ class NativeFold:
     def panes(self, df: DataFrame, panes: Panes) -> DataFrame:
         """The rows of `panes.folded`; their time is a bigint."""
         timed = df.where(F.expr(f"{quoted(self.bound.time)} IS NOT NULL"))
-        return self._elements(self._grouped(timed, self._start), panes, F.col("pane"))
+        return self._elements(self._grouped(timed, self._start), panes, "pane")
 
     def arrived(self, df: DataFrame, panes: Panes, watermark: int) -> DataFrame:
         """The rows of `panes.folded` of a micro-batch, and how many events each holds (`EVENTS`).
@@ -118,37 +118,37 @@ class NativeFold:
         pane = f"CASE WHEN {TIME} >= {watermark} THEN {self._start} END"
         newest = F.expr(f"max(CASE WHEN {TIME} >= {watermark} THEN {TIME} END)").alias(NEWEST)
         grouped = self._grouped(df, pane, newest, F.count(F.lit(1)).alias(EVENTS))
-        return self._elements(grouped, panes, F.col(NEWEST), F.col(EVENTS))
+        return self._elements(grouped, panes, NEWEST, EVENTS)
 
     def keys_and_times(self, df: DataFrame) -> DataFrame:
         """Of each row a number for its key, and its time: both bigint."""
-        time = F.expr(str(as_number(quoted(self.bound.time), self.bound.time_type)))
-        return df.select(by_position.key_hash(self.bound).cast("long"), time)
+        return df.selectExpr(f"bigint({by_position.key_hash(self.bound)})", self.time)
+
+    @property
+    def time(self) -> str:
+        """Of a row of the input, as a number."""
+        return str(as_number(quoted(self.bound.time), self.bound.time_type))
 
     @property
     def _start(self) -> str:
         return f"{TIME} - pmod({TIME} - {self.origin}, {self.length})"
 
-    def _elements(self, grouped: DataFrame, panes: Panes, time: Column, *others: Column) -> DataFrame:
+    def _elements(self, grouped: DataFrame, panes: Panes, time: str, *others: str) -> DataFrame:
         fields = [field for at, form in enumerate(self.forms) for field in _fields(at, form)]
-        typed = [
-            F.expr(from_number(field, part.type)) for field, part in zip(fields, panes.parts, strict=True)
-        ]
+        typed = [from_number(field, part.type) for field, part in zip(fields, panes.parts, strict=True)]
         columns = zip(
-            [*map(F.col, by_position.places(self.bound.keys)), time, *typed],
-            panes.folded.schema.names,
-            strict=True,
+            [*by_position.places(self.bound.keys), time, *typed], panes.folded.schema.names, strict=True
         )
-        return grouped.select(*(column.alias(name) for column, name in columns), *others)
+        return grouped.selectExpr(*(f"{column} AS {quoted(name)}" for column, name in columns), *others)
 
     def _grouped(self, df: DataFrame, pane: str, *others: Column) -> DataFrame:
         """One row per key and pane: keys by position, `pane`, the fields of all elements, and `others`."""
         bound = self.bound
-        rows = df.select(
+        rows = df.selectExpr(
             *by_position.placed(bound.keys),
-            F.expr(_within_limits(str(as_number(quoted(bound.time), bound.time_type)))).alias(TIME),
+            f"{_within_limits(self.time)} AS {TIME}",
             *(
-                F.expr(column).alias(_input(at, n))
+                f"{column} AS {_input(at, n)}"
                 for at, columns in enumerate(self.inputs)
                 for n, column in enumerate(columns)
             ),

@@ -1,4 +1,8 @@
-"""Columns of a DataFrame as Spark's Python stages want them: by position, and keys by their hash."""
+"""Columns of a DataFrame as Spark's Python stages want them: by position, and keys by their hash.
+
+All in SQL, for `selectExpr`: one call of the JVM for any number of columns, where each function on a
+`Column` is one or more.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +34,12 @@ def places(columns: Sequence[str]) -> list[str]:
     return [f"c{position}" for position in range(len(columns))]
 
 
-def placed(columns: Sequence[str]) -> list[Column]:
-    return [F.col(quoted(name)).alias(place) for name, place in zip(columns, places(columns), strict=True)]
+def placed(columns: Sequence[str]) -> list[str]:
+    """
+    >>> placed(["user id", "x"])
+    ['`user id` AS c0', '`x` AS c1']
+    """
+    return [f"{quoted(name)} AS {place}" for name, place in zip(columns, places(columns), strict=True)]
 
 
 def quoted(name: str) -> str:
@@ -62,22 +70,23 @@ class Share:
     bound: BoundQuery
     count: int
 
-    def column(self) -> Column:
-        return bucket(self.bound, self.count).alias(self.name)
+    @property
+    def sql(self) -> str:
+        return f"{bucket(self.bound, self.count)} AS {self.name}"
 
 
-def bucket(bound: BoundQuery, count: int) -> Column:
+def bucket(bound: BoundQuery, count: int) -> str:
     """Which of `count` buckets the row's key belongs to; all rows are in one when there is no key."""
-    return F.pmod(key_hash(bound), F.lit(count)) if bound.keys else F.lit(0)
+    return f"pmod({key_hash(bound)}, {count})" if bound.keys else "0"
 
 
-def key_hash(bound: BoundQuery) -> Column:
+def key_hash(bound: BoundQuery) -> str:
     """The same number for equal keys; 0 when there is no key."""
     if not bound.keys:
-        return F.lit(0)
-    return F.hash(*(_hashable(F.col(quoted(key)), bound.schema.field(key).type) for key in bound.keys))
+        return "0"
+    return f"hash({', '.join(_hashable(quoted(key), bound.schema.field(key).type) for key in bound.keys)})"
 
 
-def _hashable(column: Column, type_: pa.DataType) -> Column:
+def _hashable(column: str, type_: pa.DataType) -> str:
     """−0.0 and 0.0 are one key, so they must fall into one bucket."""
-    return column + F.lit(0.0) if pa.types.is_floating(type_) else column
+    return f"{column} + 0.0D" if pa.types.is_floating(type_) else column

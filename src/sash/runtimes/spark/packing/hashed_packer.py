@@ -11,11 +11,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from sash.runtimes.spark.packing import columns as by_position
+from sash.runtimes.spark.packing.blocks import Packing
 from sash.runtimes.spark.packing.columns import Share
 from sash.runtimes.spark.packing.key_hash import buckets
-
-Packing = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-"""Rows with their places → blocks."""
 
 
 @dataclass(frozen=True)

@@ -18,16 +18,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
 from sash.aggregation.stores.values import unseal
+from sash.arrays import Ints
 from sash.errors import DataError
 from sash.operators.bound import BoundQuery
 from sash.operators.columns.table_bytes import batch_of
 from sash.operators.engine import keeps_panes
 from sash.operators.folding.panes import Panes
-from sash.runtimes.spark.packing.blocks import block
+from sash.runtimes.spark.packing.blocks import block, packed_blocks
 from sash.runtimes.spark.packing.columns import places
 from sash.runtimes.spark.state.fingerprint import canonical
 from sash.runtimes.spark.state.plain import plain
@@ -91,24 +93,39 @@ class SharedPanes:
     def block(self, bucket: int, rows: pa.Table, *, milliseconds: int, events: int) -> bytes:
         return _HEADER.pack(_MAGIC, milliseconds, events) + block(_name(bucket), rows)
 
+    def blocks(
+        self, panes: pa.Table, events: Ints, shares: Ints, *, buckets: Sequence[int], milliseconds: int
+    ) -> pa.RecordBatch:
+        """A block for each bucket that has panes. `events`: how many are in each; `shares`: the place of
+        each pane's bucket."""
+        order = np.argsort(shares, kind="stable")
+        panes, events, shares = panes.take(pa.array(order)), events[order], shares[order]
+        newest = panes[NEWEST].to_numpy()
+
+        def block(share: int, lo: int, hi: int) -> tuple[int, bytes, int]:
+            bucket, part, count = buckets[share], panes.slice(lo, hi - lo), int(events[lo:hi].sum())
+            sealed = self.block(bucket, part, milliseconds=milliseconds, events=count)
+            return bucket, sealed, self.clocks[0].stamp(newest[lo:hi])
+
+        return packed_blocks(shares, block)
+
     def arrived(
-        self, bucket: int, payloads: Iterable[bytes], *, milliseconds: int
-    ) -> tuple[list[bytes], ArrivedPanes]:
+        self, bucket: int, payloads: Iterable[bytes | pa.Buffer], *, milliseconds: int
+    ) -> tuple[list[bytes | pa.Buffer], ArrivedPanes]:
         """The blocks of rows, as they are, and the panes; DataError where these were folded by another
         watermark than that of the batch."""
-        rows, batches, total = [], list[pa.RecordBatch](), 0
+        rows, batches, total = list[bytes | pa.Buffer](), list[pa.RecordBatch](), 0
         for payload in payloads:
-            if payload[: len(_MAGIC)] != _MAGIC:
+            view = memoryview(payload)
+            if view[: len(_MAGIC)] != _MAGIC:
                 rows.append(payload)
                 continue
-            _, judged_by, events = _HEADER.unpack_from(payload)
+            _, judged_by, events = _HEADER.unpack_from(view)
             if judged_by != max(milliseconds, 0):  # both mean that there is none yet
                 raise DataError(
                     "panes were folded by another watermark than that of their batch: start it again"
                 )
-            batches.append(
-                batch_of(unseal(_name(bucket), memoryview(payload)[_HEADER.size :]), self.schema)
-            )
+            batches.append(batch_of(unseal(_name(bucket), view[_HEADER.size :]), self.schema))
             total += events
         return rows, ArrivedPanes(pa.Table.from_batches(batches, self.schema), total)
 

@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.runtimes.spark.packing.blocks import NEWEST_AT, PACKED, PACKED_BUCKET
-from sash.runtimes.spark.packing.hashed_packer import Packing
+from sash.runtimes.spark.packing.blocks import NEWEST_AT, PACKED, PACKED_BUCKET, Packing
 
-_COUNTS = struct.Struct("<qq")
+_LATE = struct.Struct("<q")
 
 
 @dataclass(frozen=True)
@@ -29,30 +28,30 @@ class StampedPacker:
     packer: Packing
     tasks: int
     """How many there are behind the shuffle, or more."""
-    events: str | None = None
-    """The column with how many events a row stands for, which goes no further; None: rows are events."""
-    time: str = ""
-    """Where `events` is given: rows without this time are late, and go no further either."""
+    panes: tuple[str, str] | None = None
+    """Where rows are panes: the columns with how many events each holds, and with its time. A pane without
+    a time is of late events, which are counted and go no further. None: rows are events."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        counts, newest = [0, 0], -1
-        rows = batches if self.events is None else self._counted(batches, counts)
+        late, newest = [0], -1
+        rows = batches if self.panes is None else self._on_time(batches, late, *self.panes)
         for blocks in self.packer(rows):
             if blocks.num_rows:
                 newest = max(newest, pc.max(blocks[NEWEST_AT].cast(pa.int64())).as_py())
             yield blocks
-        if newest >= 0 or any(counts):
-            yield self._stamps(max(newest, 0), counts)
+        if newest >= 0 or late[0]:
+            yield self._stamps(max(newest, 0), late[0])
 
-    def _counted(self, batches: Iterable[pa.RecordBatch], counts: list[int]) -> Iterator[pa.RecordBatch]:
+    def _on_time(
+        self, batches: Iterable[pa.RecordBatch], late: list[int], events: str, time: str
+    ) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            events, late = batch[self.events], pc.is_null(batch[self.time])
-            counts[0] += pc.sum(events).as_py() or 0
-            counts[1] += pc.sum(events.filter(late)).as_py() or 0
-            yield batch.drop_columns([self.events]).filter(pc.invert(late))
+            behind = pc.is_null(batch[time])
+            late[0] += pc.sum(batch[events].filter(behind)).as_py() or 0
+            yield batch.filter(pc.invert(behind))
 
-    def _stamps(self, newest: int, counts: list[int]) -> pa.RecordBatch:
-        payloads = [_COUNTS.pack(*counts), *[b""] * (self.tasks - 1)]
+    def _stamps(self, newest: int, late: int) -> pa.RecordBatch:
+        payloads = [_LATE.pack(late), *[b""] * (self.tasks - 1)]
         columns = [
             pa.array([-1 - task for task in range(self.tasks)], pa.int64()),
             pa.array(payloads, pa.binary()),
@@ -67,15 +66,14 @@ class Stamps:
 
     newest: list[int]
     """Of each input: as far as it has come, at first with the batches before."""
-    counts: list[int] = field(default_factory=lambda: [0, 0])
-    """Events and late ones that only the packers have seen."""
+    late: int = 0
+    """Events that only the packers have seen, since they were too late for any pane."""
 
     def take(self, payload: pa.Buffer, newest: int, number: int) -> None:
         """A stamp of the input with this number."""
         self.newest[number] = max(self.newest[number], newest)
         if payload.size:
-            found = _COUNTS.unpack(payload)
-            self.counts = [mine + more for mine, more in zip(self.counts, found, strict=True)]
+            self.late += _LATE.unpack(payload)[0]
 
 
 def is_stamp(bucket: int) -> bool:

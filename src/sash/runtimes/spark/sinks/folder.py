@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from os import PathLike, fspath
 from uuid import uuid4
 
+from pyspark import SparkContext
 from pyspark.sql import DataFrame, Observation, SparkSession, functions as F
 
 from sash.errors import ArgumentError
@@ -31,6 +32,12 @@ class FolderSink:
     """Whether the folder is known to have no batches of another query."""
     _together: int = field(default=-1, init=False, repr=False, compare=False)
     """Up to which of them runs of manifests were made."""
+    _again: bool = field(default=True, init=False, repr=False, compare=False)
+    """Whether the next batch may have been executed before."""
+    _opened: tuple[SparkContext, Manifests] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
+    """Those of the folder, and the context in which they were opened."""
 
     reads = Reads.COUNTED
     adds = (BATCH,)
@@ -40,13 +47,14 @@ class FolderSink:
         return "folder", resolved(self.path)
 
     def has(self, spark: SparkSession, batch: int) -> bool:
-        manifests = Manifests(spark, self.path)
+        manifests = self._manifests(spark)
         if not self._own:
             manifests.take(writer_of(spark))
             self._own = True
+        self._again = True
         found = manifests.read(batch)
         if found is not None:
-            self._remove_others(spark, batch, found.execution)
+            self._remove_others(manifests.root, batch, found.execution)
         return found is not None
 
     def write(self, rows: DataFrame, batch: int) -> None:
@@ -54,30 +62,37 @@ class FolderSink:
         place = f"{self.path}/{folder_of(batch)}/{execution}"
         counted = rows.observe(seen, F.count(F.lit(1)).alias(ROWS))
         counted.write.format(self.format).options(**self.options).save(place)
-        folder, count = HadoopFolder(spark, place), int(seen.get[ROWS])
+        manifests, count = self._manifests(spark), int(seen.get[ROWS])
+        folder = manifests.root.within(f"{folder_of(batch)}/{execution}")
         files = {name: size for name, size in folder.sizes().items() if not name.startswith(("_", "."))}
         manifest = Manifest(batch, count, writer_of(spark), execution, files)
         if not count:
-            self._remove_others(spark, batch, "")
-        elif Manifests(spark, self.path).publish(manifest):
-            self._remove_others(spark, batch, execution)
-            self._put_together(spark, batch)
+            manifests.root.remove(folder_of(batch))
+        elif manifests.publish(manifest):
+            if self._again:
+                self._remove_others(manifests.root, batch, execution)
+            self._put_together(manifests, batch)
         else:
             folder.remove()
+        self._again = False
 
-    def _put_together(self, spark: SparkSession, batch: int) -> None:
+    def _manifests(self, spark: SparkSession) -> Manifests:
+        context = spark.sparkContext
+        if self._opened is None or self._opened[0] is not context:
+            self._opened = context, Manifests(spark, self.path)
+        return self._opened[1]
+
+    def _put_together(self, manifests: Manifests, batch: int) -> None:
         run = batch // manifest_runs.FAN
-        if run > self._together and Manifests(spark, self.path).put_together(batch):
+        if run > self._together and manifests.put_together(batch):
             self._together = run
 
-    def _remove_others(self, spark: SparkSession, batch: int, execution: str) -> None:
+    def _remove_others(self, root: HadoopFolder, batch: int, execution: str) -> None:
         """What other executions of the batch have left: readers who do not know the manifests see it."""
-        folder = HadoopFolder(spark, f"{self.path}/{folder_of(batch)}")
+        folder = root.within(folder_of(batch))
         for name in folder.names():
             if name != execution:
                 folder.remove(name)
-        if not execution:
-            folder.remove()
 
 
 def published(

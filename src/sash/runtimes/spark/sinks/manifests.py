@@ -38,9 +38,10 @@ class Manifests:
     """Those of one folder."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
-        self._spark, self._path = spark, path
-        self._files = HadoopFolder(spark, f"{path}/{FOLDER}")
-        self._runs = ManifestRuns(HadoopFolder(spark, f"{path}/{FOLDER}/{RUNS}"))
+        self._path = path
+        self.root = HadoopFolder(spark, path)
+        self._files = self.root.within(FOLDER)
+        self._runs = ManifestRuns(self._files.within(RUNS))
 
     def read(self, batch: int, *, strict: bool = False) -> Manifest | None:
         """None for a batch that is not done. `strict`: one that cannot be read is an error."""
@@ -99,7 +100,7 @@ class Manifests:
 
     def require_whole(self, manifest: Manifest) -> None:
         """CorruptValue unless the files are there as they were published."""
-        sizes = HadoopFolder(self._spark, f"{self._path}/{manifest.folder}").sizes()
+        sizes = self.root.within(manifest.folder).sizes()
         for name, size in manifest.files.items():
             if sizes.get(name) != size:
                 found = f"has {sizes[name]} bytes" if name in sizes else "is missing"

@@ -144,7 +144,7 @@ def sent_to_buckets(
 
     def sent(number: int, df: DataFrame) -> DataFrame:
         packer = packer_of_input(operator, number, buckets=buckets, clock=clock)
-        tuples = df.select(*by_position.placed(operator.inputs[number].schema.names))
+        tuples = df.selectExpr(*by_position.placed(operator.inputs[number].schema.names))
         blocks = tuples.mapInArrow(StampedPacker(packer, stamps) if stamps else packer, PACKED)
         return blocks if len(frames) == 1 else blocks.withColumn(INPUT, F.lit(number))
 

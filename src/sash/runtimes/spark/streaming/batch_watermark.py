@@ -24,11 +24,15 @@ def with_watermark(deliver: BatchFunction, spark: SparkSession, checkpoint: str)
     offsets = HadoopFolder(spark, f"{checkpoint}/offsets")
 
     def knowing(emitted: DataFrame, batch: int) -> None:
-        context = emitted.sparkSession.sparkContext
-        context.setLocalProperty(PROPERTY, str(_watermark(offsets.read(str(batch)))))
+        set_watermark(emitted.sparkSession, _watermark(offsets.read(str(batch))))
         deliver(emitted, batch)
 
     return knowing
+
+
+def set_watermark(spark: SparkSession, milliseconds: int) -> None:
+    """Known to all tasks that this thread starts from now on."""
+    spark.sparkContext.setLocalProperty(PROPERTY, str(milliseconds))
 
 
 def watermark_of_batch() -> int | None:

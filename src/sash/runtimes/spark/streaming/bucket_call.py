@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
@@ -20,6 +20,9 @@ from sash.runtimes.spark.streaming.batch_handing import handing_of_batch
 if TYPE_CHECKING:
     from sash.runtimes.spark.streaming.window_stage import WindowStage
 
+Block: TypeAlias = "tuple[bytes | pa.Buffer, int]"
+"""A payload, and the number of its input."""
+
 
 class BucketCall:
     """What the operator of a bucket emits in the course of one call."""
@@ -28,6 +31,8 @@ class BucketCall:
         self._stage, self._bucket = stage, bucket
         self._parts: dict[str, list[pa.Table]] = {output: [] for output in stage.schemas}
         self._counts = dict.fromkeys(COUNTS, 0)
+        self.saved = 0
+        """Events that did not come, because panes came for them, less those panes."""
         self._sharing: WindowOperator | None = None
         if HANDED in stage.schemas:
             assert isinstance(bucket.operator, WindowOperator), "no other one hands windows out"
@@ -56,6 +61,20 @@ class BucketCall:
             self._keep(HANDED, of_owner(answer.handed, self._bucket.number))
         self._counts["forgotten"] += answer.forgotten if self._counts_keys else 0
 
+    def take(self, blocks: Iterable[Block], *, milliseconds: int) -> None:
+        """The blocks of a batch that Spark's watermark of so many milliseconds judges: rows, and panes that
+        were folded before they came."""
+        stage, number, panes = self._stage, self._bucket.number, None
+        if stage.panes is not None:
+            payloads, panes = stage.panes.arrived(
+                number, (payload for payload, _ in blocks), milliseconds=milliseconds
+            )
+            blocks = [(payload, 0) for payload in payloads]
+        rows = stage.arrived(number, blocks)
+        self.insert(rows)
+        if panes is not None and stage.panes is not None:
+            self.insert_panes(stage.panes, panes)
+
     def insert(self, rows: pa.Table) -> None:
         arrived = rows.drop_columns(ORDINAL).rename_columns(self._stage.columns)
         self._counts["events"] += self._originals(arrived).num_rows
@@ -68,6 +87,7 @@ class BucketCall:
         operator, panes = self._bucket.operator, arrived.rows
         assert isinstance(operator, WindowOperator), "no other one takes panes"
         self._counts["events"] += arrived.events
+        self.saved += arrived.events - panes.num_rows
         operator.insert_panes(shared.keys(panes), panes[NEWEST].to_numpy(), shared.elements(panes, query))
 
     def _originals(self, rows: pa.Table) -> pa.Table:

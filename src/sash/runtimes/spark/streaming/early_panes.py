@@ -25,7 +25,7 @@ from sash.operators.columns.coded_keys import key_codes
 from sash.operators.columns.times import to_integers
 from sash.operators.engine import keeps_panes
 from sash.operators.folding.panes import group_by, pane_grid
-from sash.runtimes.spark.packing.blocks import Packer, numbered, packed_blocks, without_nulls
+from sash.runtimes.spark.packing.blocks import Packer, numbered, without_nulls
 from sash.runtimes.spark.packing.columns import places
 from sash.runtimes.spark.packing.pane_blocks import SharedPanes
 from sash.runtimes.spark.streaming.batch_watermark import watermark_of_batch
@@ -132,7 +132,7 @@ class PanePacker:
 
     def _folded(self, rows: pa.Table, codes: Ints, milliseconds: int) -> pa.RecordBatch:
         """A block for each bucket that has panes."""
-        shared, buckets, shares = self.shared, self.packer.buckets, rows[self.packer.share].to_numpy()
+        shared, shares = self.shared, rows[self.packer.share].to_numpy()
         bound = shared.panes.bound
         rows = self._named(rows, bound.columns)
         times, events = to_integers(rows[bound.time]), np.bincount(codes)
@@ -148,12 +148,6 @@ class PanePacker:
             ],
             schema=shared.schema,
         )
-        order = np.argsort(shares[one], kind="stable")
-        panes, newest, events = panes.take(pa.array(order)), newest[order], events[order]
-
-        def block(share: int, lo: int, hi: int) -> tuple[int, bytes, int]:
-            bucket, part, count = buckets[share], panes.slice(lo, hi - lo), int(events[lo:hi].sum())
-            sealed = shared.block(bucket, part, milliseconds=milliseconds, events=count)
-            return bucket, sealed, self.packer.clock.stamp(newest[lo:hi])
-
-        return packed_blocks(shares[one][order], block)
+        return shared.blocks(
+            panes, events, shares[one], buckets=self.packer.buckets, milliseconds=milliseconds
+        )

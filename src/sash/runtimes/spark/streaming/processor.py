@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
-from operator import attrgetter
 from typing import Any, Self
 
 import pyarrow as pa
@@ -69,11 +68,11 @@ class WindowProcessor(StatefulProcessor):
             return
         bucket = self._loaded(int(key[0]))
         now = timerValues.getCurrentWatermarkInMs()
-        arrived = self._arrived(bucket, self.answers.arrived(rows), now)
+        blocks = [(getattr(row, PAYLOAD), getattr(row, INPUT, 0)) for row in self.answers.arrived(rows)]
         watermark, call = self.stage.clock.watermark(now), self._call(bucket)
         if not self.stage.derived:
             call.reach(watermark)
-        self._insert(call, arrived)
+        call.take(blocks, milliseconds=now)
         call.advance(watermark)
         self._set_timer(bucket, now)
         # Before the first row goes out: whoever reads the answer may stop at any row.
@@ -104,24 +103,6 @@ class WindowProcessor(StatefulProcessor):
 
     def _call(self, bucket: Bucket) -> BucketCall:
         return self.stage.call(self.stage, bucket)
-
-    def _arrived(self, bucket: Bucket, rows: Iterator[Any], now: int) -> Any:
-        """What `_insert` takes, in a batch that Spark's watermark `now` judges."""
-        stage, panes = self.stage, None
-        if stage.panes is None:
-            blocks = [(getattr(row, PAYLOAD), getattr(row, INPUT, 0)) for row in rows]
-        else:
-            payloads, panes = stage.panes.arrived(
-                bucket.number, map(attrgetter(PAYLOAD), rows), milliseconds=now
-            )
-            blocks = [(payload, 0) for payload in payloads]
-        return stage.arrived(bucket.number, blocks), panes
-
-    def _insert(self, call: BucketCall, arrived: Any) -> None:
-        rows, panes = arrived
-        call.insert(rows)
-        if panes is not None and self.stage.panes is not None:
-            call.insert_panes(self.stage.panes, panes)
 
     def _set_timer(self, bucket: Bucket, now: int) -> None:
         """The one timer of a bucket."""

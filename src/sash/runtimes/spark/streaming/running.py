@@ -8,6 +8,7 @@ Ctrl-C       the query is stopped between two looks, then KeyboardInterrupt is r
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Iterable
@@ -15,10 +16,12 @@ from types import TracebackType
 from typing import Any, cast
 
 from pyspark.errors import StreamingQueryException
+from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sash.errors import QueryFailed
 from sash.runtimes.interrupts import CTRL_C, interrupts
+from sash.runtimes.spark.elastic.progress import completed
 from sash.runtimes.spark.failures import in_words
 
 POLL = 0.5
@@ -48,6 +51,17 @@ class RunningQuery(StreamingQuery):
         running.places = tuple(places)
         return running
 
+    @property
+    def lastProgress(self) -> StreamingQueryProgress | None:
+        """The report of the latest batch."""
+        report = super().lastProgress
+        return None if report is None else _completed(report)
+
+    @property
+    def recentProgress(self) -> list[StreamingQueryProgress]:
+        """The reports of the latest batches, as many as `spark.sql.streaming.numRecentProgressUpdates`."""
+        return [_completed(report) for report in super().recentProgress]
+
     def awaitTermination(self, timeout: float | None = None) -> bool | None:
         """Wait for the end; with a timeout in seconds, return whether it has come.
 
@@ -67,6 +81,10 @@ class RunningQuery(StreamingQuery):
                 raise StreamFailed(in_words(error, named=True, places=self.places)) from None
             self.stop()
         raise _interrupt(f"{self.name or 'the query'} is stopped; it can be resumed from its checkpoint")
+
+
+def _completed(report: StreamingQueryProgress) -> StreamingQueryProgress:
+    return StreamingQueryProgress.fromJson(completed(json.loads(report.json)))
 
 
 def _interrupt(words: str) -> KeyboardInterrupt:

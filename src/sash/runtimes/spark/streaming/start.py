@@ -25,6 +25,7 @@ from sash.planner.auto import Auto
 from sash.runtimes.folder_paths import resolved
 from sash.runtimes.spark.compat import is_connect
 from sash.runtimes.spark.elastic.executors import ExecutorDegree
+from sash.runtimes.spark.elastic.progress import remember
 from sash.runtimes.spark.elastic.run import ElasticQuery, ElasticRun
 from sash.runtimes.spark.elastic.state_location import require_reachable
 from sash.runtimes.spark.joins.streaming_join import StreamingJoin, late_of
@@ -44,6 +45,7 @@ from sash.runtimes.spark.streaming.batch_watermark import with_watermark
 from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.interruption import brief_when_interrupted
 from sash.runtimes.spark.streaming.running import RunningQuery
+from sash.runtimes.spark.streaming.runtime_choice import epochs_for
 from sash.runtimes.spark.streaming.sharing_out import sharing_out
 from sash.runtimes.spark.streaming.stateful_step import Emitted
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
@@ -78,7 +80,8 @@ def start(
         pattern = source.plan(bound).pattern if elastic is None else None
         spark = source.df.sparkSession
         sinks[REPORTS] = publishing(sinks[REPORTS], bound, online, spark, pattern=pattern)
-    if elastic is None:
+    epochs = epochs_for(source, bound, place) if elastic is None else elastic
+    if epochs is None:
         spark, outputs = source.df.sparkSession, tuple(sinks)
         register = _register(spark, place)
         early = register is not None and source.folds_early(bound)
@@ -88,10 +91,10 @@ def start(
             checkpoint=place, trigger=trigger, name=name, register=register, early=early,
             on_arrival=_answers_on_arrival(bound),
         )  # fmt: skip
-    _require_elastic(elastic)
+    _require_elastic(epochs)
     if source.idle is not None:
         raise Unsupported("elastic", "a stream with idle=…", "given streams without it")
-    if not isinstance(source.parallelism, Auto):
+    if elastic is not None and not isinstance(source.parallelism, Auto):
         raise Unsupported(
             "elastic", str(source.parallelism), "left out under a pattern",
             hint="A pattern fixes how many workers there are; an elastic query chooses that for every "
@@ -100,19 +103,21 @@ def start(
     stage = WindowStage.of(
         bound,
         tuple(sinks),
-        buckets=tuple(range(elastic.buckets)) if bound.keys else (0,),
+        buckets=tuple(range(epochs.buckets)) if bound.keys else (0,),
         clock=Clock.of(ticks=bool(pa.types.is_integer(bound.time_type))),
         derived=False,
         operator=source.operator,
-        stamps=elastic.max,
+        early=source.folds_early(bound),
+        stamps=epochs.max,
     )
     fold = EpochFold.of(stage, source.df) if source.rows_in_spark else None
-    arriving, stage = (source.packed(stage), stage) if fold is None else (source.df, fold.stage)
-    return start_elastic(
+    arriving = source.packed(stage) if fold is None else source.df
+    query, run = start_epochs(
         arriving, stage, sinks,
-        delays=[bound.query.delay], checkpoint=place, elastic=elastic, trigger=trigger, name=name,
+        delays=[bound.query.delay], checkpoint=place, elastic=epochs, trigger=trigger, name=name,
         fold=fold, on_arrival=_answers_on_arrival(bound),
     )  # fmt: skip
+    return query if elastic is None else ElasticQuery(query, run)
 
 
 def flattening(sink: BatchSink) -> BatchSink:
@@ -192,11 +197,12 @@ def start_join(
     if elastic is not None:
         _require_elastic(elastic)
         blocks, stage = inputs.elastic(bound, tuple(sinks), buckets=elastic.buckets, most=elastic.max)
-        return start_elastic(
+        query, run = start_epochs(
             blocks, cast(WindowStage, stage), sinks,  # it has the same face
             delays=[bound.join.delay(side) for side in Side], checkpoint=fspath(checkpoint),
             elastic=elastic, trigger=trigger, name=name, mapping=mapping,
         )  # fmt: skip
+        return ElasticQuery(query, run)
     emitted, place = inputs.emitted(bound, tuple(sinks)), fspath(checkpoint)
     register = _register(inputs.left.sparkSession, place)
     return start_writing(emitted, sinks, checkpoint=place, trigger=trigger, name=name, register=register)
@@ -218,11 +224,12 @@ def start_operator(
     if elastic is not None:
         _require_elastic(elastic)
         blocks, stage = inputs.elastic(tuple(sinks), elastic)
-        return start_elastic(
+        query, run = start_epochs(
             blocks, cast(WindowStage, stage), sinks,  # it has the same face
             delays=inputs.bound.delays, checkpoint=place, elastic=elastic, trigger=trigger, name=name,
             mapping=inputs.bound.operator.mapping,
         )  # fmt: skip
+        return ElasticQuery(query, run)
     return start_writing(
         inputs.emitted(tuple(sinks)), sinks,
         checkpoint=place, trigger=trigger, name=name, register=_register(spark, place),
@@ -238,7 +245,7 @@ def _register(spark: SparkSession, checkpoint: str) -> Register | None:
     return None if is_connect(spark) else Register(spark, checkpoint)
 
 
-def start_elastic(
+def start_epochs(
     arriving: DataFrame,
     stage: WindowStage,
     sinks: Mapping[str, BatchSink],
@@ -251,8 +258,8 @@ def start_elastic(
     fold: EpochFold | None = None,
     on_arrival: bool = False,
     mapping: Assignment = balanced,
-) -> ElasticQuery:
-    """An elastic query over the blocks of a stream, or of several, whose numbers `arriving` then has; with
+) -> tuple[StreamingQuery, ElasticRun]:
+    """A query in epochs over the blocks of a stream, or of several, whose numbers `arriving` then has; with
     `fold`, over the rows of a stream. `on_arrival`: nearly every batch with events has rows. `mapping` is
     the operator's f_μ."""
     _require_reachable(arriving.sparkSession, elastic.store, checkpoint)
@@ -268,7 +275,9 @@ def start_elastic(
     run.require_same_query(arriving.sparkSession)
     writer = _writer(arriving, checkpoint, trigger, name)
     query = writer.foreachBatch(brief_when_interrupted(run)).start()
-    return ElasticQuery(_running(query, arriving.sparkSession, checkpoint, sinks), run)
+    remember(str(query.runId), run)
+    run.query = query
+    return _running(query, arriving.sparkSession, checkpoint, sinks), run
 
 
 def _running(

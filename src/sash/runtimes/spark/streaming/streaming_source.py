@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 
 from sash.errors import SashError, Unsupported
 from sash.operators.bound import WINDOW, BoundQuery
-from sash.operators.engine import hands_panes_on, holds_whole_windows, keeps_panes
+from sash.operators.engine import holds_whole_windows, keeps_panes
 from sash.operators.patterns.declared import Pattern
 from sash.operators.protocol import StreamOperator
 from sash.planner.auto import AUTO, Auto, Parallelism
@@ -26,13 +26,13 @@ from sash.planner.costs.constants import DEFAULTS
 from sash.planner.facts import Facts
 from sash.planner.plans.plan import Plan, make_plan
 from sash.planner.sampling import assumed
+from sash.runtimes.spark.compat import is_connect
 from sash.runtimes.spark.native.choice import spark_fold
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.answers import answers_with
-from sash.runtimes.spark.packing.blocks import NEWEST_AT, PACKED, PACKED_BUCKET, PAYLOAD
+from sash.runtimes.spark.packing.blocks import NEWEST_AT, PACKED_BUCKET, PAYLOAD, Packing, pack_rows
 from sash.runtimes.spark.packing.bucket_ids import bucket_ids
 from sash.runtimes.spark.packing.columns import Share, arrow_schema
-from sash.runtimes.spark.packing.hashed_packer import Packing
 from sash.runtimes.spark.packing.outputs import REPORTS, Outputs
 from sash.runtimes.spark.patterns.stream_plan import impossible_on_streams, stream_stages_of
 from sash.runtimes.spark.patterns.streamed import farmed, is_chained
@@ -45,6 +45,8 @@ from sash.runtimes.spark.streaming.stateful_step import Emitted, answers_of
 from sash.runtimes.spark.streaming.upstream import NEWEST, NEWEST_TICK, Upstream
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.semantics.durations import Duration, Unit
+
+MOST_BUCKETS = 64
 
 
 class PackedStage(Protocol):
@@ -116,7 +118,7 @@ class StreamingSource:
         cores = known.cores or self.slots
         events = assumed(bound, known)
         facts = Facts.of(bound, events, where="spark streaming", cores=cores)
-        if self.rows_in_spark and hands_panes_on(bound):
+        if self.rows_in_spark and keeps_panes(bound):
             facts = replace(facts, spark=spark_fold(bound, self.df.schema, events))
         # Not what was measured here: a checkpoint must find the plan that made it, wherever it goes on.
         return make_plan(bound, facts, DEFAULTS, parallelism=self.parallelism, refuse=self._refusal)
@@ -149,15 +151,48 @@ class StreamingSource:
         opens = answers_with({REPORTS: bound.output}).stages
         if plan.pattern is not None:
             return [pack, watermark, *stream_stages_of(plan.pattern, keys, opens)]
+        why, held = self.why_state_store(bound), "panes" if keeps_panes(bound) else "events"
+        if why is None:
+            buckets = self.epoch_buckets(bound)
+            spread = f"shuffle {buckets} buckets to {min(buckets, self.slots)} tasks, one per core"
+            kept_in, opens = f"{held} in files of the checkpoint", ()
+        else:
+            spread = f"shuffle {len(_buckets(bound, partitions))} buckets to {partitions} partitions"
+            kept_in = f"{held} in Spark's state store, RocksDB: {why}"
+        folds = why is None and plan.facts.spark is not None and plan.facts.spark.of is not None
         return [
-            f"{pack} of ({keys}), {self._early_or_why_not(bound)}",
+            f"{pack} of ({keys}), {self._early_or_why_not(bound, native=folds)}",
             watermark,
-            f"shuffle {len(_buckets(bound, partitions))} buckets to {partitions} partitions",
-            f"window and fold, with {'panes' if keeps_panes(bound) else 'events'} in RocksDB",
+            spread,
+            f"window and fold, with {kept_in}",
             *opens,
             *self._shared_in_words(bound),
-            "write: 1 job of 2 stages a batch, both with Python; 1 more for a further output with rows",
+            "write: 1 job of 2 stages a batch, both with Python; 1 more for a further output with rows"
+            + ("; 1 stage more where Spark folds" if folds else ""),
         ]
+
+    def why_state_store(self, bound: BoundQuery) -> str | None:
+        """Why a query that `start` begins has its state in Spark's state store, whatever its checkpoint;
+        None where it runs in epochs."""
+        spark = self.df.sparkSession
+        if is_connect(spark):
+            return "the driver of Spark Connect is another process"
+        if self.idle is not None:
+            return "time goes on by the clock"
+        if self.upstream.columns:
+            return "the stream has a watermark of its own"
+        if self.plan(bound).pattern is not None:
+            return "a pattern has several stateful steps"
+        if self.shares_windows(bound):
+            return "busy buckets hand windows out"
+        if spark.sparkContext.getConf().get("spark.speculation") == "true":
+            return "with spark.speculation two tasks would write the state of one bucket"
+        return None
+
+    def epoch_buckets(self, bound: BoundQuery) -> int:
+        """How many a new query in epochs has, for good: a task serves several, so that more cores can be
+        used later."""
+        return min(self.partitions, MOST_BUCKETS) if bound.keys else 1
 
     def _refusal(self, pattern: Pattern, bound: BoundQuery) -> SashError | None:
         return impossible_on_streams(pattern, bound, derived=self.upstream.derived)
@@ -180,11 +215,14 @@ class StreamingSource:
             return "the query is computed in a way of its own"
         return why_rows(bound)
 
-    def _early_or_why_not(self, bound: BoundQuery) -> str:
+    def _early_or_why_not(self, bound: BoundQuery, *, native: bool) -> str:
         why = self.why_rows(bound)
         if why is not None:
             return f"rows as they are: {why}"
-        return "under start() first folded into panes, in all tasks, where that saves a quarter of the rows"
+        where = "in all tasks, where that saves a quarter of the rows"
+        if native:
+            where += "; in generated code where the batch before was large and halved by it"
+        return f"under start() first folded into panes, {where}"
 
     def emitted(
         self,
@@ -270,8 +308,7 @@ class StreamingSource:
 
     def packed(self, stage: PackedStage) -> DataFrame:
         """The rows of the stream, a block for each bucket."""
-        shares = (share.column() for share in stage.shares)
-        return self.df.select(*by_position.placed(stage.columns), *shares).mapInArrow(stage.packer, PACKED)
+        return pack_rows(self.df, stage.columns, stage.shares, stage.packer)
 
 
 def _ticks(bound: BoundQuery) -> bool:

@@ -125,7 +125,6 @@ class WindowStage:
     @property
     def packer(self) -> Packer | PanePacker | StampedPacker:
         time = by_position.places(self.columns)[self.columns.index(self.bound.time)]
-        packer = Packer(self.block, time, self.buckets, self.clock, self.route)
-        if self.stamps:
-            return StampedPacker(packer, self.stamps)
-        return packer if self.panes is None else PanePacker(packer, self.panes, tuple(self.columns))
+        rows = Packer(self.block, time, self.buckets, self.clock, self.route)
+        packer = rows if self.panes is None else PanePacker(rows, self.panes, tuple(self.columns))
+        return StampedPacker(packer, self.stamps) if self.stamps else packer

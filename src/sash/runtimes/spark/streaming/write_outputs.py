@@ -12,7 +12,7 @@ already is left out, and the step runs all the same, since state and sinks are d
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from pyspark.sql import Column, DataFrame, Observation, functions as F
@@ -28,19 +28,24 @@ BatchFunction: TypeAlias = Callable[[DataFrame, int], None]
 """Of `foreachBatch`: the rows of a batch, and its number."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Delivery:
-    """The function of `foreachBatch`."""
+    """The function of `foreachBatch`, for one run of a query."""
 
     outputs: Outputs
     opened: Callable[[DataFrame, str], DataFrame]
     sinks: Mapping[str, BatchSink]
     on_arrival: bool = False
     """Whether nearly every batch with events has rows, so that a function is called for each of them."""
+    _first: bool = field(default=True, init=False)
+    """Only the first batch of a run can be one that was executed before: Spark has written down who may
+    execute the others."""
 
     def __call__(self, emitted: DataFrame, batch: int) -> None:
         spark = emitted.sparkSession
-        waiting = {output: sink for output, sink in self.sinks.items() if not sink.has(spark, batch)}
+        done = {output for output, sink in self.sinks.items() if self._first and sink.has(spark, batch)}
+        waiting = {output: sink for output, sink in self.sinks.items() if output not in done}
+        self._first = False
         if not waiting:
             evaluate(emitted)
             return

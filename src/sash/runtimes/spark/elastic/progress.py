@@ -1,0 +1,75 @@
+"""Progress reports of queries that run in epochs, with what Spark does not know of them.
+
+    observedMetrics    events, late events, reports and the other counts of a batch, as of other queries
+    eventTime          the newest time and the watermark, where times are clock times
+    stateOperators     keys, bytes of state, and the tasks of the step
+
+Spark sees a stream without state. So the handle that `start` returns, and the listener of the page and of
+the metrics, complete its reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+from weakref import WeakValueDictionary
+
+from sash.runtimes.observed_counts import metric_of
+from sash.runtimes.spark.elastic.metering import BatchMeter, BatchMetrics
+from sash.runtimes.spark.packing.blocks import COUNTS
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class MeteredRun(Protocol):
+    """One run of a query in epochs."""
+
+    @property
+    def meter(self) -> BatchMeter: ...
+    @property
+    def has_clock_times(self) -> bool: ...
+
+
+_RUNS: WeakValueDictionary[str, MeteredRun] = WeakValueDictionary()
+"""Of this process, by the identifier that Spark gave them."""
+
+
+def remember(run_id: str, run: MeteredRun) -> None:
+    _RUNS[run_id] = run
+
+
+def completed(report: Mapping[str, Any]) -> dict[str, Any]:
+    """One of Spark's reports (its JSON); the same where the query does not run in epochs."""
+    found, run = dict(report), _RUNS.get(str(report["runId"]))
+    batch = None if run is None else run.meter.of(int(report["batchId"]))
+    if run is None or batch is None:
+        return found
+    counts = {count: getattr(batch, count) for count in COUNTS}
+    found["observedMetrics"] = {**(report.get("observedMetrics") or {}), metric_of(): counts}
+    found["stateOperators"] = [*(report.get("stateOperators") or []), _state(batch)]
+    if run.has_clock_times:
+        times = {"max": batch.newest, "watermark": batch.watermark}
+        known = {name: _moment(time) for name, time in times.items() if time > 0}
+        found["eventTime"] = {**(report.get("eventTime") or {}), **known}
+    return found
+
+
+def _moment(microseconds: int) -> str:
+    """
+    >>> _moment(1_767_609_000_250_000)
+    '2026-01-05T10:30:00.250Z'
+    """
+    moment = EPOCH + timedelta(microseconds=microseconds)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _state(batch: BatchMetrics) -> dict[str, Any]:
+    """As Spark describes the state of an operator of its own."""
+    return {
+        "operatorName": "sash", "numRowsTotal": batch.keys, "numRowsUpdated": batch.events,
+        "numRowsRemoved": batch.forgotten, "allUpdatesTimeMs": round(1000 * batch.busy),
+        "allRemovalsTimeMs": 0, "commitTimeMs": 0, "memoryUsedBytes": batch.state_bytes,
+        "numRowsDroppedByWatermark": 0, "numShufflePartitions": batch.degree,
+        "numStateStoreInstances": batch.degree, "customMetrics": {},
+    }  # fmt: skip

@@ -1,0 +1,62 @@
+"""Where the state of a query that `start` begins is kept, and so which runtime it has.
+
+    files of the checkpoint    epochs (see `elastic`): one job per batch, panes folded by Spark's generated
+                               code, and as many tasks as there are cores in each batch
+    Spark's state store        what needs Spark's own watermark or several stateful steps, what has no
+                               driver in this process, and every checkpoint that has its state there
+
+A checkpoint stays where it began.
+"""
+
+from __future__ import annotations
+
+import json
+
+from pyarrow import fs
+from pyspark.sql import SparkSession
+
+from sash.errors import Unsupported
+from sash.operators.bound import BoundQuery
+from sash.operators.elastic.declaration import Elastic
+from sash.runtimes.spark.compat import HadoopFolder
+from sash.runtimes.spark.elastic.epoch_journal import QUERY
+from sash.runtimes.spark.elastic.run import BUCKET_COUNT
+from sash.runtimes.spark.elastic.state_location import FOLDER, JOURNAL, StateLocation
+from sash.runtimes.spark.files.open_files import located
+from sash.runtimes.spark.requirements import task_slots
+from sash.runtimes.spark.streaming.streaming_source import StreamingSource
+
+STORE = "files"
+
+
+def epochs_for(source: StreamingSource, bound: BoundQuery, checkpoint: str) -> Elastic | None:
+    """How the query runs in epochs; None where its state is in Spark's state store."""
+    spark = source.df.sparkSession
+    if source.why_state_store(bound) is not None or not _opens(checkpoint):
+        return None
+    if HadoopFolder(spark, f"{checkpoint}/state").names():
+        return None
+    kept = _kept_buckets(spark, checkpoint)
+    if kept is None and HadoopFolder(spark, f"{checkpoint}/commits").sizes():
+        return None  # whoever looks for the state says what is missing
+    buckets = kept or source.epoch_buckets(bound)
+    return Elastic(max=buckets, buckets=buckets, store=STORE, controller=lambda samples: task_slots(spark))
+
+
+def _opens(checkpoint: str) -> bool:
+    """Whether Python can open the file system as well as Spark does."""
+    try:
+        file_system, path = located(checkpoint)
+        local = isinstance(file_system, fs.LocalFileSystem)
+        return local or file_system.get_file_info(path) is not None
+    except (OSError, Unsupported):
+        return False
+
+
+def _kept_buckets(spark: SparkSession, checkpoint: str) -> int | None:
+    """How many a checkpoint has: the keys of a query are in the same ones for good."""
+    if not HadoopFolder(spark, f"{checkpoint}/{FOLDER}/{JOURNAL}").sizes():
+        return None
+    with StateLocation.of(STORE, checkpoint=checkpoint, query="").journal() as store:
+        (kept,) = store.get_many([QUERY])
+    return None if kept is None else json.loads(kept).get(BUCKET_COUNT)
