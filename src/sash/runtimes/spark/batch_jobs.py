@@ -5,10 +5,17 @@ The session of a micro-batch is the stream's own: what is set here changes nothi
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame, SparkSession
 
-from sash.runtimes.spark.requirements import PARTITIONS, task_slots
+from sash.runtimes.spark.compat import is_connect
+from sash.runtimes.spark.requirements import PARTITIONS, shuffle_partitions, task_slots
 
+ADAPTIVE = "spark.sql.adaptive.enabled"
+AT_ONCE = 4
 OFF = (
     "spark.sql.sources.bucketing.autoBucketedScan.enabled",
     "spark.sql.adaptive.applyFinalStageShuffleOptimizations",
@@ -26,11 +33,41 @@ def kept(rows: DataFrame) -> DataFrame:
     return rows.persist()
 
 
-def plan_whole_jobs(spark: SparkSession, *, most: int) -> None:
-    """One job for all stages of a plan, with a task per core that is there now, and `most` at the most.
+def all_at_once(spark: SparkSession, jobs: Sequence[Callable[[], None]]) -> None:
+    """Functions that run small jobs, in threads: most of their time the driver plans and commits. Their
+    jobs are of this thread's group. The first that has failed raises its error when all have ended."""
+    if len(jobs) < 2 or is_connect(spark):
+        for job in jobs:
+            job()
+        return
+    with ThreadPoolExecutor(min(len(jobs), AT_ONCE), "sash sinks") as pool:
+        inherits = inheritable_thread_target(spark)
+        running = [pool.submit(inherits(job)) for job in jobs]
+    for each in running:
+        each.result()
+
+
+class WholeJobs:
+    """The settings of a stream's session: ours for its own jobs, the user's for what their function does.
 
     Adaptive execution makes a job of each stage and plans the rest again after it, which takes longer than
-    the stages of a small batch. Without it nobody puts 200 small partitions together.
+    the stages of a small batch. Without it nobody puts 200 small partitions together, so that there is a
+    task per core that is there now, and no more than the user has set.
     """
-    spark.conf.set("spark.sql.adaptive.enabled", "false")
-    spark.conf.set(PARTITIONS, str(min(most, task_slots(spark))))
+
+    def __init__(self) -> None:
+        self._given: dict[str, str] = {}
+
+    def plan(self, spark: SparkSession) -> None:
+        """One job for all stages of the plans from now on."""
+        if not self._given:
+            self._given = {
+                ADAPTIVE: str(spark.conf.get(ADAPTIVE)),
+                PARTITIONS: str(shuffle_partitions(spark)),
+            }
+        spark.conf.set(ADAPTIVE, "false")
+        spark.conf.set(PARTITIONS, str(min(int(self._given[PARTITIONS]), task_slots(spark))))
+
+    def restore(self, spark: SparkSession) -> None:
+        for name, value in self._given.items():
+            spark.conf.set(name, value)

@@ -32,7 +32,7 @@ from sash.errors import StoreError
 from sash.operators.elastic.controller_samples import Sample
 from sash.operators.elastic.declaration import Elastic
 from sash.operators.elastic.mapping import Assignment, balanced, checked
-from sash.runtimes.spark.batch_jobs import plan_whole_jobs
+from sash.runtimes.spark.batch_jobs import WholeJobs
 from sash.runtimes.spark.compat import HadoopFolder
 from sash.runtimes.spark.elastic.epoch_answers import EpochAnswers
 from sash.runtimes.spark.elastic.epoch_journal import EpochJournal, require_same_query, where
@@ -43,7 +43,6 @@ from sash.runtimes.spark.elastic.state_location import StateLocation
 from sash.runtimes.spark.native.epoch_fold import EpochFold
 from sash.runtimes.spark.packing.blocks import PACKED_BUCKET, pack_rows
 from sash.runtimes.spark.packing.stamps import task_sql
-from sash.runtimes.spark.requirements import shuffle_partitions
 from sash.runtimes.spark.sinks.protocol import BatchSink
 from sash.runtimes.spark.state.arenas import QUERY_ID
 from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, BUCKETS
@@ -93,16 +92,13 @@ class ElasticRun:
     """One for all epochs: Spark forgets none."""
     _held: dict[int, tuple[int, int]] = field(default_factory=dict, init=False)
     """Keys and bytes of each bucket that this run has served."""
-    _partitions: int | None = field(default=None, init=False)
-    """Of shuffles, as the session had it."""
+    _jobs: WholeJobs = field(default_factory=WholeJobs, init=False)
     _ended: float | None = field(default=None, init=False)
     """When the batch before ended, by a clock that never jumps."""
 
     def __call__(self, arriving: DataFrame, epoch: int) -> None:
         began, start = time.time(), time.monotonic()
-        if self._partitions is None:
-            self._partitions = shuffle_partitions(arriving.sparkSession)
-        plan_whole_jobs(arriving.sparkSession, most=self._partitions)
+        self._jobs.plan(arriving.sparkSession)
         with self._home(arriving).journal() as store:
             journal = EpochJournal(
                 store, self.description, epoch=epoch, inputs=len(self.delays),
@@ -189,7 +185,7 @@ class ElasticRun:
         )  # fmt: skip
         if self._delivery is None:
             self._delivery = Delivery(
-                tuple(self._answers.schemas), self._answers.opened, self.sinks, self.on_arrival
+                tuple(self._answers.schemas), self._answers.opened, self.sinks, self.on_arrival, self._jobs
             )
         emitted = (
             self._blocks(arriving, milliseconds)

@@ -3,7 +3,7 @@
     one output, a sink that reads all     the step runs inside the job that writes
     one output on arrival, a function     the step runs inside its first job, and the rows are kept
     any other                             the step runs first, its rows are kept, and each sink reads its
-                                          part, if there is one
+                                          part, if there is one: functions in turn, the others at once
 
 The step must run exactly once for a batch, and as a whole: it moves state. A sink that has the batch
 already is left out, and the step runs all the same, since state and sinks are done at different moments.
@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeAlias
 
 from pyspark.sql import Column, DataFrame, Observation, functions as F
 
-from sash.runtimes.spark.batch_jobs import kept
+from sash.runtimes.spark.batch_jobs import WholeJobs, all_at_once, kept
 from sash.runtimes.spark.compat import all_cached
 from sash.runtimes.spark.packing.blocks import OUTPUT
 from sash.runtimes.spark.packing.outputs import Outputs
@@ -37,6 +38,8 @@ class Delivery:
     sinks: Mapping[str, BatchSink]
     on_arrival: bool = False
     """Whether nearly every batch with events has rows, so that a function is called for each of them."""
+    jobs: WholeJobs | None = None
+    """What plans the jobs; None: they are planned as the user has set it."""
     _first: bool = field(default=True, init=False)
     """Only the first batch of a run can be one that was executed before: Spark has written down who may
     execute the others."""
@@ -56,7 +59,7 @@ class Delivery:
         rows = kept(emitted)
         try:
             if not others and self.on_arrival and sink.reads is Reads.ANYHOW:
-                sink.write(self.opened(rows, output), batch)
+                self._write(sink, rows, output, batch)
                 if not all_cached(rows):
                     evaluate(rows)
             else:
@@ -73,12 +76,20 @@ class Delivery:
             evaluate(observed)
         else:
             waiting.pop(first).write(self.opened(observed, first), batch)
-        counts = seen.get
+        counts, writes = seen.get, list[Callable[[], None]]()
         for output, sink in waiting.items():
-            if counts[output]:
-                sink.write(self.opened(rows, output), batch)
-            else:
+            if not counts[output]:
                 skip(sink, batch)
+            elif sink.reads.all_in_one_job:
+                writes.append(partial(self._write, sink, rows, output, batch))
+            else:
+                self._write(sink, rows, output, batch)  # a function need not be safe in threads
+        all_at_once(rows.sparkSession, writes)
+
+    def _write(self, sink: BatchSink, rows: DataFrame, output: str, batch: int) -> None:
+        if self.jobs is not None and not sink.reads.all_in_one_job:
+            self.jobs.restore(rows.sparkSession)
+        sink.write(self.opened(rows, output), batch)
 
     def _counts(self) -> list[Column]:
         """How many rows were emitted for each output: its own, or blocks of them."""
