@@ -58,5 +58,5 @@ def test_jobs_at_once_have_the_properties_of_their_thread_and_all_end_before_one
             all_at_once(spark, [failing, job, job])
         all_at_once(spark, [job])
     finally:
-        spark.sparkContext.setLocalProperty("sash.test", None)
+        spark.sparkContext.setLocalProperty("sash.test", "")
     assert seen == ["mine"] * 3
