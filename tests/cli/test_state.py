@@ -130,7 +130,7 @@ def test_a_checkpoint_is_told_in_words_and_the_session_goes_on(spark: SparkSessi
 def test_an_elastic_query_is_told_from_its_own_store(elastic: Path) -> None:
     found = data(elastic)
     (stage,) = found["stages"]
-    assert stage["where"] == "elastic, in LMDB"
+    assert stage["where"] == "in LMDB"
     assert stage["keys"] == 3
     assert {bucket["partition"] for bucket in stage["buckets"]} == {None}
     assert "elastic buckets" in stage["description"]

@@ -10,8 +10,8 @@ import pytest
 
 import sash
 from sash.errors import ArgumentError, Unsupported
-from sash.runtimes.spark.inspection.checkpoint import Checkpoint
-from sash.runtimes.spark.inspection.state_store import stages_of
+from sash.runtimes.spark.inspection.checkpoint_contents import StageSeen
+from sash.runtimes.spark.inspection.elastic_state import stages_in, store_of
 from tests.runtimes.micro_batches import counted_in, read_batches, stream_batches, write_batches
 from tests.runtimes.test_spark_streaming import DELAY, SCHEMA, by_minute, closed, cut, disordered, trades
 
@@ -99,8 +99,8 @@ def test_a_query_is_added_and_removed_and_the_others_go_on_with_their_state(
 
     run(0, batches[:2])
     run(2, batches[2:3], "two")
-    one, two = stages_of(spark, Checkpoint.of(tmp_path / "checkpoint"))
-    assert (one.where.split()[2], two.where.split()[2]) == ("one", "two")
+    one, two = _stages(tmp_path / "checkpoint")
+    assert (one.where, two.where) == ("in files, query one", "in files, query two")
     assert one.buckets
     assert one.description != two.description
     run(3, [*batches[3:], pa.Table.from_pylist(trades(5), schema=SCHEMA)])
@@ -109,8 +109,14 @@ def test_a_query_is_added_and_removed_and_the_others_go_on_with_their_state(
     assert sorted(minutes.rows["one"]) == closed(expected)
     assert len(late.rows["one"]) == 5
     assert sash.published(tmp_path / "two", spark=spark).count() > 0
-    (alone,) = stages_of(spark, Checkpoint.of(tmp_path / "checkpoint"))
+    (alone,) = _stages(tmp_path / "checkpoint")
     assert alone.where == one.where
+
+
+def _stages(checkpoint: Path) -> list[StageSeen]:
+    found = stages_in(store_of(checkpoint))
+    assert found is not None
+    return found[1]
 
 
 def test_what_does_not_fit_together_is_refused(spark: SparkSession, tmp_path: Path) -> None:

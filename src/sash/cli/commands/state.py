@@ -53,19 +53,19 @@ def _wrong(stage: StageSeen) -> Iterator[str]:
 
 def _on_server(url: str) -> Iterator[Found]:
     """The elastic queries of a Redis server."""
-    from sash.runtimes.spark.inspection.elastic_state import stage_on
+    from sash.runtimes.spark.inspection.elastic_state import stages_on
     from sash.runtimes.spark.inspection.leftovers import served_queries
 
     for served in served_queries(url):
-        kept = stage_on(url, served)
+        kept = stages_on(url, served)
         facts = {"query": served.query, "checkpoint": served.checkpoint or None, "state": served.state}
-        yield facts | {"batch": kept and kept[0]}, [] if kept is None else [kept[1]], ()
+        yield facts | {"batch": kept and kept[0]}, [] if kept is None else kept[1], ()
 
 
 def _in_folder(place: Path, *, debug: bool) -> Found:
     from sash.aggregation.stores.lmdb_environment import DATA
     from sash.runtimes.spark.inspection.checkpoint import Checkpoint
-    from sash.runtimes.spark.inspection.elastic_state import namespaces_in, stage_in
+    from sash.runtimes.spark.inspection.elastic_state import namespaces_in, stages_in
 
     if not place.is_dir():
         raise StoreError(
@@ -73,9 +73,9 @@ def _in_folder(place: Path, *, debug: bool) -> Found:
         )
     if Checkpoint.looks_like_one(place):
         return *_checkpoint(Checkpoint.of(place), debug=debug), ()
-    kept = stage_in(place)
+    kept = stages_in(place)
     if kept is not None:
-        return {"store": str(place), "batch": kept[0]}, [kept[1]], ()
+        return {"store": str(place), "batch": kept[0]}, kept[1], ()
     if (place / DATA).is_file():
         return {"store": str(place)}, (), namespaces_in(place)
     raise StoreError(
@@ -86,7 +86,7 @@ def _in_folder(place: Path, *, debug: bool) -> Found:
 
 def _checkpoint(checkpoint: Checkpoint, *, debug: bool) -> tuple[dict[str, Any], list[StageSeen]]:
     """What is known of a checkpoint, and the state that belongs to it."""
-    from sash.runtimes.spark.inspection.elastic_state import stage_in, store_of
+    from sash.runtimes.spark.inspection.elastic_state import stages_in, store_of
 
     facts = {
         "checkpoint": str(checkpoint.path),
@@ -94,9 +94,9 @@ def _checkpoint(checkpoint: Checkpoint, *, debug: bool) -> tuple[dict[str, Any],
         "batch": checkpoint.committed,
         "to be executed again": checkpoint.begun if checkpoint.begun != checkpoint.committed else None,
     }
-    kept = stage_in(store_of(checkpoint.path))
+    kept = stages_in(store_of(checkpoint.path))
     if kept is not None:
-        return facts, [kept[1]]
+        return facts, kept[1]
     if checkpoint.committed is None:
         raise StoreError(f"the checkpoint at {checkpoint.path} has no state yet: no micro-batch is done")
     if not (checkpoint.path / "state").is_dir():

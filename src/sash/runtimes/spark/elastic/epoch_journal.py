@@ -27,6 +27,8 @@ from sash.runtimes.spark.state.changes import change_of, refused
 from sash.runtimes.spark.state.fingerprint import canonical
 
 QUERY, NEWEST, CHECKPOINT = b"query", b"newest", b"checkpoint"
+QUERIES = "queries"
+"""Of what is under QUERY: several that run together, by name."""
 
 
 class EpochJournal:
@@ -50,11 +52,16 @@ class EpochJournal:
                 f"not belong together ({error}); give the query a checkpoint location of its own"
             ) from error
         kept, *newest = store.get_many([QUERY, *self._keys])
-        self.change = None if kept is None else change_of(kept, description)
-        """What has become of the aggregates since the batch before, if anything."""
+        self._compare(kept)
         with reading("the journal of epochs"):
             self.newest: list[int] = [0 if time is None else int(time) for time in newest]
         """Of each input; 0 where nothing has come yet."""
+
+    def _compare(self, kept: bytes | None) -> None:
+        if kept is not None:
+            _require_alone(kept)
+        self.change = None if kept is None else change_of(kept, self._description)
+        """What has become of the aggregates since the batch before, if anything."""
 
     def commit(self, newest: Sequence[int]) -> None:
         """The batch is done, and time has come so far on each input."""
@@ -70,9 +77,15 @@ def require_same_query(
     there is none although batches are done. `name`: of the store."""
     (kept,) = store.get_many([QUERY])
     if kept is not None:
+        _require_alone(kept)
         change_of(kept, description)
     elif begun:
         raise refused(f"by a query that is not elastic, or has another store: there is no state in {name}")
+
+
+def _require_alone(kept: bytes) -> None:
+    if QUERIES in json.loads(kept):
+        raise refused("by sash.together(…)")
 
 
 def where(checkpoint: str) -> bytes:

@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
+from typing import TypeAlias
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -43,6 +44,8 @@ ATTEMPT_BITS = 48
 """Of a token, the lowest: Spark numbers the attempts of all tasks of an application in ascending order."""
 REMEMBERED = 16
 SAVED = "saved"
+Held: TypeAlias = "dict[int | tuple[int, str], tuple[int, int]]"
+"""Keys and bytes of what was saved: by bucket, and by query where several have state in it."""
 _STAGES: OrderedDict[str, WindowStage] = OrderedDict()
 
 
@@ -61,8 +64,7 @@ class TaskReport:
     """Bytes of the blocks that came, by bucket."""
     saved: int = 0
     """Events that panes came for, less those panes."""
-    held: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """Keys and bytes of the buckets that were saved."""
+    held: Held = field(default_factory=dict)
 
 
 class TaskReports(AccumulatorParam[dict[tuple[int, int], TaskReport]]):
@@ -135,7 +137,7 @@ class EpochStep:
         stage, stamps = self._stage(), Stamps(list(self.newest))
         counts: Counter[str] = Counter()
         load: dict[int, int] = {}
-        held: dict[int, tuple[int, int]] = {}
+        held: Held = {}
         numbers = [bucket for bucket in stage.buckets if self.task_of(bucket) == task]
         stores = dict(zip(numbers, self.home.buckets(numbers), strict=True))
         fenced = False
@@ -148,8 +150,7 @@ class EpochStep:
                 fenced = True
             stores[bucket].rollback(self.epoch - 1)
             load[bucket] = sum(len(payload) for payload, _ in blocks)
-            after = self.clock.watermark(stamps.newest)
-            answers, counted = self._serve(stage, bucket, blocks, stores[bucket], after, held)
+            answers, counted = self._serve(stage, bucket, blocks, stores[bucket], stamps.newest, held)
             counts.update(counted)
             busy += time.perf_counter() - since
             yield from answers
@@ -176,10 +177,10 @@ class EpochStep:
         return stage
 
     def _serve(
-        self, stage: WindowStage, bucket: int, blocks: list[Block], store: EpochStore, after: int,
-        held: dict[int, tuple[int, int]],
+        self, stage: WindowStage, bucket: int, blocks: list[Block], store: EpochStore, newest: list[int],
+        held: Held,
     ) -> tuple[list[pa.RecordBatch], dict[str, int]]:  # fmt: skip
-        kept = HeldBucket(stage, bucket, store)
+        kept, after = HeldBucket(stage, bucket, store), self.clock.watermark(newest)
         changes = self.change is not None and not kept.is_new
         if not blocks and not changes and kept.sleeps(after):
             return [], {}

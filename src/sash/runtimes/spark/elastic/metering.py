@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from sash.operators.elastic.controller_samples import Sample
+from sash.runtimes.observed_counts import in_all
 from sash.runtimes.spark.elastic.epoch_step import TaskReport
 from sash.runtimes.spark.packing.blocks import COUNTS
 
@@ -61,12 +62,23 @@ class BatchMetrics:
     """Keys that are held after it; 0 also where an operator does not count them."""
     state_bytes: int = 0
     """What the store has of them."""
+    by_query: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """The counts of each of several queries that run together."""
 
 
-def metrics_of(reports: Sequence[TaskReport], *, within: float) -> dict[str, Any]:
-    """The counts of a step, and its times. The step lay `within` so many seconds, by the driver's clock."""
-    counts = {count: sum(report.counts.get(count, 0) for report in reports) for count in COUNTS}
+def metrics_of(
+    reports: Sequence[TaskReport], queries: Sequence[str] = (), *, within: float
+) -> dict[str, Any]:
+    """The counts of a step, and its times; `queries` are the names of several that run together. The step
+    lay `within` so many seconds, by the driver's clock."""
+
+    def counted(prefix: str) -> dict[str, int]:
+        return {count: sum(report.counts.get(prefix + count, 0) for report in reports) for count in COUNTS}
+
+    by_query = {query: counted(f"{query} ") for query in queries}
+    counts = {count: in_all(by_query, count) for count in COUNTS} if queries else counted("")
     return counts | {
+        "by_query": by_query,
         "degree": len(reports),
         "step": _step([one.began for one in reports], [one.took for one in reports], within),
         "busy": sum(report.busy for report in reports),

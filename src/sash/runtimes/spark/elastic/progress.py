@@ -45,8 +45,11 @@ def completed(report: Mapping[str, Any]) -> dict[str, Any]:
     batch = None if run is None else run.meter.of(int(report["batchId"]))
     if run is None or batch is None:
         return found
-    counts = {count: getattr(batch, count) for count in COUNTS}
-    found["observedMetrics"] = {**(report.get("observedMetrics") or {}), metric_of(): counts}
+    counts = {query: dict(own) for query, own in batch.by_query.items()} or {
+        "": {count: getattr(batch, count) for count in COUNTS}
+    }
+    observed = {metric_of(query): own for query, own in counts.items()}
+    found["observedMetrics"] = {**(report.get("observedMetrics") or {}), **observed}
     found["stateOperators"] = [*(report.get("stateOperators") or []), _state(batch)]
     if run.has_clock_times:
         times = {"max": batch.newest, "watermark": batch.watermark}

@@ -27,6 +27,7 @@ from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame, SparkSession, functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from sash.aggregation.stores.epochs import EpochStore
 from sash.arrays import Floats, Ints
 from sash.errors import StoreError
 from sash.operators.elastic.controller_samples import Sample
@@ -36,12 +37,12 @@ from sash.runtimes.spark.batch_jobs import WholeJobs
 from sash.runtimes.spark.compat import HadoopFolder
 from sash.runtimes.spark.elastic.epoch_answers import EpochAnswers
 from sash.runtimes.spark.elastic.epoch_journal import EpochJournal, require_same_query, where
-from sash.runtimes.spark.elastic.epoch_step import EpochClock, EpochStep, TaskReport, TaskReports
+from sash.runtimes.spark.elastic.epoch_step import EpochClock, EpochStep, Held, TaskReport, TaskReports
 from sash.runtimes.spark.elastic.executors import ExecutorDegree
 from sash.runtimes.spark.elastic.metering import BatchMeter, BatchMetrics, behind, metrics_of
 from sash.runtimes.spark.elastic.state_location import StateLocation
 from sash.runtimes.spark.native.epoch_fold import EpochFold
-from sash.runtimes.spark.packing.blocks import PACKED_BUCKET, pack_rows
+from sash.runtimes.spark.packing.blocks import PACKED_BUCKET
 from sash.runtimes.spark.packing.stamps import task_sql
 from sash.runtimes.spark.sinks.protocol import BatchSink
 from sash.runtimes.spark.state.arenas import QUERY_ID
@@ -90,8 +91,8 @@ class ElasticRun:
     _delivery: Delivery | None = field(default=None, init=False)
     _reports: Accumulator[dict[tuple[int, int], TaskReport]] | None = field(default=None, init=False)
     """One for all epochs: Spark forgets none."""
-    _held: dict[int, tuple[int, int]] = field(default_factory=dict, init=False)
-    """Keys and bytes of each bucket that this run has served."""
+    _held: Held = field(default_factory=dict, init=False)
+    """Of each bucket that this run has served."""
     _jobs: WholeJobs = field(default_factory=WholeJobs, init=False)
     _ended: float | None = field(default=None, init=False)
     """When the batch before ended, by a clock that never jumps."""
@@ -100,10 +101,7 @@ class ElasticRun:
         began, start = time.time(), time.monotonic()
         self._jobs.plan(arriving.sparkSession)
         with self._home(arriving).journal() as store:
-            journal = EpochJournal(
-                store, self.description, epoch=epoch, inputs=len(self.delays),
-                checkpoint=where(self.checkpoint),
-            )  # fmt: skip
+            journal = self.journal(store, epoch)
             reports = self._answered(arriving, epoch, journal)
             newest = next(iter(reports.values())).newest
             journal.commit(newest)
@@ -116,7 +114,7 @@ class ElasticRun:
                 batch=epoch, watermark=self.clock.watermark(newest), began=began, waited=waited,
                 seconds=end - start, newest=max(newest), keys=sum(keys for keys, _ in self._held.values()),
                 state_bytes=sum(size for _, size in self._held.values()),
-                **metrics_of(list(reports.values()), within=end - start),
+                **metrics_of(list(reports.values()), self.queries, within=end - start),
             )
         )  # fmt: skip
         if self.executors is not None:
@@ -126,9 +124,21 @@ class ElasticRun:
         """What the blocks of this batch add to the load of their buckets, and what these hold now."""
         load = np.zeros(len(self.stage.buckets)) if self.load is None else FADING * self.load
         for report in reports:
-            load[list(report.load)] += list(report.load.values())
+            places = [self.stage.buckets.index(bucket) for bucket in report.load]
+            load[places] += list(report.load.values())
             self._held |= report.held
         self.load = load
+
+    @property
+    def queries(self) -> Sequence[str]:
+        """The names of several that run together; none where there is one."""
+        return ()
+
+    def journal(self, store: EpochStore, epoch: int) -> EpochJournal:
+        """As it was at the end of the batch before."""
+        return EpochJournal(
+            store, self.description, epoch=epoch, inputs=len(self.delays), checkpoint=where(self.checkpoint)
+        )
 
     @cached_property
     def _answers(self) -> EpochAnswers:
@@ -151,9 +161,11 @@ class ElasticRun:
         home = StateLocation.of(self.elastic.store, checkpoint=self.checkpoint, query=query)
         begun = bool(HadoopFolder(spark, f"{self.checkpoint}/commits").sizes())
         with home.journal() as store:
-            require_same_query(
-                store, self.description, begun=begun, name=self.elastic.store.partition(":")[0]
-            )
+            self._require_same(store, begun=begun)
+
+    def _require_same(self, store: EpochStore, *, begun: bool) -> None:
+        name = self.elastic.store.partition(":")[0]
+        require_same_query(store, self.description, begun=begun, name=name)
 
     @property
     def description(self) -> dict[str, Any]:
@@ -169,19 +181,17 @@ class ElasticRun:
 
     def _answered(self, arriving: DataFrame, epoch: int, journal: EpochJournal) -> dict[int, TaskReport]:
         """Step and sinks; what each task of the step reports."""
-        degree, buckets = self.elastic.degree(list(self.meter.samples)), len(self.stage.buckets)
-        mapping = self.assign(buckets, range(degree), before=self.mapping, load=self.load)
-        self.mapping = checked(mapping, shares=buckets, instances=range(degree))
-        tasks = tuple(self.mapping.tolist())
+        degree = self.elastic.degree(list(self.meter.samples))
+        tasks = self._assigned(degree)
         if self.executors is not None:
             self.executors.before(degree)
         if self._reports is None:
             self._reports = arriving.sparkSession.sparkContext.accumulator({}, TaskReports())
         milliseconds = self.clock.milliseconds(journal.newest)
         set_watermark(arriving.sparkSession, milliseconds)
-        step = EpochStep(
-            self.stage, self._home(arriving), epoch, degree, self.clock, tuple(journal.newest), self.name,
-            journal.token, journal.change, tasks, reports=self._reports,
+        step = self._step(
+            journal, home=self._home(arriving), epoch=epoch, tasks=degree, clock=self.clock, run=self.name,
+            newest=tuple(journal.newest), token=journal.token, mapping=tasks, reports=self._reports,
         )  # fmt: skip
         if self._delivery is None:
             self._delivery = Delivery(
@@ -200,15 +210,25 @@ class ElasticRun:
             raise StoreError(f"{len(found)} tasks have served the buckets of {degree}")
         return found
 
+    def _assigned(self, degree: int) -> tuple[int, ...] | None:
+        """The task of each bucket; None: bucket b has task b mod `degree`."""
+        buckets = len(self.stage.buckets)
+        mapping = self.assign(buckets, range(degree), before=self.mapping, load=self.load)
+        self.mapping = checked(mapping, shares=buckets, instances=range(degree))
+        return tuple(self.mapping.tolist())
+
+    def _step(self, journal: EpochJournal, **how: Any) -> EpochStep:
+        return EpochStep(stage=self.stage, change=journal.change, **how)
+
     def _blocks(self, arriving: DataFrame, milliseconds: int) -> DataFrame:
         """What is shuffled to the step."""
-        fold, stage = self.fold, self.stage
+        fold = self.fold
         if fold is None:
             return arriving
         last = self.meter.batches[-1] if self.meter.batches else None
         if last is None or fold.pays(events=last.events, saved=last.saved):
             return fold.blocks(arriving, milliseconds, self.elastic.max)
-        return pack_rows(arriving, stage.columns, stage.shares, stage.packer)
+        return fold.rows(arriving)
 
     def _measure(self, batch: BatchMetrics) -> None:
         progress = None if self.query is None else self.query.lastProgress

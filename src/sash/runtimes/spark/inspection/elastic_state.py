@@ -19,7 +19,7 @@ from sash.aggregation.stores.lmdb_view import Namespace, looking
 from sash.aggregation.stores.redis import Redis
 from sash.errors import CorruptValue
 from sash.operators.inventory import inventory
-from sash.runtimes.spark.elastic.epoch_journal import QUERY
+from sash.runtimes.spark.elastic.epoch_journal import QUERIES, QUERY
 from sash.runtimes.spark.elastic.held import CHUNK, TOKEN, header_in
 from sash.runtimes.spark.elastic.state_location import FOLDER, JOURNAL
 from sash.runtimes.spark.inspection.checkpoint_contents import BucketSeen, StageSeen
@@ -76,30 +76,37 @@ def store_of(checkpoint: Path) -> Path:
     return checkpoint / FOLDER
 
 
-def stage_in(folder: Path) -> tuple[int, StageSeen] | None:
-    """The last epoch and the state of the elastic query in a folder; None when none has lived there."""
+def stages_in(folder: Path) -> tuple[int, list[StageSeen]] | None:
+    """The last epoch and the state of the queries in a folder; None when none has lived there."""
     with viewed(folder) as found:
-        return None if found is None else stage_of(found[1], where=f"elastic, in {found[0]}")
+        return None if found is None else stages_of(found[1], where=f"in {found[0]}")
 
 
-def stage_on(url: str, served: ServedQuery) -> tuple[int, StageSeen] | None:
+def stages_on(url: str, served: ServedQuery) -> tuple[int, list[StageSeen]] | None:
     """The same of a query on a Redis server."""
     first = f"{served.query}."
     names = [name.removeprefix(first) for name in served.namespaces]
     stores = OpenedStores(names, lambda name: Redis(url, namespace=first + name))
-    return stage_of(stores, where="elastic, in Redis")
+    return stages_of(stores, where="in Redis")
 
 
-def stage_of(view: StoreView, *, where: str) -> tuple[int, StageSeen] | None:
+def stages_of(view: StoreView, *, where: str) -> tuple[int, list[StageSeen]] | None:
     journal = dict(view.items(JOURNAL))
     if QUERY not in journal:
         return None
     description = json.loads(journal[QUERY])
     names = {namespace.name: namespace for namespace in view.namespaces()}
     numbers = sorted(int(name.removeprefix(BUCKET)) for name in names if name.startswith(BUCKET))
-    buckets = (_bucket(view, number, description) for number in numbers)
-    held = tuple(bucket for bucket in buckets if bucket is not None)
-    return names[JOURNAL].committed.epoch, StageSeen(where, description, held)
+
+    def seen(place: str, query: Description, prefix: bytes) -> StageSeen:
+        buckets = (_bucket(view, number, prefix) for number in numbers)
+        return StageSeen(place, query, tuple(bucket for bucket in buckets if bucket is not None))
+
+    stages = [
+        seen(f"{where}, query {name}", own["query"], f"{own['state']} ".encode())
+        for name, own in description.get(QUERIES, {}).items()
+    ]
+    return names[JOURNAL].committed.epoch, stages or [seen(where, description, b"")]
 
 
 def namespaces_in(store: Path) -> list[Namespace]:
@@ -112,10 +119,13 @@ def namespaces_in(store: Path) -> list[Namespace]:
         return found
 
 
-def _bucket(view: StoreView, number: int, description: Description) -> BucketSeen | None:
+def _bucket(view: StoreView, number: int, prefix: bytes) -> BucketSeen | None:
     name = f"{BUCKET}{number}"
-    token = dict(view.items(name, prefix=TOKEN)).get(TOKEN)
-    chunks = [(int(key.removeprefix(CHUNK)), data) for key, data in view.items(name, prefix=CHUNK)]
+    token = dict(view.items(name, prefix=prefix + TOKEN)).get(prefix + TOKEN)
+    chunks = [
+        (int(key.removeprefix(prefix + CHUNK)), data)
+        for key, data in view.items(name, prefix=prefix + CHUNK)
+    ]
     if token is None:
         if chunks:
             raise CorruptValue(f"the state of bucket {number} lacks its header")

@@ -80,8 +80,10 @@ def is_stamp(bucket: int) -> bool:
     return bucket < 0
 
 
-def task_sql(mapping: Iterable[int], tasks: int) -> str:
-    """The task of a block or a stamp, where `mapping` has the task of each bucket."""
-    listed = ", ".join(map(str, mapping))
-    of_bucket = f"element_at(array({listed}), int({PACKED_BUCKET}) + 1)"
+def task_sql(mapping: Iterable[int] | None, tasks: int) -> str:
+    """The task of a block or a stamp, where `mapping` has the task of each bucket; without it, of bucket b
+    task b mod `tasks`."""
+    of_bucket = f"{PACKED_BUCKET} % {tasks}"
+    if mapping is not None:
+        of_bucket = f"element_at(array({', '.join(map(str, mapping))}), int({PACKED_BUCKET}) + 1)"
     return f"int(IF({PACKED_BUCKET} < 0, (-1 - {PACKED_BUCKET}) % {tasks}, {of_bucket}))"

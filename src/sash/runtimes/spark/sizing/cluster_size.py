@@ -110,7 +110,8 @@ def cluster_size(
         f"{partitions:,} partitions · {CALL:g} s / {load.seconds:g} s",
     )  # fmt: skip
     cores = Quantity("cores", "", (*_work(trials, load), calls), BUSY)
-    stored = _stored(trials, load, ceil(cores.amount), partitions)
+    # One query runs in epochs, with its state in files; several run together, over Spark's state store.
+    stored = _stored(trials, load, ceil(cores.amount), stores=0 if len(bounds) == 1 else partitions)
     return ClusterSize(load, partitions, trials, (cores, *stored))
 
 
@@ -138,8 +139,8 @@ def _work(trials: Mapping[str, Trial], load: ExpectedLoad) -> list[Term]:
     return terms
 
 
-def _stored(trials: Mapping[str, Trial], load: ExpectedLoad, cores: int, stores: int) -> list[Quantity]:
-    """Bytes, and bytes per second."""
+def _stored(trials: Mapping[str, Trial], load: ExpectedLoad, cores: int, *, stores: int) -> list[Quantity]:
+    """Bytes, and bytes per second. `stores`: of Spark; 0 where the state is in files of the checkpoint."""
     batch = load.rate * load.seconds
     row = max(trial.block for trial in trials.values())
     rows = f"{batch:,.0f} events · {row:.3g} bytes"
@@ -152,7 +153,7 @@ def _stored(trials: Mapping[str, Trial], load: ExpectedLoad, cores: int, stores:
             f"{RETAINED} batches of {each.name}", each.amount * load.seconds * RETAINED,
             f"{RETAINED} · {load.seconds:g} s · {each.how}",
         )
-        for each in written
+        for each in (written if stores else ())
     ]  # fmt: skip
     traffic = [
         *_by_event("source, as a block has it", {"": row}, load),
@@ -165,10 +166,13 @@ def _stored(trials: Mapping[str, Trial], load: ExpectedLoad, cores: int, stores:
         Term("a micro-batch", batch * row * COPIES, f"{rows} · {COPIES} copies"),
         *arenas,
     ]
-    local = [
-        *arenas,
+    rocksdb = [
         *(Term(f"{each.name} in RocksDB", each.amount, each.how) for each in kept),
         Term("empty state stores", stores * ROCKSDB, f"{stores:,} partitions · {ROCKSDB / 1e6:g} MB"),
+    ]
+    local = [
+        *arenas,
+        *(rocksdb if stores else ()),
         Term(
             SHUFFLES, load.rate * CLEANED * sent,
             f"{CLEANED:,} s until they are removed · {load.rate:,.0f} events/s · {sent:.3g} bytes, counted",

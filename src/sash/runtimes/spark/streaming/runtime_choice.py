@@ -11,6 +11,7 @@ A checkpoint stays where it began.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 from pyarrow import fs
 from pyspark.sql import SparkSession
@@ -31,15 +32,30 @@ STORE = "files"
 
 def epochs_for(source: StreamingSource, bound: BoundQuery, checkpoint: str) -> Elastic | None:
     """How the query runs in epochs; None where its state is in Spark's state store."""
-    spark = source.df.sparkSession
-    if source.why_state_store(bound) is not None or not _opens(checkpoint):
+    if source.why_state_store(bound) is not None:
         return None
-    if HadoopFolder(spark, f"{checkpoint}/state").names():
+    return epochs_in(source.df.sparkSession, checkpoint, source.epoch_buckets(bound))
+
+
+def epochs_together(
+    source: StreamingSource, bounds: Iterable[BoundQuery], checkpoint: str
+) -> Elastic | None:
+    """The same for several queries over one stream."""
+    if source.why_spark_time() is not None:
+        return None
+    buckets = max(source.epoch_buckets(bound) for bound in bounds)
+    return epochs_in(source.df.sparkSession, checkpoint, buckets)
+
+
+def epochs_in(spark: SparkSession, checkpoint: str, buckets: int) -> Elastic | None:
+    """Epochs with the buckets that a checkpoint has, or so many if it is new; None where its state is in
+    Spark's state store, or Python cannot open it."""
+    if not _opens(checkpoint) or HadoopFolder(spark, f"{checkpoint}/state").names():
         return None
     kept = _kept_buckets(spark, checkpoint)
     if kept is None and HadoopFolder(spark, f"{checkpoint}/commits").sizes():
         return None  # whoever looks for the state says what is missing
-    buckets = kept or source.epoch_buckets(bound)
+    buckets = kept or buckets
     return Elastic(max=buckets, buckets=buckets, store=STORE, controller=lambda samples: task_slots(spark))
 
 

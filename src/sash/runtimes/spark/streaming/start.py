@@ -262,22 +262,30 @@ def start_epochs(
     """A query in epochs over the blocks of a stream, or of several, whose numbers `arriving` then has; with
     `fold`, over the rows of a stream. `on_arrival`: nearly every batch with events has rows. `mapping` is
     the operator's f_μ."""
-    _require_reachable(arriving.sparkSession, elastic.store, checkpoint)
-    _require_no_watermark(arriving)
-    require_free_columns(sinks, lambda output: stage.schemas[output].names)
-    warn_of_costly_settings(arriving.sparkSession, elastic=True)
     executors = ExecutorDegree.of(arriving.sparkSession) if elastic.executors else None
     run = ElasticRun(
         stage, delays, elastic, checkpoint, sinks, fold=fold, executors=executors, on_arrival=on_arrival
     )
     if mapping is not balanced:
         run.assign = mapping
-    run.require_same_query(arriving.sparkSession)
-    writer = _writer(arriving, checkpoint, trigger, name)
+    return start_run(run, arriving, trigger=trigger, name=name), run
+
+
+def start_run(
+    run: ElasticRun, arriving: DataFrame, *, trigger: DurationLike | None, name: str | None
+) -> StreamingQuery:
+    """Begin with the batches of a stream, once all is found to be in order."""
+    spark = arriving.sparkSession
+    _require_reachable(spark, run.elastic.store, run.checkpoint)
+    _require_no_watermark(arriving)
+    require_free_columns(run.sinks, lambda output: run.stage.schemas[output].names)
+    warn_of_costly_settings(spark, elastic=True)
+    run.require_same_query(spark)
+    writer = _writer(arriving, run.checkpoint, trigger, name)
     query = writer.foreachBatch(brief_when_interrupted(run)).start()
     remember(str(query.runId), run)
     run.query = query
-    return _running(query, arriving.sparkSession, checkpoint, sinks), run
+    return _running(query, spark, run.checkpoint, run.sinks)
 
 
 def _running(

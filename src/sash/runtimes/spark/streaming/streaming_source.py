@@ -174,6 +174,17 @@ class StreamingSource:
     def why_state_store(self, bound: BoundQuery) -> str | None:
         """Why a query that `start` begins has its state in Spark's state store, whatever its checkpoint;
         None where it runs in epochs."""
+        why = self.why_spark_time()
+        if why is not None:
+            return why
+        if self.plan(bound).pattern is not None:
+            return "a pattern has several stateful steps"
+        if self.shares_windows(bound):
+            return "busy buckets hand windows out"
+        return None
+
+    def why_spark_time(self) -> str | None:
+        """Why no query over this stream runs in epochs; None where some may."""
         spark = self.df.sparkSession
         if is_connect(spark):
             return "the driver of Spark Connect is another process"
@@ -181,10 +192,6 @@ class StreamingSource:
             return "time goes on by the clock"
         if self.upstream.columns:
             return "the stream has a watermark of its own"
-        if self.plan(bound).pattern is not None:
-            return "a pattern has several stateful steps"
-        if self.shares_windows(bound):
-            return "busy buckets hand windows out"
         if spark.sparkContext.getConf().get("spark.speculation") == "true":
             return "with spark.speculation two tasks would write the state of one bucket"
         return None

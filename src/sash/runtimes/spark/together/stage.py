@@ -20,6 +20,7 @@ from sash.runtimes.spark.packing.bucket_ids import bucket_ids
 from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL, Share
 from sash.runtimes.spark.packing.outputs import REPORTS, Outputs, Schemas
 from sash.runtimes.spark.packing.pane_blocks import SharedPanes
+from sash.runtimes.spark.packing.stamps import StampedPacker
 from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.early_panes import PanePacker
 from sash.runtimes.spark.streaming.window_stage import WindowStage
@@ -51,9 +52,19 @@ class Group:
 
 def buckets_of(keys: Sequence[str], *, partitions: int) -> tuple[int, ...]:
     """As Spark will spread them: one for each partition, or one in all where there is no key."""
-    digest = hashlib.sha256("\0".join(keys).encode()).digest()
-    first = int.from_bytes(digest[:4], "little") * _SPACING if keys else 0
+    first = _first(keys)
     return bucket_ids(partitions=partitions, each=1, first=first) if keys else (first,)
+
+
+def numbers_of(keys: Sequence[str], *, partitions: int) -> tuple[int, ...]:
+    """As many, one after the other."""
+    first = _first(keys)
+    return tuple(range(first, first + partitions)) if keys else (first,)
+
+
+def _first(keys: Sequence[str]) -> int:
+    digest = hashlib.sha256("\0".join(keys).encode()).digest()
+    return int.from_bytes(digest[:4], "little") * _SPACING if keys else 0
 
 
 def output_of(query: str, output: str) -> str:
@@ -73,14 +84,23 @@ class TogetherStage:
     """Whether tasks know the watermark of their batch, and may fold rows before the shuffle."""
     gone: tuple[str, ...] = ()
     """The states of queries that were removed, which leave with the next call of each bucket."""
+    stamps: int = 0
+    """In epochs: how many tasks behind the shuffle are sent the time of each packer. A group has numbers of
+    buckets that follow each other then; 0: they are as Spark spreads them."""
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
         keys = dict.fromkeys(query.bound.keys for query in self.queries)
+        numbers = numbers_of if self.stamps else buckets_of
         return tuple(
-            Group(each, buckets_of(each, partitions=self.partitions), f"{BUCKET}_{number}")
+            Group(each, numbers(each, partitions=self.partitions), f"{BUCKET}_{number}")
             for number, each in enumerate(keys)
         )
+
+    @property
+    def clock(self) -> Clock:
+        """That of the stream: each query takes off its own delay."""
+        return Clock.of(ticks=self.ticks)
 
     def stage(self, query: QueryOfStream) -> WindowStage:
         """The query as it would be alone. Spark's watermark has no delay: each query takes off its own, so
@@ -165,11 +185,11 @@ class TogetherStage:
         return [Share(group.share, firsts[group.keys], len(group.buckets)) for group in self.groups]
 
     @property
-    def packer(self) -> SeveralPackers:
+    def packer(self) -> SeveralPackers | StampedPacker:
         """A row goes to one bucket of each group."""
         time = by_position.places(self.columns)[self.columns.index(self._bound.time)]
-        clock = Clock.of(ticks=self.ticks)
-        return SeveralPackers(tuple(self._packer(group, time, clock) for group in self.groups))
+        packer = SeveralPackers(tuple(self._packer(group, time, self.clock) for group in self.groups))
+        return StampedPacker(packer, self.stamps) if self.stamps else packer
 
     def _packer(self, group: Group, time: str, clock: Clock) -> Packer | PanePacker:
         packer = Packer(self.block, time, group.buckets, clock, share=group.share)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike, fspath
+from typing import cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, functions as F
@@ -12,23 +13,28 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from sash.errors import Unsupported
 from sash.operators.bound import BoundQuery
+from sash.operators.elastic.declaration import Elastic
 from sash.runtimes.observed_counts import metric_of
 from sash.runtimes.spark.compat import is_connect
+from sash.runtimes.spark.native.epoch_fold import EpochFold
 from sash.runtimes.spark.packing.blocks import COUNTS, PACKED_BUCKET
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions
 from sash.runtimes.spark.sinks.choice import sinks_for
 from sash.runtimes.spark.sinks.online import publishing
-from sash.runtimes.spark.sinks.protocol import Sink
+from sash.runtimes.spark.sinks.protocol import BatchSink, Sink
 from sash.runtimes.spark.state.register import Register
 from sash.runtimes.spark.streaming.light_processor import LightProcessor
-from sash.runtimes.spark.streaming.start import flattening, start_writing
+from sash.runtimes.spark.streaming.runtime_choice import epochs_together
+from sash.runtimes.spark.streaming.start import flattening, start_run, start_writing
 from sash.runtimes.spark.streaming.stateful_step import Emitted
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 from sash.runtimes.spark.streaming.upstream import Upstream
+from sash.runtimes.spark.streaming.window_stage import WindowStage
+from sash.runtimes.spark.together.epochs import TogetherRun
 from sash.runtimes.spark.together.processor import TogetherProcessor
 from sash.runtimes.spark.together.stage import QueryOfStream, TogetherStage, output_of
-from sash.semantics.durations import DurationLike
+from sash.semantics.durations import Duration, DurationLike, Unit
 
 
 def start_together(
@@ -55,17 +61,41 @@ def start_together(
     for query in bounds:
         given[output_of(query, REPORTS)] = f"sinks[{query!r}]", sinks[query]
         given[output_of(query, LATE)] = f"late[{query!r}]", late.get(query)
-    chosen, register = sinks_for(given), Register(spark, place, bounds)
-    stage = replace(stage_of(source, bounds, late=late, states=register.states), gone=register.gone)
+    chosen = sinks_for(given)
     for query in flat:
         chosen[output_of(query, REPORTS)] = flattening(chosen[output_of(query, REPORTS)])
     for query, store in online.items():
         output = output_of(query, REPORTS)
         chosen[output] = publishing(chosen[output], bounds[query], store, spark, pattern=None)
+    epochs = epochs_together(source, bounds.values(), place)
+    if epochs is not None:
+        return _in_epochs(source, bounds, chosen, epochs, late, place, trigger, name)
+    register = Register(spark, place, bounds)
+    stage = replace(stage_of(source, bounds, late=late, states=register.states), gone=register.gone)
     return start_writing(
         emitted(source, stage), chosen,
         checkpoint=place, trigger=trigger, name=name, register=register, early=bool(stage.panes),
     )  # fmt: skip
+
+
+def _in_epochs(
+    source: StreamingSource, bounds: Mapping[str, BoundQuery], sinks: Mapping[str, BatchSink],
+    epochs: Elastic, late: Mapping[str, Sink], checkpoint: str, trigger: DurationLike | None,
+    name: str | None,
+) -> StreamingQuery:  # fmt: skip
+    """With the states of all queries in files of the checkpoint."""
+    stage = stage_of(source, bounds, late=late, states=dict.fromkeys(bounds, ""))
+    stage = replace(stage, partitions=epochs.buckets, stamps=epochs.max)
+    fold = None
+    if source.rows_in_spark and len(stage.groups) == 1 and stage.panes:
+        (group,) = stage.groups
+        # What is late for one query may be on time for another: it travels as rows.
+        fold = EpochFold.over(stage.panes[group.buckets], source.df, group.buckets, stage, late=True)
+    run = TogetherRun(
+        cast(WindowStage, stage), [Duration(0, Unit.MICROSECONDS)], epochs, checkpoint, sinks, fold=fold
+    )
+    arriving = source.packed(stage) if fold is None else source.df
+    return start_run(run, arriving, trigger=trigger, name=name)
 
 
 def stage_of(
