@@ -337,8 +337,11 @@ def test_an_integer_time_after_windows_over_timestamps_is_refused(rate: DataFram
 def test_explain_names_the_stages_of_a_stream(rate: DataFrame, capsys: pytest.CaptureFixture[str]) -> None:
     text = counts(rate, key="value", delay="10 seconds").explain("plan")
     assert "watermark: a delay of 10 seconds" in text
-    assert "2 buckets to 2 partitions" in text
-    assert "RocksDB" in text
+    assert "2 buckets to 2 tasks" in text
+    assert "in files of the checkpoint" in text
+    slow = counts(rate, key="value", idle="1 minute").explain("plan")
+    assert "2 buckets to 2 partitions" in slow
+    assert "in Spark's state store, RocksDB: time goes on by the clock" in slow
 
 
 def test_windows_of_an_idle_stream_close_by_the_clock(spark: SparkSession, tmp_path: Path) -> None:

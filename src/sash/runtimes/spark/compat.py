@@ -202,6 +202,11 @@ class HadoopFolder:
         settings = cast(Any, spark)._jsparkSession.sessionState().newHadoopConf()
         self._files = self._path.getFileSystem(settings)
 
+    @property
+    def url(self) -> str:
+        """Where it is, whatever file system Spark takes for its own: hdfs://…/out, file:/home/…/out."""
+        return str(self._files.makeQualified(self._path).toString())
+
     def within(self, path: str) -> HadoopFolder:
         """A folder below this one, on the same file system."""
         other = copy(self)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -35,6 +35,7 @@ from sash.runtimes.spark.elastic.held import HeldBucket
 from sash.runtimes.spark.elastic.state_location import StateLocation
 from sash.runtimes.spark.packing.blocks import INPUT, NEWEST_AT, PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.packing.stamps import Stamps, is_stamp
+from sash.runtimes.spark.sinks.task_files import TaskFiles, WrittenFile
 from sash.runtimes.spark.streaming.bucket_call import Block
 from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
@@ -65,6 +66,8 @@ class TaskReport:
     saved: int = 0
     """Events that panes came for, less those panes."""
     held: Held = field(default_factory=dict)
+    files: dict[str, WrittenFile] = field(default_factory=dict)
+    """What it has written itself, by output."""
 
 
 class TaskReports(AccumulatorParam[dict[tuple[int, int], TaskReport]]):
@@ -121,6 +124,8 @@ class EpochStep:
     """The task of each bucket; None: bucket b has task b mod `tasks`."""
     reports: Accumulator[dict[tuple[int, int], TaskReport]] | None = None
     """Where tasks report; None: nowhere."""
+    files: Mapping[str, TaskFiles] = field(default_factory=dict)
+    """The outputs that tasks write to files themselves."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         freeze_gc()
@@ -135,6 +140,10 @@ class EpochStep:
         """`attempt` is greater for a later attempt of the same task."""
         began, start, busy = time.time(), time.perf_counter(), 0.0
         stage, stamps = self._stage(), Stamps(list(self.newest))
+        files = {
+            output: own.begin(f"{task:05}-{attempt}", stage.schemas[output])
+            for output, own in self.files.items()
+        }
         counts: Counter[str] = Counter()
         load: dict[int, int] = {}
         held: Held = {}
@@ -150,11 +159,14 @@ class EpochStep:
                 fenced = True
             stores[bucket].rollback(self.epoch - 1)
             load[bucket] = sum(len(payload) for payload, _ in blocks)
-            answers, counted = self._serve(stage, bucket, blocks, stores[bucket], stamps.newest, held)
+            tables, counted = self._serve(stage, bucket, blocks, stores[bucket], stamps.newest, held)
             counts.update(counted)
+            for output in tables.keys() & files.keys():
+                files[output].write(tables.pop(output))
             busy += time.perf_counter() - since
-            yield from answers
+            yield from EpochAnswers(stage.schemas).batches(tables)
         since = time.perf_counter()
+        written = {output: file.close() for output, file in files.items()}
         if stores:
             type(stores[numbers[0]]).commit_together(list(stores.values()), self.epoch)
         end = time.perf_counter()
@@ -162,7 +174,15 @@ class EpochStep:
             counts.update(events=stamps.late, late=stamps.late)
             saved = counts.pop(SAVED, 0)
             report = TaskReport(
-                began, end - start, busy + end - since, stamps.newest, dict(counts), load, saved, held
+                began,
+                end - start,
+                busy + end - since,
+                stamps.newest,
+                dict(counts),
+                load,
+                saved,
+                held,
+                {output: file for output, file in written.items() if file is not None},
             )
             self.reports.add({(self.epoch, task): report})
 
@@ -179,11 +199,11 @@ class EpochStep:
     def _serve(
         self, stage: WindowStage, bucket: int, blocks: list[Block], store: EpochStore, newest: list[int],
         held: Held,
-    ) -> tuple[list[pa.RecordBatch], dict[str, int]]:  # fmt: skip
+    ) -> tuple[dict[str, pa.Table], dict[str, int]]:  # fmt: skip
         kept, after = HeldBucket(stage, bucket, store), self.clock.watermark(newest)
         changes = self.change is not None and not kept.is_new
         if not blocks and not changes and kept.sleeps(after):
-            return [], {}
+            return {}, {}
         loaded = kept.load(self.change)
         call = stage.call(stage, loaded)
         if blocks:
@@ -195,7 +215,7 @@ class EpochStep:
         saved = kept.save(loaded)
         held[bucket] = saved.keys, saved.size
         tables, counts = call.answer()
-        return list(EpochAnswers(stage.schemas).batches(tables)), counts | {SAVED: call.saved}
+        return tables, counts | {SAVED: call.saved}
 
 
 def _by_bucket(

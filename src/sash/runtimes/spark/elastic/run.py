@@ -44,6 +44,7 @@ from sash.runtimes.spark.elastic.state_location import StateLocation
 from sash.runtimes.spark.native.epoch_fold import EpochFold
 from sash.runtimes.spark.packing.blocks import PACKED_BUCKET
 from sash.runtimes.spark.packing.stamps import task_sql
+from sash.runtimes.spark.sinks.folder import FolderSink
 from sash.runtimes.spark.sinks.protocol import BatchSink
 from sash.runtimes.spark.state.arenas import QUERY_ID
 from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, BUCKETS
@@ -189,25 +190,36 @@ class ElasticRun:
             self._reports = arriving.sparkSession.sparkContext.accumulator({}, TaskReports())
         milliseconds = self.clock.milliseconds(journal.newest)
         set_watermark(arriving.sparkSession, milliseconds)
-        step = self._step(
-            journal, home=self._home(arriving), epoch=epoch, tasks=degree, clock=self.clock, run=self.name,
-            newest=tuple(journal.newest), token=journal.token, mapping=tasks, reports=self._reports,
-        )  # fmt: skip
         if self._delivery is None:
             self._delivery = Delivery(
                 tuple(self._answers.schemas), self._answers.opened, self.sinks, self.on_arrival, self._jobs
             )
+        waiting = self._delivery.waiting(arriving.sparkSession, epoch)
+        folders = {output: sink for output, sink in waiting.items() if isinstance(sink, FolderSink)}
+        targets = {
+            output: sink.task_files(arriving.sparkSession, epoch) for output, sink in folders.items()
+        }
+        files = {output: target for output, target in targets.items() if target is not None}
+        step = self._step(
+            journal, home=self._home(arriving), epoch=epoch, tasks=degree, clock=self.clock, run=self.name,
+            newest=tuple(journal.newest), token=journal.token, mapping=tasks, reports=self._reports,
+            files=files,
+        )  # fmt: skip
         emitted = (
             self._blocks(arriving, milliseconds)
             .repartitionById(degree, F.expr(task_sql(tasks, degree)))
             .sortWithinPartitions(PACKED_BUCKET)
             .mapInArrow(step, self._answers.struct)
         )
-        self._delivery(emitted, epoch)
+        others = {output: sink for output, sink in waiting.items() if output not in files}
+        self._delivery.deliver(emitted, others, epoch)
         found = {task: report for (of, task), report in self._reports.value.items() if of == epoch}
         self._reports.value = {}
         if len(found) != degree:
             raise StoreError(f"{len(found)} tasks have served the buckets of {degree}")
+        for output, target in files.items():
+            written = [report.files[output] for report in found.values() if output in report.files]
+            folders[output].publish(arriving.sparkSession, epoch, target, written)
         return found
 
     def _assigned(self, degree: int) -> tuple[int, ...] | None:

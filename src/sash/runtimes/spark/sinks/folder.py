@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike, fspath
 from uuid import uuid4
@@ -10,12 +10,14 @@ from uuid import uuid4
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, Observation, SparkSession, functions as F
 
-from sash.errors import ArgumentError
+from sash.errors import ArgumentError, Unsupported
 from sash.runtimes.folder_paths import resolved
 from sash.runtimes.spark.compat import HadoopFolder, existing_session
+from sash.runtimes.spark.files.open_files import located
 from sash.runtimes.spark.sinks import manifest_runs
 from sash.runtimes.spark.sinks.manifests import Manifest, Manifests, folder_of
 from sash.runtimes.spark.sinks.protocol import BATCH, Reads
+from sash.runtimes.spark.sinks.task_files import TaskFiles, WrittenFile
 from sash.runtimes.spark.sinks.writer import writer_of
 
 ROWS = "rows"
@@ -62,18 +64,43 @@ class FolderSink:
         place = f"{self.path}/{folder_of(batch)}/{execution}"
         counted = rows.observe(seen, F.count(F.lit(1)).alias(ROWS))
         counted.write.format(self.format).options(**self.options).save(place)
-        manifests, count = self._manifests(spark), int(seen.get[ROWS])
-        folder = manifests.root.within(f"{folder_of(batch)}/{execution}")
+        folder = self._manifests(spark).root.within(f"{folder_of(batch)}/{execution}")
         files = {name: size for name, size in folder.sizes().items() if not name.startswith(("_", "."))}
-        manifest = Manifest(batch, count, writer_of(spark), execution, files)
-        if not count:
+        self._publish(spark, Manifest(batch, int(seen.get[ROWS]), writer_of(spark), execution, files))
+
+    def task_files(self, spark: SparkSession, batch: int) -> TaskFiles | None:
+        """Where tasks write a batch, below a name of its own; None where Spark must write it: other formats
+        than plain parquet, and file systems that Python cannot open."""
+        if self.format != "parquet" or self.options:
+            return None
+        url = self._manifests(spark).root.url
+        try:
+            located(url)
+        except Unsupported:
+            return None
+        return TaskFiles(url, folder_of(batch), uuid4().hex[:12])
+
+    def publish(
+        self, spark: SparkSession, batch: int, given: TaskFiles, written: Sequence[WrittenFile]
+    ) -> None:
+        """What tasks have written there is the batch. Files of attempts that failed are removed."""
+        files = {file.name: file.size for file in written}
+        folder = self._manifests(spark).root.within(given.place)
+        for name in folder.sizes().keys() - files.keys():
+            folder.remove(name)
+        count = sum(file.rows for file in written)
+        self._publish(spark, Manifest(batch, count, writer_of(spark), given.execution, files))
+
+    def _publish(self, spark: SparkSession, manifest: Manifest) -> None:
+        manifests, batch, execution = self._manifests(spark), manifest.batch, manifest.execution
+        if not manifest.rows:
             manifests.root.remove(folder_of(batch))
         elif manifests.publish(manifest):
             if self._again:
                 self._remove_others(manifests.root, batch, execution)
             self._put_together(manifests, batch)
         else:
-            folder.remove()
+            manifests.root.within(f"{folder_of(batch)}/{execution}").remove()
         self._again = False
 
     def _manifests(self, spark: SparkSession) -> Manifests:

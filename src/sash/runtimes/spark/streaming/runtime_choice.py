@@ -50,10 +50,11 @@ def epochs_together(
 def epochs_in(spark: SparkSession, checkpoint: str, buckets: int) -> Elastic | None:
     """Epochs with the buckets that a checkpoint has, or so many if it is new; None where its state is in
     Spark's state store, or Python cannot open it."""
-    if not _opens(checkpoint) or HadoopFolder(spark, f"{checkpoint}/state").names():
+    folder = HadoopFolder(spark, checkpoint)
+    if not _opens(folder.url) or folder.within("state").names():
         return None
-    kept = _kept_buckets(spark, checkpoint)
-    if kept is None and HadoopFolder(spark, f"{checkpoint}/commits").sizes():
+    kept = _kept_buckets(folder)
+    if kept is None and folder.within("commits").sizes():
         return None  # whoever looks for the state says what is missing
     buckets = kept or buckets
     return Elastic(max=buckets, buckets=buckets, store=STORE, controller=lambda samples: task_slots(spark))
@@ -69,10 +70,10 @@ def _opens(checkpoint: str) -> bool:
         return False
 
 
-def _kept_buckets(spark: SparkSession, checkpoint: str) -> int | None:
+def _kept_buckets(checkpoint: HadoopFolder) -> int | None:
     """How many a checkpoint has: the keys of a query are in the same ones for good."""
-    if not HadoopFolder(spark, f"{checkpoint}/{FOLDER}/{JOURNAL}").sizes():
+    if not checkpoint.within(f"{FOLDER}/{JOURNAL}").sizes():
         return None
-    with StateLocation.of(STORE, checkpoint=checkpoint, query="").journal() as store:
+    with StateLocation.of(STORE, checkpoint=checkpoint.url, query="").journal() as store:
         (kept,) = store.get_many([QUERY])
     return None if kept is None else json.loads(kept).get(BUCKET_COUNT)

@@ -23,7 +23,7 @@ from sash.operators.joins.asof.bound_asof import BoundAsof
 from sash.operators.joins.bound_join import BoundJoin
 from sash.planner.auto import Auto
 from sash.runtimes.folder_paths import resolved
-from sash.runtimes.spark.compat import is_connect
+from sash.runtimes.spark.compat import HadoopFolder, is_connect
 from sash.runtimes.spark.elastic.executors import ExecutorDegree
 from sash.runtimes.spark.elastic.progress import remember
 from sash.runtimes.spark.elastic.run import ElasticQuery, ElasticRun
@@ -263,8 +263,9 @@ def start_epochs(
     `fold`, over the rows of a stream. `on_arrival`: nearly every batch with events has rows. `mapping` is
     the operator's f_μ."""
     executors = ExecutorDegree.of(arriving.sparkSession) if elastic.executors else None
+    place = HadoopFolder(arriving.sparkSession, checkpoint).url
     run = ElasticRun(
-        stage, delays, elastic, checkpoint, sinks, fold=fold, executors=executors, on_arrival=on_arrival
+        stage, delays, elastic, place, sinks, fold=fold, executors=executors, on_arrival=on_arrival
     )
     if mapping is not balanced:
         run.assign = mapping

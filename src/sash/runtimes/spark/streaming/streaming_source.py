@@ -156,9 +156,11 @@ class StreamingSource:
             buckets = self.epoch_buckets(bound)
             spread = f"shuffle {buckets} buckets to {min(buckets, self.slots)} tasks, one per core"
             kept_in, opens = f"{held} in files of the checkpoint", ()
+            written = ["write: 1 job of 2 stages a batch, both with Python; tasks write folders themselves"]
         else:
             spread = f"shuffle {len(_buckets(bound, partitions))} buckets to {partitions} partitions"
             kept_in = f"{held} in Spark's state store, RocksDB: {why}"
+            written = ["write: 1 job of 2 stages a batch, both with Python; 1 more for a further output"]
         folds = why is None and plan.facts.spark is not None and plan.facts.spark.of is not None
         return [
             f"{pack} of ({keys}), {self._early_or_why_not(bound, native=folds)}",
@@ -167,8 +169,7 @@ class StreamingSource:
             f"window and fold, with {kept_in}",
             *opens,
             *self._shared_in_words(bound),
-            "write: 1 job of 2 stages a batch, both with Python; 1 more for a further output with rows"
-            + ("; 1 stage more where Spark folds" if folds else ""),
+            *written,
         ]
 
     def why_state_store(self, bound: BoundQuery) -> str | None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
-from pyspark.sql import Column, DataFrame, Observation, functions as F
+from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions as F
 
 from sash.runtimes.spark.batch_jobs import WholeJobs, all_at_once, kept
 from sash.runtimes.spark.compat import all_cached
@@ -45,10 +45,16 @@ class Delivery:
     execute the others."""
 
     def __call__(self, emitted: DataFrame, batch: int) -> None:
-        spark = emitted.sparkSession
+        self.deliver(emitted, self.waiting(emitted.sparkSession, batch), batch)
+
+    def waiting(self, spark: SparkSession, batch: int) -> dict[str, BatchSink]:
+        """The sinks that do not have the batch yet, by output."""
         done = {output for output, sink in self.sinks.items() if self._first and sink.has(spark, batch)}
-        waiting = {output: sink for output, sink in self.sinks.items() if output not in done}
         self._first = False
+        return {output: sink for output, sink in self.sinks.items() if output not in done}
+
+    def deliver(self, emitted: DataFrame, waiting: dict[str, BatchSink], batch: int) -> None:
+        """Run the step, and give these sinks their rows."""
         if not waiting:
             evaluate(emitted)
             return

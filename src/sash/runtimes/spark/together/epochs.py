@@ -21,7 +21,6 @@ import pyarrow as pa
 from sash.aggregation.stores.epochs import EpochStore
 from sash.aggregation.stores.values import reading
 from sash.operators.engine import Change
-from sash.runtimes.spark.elastic.epoch_answers import EpochAnswers
 from sash.runtimes.spark.elastic.epoch_journal import QUERIES, QUERY, EpochJournal, where
 from sash.runtimes.spark.elastic.epoch_step import SAVED, EpochStep, Held
 from sash.runtimes.spark.elastic.held import HeldBucket
@@ -89,7 +88,7 @@ class TogetherStep(EpochStep):
     def _serve(
         self, stage: Any, bucket: int, blocks: list[Block], store: EpochStore, newest: list[int],
         held: Held,
-    ) -> tuple[list[pa.RecordBatch], dict[str, int]]:  # fmt: skip
+    ) -> tuple[dict[str, pa.Table], dict[str, int]]:  # fmt: skip
         stage = cast(TogetherStage, stage)
         before, after = self.clock.milliseconds(self.newest), self.clock.milliseconds(newest)
         kept: dict[str, HeldBucket] = {}
@@ -116,7 +115,7 @@ class TogetherStep(EpochStep):
             counts |= {f"{name} {count}": value for count, value in counted.items()}
         for state in self.gone:
             NamedStore(store, state).delete_many(list(NamedStore(store, state).keys()))
-        return list(EpochAnswers(stage.schemas).batches(tables)), counts
+        return tables, counts
 
     @staticmethod
     def _reach(stage: TogetherStage, calls: Mapping[str, BucketCall], milliseconds: int) -> None:

@@ -15,7 +15,7 @@ from sash.errors import Unsupported
 from sash.operators.bound import BoundQuery
 from sash.operators.elastic.declaration import Elastic
 from sash.runtimes.observed_counts import metric_of
-from sash.runtimes.spark.compat import is_connect
+from sash.runtimes.spark.compat import HadoopFolder, is_connect
 from sash.runtimes.spark.native.epoch_fold import EpochFold
 from sash.runtimes.spark.packing.blocks import COUNTS, PACKED_BUCKET
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
@@ -91,8 +91,9 @@ def _in_epochs(
         (group,) = stage.groups
         # What is late for one query may be on time for another: it travels as rows.
         fold = EpochFold.over(stage.panes[group.buckets], source.df, group.buckets, stage, late=True)
+    place = HadoopFolder(source.df.sparkSession, checkpoint).url
     run = TogetherRun(
-        cast(WindowStage, stage), [Duration(0, Unit.MICROSECONDS)], epochs, checkpoint, sinks, fold=fold
+        cast(WindowStage, stage), [Duration(0, Unit.MICROSECONDS)], epochs, place, sinks, fold=fold
     )
     arriving = source.packed(stage) if fold is None else source.df
     return start_run(run, arriving, trigger=trigger, name=name)
