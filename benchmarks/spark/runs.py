@@ -64,20 +64,22 @@ def drain(df: DataFrame) -> StreamingQuery:
         return query
 
 
-def to_folder(query: Any, **how: Any) -> None:
+def to_folder(query: Any, **how: Any) -> Any:
     """A streaming query of ours, to parquet files, until all that is there has been read."""
     with tempfile.TemporaryDirectory(prefix="sash-bench-") as home:
         place = Path(home)
-        query.start(
-            place / "out", checkpoint=place / "c", trigger="available now", **how
-        ).awaitTermination()
+        running = query.start(place / "out", checkpoint=place / "c", trigger="available now", **how)
+        running.awaitTermination()
+        return running
 
 
-def spark_to_folder(df: DataFrame) -> None:
+def spark_to_folder(df: DataFrame) -> StreamingQuery:
     """The same by Spark's own sink."""
     with tempfile.TemporaryDirectory(prefix="sash-bench-") as home:
         writer = df.writeStream.format("parquet").outputMode("append").trigger(availableNow=True)
-        writer.option("checkpointLocation", f"{home}/c").start(f"{home}/out").awaitTermination()
+        running = writer.option("checkpointLocation", f"{home}/c").start(f"{home}/out")
+        running.awaitTermination()
+        return running
 
 
 def median_batch(query: StreamingQuery, *, last: int) -> float:

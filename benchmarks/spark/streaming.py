@@ -14,7 +14,6 @@ from benchmarks.harness import Opponent, Table, Times, race, turns
 from benchmarks.spark.inputs import events, written
 from benchmarks.spark.runs import (
     STORES,
-    drain,
     files_of,
     median_batch,
     spark_to_folder,
@@ -96,8 +95,8 @@ def many_keys(spark: SparkSession, folder: Path, *, rows: int, rounds: int) -> l
     many = written(folder / "many", events(rows, 100_000, 3600), files=8)
     seconds = race(
         {
-            "few": lambda: drain(three(stream(spark, few), "10 minutes", None).dataframe()),
-            "many": lambda: drain(three(stream(spark, many), "10 minutes", None).dataframe()),
+            "few": lambda: to_folder(three(stream(spark, few), "10 minutes", None)),
+            "many": lambda: to_folder(three(stream(spark, many), "10 minutes", None)),
         },
         rounds=rounds,
     )
@@ -112,15 +111,15 @@ def rolling(spark: SparkSession, folder: Path, *, rows: int, rounds: int) -> lis
     """A row for every event, against rows that only go through Python and back."""
     path = written(folder / "all", events(rows, 1000, 3600), files=8)
 
-    def features(data: Any) -> DataFrame:
+    def features(data: Any) -> Any:
         rolled = sash.stream(data, time="ts", key="k", delay=DELAY).rolling("1 minute")
-        return rolled.agg(n=sash.count(), s=sash.sum("x")).dataframe()
+        return rolled.agg(n=sash.count(), s=sash.sum("x"))
 
     times = turns(
         {
-            "sash": lambda: drain(features(stream(spark, path))),
-            "files": lambda: drain(features(files_of(path))),
-            "pass": lambda: drain(_passed_through(stream(spark, path))),
+            "sash": lambda: to_folder(features(stream(spark, path))),
+            "files": lambda: to_folder(features(files_of(path))),
+            "pass": lambda: spark_to_folder(_passed_through(stream(spark, path))),
         },
         rounds=rounds,
     )
@@ -139,8 +138,8 @@ def trickle(spark: SparkSession, folder: Path, *, rows: int, rounds: int) -> lis
     path = written(folder / "all", events(rows, 20, batches), files=batches)
     medians: dict[str, list[float]] = {"sash": [], "native": []}
     for _ in range(3 * rounds):
-        ours = drain(three(stream(spark, path, files=1), "10 seconds", None).dataframe())
-        native = drain(
+        ours = to_folder(three(stream(spark, path, files=1), "10 seconds", None))
+        native = spark_to_folder(
             three_of_spark(stream(spark, path, files=1).withWatermark("ts", DELAY), "10 seconds")
         )
         medians["sash"].append(median_batch(ours, last=batches // 3))
