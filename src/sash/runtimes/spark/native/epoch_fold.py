@@ -1,8 +1,8 @@
 """The rows of a micro-batch as blocks of panes that Spark's generated code has folded.
 
     rows ─▶ groupBy(keys, pane) ─▶ one row per key and pane ─▶ blocks of panes ─▶ shuffle ─▶ step
-         m, from the journal: what is behind it is late, counted, and in no pane
-      └──▶ those behind m, where late rows are an output ─▶ blocks of rows ──────▶
+         m, from the journal: what is behind it is late and in no pane. It is counted, or, where
+         late rows are an output, a group by itself with all of its columns ─▶ blocks of rows
 
 A query that runs in epochs knows its watermark before a batch begins, and its batch is an ordinary
 DataFrame, of which an aggregation keeps no state. The blocks are those of `early_panes`: the step does not
@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from sash.runtimes.spark.native.choice import WORTH
-from sash.runtimes.spark.native.fold import EVENTS, NativeFold
+from sash.runtimes.spark.native.fold import EVENTS, LATE_NUMBER, LATE_ROW, NativeFold, carries_late
 from sash.runtimes.spark.packing import columns as by_position
-from sash.runtimes.spark.packing.blocks import PACKED, Packing, gathered, pack_rows
-from sash.runtimes.spark.packing.columns import BUCKET, Share, places
+from sash.runtimes.spark.packing.blocks import PACKED, Packer, Packing, gathered, pack_rows
+from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL, Share, places
 from sash.runtimes.spark.packing.outputs import LATE
 from sash.runtimes.spark.packing.pane_blocks import SharedPanes
 from sash.runtimes.spark.packing.stamps import StampedPacker
@@ -35,22 +36,41 @@ LEAST = 50_000
 
 @dataclass(frozen=True)
 class FoldedPacker:
-    """Panes with the place of their bucket and their number of events → blocks."""
+    """Panes with the place of their bucket and their number of events, and late rows → blocks."""
 
     shared: SharedPanes
     buckets: tuple[int, ...]
     milliseconds: int
     """The watermark by which the batch is judged."""
+    late: Packer | None = None
+    """Of late rows; None where there are none."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         freeze_gc()
         for rows in gathered(batches):
-            events, shares = rows[EVENTS].to_numpy(), rows[BUCKET].to_numpy()
-            panes = rows.drop_columns([EVENTS, BUCKET]).rename_columns(self.shared.schema.names)
-            yield self.shared.blocks(
-                panes.cast(self.shared.schema), events, shares,
-                buckets=self.buckets, milliseconds=self.milliseconds,
-            )  # fmt: skip
+            panes = rows
+            if self.late is not None:
+                late = pc.is_valid(rows[LATE_NUMBER])
+                if pc.any(late).as_py():
+                    yield self.late.packed(_late_rows(rows.filter(late), self.late))
+                panes = rows.filter(pc.invert(late)).drop_columns([LATE_ROW, LATE_NUMBER])
+            if panes.num_rows:
+                yield self._panes(panes)
+
+    def _panes(self, rows: pa.Table) -> pa.RecordBatch:
+        events, shares = rows[EVENTS].to_numpy(), rows[BUCKET].to_numpy()
+        panes = rows.drop_columns([EVENTS, BUCKET]).rename_columns(self.shared.schema.names)
+        return self.shared.blocks(
+            panes.cast(self.shared.schema), events, shares,
+            buckets=self.buckets, milliseconds=self.milliseconds,
+        )  # fmt: skip
+
+
+def _late_rows(rows: pa.Table, packer: Packer) -> pa.Table:
+    """As the packer takes them: columns by position, the order of arrival, and the place of the bucket."""
+    row = rows[LATE_ROW].combine_chunks()
+    columns = dict(zip((field.name for field in row.type), row.flatten(), strict=True))
+    return pa.table(columns | {ORDINAL: rows[LATE_NUMBER], packer.share: rows[BUCKET]})
 
 
 class PackedRows(Protocol):
@@ -72,23 +92,27 @@ class EpochFold:
     shared: SharedPanes
     buckets: tuple[int, ...]
     stage: PackedRows
-    late: bool
-    """Whether rows that are behind the watermark travel as rows."""
+    late: Packer | None
+    """Of rows that are behind the watermark, where they travel as rows."""
 
     @classmethod
     def of(cls, stage: WindowStage, df: DataFrame) -> EpochFold | None:
         """For the step of a query over such rows; None where it needs the rows."""
         if stage.panes is None:
             return None
-        return cls.over(stage.panes, df, stage.buckets, stage, late=LATE in stage.outputs)
+        late = stage.row_packer if LATE in stage.outputs else None
+        return cls.over(stage.panes, df, stage.buckets, stage, late=late)
 
     @classmethod
     def over(
-        cls, shared: SharedPanes, df: DataFrame, buckets: tuple[int, ...], stage: PackedRows, *, late: bool
-    ) -> EpochFold | None:
+        cls, shared: SharedPanes, df: DataFrame, buckets: tuple[int, ...], stage: PackedRows, *,
+        late: Packer | None,
+    ) -> EpochFold | None:  # fmt: skip
         """Of panes that several queries may share."""
         fold = NativeFold.of(shared.panes.bound, df.schema)
-        return None if isinstance(fold, str) else cls(fold, shared, buckets, stage, late)
+        if isinstance(fold, str) or (late is not None and not carries_late(df.schema, stage.columns)):
+            return None
+        return cls(fold, shared, buckets, stage, late)
 
     def pays(self, *, events: int, saved: int) -> bool:
         """Whether to fold a batch after one of so many events, so many of which never left their task."""
@@ -96,25 +120,18 @@ class EpochFold:
 
     def blocks(self, rows: DataFrame, milliseconds: int, tasks: int) -> DataFrame:
         """Blocks of the panes of a batch that this watermark judges, and stamps for so many tasks."""
-        watermark = self.shared.watermark(milliseconds)
-        if not self.late:
-            return self._panes(rows, watermark, milliseconds, tasks)
-        # Late rows leave as they came. To read them once more costs less than to fold all rows in Python.
-        on_time = f"coalesce({self.fold.time} >= {watermark}, false)"
-        late = self.rows(rows.where(f"NOT {on_time}"))
-        return self._panes(rows.where(on_time), watermark, milliseconds, tasks).unionAll(late)
+        shared, bound, late = self.shared, self.shared.panes.bound, self.late
+        columns = None if late is None else self.stage.columns
+        panes = self.fold.arrived(rows, shared.panes, shared.watermark(milliseconds), columns)
+        names = shared.panes.folded.schema.names
+        bucket = f"{by_position.bucket(bound, len(self.buckets))} AS {BUCKET}"
+        more = [EVENTS] if late is None else [EVENTS, LATE_ROW, LATE_NUMBER]
+        packer = FoldedPacker(shared, self.buckets, milliseconds, late)
+        counted = (EVENTS, places(names)[len(bound.keys)]) if late is None else None
+        return panes.selectExpr(*by_position.placed(names), bucket, *more).mapInArrow(
+            StampedPacker(packer, tasks, counted), PACKED
+        )
 
     def rows(self, rows: DataFrame) -> DataFrame:
         """Blocks of rows as they are, for a batch that is not to be folded."""
         return pack_rows(rows, self.stage.columns, self.stage.shares, self.stage.packer)
-
-    def _panes(self, rows: DataFrame, watermark: int, milliseconds: int, tasks: int) -> DataFrame:
-        shared, bound = self.shared, self.shared.panes.bound
-        panes = self.fold.arrived(rows, shared.panes, watermark)
-        names = shared.panes.folded.schema.names
-        bucket = f"{by_position.bucket(bound, len(self.buckets))} AS {BUCKET}"
-        packer = FoldedPacker(shared, self.buckets, milliseconds)
-        time = places(names)[len(bound.keys)]
-        return panes.selectExpr(*by_position.placed(names), bucket, EVENTS).mapInArrow(
-            StampedPacker(packer, tasks, (EVENTS, time)), PACKED
-        )

@@ -11,10 +11,19 @@ Panes are found by integer arithmetic, as in Python: start = τ − (τ − orig
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, functions as F
-from pyspark.sql.types import StringType, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    AtomicType,
+    DataType,
+    DoubleType,
+    FloatType,
+    StringType,
+    StructType,
+)
 
 from sash.aggregation.monoid import Monoid
 from sash.aggregation.sql_form import COUNT, SqlForm
@@ -29,6 +38,7 @@ from sash.runtimes.spark.packing.columns import quoted
 from sash.semantics.windows import TimeWindow
 
 TIME, NEWEST, EVENTS = "__sash_time", "__sash_newest", "__sash_events"
+LATE_ROW, LATE_NUMBER = "__sash_late", "__sash_late_number"
 
 
 @dataclass(frozen=True)
@@ -110,15 +120,26 @@ class NativeFold:
         timed = df.where(F.expr(f"{quoted(self.bound.time)} IS NOT NULL"))
         return self._elements(self._grouped(timed, self._start), panes, "pane")
 
-    def arrived(self, df: DataFrame, panes: Panes, watermark: int) -> DataFrame:
+    def arrived(
+        self, df: DataFrame, panes: Panes, watermark: int, late_columns: Sequence[str] | None = None
+    ) -> DataFrame:
         """The rows of `panes.folded` of a micro-batch, and how many events each holds (`EVENTS`).
 
         Their time is that of the newest event in them, a bigint: no earlier than the watermark, and in the
-        pane. Events without a time, or behind the watermark, are in rows without a time."""
+        pane. Events without a time, or behind the watermark, are in rows without a time. With
+        `late_columns` each of these is a row of its own, with those columns of it (`LATE_ROW`) and its
+        number (`LATE_NUMBER`): the stream is read once, and a row that is on time carries two nulls."""
         pane = f"CASE WHEN {TIME} >= {watermark} THEN {self._start} END"
         newest = F.expr(f"max(CASE WHEN {TIME} >= {watermark} THEN {TIME} END)").alias(NEWEST)
-        grouped = self._grouped(df, pane, newest, F.count(F.lit(1)).alias(EVENTS))
-        return self._elements(grouped, panes, NEWEST, EVENTS)
+        carried = {}
+        if late_columns is not None:
+            late = f"NOT coalesce({self.time} >= {watermark}, false)"
+            carried = {
+                LATE_ROW: f"CASE WHEN {late} THEN {_late_row(df.schema, late_columns)} END",
+                LATE_NUMBER: f"CASE WHEN {late} THEN monotonically_increasing_id() END",
+            }
+        grouped = self._grouped(df, pane, newest, F.count(F.lit(1)).alias(EVENTS), carried=carried)
+        return self._elements(grouped, panes, NEWEST, EVENTS, *carried)
 
     def keys_and_times(self, df: DataFrame) -> DataFrame:
         """Of each row a number for its key, and its time: both bigint."""
@@ -141,8 +162,11 @@ class NativeFold:
         )
         return grouped.selectExpr(*(f"{column} AS {quoted(name)}" for column, name in columns), *others)
 
-    def _grouped(self, df: DataFrame, pane: str, *others: Column) -> DataFrame:
-        """One row per key and pane: keys by position, `pane`, the fields of all elements, and `others`."""
+    def _grouped(
+        self, df: DataFrame, pane: str, *others: Column, carried: Mapping[str, str] | None = None
+    ) -> DataFrame:
+        """One row per key and pane: keys by position, `pane`, the fields of all elements, and `others`;
+        one for each value of what is `carried`, by name, besides."""
         bound = self.bound
         rows = df.selectExpr(
             *by_position.placed(bound.keys),
@@ -152,6 +176,7 @@ class NativeFold:
                 for at, columns in enumerate(self.inputs)
                 for n, column in enumerate(columns)
             ),
+            *(f"{column} AS {name}" for name, column in (carried or {}).items()),
         )
         folds = [
             F.expr(fold).alias(field)
@@ -160,8 +185,32 @@ class NativeFold:
                 _fields(at, form), form.folded([_input(at, n) for n in range(len(columns))]), strict=True
             )
         ]
-        keys = [F.col(place) for place in by_position.places(bound.keys)]
+        keys = [F.col(place) for place in (*by_position.places(bound.keys), *(carried or ()))]
         return rows.groupBy(*keys, F.expr(pane).alias("pane")).agg(*folds, *others)
+
+
+def carries_late(schema: StructType, columns: Sequence[str]) -> bool:
+    """Whether these columns of a late row can go through a grouping, and be what they were. It makes one of
+    0.0 and −0.0, for which plain columns become text; knows no maps; and compares words by collation."""
+    return not any(_changes(schema[name].dataType, nested=False) for name in columns)
+
+
+def _changes(type_: DataType, *, nested: bool) -> bool:
+    if isinstance(type_, StructType):
+        return any(_changes(field.dataType, nested=True) for field in type_)
+    if isinstance(type_, ArrayType):
+        return _changes(type_.elementType, nested=True)
+    if isinstance(type_, StringType):
+        return type_.simpleString() != "string"
+    return isinstance(type_, FloatType | DoubleType) if nested else not isinstance(type_, AtomicType)
+
+
+def _late_row(schema: StructType, columns: Sequence[str]) -> str:
+    fields = []
+    for name, place in zip(columns, by_position.places(columns), strict=True):
+        floating = isinstance(schema[name].dataType, FloatType | DoubleType)
+        fields.append(f"'{place}', {f'string({quoted(name)})' if floating else quoted(name)}")
+    return f"named_struct({', '.join(fields)})"
 
 
 def _form(bound: BoundQuery, monoid: Monoid) -> SqlForm | None:

@@ -123,8 +123,12 @@ class WindowStage:
         return self.clock.spark_delay(self.bound.query.delay.length)
 
     @property
-    def packer(self) -> Packer | PanePacker | StampedPacker:
+    def row_packer(self) -> Packer:
         time = by_position.places(self.columns)[self.columns.index(self.bound.time)]
-        rows = Packer(self.block, time, self.buckets, self.clock, self.route)
+        return Packer(self.block, time, self.buckets, self.clock, self.route)
+
+    @property
+    def packer(self) -> Packer | PanePacker | StampedPacker:
+        rows = self.row_packer
         packer = rows if self.panes is None else PanePacker(rows, self.panes, tuple(self.columns))
         return StampedPacker(packer, self.stamps) if self.stamps else packer

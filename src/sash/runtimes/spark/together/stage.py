@@ -187,11 +187,13 @@ class TogetherStage:
     @property
     def packer(self) -> SeveralPackers | StampedPacker:
         """A row goes to one bucket of each group."""
-        time = by_position.places(self.columns)[self.columns.index(self._bound.time)]
-        packer = SeveralPackers(tuple(self._packer(group, time, self.clock) for group in self.groups))
+        packer = SeveralPackers(tuple(map(self._packer, self.groups)))
         return StampedPacker(packer, self.stamps) if self.stamps else packer
 
-    def _packer(self, group: Group, time: str, clock: Clock) -> Packer | PanePacker:
-        packer = Packer(self.block, time, group.buckets, clock, share=group.share)
-        panes = self.panes.get(group.buckets)
+    def _packer(self, group: Group) -> Packer | PanePacker:
+        packer, panes = self.row_packer(group), self.panes.get(group.buckets)
         return packer if panes is None else PanePacker(packer, panes, tuple(self.columns))
+
+    def row_packer(self, group: Group) -> Packer:
+        time = by_position.places(self.columns)[self.columns.index(self._bound.time)]
+        return Packer(self.block, time, group.buckets, self.clock, share=group.share)

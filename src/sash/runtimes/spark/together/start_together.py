@@ -90,7 +90,8 @@ def _in_epochs(
     if source.rows_in_spark and len(stage.groups) == 1 and stage.panes:
         (group,) = stage.groups
         # What is late for one query may be on time for another: it travels as rows.
-        fold = EpochFold.over(stage.panes[group.buckets], source.df, group.buckets, stage, late=True)
+        late_rows = stage.row_packer(group)
+        fold = EpochFold.over(stage.panes[group.buckets], source.df, group.buckets, stage, late=late_rows)
     place = HadoopFolder(source.df.sparkSession, checkpoint).url
     run = TogetherRun(
         cast(WindowStage, stage), [Duration(0, Unit.MICROSECONDS)], epochs, place, sinks, fold=fold
