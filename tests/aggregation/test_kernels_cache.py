@@ -95,6 +95,31 @@ compiler = [name for name in ("numba.np.linalg", "scipy.linalg") if name in sys.
 print(json.dumps([fast.mode, value, fast.kernel("fold").compilations, compiler]))
 """
 
+SORTING_PROGRAM = """
+import json, sys
+import numba
+import numpy as np
+from sash.aggregation.kernels.compiler.machine import build
+
+for number in range(int(sys.argv[1])):  # each of them is counted
+    numba.njit(lambda x: x)(number)
+
+def placed(keys, out):
+    out[:] = np.argsort(keys)
+
+def ordered(keys, out):
+    out[:] = np.sort(keys)
+
+keys = np.arange(0, 4_000, 4)[::-1].copy()
+answers = []
+for name in sys.argv[2:]:
+    out = np.zeros(len(keys), np.int64)
+    kernel = build(globals()[name])
+    kernel(keys, out)
+    answers.append([out[:3].tolist(), kernel.compilations])
+print(json.dumps(answers))
+"""
+
 
 def run(program: Path, cache: Path, *arguments: str) -> Any:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("NUMBA_")}
@@ -217,6 +242,18 @@ class _Compiles:
         except TypeError as error:
             kept = error
         return len(str(kept))
+
+
+def test_kernels_that_were_compiled_in_two_processes_meet_in_a_third(tmp_path: Path) -> None:
+    """What a kernel calls is named by a count; the two sorts here had the same number, and one ran as both."""
+    program, cache = tmp_path / "sorting.py", tmp_path / "cache"
+    program.write_text(SORTING_PROGRAM)
+    placed, ordered = [999, 998, 997], [0, 4, 8]
+    assert run(program, cache, "3", "placed") == [[placed, 1]]
+    assert run(program, cache, "0", "ordered") == [[ordered, 1]]
+    for both in (("placed", "ordered"), ("ordered", "placed")):
+        answers = {"placed": [placed, 0], "ordered": [ordered, 0]}
+        assert run(program, cache, "0", *both) == [answers[name] for name in both]
 
 
 def test_a_compilation_keeps_nothing_of_its_caller_alive() -> None:

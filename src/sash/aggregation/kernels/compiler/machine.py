@@ -22,7 +22,7 @@ import numpy as np
 from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
 from sash import errors
-from sash.aggregation.kernels.compiler import casts, module_cache
+from sash.aggregation.kernels.compiler import casts, machine_code, module_cache
 from sash.aggregation.kernels.compiler.function_source import NoSource
 from sash.aggregation.kernels.compiler.specialise import ENTRY, KernelSource, specialise
 from sash.collector import paused_collector
@@ -181,8 +181,9 @@ def _executed(text: str, outside: dict[str, Any]) -> Callable[..., Any]:
 
 @cache
 def _header() -> str:
-    # The casts are imported, not written into the text; their own text therefore joins the key.
-    digest = hashlib.sha256(inspect.getsource(casts).encode()).hexdigest()[:8]
+    # The casts are imported, not written into the text; their own text therefore joins the key. So does that
+    # of `machine_code`: how functions are named is part of what is kept.
+    digest = hashlib.sha256("".join(map(inspect.getsource, (casts, machine_code))).encode()).hexdigest()[:8]
     makers = dict.fromkeys(OPTIONS, "njit") | {"entry": "kept_on_disk"}
     lines = [f"{name} = {makers[name]}(**{options!r})" for name, options in OPTIONS.items()]
     return HEADER.format(casts=digest, decorators="\n".join(lines))
