@@ -245,7 +245,7 @@ class _Compiles:
 
 
 def test_kernels_that_were_compiled_in_two_processes_meet_in_a_third(tmp_path: Path) -> None:
-    """What a kernel calls is named by a count; the two sorts here had the same number, and one ran as both."""
+    """What a kernel calls is named by a count: the two sorts here had the same number, and one was both."""
     program, cache = tmp_path / "sorting.py", tmp_path / "cache"
     program.write_text(SORTING_PROGRAM)
     placed, ordered = [999, 998, 997], [0, 4, 8]

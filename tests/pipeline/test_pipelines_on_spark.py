@@ -159,8 +159,8 @@ def test_differential_several_queries_of_a_file_run_in_one_pass_and_one_can_be_a
     assert rows_of(tmp_path / "features", spark) == features_of(here, until=57)
 
     answer = CliRunner().invoke(app, ["state", str(tmp_path / "checkpoint")])
-    assert "operator 0: bars" in answer.output
-    assert "operator 0: features" in answer.output
+    assert "in files, query bars" in answer.output
+    assert "in files, query features" in answer.output
 
 
 MORE = """

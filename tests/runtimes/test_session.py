@@ -74,7 +74,8 @@ def test_a_start_names_what_makes_micro_batches_slow_once_and_how_to_fix_it(
 ) -> None:
     monkeypatch.setattr("sash.runtimes.spark.session._WARNED", set())
     rate = spark.readStream.format("rate").load()
-    query = sash.stream(rate, time="timestamp").window(sash.tumbling("1 minute")).agg(n=sash.count())
+    stream = sash.stream(rate, time="timestamp", idle="1 minute")  # over Spark's state store
+    query = stream.window(sash.tumbling("1 minute")).agg(n=sash.count())
     spark.conf.set(CHANGELOG, "false")
     try:
         with pytest.warns(SashWarning) as warned:

@@ -141,6 +141,21 @@ class Files(EpochStore):
                 self.on_step("manifest removed")
         self._state = before
 
+    def restart(self, epoch: int) -> None:
+        """Empty, as at the end of this epoch, whatever was there: for a namespace that begins, or begins
+        again, while others are at that epoch."""
+        self._require_open()
+        self._require_inside(self._fence())
+        # Manifests first: what is left of a restart that breaks off has all of its data.
+        for name in sorted(self._names(), key=lambda name: not name.endswith(_STATE)):
+            if not name.endswith(_FENCE):
+                self._files.delete_file(f"{self._folder}/{name}")
+        self._state, self._epoch, self._delta = _State(), epoch, {}
+        if epoch != FRESH.epoch:
+            self._make_folder()
+            self._state = _State(epoch)
+            self._put_state(self._state)
+
     def _put_up(self, token: int | None) -> int:
         fence = self._fence()
         chosen = fence + 1 if token is None else token

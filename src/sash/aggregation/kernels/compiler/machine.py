@@ -181,8 +181,8 @@ def _executed(text: str, outside: dict[str, Any]) -> Callable[..., Any]:
 
 @cache
 def _header() -> str:
-    # The casts are imported, not written into the text; their own text therefore joins the key. So does that
-    # of `machine_code`: how functions are named is part of what is kept.
+    # The casts are imported, not written into the text; their own text therefore joins the key. So does
+    # that of `machine_code`: how functions are named is part of what is kept.
     digest = hashlib.sha256("".join(map(inspect.getsource, (casts, machine_code))).encode()).hexdigest()[:8]
     makers = dict.fromkeys(OPTIONS, "njit") | {"entry": "kept_on_disk"}
     lines = [f"{name} = {makers[name]}(**{options!r})" for name, options in OPTIONS.items()]

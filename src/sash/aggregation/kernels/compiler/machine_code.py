@@ -23,7 +23,6 @@ from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import FunctionCache
 from numba.core.runtime import rtsys
 
-
 FunctionIdentity._unique_ids = count(1 + secrets.randbits(52))
 
 

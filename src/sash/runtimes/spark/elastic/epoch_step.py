@@ -157,7 +157,7 @@ class EpochStep:
                 kind = type(stores[bucket])
                 kind.fence_together(list(stores.values()), self.token << ATTEMPT_BITS | attempt)
                 fenced = True
-            stores[bucket].rollback(self.epoch - 1)
+            self._go_back(bucket, stores[bucket])
             load[bucket] = sum(len(payload) for payload, _ in blocks)
             tables, counted = self._serve(stage, bucket, blocks, stores[bucket], stamps.newest, held)
             counts.update(counted)
@@ -185,6 +185,10 @@ class EpochStep:
                 {output: file for output, file in written.items() if file is not None},
             )
             self.reports.add({(self.epoch, task): report})
+
+    def _go_back(self, bucket: int, store: EpochStore) -> None:
+        """To the end of the epoch before."""
+        store.rollback(self.epoch - 1)
 
     def task_of(self, bucket: int) -> int:
         return bucket % self.tasks if self.mapping is None else self.mapping[bucket]

@@ -80,10 +80,13 @@ class DeclaredSource(FileSource):
     def partitions(self) -> int:
         return self.slots
 
+    def _why_session(self) -> None:
+        """There is none."""
+
     def require_possible(self, bound: BoundQuery) -> None:
         """What a start would refuse before it reads any row."""
         failure = state_store_failure()
-        if failure:
+        if failure and self.why_state_store(bound) is not None:
             raise MissingDependency(f"windows over a stream need the package protobuf ({failure})")
         stage = self.stage(bound, (REPORTS,), None)
         if self.idle is not None:

@@ -186,13 +186,17 @@ class StreamingSource:
 
     def why_spark_time(self) -> str | None:
         """Why no query over this stream runs in epochs; None where some may."""
-        spark = self.df.sparkSession
-        if is_connect(spark):
-            return "the driver of Spark Connect is another process"
         if self.idle is not None:
             return "time goes on by the clock"
         if self.upstream.columns:
             return "the stream has a watermark of its own"
+        return self._why_session()
+
+    def _why_session(self) -> str | None:
+        """The same, for the session of the stream."""
+        spark = self.df.sparkSession
+        if is_connect(spark):
+            return "the driver of Spark Connect is another process"
         if spark.sparkContext.getConf().get("spark.speculation") == "true":
             return "with spark.speculation two tasks would write the state of one bucket"
         return None

@@ -19,6 +19,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from sash.aggregation.stores.epochs import EpochStore
+from sash.aggregation.stores.files import Files
 from sash.aggregation.stores.values import reading
 from sash.operators.engine import Change
 from sash.runtimes.spark.elastic.epoch_journal import QUERIES, QUERY, EpochJournal, where
@@ -84,6 +85,17 @@ class TogetherStep(EpochStep):
     """Of the aggregates of queries since the batch before."""
     gone: tuple[str, ...] = ()
     """The states of queries that were removed."""
+    served: frozenset[tuple[str, ...]] = frozenset()
+    """The keys that had queries in the epoch before: buckets of others begin now."""
+
+    def _go_back(self, bucket: int, store: EpochStore) -> None:
+        stage = cast(TogetherStage, self.stage)
+        (group,) = (group for group in stage.groups if bucket in group.buckets)
+        if group.keys in self.served:
+            store.rollback(self.epoch - 1)
+        else:
+            assert isinstance(store, Files)
+            store.restart(self.epoch - 1)
 
     def _serve(
         self, stage: Any, bucket: int, blocks: list[Block], store: EpochStore, newest: list[int],
@@ -165,6 +177,7 @@ class TogetherJournal(EpochJournal):
         """`description` has the descriptions by name; what is written has the names of states too."""
         found, descriptions = KeptQueries.of(kept), self._description[QUERIES]
         self.changes, self.states = found.changes(descriptions), found.states(descriptions)
+        self.served = frozenset(tuple(own["query"]["key"]) for own in found.queries.values())
         self.gone = tuple(own["state"] for name, own in found.queries.items() if name not in descriptions)
         self._description = {
             **self._description,
@@ -210,7 +223,9 @@ class TogetherRun(ElasticRun):
             for query in self.together.queries
         )
         stage = replace(self.together, queries=queries)
-        return TogetherStep(stage=cast(Any, stage), changes=journal.changes, gone=journal.gone, **how)
+        return TogetherStep(
+            stage=cast(Any, stage), changes=journal.changes, gone=journal.gone, served=journal.served, **how
+        )
 
 
 def described(stage: TogetherStage) -> dict[str, dict[str, Any]]:
