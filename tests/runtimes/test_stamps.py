@@ -34,8 +34,13 @@ def test_every_task_gets_one_stamp_with_the_newest_time_of_the_packer() -> None:
 
 
 @pytest.mark.parametrize("made", [(), (blocks([], []),)])
-def test_a_packer_without_rows_sends_none(made: tuple[pa.RecordBatch, ...]) -> None:
-    assert packed(*made) == []
+def test_a_packer_without_rows_has_stamps_that_change_nothing(made: tuple[pa.RecordBatch, ...]) -> None:
+    rows = packed(*made)
+    assert [-1 - row[PACKED_BUCKET] for row in rows] == [0, 1, 2]
+    stamps = Stamps([5])
+    for row in rows:
+        stamps.take(pa.py_buffer(row[PAYLOAD]), row[NEWEST_AT].microsecond, 0)
+    assert (stamps.newest, stamps.late) == ([5], 0)
 
 
 def test_a_task_has_the_greatest_time_of_each_input() -> None:

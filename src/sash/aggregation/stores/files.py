@@ -164,7 +164,7 @@ class Files(EpochStore):
         self._put(f"{chosen}{_FENCE}", b"")
         for older in self._numbers(_FENCE):
             if older < chosen:
-                self._files.delete_file(f"{self._folder}/{older}{_FENCE}")
+                self._remove(f"{older}{_FENCE}")
         return chosen
 
     def _fence(self) -> int:
@@ -241,6 +241,10 @@ class Files(EpochStore):
                         self._files.delete_file(path)
                 raise
 
+    def _remove(self, name: str) -> None:
+        with suppress(FileNotFoundError):  # another attempt has removed it just now
+            self._files.delete_file(f"{self._folder}/{name}")
+
     def _room_for(self, what: str) -> AbstractContextManager[None]:
         scheme = "" if self._given is None else f"{self._given.type_name}://"
         return room_for(what, scheme + self._folder)
@@ -264,7 +268,7 @@ class Files(EpochStore):
             if name.endswith(_FENCE) or name in needed:
                 continue
             if int(name.partition("-")[0].removesuffix(_STATE)) < before.epoch:
-                self._files.delete_file(f"{self._folder}/{name}")
+                self._remove(name)
                 self.on_step("file removed")
 
 

@@ -20,7 +20,7 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import TypeAlias
 
@@ -29,6 +29,7 @@ from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
 from sash.aggregation.stores.epochs import EpochStore
+from sash.errors import StoreError
 from sash.operators.engine import Change
 from sash.runtimes.spark.elastic.epoch_answers import EpochAnswers
 from sash.runtimes.spark.elastic.held import HeldBucket
@@ -129,10 +130,35 @@ class EpochStep:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         freeze_gc()
-        task = TaskContext.get()
+        task, (number, batches) = TaskContext.get(), self._numbered(batches)
         if task is None:
-            return self.of_task(0, batches)
-        return self.of_task(task.partitionId(), batches, attempt=task.taskAttemptId())
+            return self.of_task(number or 0, batches)
+        self._require_open()
+        number = task.partitionId() if number is None else number
+        return self.of_task(number, batches, attempt=task.taskAttemptId())
+
+    def _numbered(self, batches: Iterable[pa.RecordBatch]) -> tuple[int | None, Iterator[pa.RecordBatch]]:
+        """The number of this task as its stamps have it; None where nothing came. Where a user's function
+        evaluates the rows, `coalesce` or `union` may have numbered the tasks in another way."""
+        rest = iter(batches)
+        for batch in rest:
+            if batch.num_rows:
+                first = batch.column(PACKED_BUCKET)[0].as_py()
+                return (-1 - first) % self.tasks if is_stamp(first) else None, chain([batch], rest)
+        return None, rest
+
+    def _require_open(self) -> None:
+        """StoreError where the batch is done: its rows are not to be computed again, which would take back
+        what was committed. Looked for where a look is cheap."""
+        if not self.home.files:
+            return
+        with self.home.journal() as journal:
+            done = journal.committed.epoch
+        if done >= self.epoch:
+            raise StoreError(
+                f"batch {self.epoch} is done, and its rows can be read only in the function that was given "
+                "as its sink; write or collect there what is needed later"
+            )
 
     def of_task(
         self, task: int, batches: Iterable[pa.RecordBatch], *, attempt: int = 0

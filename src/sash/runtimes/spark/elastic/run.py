@@ -197,7 +197,8 @@ class ElasticRun:
         waiting = self._delivery.waiting(arriving.sparkSession, epoch)
         folders = {output: sink for output, sink in waiting.items() if isinstance(sink, FolderSink)}
         targets = {
-            output: sink.task_files(arriving.sparkSession, epoch) for output, sink in folders.items()
+            output: sink.task_files(arriving.sparkSession, epoch, self.stage.schemas[output])
+            for output, sink in folders.items()
         }
         files = {output: target for output, target in targets.items() if target is not None}
         step = self._step(

@@ -23,6 +23,7 @@ from pyspark.sql.types import (
     FloatType,
     StringType,
     StructType,
+    VariantType,
 )
 
 from sash.aggregation.monoid import Monoid
@@ -202,7 +203,9 @@ def _changes(type_: DataType, *, nested: bool) -> bool:
         return _changes(type_.elementType, nested=True)
     if isinstance(type_, StringType):
         return type_.simpleString() != "string"
-    return isinstance(type_, FloatType | DoubleType) if nested else not isinstance(type_, AtomicType)
+    if isinstance(type_, VariantType) or not isinstance(type_, AtomicType):
+        return True
+    return nested and isinstance(type_, FloatType | DoubleType)
 
 
 def _late_row(schema: StructType, columns: Sequence[str]) -> str:

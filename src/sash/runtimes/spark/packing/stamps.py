@@ -39,8 +39,8 @@ class StampedPacker:
             if blocks.num_rows:
                 newest = max(newest, pc.max(blocks[NEWEST_AT].cast(pa.int64())).as_py())
             yield blocks
-        if newest >= 0 or late[0]:
-            yield self._stamps(max(newest, 0), late[0])
+        # Also without rows: a task learns its number from its stamps.
+        yield self._stamps(max(newest, 0), late[0])
 
     def _on_time(
         self, batches: Iterable[pa.RecordBatch], late: list[int], events: str, time: str

@@ -7,20 +7,23 @@ from dataclasses import dataclass, field
 from os import PathLike, fspath
 from uuid import uuid4
 
+import pyarrow as pa
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, Observation, SparkSession, functions as F
 
-from sash.errors import ArgumentError, Unsupported
+from sash.errors import ArgumentError, StoreError
 from sash.runtimes.folder_paths import resolved
 from sash.runtimes.spark.compat import HadoopFolder, existing_session
-from sash.runtimes.spark.files.open_files import located
+from sash.runtimes.spark.files.same_place import same_place
 from sash.runtimes.spark.sinks import manifest_runs
 from sash.runtimes.spark.sinks.manifests import Manifest, Manifests, folder_of
 from sash.runtimes.spark.sinks.protocol import BATCH, Reads
-from sash.runtimes.spark.sinks.task_files import TaskFiles, WrittenFile
+from sash.runtimes.spark.sinks.task_files import TaskFiles, WrittenFile, as_spark_writes, codec_of
 from sash.runtimes.spark.sinks.writer import writer_of
 
 ROWS = "rows"
+CODEC = "spark.sql.parquet.compression.codec"
+ENCRYPTED = "spark.hadoop.parquet.crypto.factory.class"
 
 
 @dataclass
@@ -30,8 +33,10 @@ class FolderSink:
     path: str
     format: str = "parquet"
     options: Mapping[str, str] = field(default_factory=dict)
-    _own: bool = field(default=False, init=False, repr=False, compare=False)
-    """Whether the folder is known to have no batches of another query."""
+    _own: str = field(default="", init=False, repr=False, compare=False)
+    """The query of which the folder is known to be: it has no batches of another one."""
+    _by_tasks: bool | None = field(default=None, init=False, repr=False, compare=False)
+    """Whether tasks can write to the place; None: not tried yet."""
     _together: int = field(default=-1, init=False, repr=False, compare=False)
     """Up to which of them runs of manifests were made."""
     _again: bool = field(default=True, init=False, repr=False, compare=False)
@@ -50,9 +55,10 @@ class FolderSink:
 
     def has(self, spark: SparkSession, batch: int) -> bool:
         manifests = self._manifests(spark)
-        if not self._own:
-            manifests.take(writer_of(spark))
-            self._own = True
+        writer = writer_of(spark)
+        if self._own != writer:
+            manifests.take(writer)
+            self._own = writer
         self._again = True
         found = manifests.read(batch)
         if found is not None:
@@ -68,17 +74,18 @@ class FolderSink:
         files = {name: size for name, size in folder.sizes().items() if not name.startswith(("_", "."))}
         self._publish(spark, Manifest(batch, int(seen.get[ROWS]), writer_of(spark), execution, files))
 
-    def task_files(self, spark: SparkSession, batch: int) -> TaskFiles | None:
-        """Where tasks write a batch, below a name of its own; None where Spark must write it: other formats
-        than plain parquet, and file systems that Python cannot open."""
+    def task_files(self, spark: SparkSession, batch: int, schema: pa.Schema) -> TaskFiles | None:
+        """Where tasks write a batch of these rows, below a name of its own; None where Spark must write it:
+        other formats than plain parquet, encrypted files, file systems that Python cannot open."""
         if self.format != "parquet" or self.options:
             return None
-        url = self._manifests(spark).root.url
-        try:
-            located(url)
-        except Unsupported:
+        if self._by_tasks is None:
+            root = self._manifests(spark).root
+            self._by_tasks = same_place(root) and not spark.conf.get(ENCRYPTED, None)
+        codec = codec_of(str(spark.conf.get(CODEC, "snappy")))
+        if not self._by_tasks or codec is None or not as_spark_writes(schema):
             return None
-        return TaskFiles(url, folder_of(batch), uuid4().hex[:12])
+        return TaskFiles(self._manifests(spark).root.url, folder_of(batch), uuid4().hex[:12], codec)
 
     def publish(
         self, spark: SparkSession, batch: int, given: TaskFiles, written: Sequence[WrittenFile]
@@ -86,7 +93,14 @@ class FolderSink:
         """What tasks have written there is the batch. Files of attempts that failed are removed."""
         files = {file.name: file.size for file in written}
         folder = self._manifests(spark).root.within(given.place)
-        for name in folder.sizes().keys() - files.keys():
+        found = folder.sizes()
+        for name, size in files.items():
+            if found.get(name) != size:
+                raise StoreError(
+                    f"a task has written {name} of {size:,} bytes to {folder.url}, where the driver finds "
+                    f"{found.get(name, 'no such file')}: do all hosts share this folder?"
+                )
+        for name in found.keys() - files.keys():
             folder.remove(name)
         count = sum(file.rows for file in written)
         self._publish(spark, Manifest(batch, count, writer_of(spark), given.execution, files))

@@ -18,7 +18,24 @@ from pyarrow import fs
 from sash.disk_space import room_for
 from sash.runtimes.spark.files.open_files import located
 
-CODEC = "snappy"
+CODECS = {"snappy", "gzip", "zstd", "none"}
+
+
+def codec_of(setting: str) -> str | None:
+    """Spark's word for a compression as pyarrow's; None where that has none."""
+    name = {"uncompressed": "none"}.get(setting.lower(), setting.lower())
+    return name if name in CODECS else None
+
+
+def as_spark_writes(schema: pa.Schema) -> bool:
+    """Whether Spark reads all columns with the types that it would have written."""
+    return not any(_needs_spark(field.type) for field in schema)
+
+
+def _needs_spark(type_: pa.DataType) -> bool:
+    if pa.types.is_duration(type_) or pa.types.is_time(type_):
+        return True
+    return any(_needs_spark(type_.field(number).type) for number in range(type_.num_fields))
 
 
 @dataclass(frozen=True)
@@ -37,6 +54,7 @@ class TaskFiles:
     path: str
     folder: str
     execution: str
+    codec: str = "snappy"
 
     @property
     def place(self) -> str:
@@ -44,7 +62,9 @@ class TaskFiles:
         return f"{self.folder}/{self.execution}"
 
     def begin(self, name: str, schema: pa.Schema) -> TaskFile:
-        return TaskFile(f"{self.path}/{self.place}", f"part-{name}.{CODEC}.parquet", schema)
+        return TaskFile(
+            f"{self.path}/{self.place}", f"part-{name}.{self.codec}.parquet", schema, self.codec
+        )
 
 
 @dataclass
@@ -54,6 +74,7 @@ class TaskFile:
     place: str
     name: str
     schema: pa.Schema
+    codec: str
     _stream: pa.NativeFile | None = field(default=None, init=False)
     _writer: pq.ParquetWriter | None = field(default=None, init=False)
     _rows: int = field(default=0, init=False)
@@ -71,7 +92,7 @@ class TaskFile:
         if isinstance(system, fs.LocalFileSystem) or system.type_name not in ("s3", "gcs", "abfs"):
             system.create_dir(folder, recursive=True)  # an object store has no folders
         self._stream = system.open_output_stream(f"{folder}/{self.name}")
-        self._writer = pq.ParquetWriter(self._stream, self.schema, compression=CODEC)
+        self._writer = pq.ParquetWriter(self._stream, self.schema, compression=self.codec)
 
     def close(self) -> WrittenFile | None:
         """What was written; None where there were no rows."""

@@ -13,18 +13,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from pyarrow import fs
 from pyspark.sql import SparkSession
 
-from sash.errors import Unsupported
 from sash.operators.bound import BoundQuery
 from sash.operators.elastic.declaration import Elastic
-from sash.runtimes.spark.compat import HadoopFolder
+from sash.runtimes.spark.compat import HadoopFolder, is_connect
 from sash.runtimes.spark.elastic.epoch_journal import QUERY
 from sash.runtimes.spark.elastic.run import BUCKET_COUNT
 from sash.runtimes.spark.elastic.state_location import FOLDER, JOURNAL, StateLocation
-from sash.runtimes.spark.files.open_files import located
+from sash.runtimes.spark.files.same_place import same_place
 from sash.runtimes.spark.requirements import task_slots
+from sash.runtimes.spark.state.changes import refused
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 
 STORE = "files"
@@ -32,7 +31,9 @@ STORE = "files"
 
 def epochs_for(source: StreamingSource, bound: BoundQuery, checkpoint: str) -> Elastic | None:
     """How the query runs in epochs; None where its state is in Spark's state store."""
-    if source.why_state_store(bound) is not None:
+    why = source.why_state_store(bound)
+    if why is not None:
+        _require_none_kept(source.df.sparkSession, checkpoint, why)
         return None
     return epochs_in(source.df.sparkSession, checkpoint, source.epoch_buckets(bound))
 
@@ -41,7 +42,9 @@ def epochs_together(
     source: StreamingSource, bounds: Iterable[BoundQuery], checkpoint: str
 ) -> Elastic | None:
     """The same for several queries over one stream."""
-    if source.why_spark_time() is not None:
+    why = source.why_spark_time()
+    if why is not None:
+        _require_none_kept(source.df.sparkSession, checkpoint, why)
         return None
     buckets = max(source.epoch_buckets(bound) for bound in bounds)
     return epochs_in(source.df.sparkSession, checkpoint, buckets)
@@ -51,7 +54,7 @@ def epochs_in(spark: SparkSession, checkpoint: str, buckets: int) -> Elastic | N
     """Epochs with the buckets that a checkpoint has, or so many if it is new; None where its state is in
     Spark's state store, or Python cannot open it."""
     folder = HadoopFolder(spark, checkpoint)
-    if not _opens(folder.url) or folder.within("state").names():
+    if folder.within("state").names() or not same_place(folder):
         return None
     kept = _kept_buckets(folder)
     if kept is None and folder.within("commits").sizes():
@@ -60,14 +63,13 @@ def epochs_in(spark: SparkSession, checkpoint: str, buckets: int) -> Elastic | N
     return Elastic(max=buckets, buckets=buckets, store=STORE, controller=lambda samples: task_slots(spark))
 
 
-def _opens(checkpoint: str) -> bool:
-    """Whether Python can open the file system as well as Spark does."""
-    try:
-        file_system, path = located(checkpoint)
-        local = isinstance(file_system, fs.LocalFileSystem)
-        return local or file_system.get_file_info(path) is not None
-    except (OSError, Unsupported):
-        return False
+def _require_none_kept(spark: SparkSession, checkpoint: str, why: str) -> None:
+    """DifferentQuery where a checkpoint has its state in files, and this query cannot run over them."""
+    if not is_connect(spark) and HadoopFolder(spark, checkpoint).within(f"{FOLDER}/{JOURNAL}").sizes():
+        raise refused(
+            "by a query with its state in files of the checkpoint, and this one has its own in Spark's "
+            f"state store: {why}"
+        )
 
 
 def _kept_buckets(checkpoint: HadoopFolder) -> int | None:

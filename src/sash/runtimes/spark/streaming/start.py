@@ -30,7 +30,7 @@ from sash.runtimes.spark.elastic.run import ElasticQuery, ElasticRun
 from sash.runtimes.spark.elastic.state_location import require_reachable
 from sash.runtimes.spark.joins.streaming_join import StreamingJoin, late_of
 from sash.runtimes.spark.native.epoch_fold import EpochFold
-from sash.runtimes.spark.packing.columns import flat as flat_columns
+from sash.runtimes.spark.packing.columns import flat as flat_columns, quoted
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.runtimes.spark.session import warn_of_costly_settings
 from sash.runtimes.spark.sinks.choice import require_free_columns, sinks_for
@@ -111,7 +111,7 @@ def start(
         stamps=epochs.max,
     )
     fold = EpochFold.of(stage, source.df) if source.rows_in_spark else None
-    arriving = source.packed(stage) if fold is None else source.df
+    arriving = source.packed(stage) if fold is None else source.df.select(*map(quoted, stage.columns))
     query, run = start_epochs(
         arriving, stage, sinks,
         delays=[bound.query.delay], checkpoint=place, elastic=epochs, trigger=trigger, name=name,

@@ -22,6 +22,7 @@ from sash.runtimes.spark.batch_jobs import WholeJobs, all_at_once, kept
 from sash.runtimes.spark.compat import all_cached
 from sash.runtimes.spark.packing.blocks import OUTPUT
 from sash.runtimes.spark.packing.outputs import Outputs
+from sash.runtimes.spark.sinks.online import OnlineSink
 from sash.runtimes.spark.sinks.protocol import BatchSink, Reads
 from sash.runtimes.spark.sinks.shapes import skip
 
@@ -42,14 +43,18 @@ class Delivery:
     """What plans the jobs; None: they are planned as the user has set it."""
     _first: bool = field(default=True, init=False)
     """Only the first batch of a run can be one that was executed before: Spark has written down who may
-    execute the others."""
+    execute the others. What is published for requests is compared in each: others can write there."""
 
     def __call__(self, emitted: DataFrame, batch: int) -> None:
         self.deliver(emitted, self.waiting(emitted.sparkSession, batch), batch)
 
     def waiting(self, spark: SparkSession, batch: int) -> dict[str, BatchSink]:
         """The sinks that do not have the batch yet, by output."""
-        done = {output for output, sink in self.sinks.items() if self._first and sink.has(spark, batch)}
+        done = {
+            output
+            for output, sink in self.sinks.items()
+            if (self._first or isinstance(sink, OnlineSink)) and sink.has(spark, batch)
+        }
         self._first = False
         return {output: sink for output, sink in self.sinks.items() if output not in done}
 

@@ -18,6 +18,7 @@ from sash.runtimes.observed_counts import metric_of
 from sash.runtimes.spark.compat import HadoopFolder, is_connect
 from sash.runtimes.spark.native.epoch_fold import EpochFold
 from sash.runtimes.spark.packing.blocks import COUNTS, PACKED_BUCKET
+from sash.runtimes.spark.packing.columns import quoted
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions
 from sash.runtimes.spark.sinks.choice import sinks_for
@@ -96,7 +97,7 @@ def _in_epochs(
     run = TogetherRun(
         cast(WindowStage, stage), [Duration(0, Unit.MICROSECONDS)], epochs, place, sinks, fold=fold
     )
-    arriving = source.packed(stage) if fold is None else source.df
+    arriving = source.packed(stage) if fold is None else source.df.select(*map(quoted, stage.columns))
     return start_run(run, arriving, trigger=trigger, name=name)
 
 
