@@ -222,3 +222,42 @@ def test_a_handle_travels_and_file_systems_are_arrows(tmp_path: Path) -> None:
     assert other.get_many([b"k"]) == [b"0"]
     for store in (Files(tmp_path), other):
         assert pickle.loads(pickle.dumps(store)).get_many([b"k"]) == [b"0"]
+
+
+def test_an_epoch_that_is_executed_again_stays_until_another_one_takes_its_place(tmp_path: Path) -> None:
+    first = Files(tmp_path)
+    for epoch, value in enumerate((b"a", b"b")):
+        first.put_many({b"k": value, b"only %d" % epoch: value})
+        first.commit(epoch)
+    given_up = Files(tmp_path)
+    given_up.fence(5)
+    given_up.replace_after(0)
+    assert given_up.get_many([b"k", b"only 1"]) == [b"a", None]
+    given_up.put_many({b"k": b"never"})
+    given_up.close()
+    again = Files(tmp_path)
+    assert (again.epoch, again.get_many([b"k"])) == (1, [b"b"])
+    again.fence(6)
+    again.replace_after(0)
+    again.put_many({b"k": b"c"})
+    again.commit(1)
+    assert Files(tmp_path).get_many([b"k", b"only 0", b"only 1"]) == [b"c", b"a", None]
+    again.put_many({b"k": b"d"})
+    again.commit(2)
+    assert Files(tmp_path).committed == (2, 1)
+
+
+def test_a_namespace_can_begin_in_the_middle(tmp_path: Path) -> None:
+    old = Files(tmp_path)
+    old.put_many({b"k": b"old"})
+    old.commit(0)
+    store = Files(tmp_path)
+    store.restart(6)
+    store.replace_after(6)
+    store.put_many({b"k": b"new"})
+    store.commit(7)
+    again = Files(tmp_path)
+    assert (again.committed, again.get_many([b"k"])) == ((7, 6), [b"new"])
+    again.rollback(6)
+    assert again.get_many([b"k"]) == [None]
+    assert len(list((tmp_path / "default").glob("*.data"))) <= 1

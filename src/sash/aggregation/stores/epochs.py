@@ -156,6 +156,11 @@ class EpochStore(ABC):
         self._epoch = epoch
         self._delta = {}
 
+    def replace_after(self, epoch: int) -> None:
+        """`rollback(epoch)` for whoever executes the epoch after it once more. A store that can leaves what
+        is there until the next commit takes its place: an attempt that is given up changes nothing."""
+        self.rollback(epoch)
+
     def close(self) -> None:
         if not self._closed:
             self._closed = True

@@ -77,6 +77,8 @@ class Files(EpochStore):
         self.namespace, self._given = namespace, file_system
         self._files = fs.LocalFileSystem() if file_system is None else file_system
         self._folder = f"{self.path}/{namespace}"
+        self._replaces: int | None = None
+        """An epoch that is committed, and that the next commit takes the place of."""
         self._epoch = self._committed().epoch
 
     def _committed(self) -> Committed:
@@ -109,9 +111,9 @@ class Files(EpochStore):
         return [key for name in self._state.places if (key := bytes.fromhex(name)).startswith(prefix)]
 
     def _write(self, epoch: int, delta: Delta) -> None:
-        if not followed_by(self._committed(), epoch):
+        if self._replaces != epoch and not followed_by(self._committed(), epoch):
             return
-        before = self._state
+        before, self._replaces = self._state, None
         places = {name: place for name, place in before.places.items() if bytes.fromhex(name) not in delta}
         name, content, at = f"{epoch}-{uuid4().hex}{_DATA}", [], 0
         for key, value in delta.items():
@@ -140,6 +142,17 @@ class Files(EpochStore):
                 self._files.delete_file(f"{self._folder}/{later}{_STATE}")
                 self.on_step("manifest removed")
         self._state = before
+
+    def replace_after(self, epoch: int) -> None:
+        """The manifest of the epoch after it stays until another one takes its place."""
+        self._require_open()
+        committed = self._committed()
+        if committed.epoch != epoch + 1 or committed.oldest > epoch:
+            self.rollback(epoch)
+            return
+        self._require_inside(self._fence())
+        self._state, self._epoch, self._delta = self._whole(epoch), epoch, {}
+        self._replaces = epoch + 1
 
     def restart(self, epoch: int) -> None:
         """Empty, as at the end of this epoch, whatever was there: for a namespace that begins, or begins
@@ -184,7 +197,7 @@ class Files(EpochStore):
         there, moved_on = (
             info.type != fs.FileType.NotFound for info in self._files.get_file_info([mine, next_])
         )
-        if moved_on or not there:
+        if (moved_on or not there) and self._replaces != self._epoch + 1:
             self._require_epoch(self._committed().epoch)
         if self._state.epoch != self._epoch:
             self._state = self._whole(self._epoch)

@@ -213,8 +213,9 @@ class EpochStep:
             self.reports.add({(self.epoch, task): report})
 
     def _go_back(self, bucket: int, store: EpochStore) -> None:
-        """To the end of the epoch before."""
-        store.rollback(self.epoch - 1)
+        """To the end of the epoch before. What another attempt has committed since stays until this one
+        commits: either of the two may be the one that counts."""
+        store.replace_after(self.epoch - 1)
 
     def task_of(self, bucket: int) -> int:
         return bucket % self.tasks if self.mapping is None else self.mapping[bucket]

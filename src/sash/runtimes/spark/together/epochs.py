@@ -92,7 +92,7 @@ class TogetherStep(EpochStep):
         stage = cast(TogetherStage, self.stage)
         (group,) = (group for group in stage.groups if bucket in group.buckets)
         if group.keys in self.served:
-            store.rollback(self.epoch - 1)
+            store.replace_after(self.epoch - 1)
         else:
             assert isinstance(store, Files)
             store.restart(self.epoch - 1)
