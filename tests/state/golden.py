@@ -77,7 +77,7 @@ def run(home: Path, names: Sequence[str], *, first: int, last: int) -> None:
     (home / "enough").touch()
     with (
         served(home) as url,
-        Victim(Path(run_operators.__file__), home, url, *names, log=home / "log") as program,
+        Victim(Path(run_operators.__file__), home, url, "", *names, log=home / "log") as program,
     ):
         program.finish(seconds=900)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.faults.operators import OPERATORS
@@ -10,6 +12,12 @@ from tests.state import golden
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
 
+REFUSED = {
+    # Its first step holds parts of panes since corrections work under patterns; it held whole panes before.
+    "pane-farm": "this checkpoint was made by a different query: state was 'PaneLevelOperator' and is "
+    "'PanePartsOperator'",
+}
+
 
 @pytest.mark.soak
 @pytest.mark.parametrize("operators", GROUPS)
@@ -17,13 +25,22 @@ pytestmark = [pytest.mark.spark, pytest.mark.redis]
 def test_oracle_state_of_a_released_version_goes_on_to_what_the_reference_reports(
     version: str, operators: str
 ) -> None:
-    names = operators.split()
+    names = [name for name in operators.split() if name not in REFUSED]
     with golden.home() as home:
         golden.unpack(version, [*names, golden.REDIS], home)
         # Those that were read are known, and need not be there.
         golden.run(home, names, first=golden.BEFORE, last=golden.FILES)
         for name in names:
             OPERATORS[name].check(home / name, golden.BATCHES)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("name", "sentence"), REFUSED.items())
+def test_what_cannot_go_on_is_refused_in_one_sentence(name: str, sentence: str) -> None:
+    with golden.home() as home:
+        golden.unpack(golden.versions()[0], [name, golden.REDIS], home)
+        with pytest.raises(AssertionError, match=re.escape(sentence)):
+            golden.run(home, [name], first=golden.BEFORE, last=golden.FILES)
 
 
 def test_every_operator_that_keeps_state_has_an_archive() -> None:
