@@ -247,6 +247,27 @@ def test_an_epoch_that_is_executed_again_stays_until_another_one_takes_its_place
     assert Files(tmp_path).committed == (2, 1)
 
 
+def test_a_commit_in_the_place_of_another_can_be_called_again_when_it_has_failed(tmp_path: Path) -> None:
+    store = Files(tmp_path)
+    for epoch in range(2):
+        store.put_many({b"k": b"%d" % epoch})
+        store.commit(epoch)
+    again = Files(tmp_path)
+    again.replace_after(0)
+    again.put_many({b"k": b"other"})
+
+    def fail(step: str) -> None:
+        raise OSError(step)
+
+    again.on_step = fail
+    with pytest.raises(OSError, match="data"):
+        again.commit(1)
+    assert Files(tmp_path).get_many([b"k"]) == [b"1"]
+    again.on_step = lambda step: None
+    again.commit(1)
+    assert Files(tmp_path).get_many([b"k"]) == [b"other"]
+
+
 def test_a_namespace_can_begin_in_the_middle(tmp_path: Path) -> None:
     old = Files(tmp_path)
     old.put_many({b"k": b"old"})

@@ -111,9 +111,10 @@ class Files(EpochStore):
         return [key for name in self._state.places if (key := bytes.fromhex(name)).startswith(prefix)]
 
     def _write(self, epoch: int, delta: Delta) -> None:
-        if self._replaces != epoch and not followed_by(self._committed(), epoch):
+        replaces = self._replaces == epoch
+        if not replaces and not followed_by(self._committed(), epoch):
             return
-        before, self._replaces = self._state, None
+        before = self._whole(epoch - 1) if replaces else self._state
         places = {name: place for name, place in before.places.items() if bytes.fromhex(name) not in delta}
         name, content, at = f"{epoch}-{uuid4().hex}{_DATA}", [], 0
         for key, value in delta.items():
@@ -129,6 +130,7 @@ class Files(EpochStore):
         self._require_inside(self._fence())
         self._state = _State(epoch, places)
         self._put_state(self._state)
+        self._replaces = None
         self.on_step("manifest")
         self._clean(before, self._state)
 
@@ -142,6 +144,10 @@ class Files(EpochStore):
                 self._files.delete_file(f"{self._folder}/{later}{_STATE}")
                 self.on_step("manifest removed")
         self._state = before
+
+    def rollback(self, epoch: int) -> None:
+        self._replaces = None
+        super().rollback(epoch)
 
     def replace_after(self, epoch: int) -> None:
         """The manifest of the epoch after it stays until another one takes its place."""
@@ -162,8 +168,8 @@ class Files(EpochStore):
         # Manifests first: what is left of a restart that breaks off has all of its data.
         for name in sorted(self._names(), key=lambda name: not name.endswith(_STATE)):
             if not name.endswith(_FENCE):
-                self._files.delete_file(f"{self._folder}/{name}")
-        self._state, self._epoch, self._delta = _State(), epoch, {}
+                self._remove(name)
+        self._state, self._epoch, self._delta, self._replaces = _State(), epoch, {}, None
         if epoch != FRESH.epoch:
             self._make_folder()
             self._state = _State(epoch)

@@ -1,11 +1,15 @@
-"""Elastic queries: an epoch is a micro-batch, and any number of tasks can serve the buckets of an epoch.
+"""Epochs: a micro-batch is an epoch, and any number of tasks can serve its buckets. Queries of `start` and
+of `together` run so, with a task per core; elastic ones choose how many.
 
-    pack → repartitionById(bucket mod n) → step, state in a decoupled store → unpack → sink
+    pack or fold → repartitionById(bucket mod n) → step, state in a decoupled store → sinks
 
-home.py       where the state lives: a store for each bucket, one for the journal
-journal.py    what the driver remembers from batch to batch
-held.py       the operator of a bucket in its store
-step.py       what a task does with its buckets
-metering.py   what a batch took, and what a controller sees of it
-run.py        a micro-batch, and the handle of the running query
+state_location.py  where the state lives: a store for each bucket, one for the journal
+epoch_journal.py   what the driver remembers from batch to batch
+held.py            the operator of a bucket in its store
+epoch_step.py      what a task does with its buckets
+epoch_answers.py   how rows leave the step
+metering.py        what a batch took, and what a controller sees of it
+progress.py        the same in Spark's progress reports
+executors.py       executors that come and go with the tasks
+run.py             a micro-batch, and the handle of an elastic query
 """

@@ -47,7 +47,7 @@ from sash.runtimes.spark.packing.stamps import task_sql
 from sash.runtimes.spark.sinks.folder import FolderSink
 from sash.runtimes.spark.sinks.protocol import BatchSink
 from sash.runtimes.spark.state.arenas import QUERY_ID
-from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, BUCKETS
+from sash.runtimes.spark.state.fingerprint import without_buckets
 from sash.runtimes.spark.streaming.batch_watermark import set_watermark
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.runtimes.spark.streaming.write_outputs import Delivery
@@ -171,10 +171,7 @@ class ElasticRun:
     @property
     def description(self) -> dict[str, Any]:
         """What the state must have been made by."""
-        described = dict(self.stage.description)
-        for fixed in (BUCKETS, BUCKET_NUMBERS):
-            described.pop(fixed, None)
-        return described | {BUCKET_COUNT: len(self.stage.buckets)}
+        return without_buckets(self.stage.description) | {BUCKET_COUNT: len(self.stage.buckets)}
 
     def _home(self, packed: DataFrame) -> StateLocation:
         query = packed.sparkSession.sparkContext.getLocalProperty(QUERY_ID)

@@ -61,6 +61,11 @@ def describe(bound: BoundQuery, *, buckets: int) -> dict[str, Any]:
     }
 
 
+def without_buckets(description: Mapping[str, Any]) -> dict[str, Any]:
+    """The same of a query in epochs, which may have its buckets elsewhere."""
+    return {name: part for name, part in description.items() if name not in (BUCKETS, BUCKET_NUMBERS)}
+
+
 def _type(type_: pa.DataType) -> str:
     """Times are instants, whatever the zone in which a session shows them."""
     zoned = pa.types.is_timestamp(type_) and type_.tz is not None

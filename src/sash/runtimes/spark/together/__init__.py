@@ -6,7 +6,9 @@
     buckets of keys (venue)    by_venue         others have buckets of their own, in the same stage
 
 stage.py        what executors know: the queries, their buckets, the columns of a block
-processor.py    the stateful step
-named_state.py  the state of each query in one state store
+shared_rows.py  what has come for a bucket, and what of it each query gets
+epochs.py       the step in epochs, where `start` runs it
+processor.py    the step over Spark's state store, for checkpoints that have theirs there
+named_state.py  the state of each query in that store
 start_together.py  from queries to a running stream
 """

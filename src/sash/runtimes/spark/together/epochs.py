@@ -26,11 +26,10 @@ from sash.runtimes.spark.elastic.epoch_journal import QUERIES, QUERY, EpochJourn
 from sash.runtimes.spark.elastic.epoch_step import SAVED, EpochStep, Held
 from sash.runtimes.spark.elastic.held import HeldBucket
 from sash.runtimes.spark.elastic.run import BUCKET_COUNT, ElasticRun
-from sash.runtimes.spark.packing.blocks import rows_of
-from sash.runtimes.spark.packing.columns import ORDINAL
 from sash.runtimes.spark.state.changes import change_of, refused
-from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, BUCKETS, canonical
+from sash.runtimes.spark.state.fingerprint import canonical, without_buckets
 from sash.runtimes.spark.streaming.bucket_call import Block, BucketCall
+from sash.runtimes.spark.together.shared_rows import SharedRows
 from sash.runtimes.spark.together.stage import QueryOfStream, TogetherStage, output_of
 
 
@@ -52,29 +51,6 @@ class NamedStore:
     def keys(self, *, prefix: bytes = b"") -> Iterator[bytes]:
         every = self._store.keys(prefix=self._prefix + prefix)
         return (key.removeprefix(self._prefix) for key in every)
-
-
-@dataclass(frozen=True)
-class SharedRows:
-    """What has come for a bucket: rows, and panes that its queries share."""
-
-    stage: TogetherStage
-    bucket: int
-    blocks: Sequence[Block]
-    milliseconds: int
-
-    def into(self, calls: Mapping[str, BucketCall]) -> None:
-        """Give each query its columns, and its aggregates of the panes."""
-        stage, shared, panes = self.stage, self.stage.panes_of(self.bucket), None
-        payloads: Iterable[bytes | pa.Buffer] = [payload for payload, _ in self.blocks]
-        if shared is not None:
-            payloads, panes = shared.arrived(self.bucket, payloads, milliseconds=self.milliseconds)
-        rows = rows_of(self.bucket, payloads, stage.block).rename_columns([*stage.columns, ORDINAL])
-        sharing = [query.name for query in stage.of_bucket(self.bucket)]
-        for name, call in calls.items():
-            call.insert(rows.select([*stage.stages[name].columns, ORDINAL]))
-            if shared is not None and panes is not None:
-                call.insert_panes(shared, panes, sharing.index(name))
 
 
 @dataclass(frozen=True)
@@ -114,7 +90,9 @@ class TogetherStep(EpochStep):
         calls = {name: stage.stages[name].call(stage.stages[name], one) for name, one in loaded.items()}
         if blocks:
             self._reach(stage, calls, before)
-            SharedRows(stage, bucket, blocks, before).into(calls)
+            arrived = SharedRows.of(stage, bucket, (payload for payload, _ in blocks), before)
+            for name, call in calls.items():
+                arrived.into(name, call)
             self._reach(stage, calls, before)
         counts: dict[str, int] = {SAVED: max((call.saved for call in calls.values()), default=0)}
         tables: dict[str, pa.Table] = {}
@@ -202,7 +180,9 @@ class TogetherRun(ElasticRun):
 
     @property
     def description(self) -> dict[str, Any]:
-        return {QUERIES: described(self.together), BUCKET_COUNT: self.together.partitions}
+        stages = self.together.stages.items()
+        described = {name: without_buckets(own.description) for name, own in stages}
+        return {QUERIES: described, BUCKET_COUNT: self.together.partitions}
 
     def journal(self, store: EpochStore, epoch: int) -> EpochJournal:
         return TogetherJournal(store, self.description, epoch=epoch, checkpoint=where(self.checkpoint))
@@ -226,13 +206,3 @@ class TogetherRun(ElasticRun):
         return TogetherStep(
             stage=cast(Any, stage), changes=journal.changes, gone=journal.gone, served=journal.served, **how
         )
-
-
-def described(stage: TogetherStage) -> dict[str, dict[str, Any]]:
-    """What the state of each query must have been made by."""
-    found = {}
-    for name, own in stage.stages.items():
-        found[name] = {
-            key: value for key, value in own.description.items() if key not in (BUCKETS, BUCKET_NUMBERS)
-        }
-    return found

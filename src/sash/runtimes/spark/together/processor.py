@@ -6,7 +6,7 @@ once, and the timers of the bucket: one for each time at which any of them has s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, cast
@@ -20,14 +20,14 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from sash.runtimes.spark.packing.answers import Answers, PlainAnswers
-from sash.runtimes.spark.packing.blocks import PAYLOAD, rows_of
-from sash.runtimes.spark.packing.columns import ORDINAL
+from sash.runtimes.spark.packing.blocks import PAYLOAD
 from sash.runtimes.spark.state.operators_in_state import Bucket, StateOfBuckets
 from sash.runtimes.spark.streaming.bucket_call import BucketCall
 from sash.runtimes.spark.streaming.processor import timer_of
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.runtimes.spark.streaming.worker_gc import freeze_gc
 from sash.runtimes.spark.together.named_state import NamedState
+from sash.runtimes.spark.together.shared_rows import SharedRows
 from sash.runtimes.spark.together.stage import TogetherStage, output_of
 
 
@@ -66,21 +66,14 @@ class TogetherProcessor:
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Any]:
         number, now = int(key[0]), timerValues.getCurrentWatermarkInMs()
-        payloads: Iterable[bytes] = map(attrgetter(PAYLOAD), self.answers.arrived(rows))
-        shared = self.stage.panes_of(number)
-        if shared is not None:
-            payloads, panes = shared.arrived(number, payloads, milliseconds=now)
-            sharing = [query.name for query in self.stage.of_bucket(number)]
-        arrived = rows_of(number, payloads, self.stage.block)
-        arrived = arrived.rename_columns([*self.stage.columns, ORDINAL])
+        payloads = map(attrgetter(PAYLOAD), self.answers.arrived(rows))
+        arrived = SharedRows.of(self.stage, number, payloads, now)
 
         def work(turn: _Turn) -> None:
             watermark = turn.stage.clock.watermark(now)
             if not turn.stage.derived:
                 turn.call.reach(watermark)
-            turn.call.insert(arrived.select([*turn.stage.columns, ORDINAL]))
-            if shared is not None:
-                turn.call.insert_panes(shared, panes, sharing.index(turn.name))
+            arrived.into(turn.name, turn.call)
             turn.call.advance(watermark)
 
         return self._worked(number, now, work)
