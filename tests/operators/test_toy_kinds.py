@@ -1,33 +1,39 @@
 """A new window kind: its definition, one class, an entry in `KINDS`; then it runs everywhere.
 
-primes    the last n events, at every event whose ordinal is a prime
-blocks    events whose time lies in the same block of the clock, until one of another block comes
+The toys are in `toy_kinds`.
 """
 
 from __future__ import annotations
 
+import json
 import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
 import sash
-from sash.operators.bound import BoundQuery
+from sash.dashboard.open_windows import open_windows
+from sash.display.timeline import lane_of
+from sash.operators.bound_query import BoundQuery
 from sash.operators.kinds import KINDS
-from sash.operators.kinds.kind import GrowingKind, Held, Ints, Memory, Moment, RangeKind, Runs
-from sash.operators.windows.numbering import numbered_by_key
-from sash.operators.windows.ranges import NEVER, Ranges
+from sash.planner.auto import AUTO
+from sash.planner.costs.constants import DEFAULTS
+from sash.planner.explain.state_size import state_of
+from sash.planner.facts import EventFacts, Facts, cut_of
+from sash.planner.plans.candidates import never
+from sash.planner.plans.plan import make_plan
+from sash.runtimes.spark.sizing.load import ExpectedLoad, filling_seconds
 from sash.semantics.durations import Duration, Unit
-from sash.semantics.event import Event, Order
+from sash.semantics.event import Event
 from sash.semantics.query import Query
 from sash.semantics.reference import Arrival, Batch, evaluate
-from sash.semantics.window import BOTH_ORDERS, Context, ContextAwareWindow, Extent, Window, spanned
+from sash.semantics.window import Window
+from tests.operators.toy_kinds import TOYS, BlockWindow, HalfWindow, PrimeWindow
 from tests.runtimes.elastic_batches import DryElastic
 from tests.runtimes.micro_batches import DryStream
 from tests.runtimes.operator_runtime import (
@@ -46,120 +52,18 @@ from tests.runtimes.test_spark_streaming_dry import AGGREGATES, cut, expected, o
 from tests.runtimes.test_streaming_operator import COMMUTATIVE, batches
 
 
-def primes_below(number: int) -> list[int]:
-    return [n for n in range(2, number) if all(n % divisor for divisor in range(2, n))]
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class PrimeWindow(ContextAwareWindow):
-    """{ r − n < i ≤ r } for the w-th prime r."""
-
-    size: int
-
-    context: ClassVar[Context] = Context.FCA
-    orders: ClassVar[frozenset[Order]] = BOTH_ORDERS
-
-    def __str__(self) -> str:
-        return f"primes({self.size})"
-
-    @property
-    def time_unit(self) -> Unit:
-        return Unit.EVENTS
-
-    @property
-    def formula(self) -> str:
-        return f"E(w) = {{ i : r − {self.size} < i ≤ r }}, r the w-th prime"
-
-    def extents(
-        self, events: Sequence[Event], *, horizon: int | None = None, empty: bool = False
-    ) -> Iterator[Extent]:
-        for w, r in enumerate(primes_below(len(events))):
-            lo = max(0, r + 1 - self.size)
-            yield spanned(w, events, lo, r + 1, closes_at=events[r].time)
-
-
-class PrimeKind(RangeKind[PrimeWindow]):
-    """`next_id` windows are complete."""
-
-    memory: ClassVar[dict[str, int | float]] = {"next_id": 0}
-
-    def ranges(self, held: Held, memory: Memory, moment: Moment) -> Ranges:
-        primes = np.array(primes_below(int(held.count.max(initial=0))), np.int64)
-        found = np.searchsorted(primes, held.count)
-        slot = np.repeat(np.arange(len(held)), found - memory["next_id"])
-        begin = np.cumsum(found - memory["next_id"]) - (found - memory["next_id"])
-        w = memory["next_id"][slot] + np.arange(len(slot)) - begin[slot]
-        hi = primes[w] + 1
-        lo = np.maximum(0, hi - self.window.size)
-        start, end = held.bounds(slot, lo, hi)
-        return Ranges(slot, w, lo, hi, start, end, closes_at=end)
-
-    def advance(self, held: Held, memory: Memory, settled: int) -> Ints:
-        primes = np.array(primes_below(int(held.count.max(initial=0))), np.int64)
-        memory["next_id"][:] = np.searchsorted(primes, held.count)
-        return np.maximum(held.head, held.count + 1 - self.window.size)
-
-    def wakes(self, times: Ints) -> Ints:
-        return times
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class BlockWindow(ContextAwareWindow):
-    """Maximal runs of events with the same ⌊τ / length⌋."""
-
-    length: int
-
-    context: ClassVar[Context] = Context.FCF
-
-    def __str__(self) -> str:
-        return f"blocks({self.length})"
-
-    @property
-    def time_unit(self) -> Unit:
-        return Unit.TICKS
-
-    @property
-    def formula(self) -> str:
-        return f"E(w) = the w-th maximal run of events with the same ⌊τ / {self.length}⌋"
-
-    def extents(
-        self, events: Sequence[Event], *, horizon: int | None = None, empty: bool = False
-    ) -> Iterator[Extent]:
-        lo = 0
-        for w, (_, run) in enumerate(groupby(events, lambda event: event.time // self.length)):
-            hi = lo + len(list(run))
-            yield spanned(w, events, lo, hi, closes_at=events[hi].time if hi < len(events) else None)
-            lo = hi
-
-
-class BlockKind(GrowingKind[BlockWindow]):
-    """`next_id` is the number of the windows that are over."""
-
-    memory: ClassVar[dict[str, int | float]] = {"next_id": 0}
-
-    def runs(self, runs: Runs) -> Ranges:
-        block, begins = runs.first // self.window.length, runs.begins
-        begins[1:] |= block[1:] != block[:-1]
-        lo = np.flatnonzero(begins)
-        hi = np.append(lo[1:], len(begins))
-        key, w = numbered_by_key(runs, lo)
-        after = np.append(runs.first, NEVER)[hi]
-        closes_at = np.where(hi < runs.offsets[key + 1], after, NEVER)
-        return Ranges(key, w, lo, hi, runs.first[lo], runs.last[hi - 1], closes_at)
-
-    def wakes(self, times: Ints) -> Ints:
-        return times
-
-
 @pytest.fixture(scope="module", autouse=True)
 def registered() -> Iterator[None]:
-    KINDS[PrimeWindow], KINDS[BlockWindow] = PrimeKind, BlockKind
+    KINDS.update(TOYS)
     yield
-    del KINDS[PrimeWindow], KINDS[BlockWindow]
+    for toy in TOYS:
+        del KINDS[toy]
 
 
 toys: st.SearchStrategy[Window] = st.one_of(
-    st.builds(PrimeWindow, st.integers(1, 9)), st.builds(BlockWindow, st.integers(1, 20))
+    st.builds(PrimeWindow, st.integers(1, 9)),
+    st.builds(BlockWindow, st.integers(1, 20)),
+    st.builds(HalfWindow, st.integers(1, 20)),
 )
 
 
@@ -167,6 +71,7 @@ def test_the_definition_of_the_toys() -> None:
     events = [Event(time, ordinal) for ordinal, time in enumerate([0, 3, 4, 11, 12, 30])]
     assert [(e.lo, e.hi) for e in PrimeWindow(2).extents(events)] == [(1, 3), (2, 4), (4, 6)]
     assert [(e.lo, e.hi) for e in BlockWindow(10).extents(events)] == [(0, 3), (3, 5), (5, 6)]
+    assert [(e.lo, e.hi) for e in HalfWindow(10).extents(events)] == [(0, 3)]
 
 
 @settings(max_examples=100, deadline=None)
@@ -214,7 +119,9 @@ def test_oracle_a_toy_in_the_runtimes_of_spark(window: Window, batches: Any, for
         assert observed(elastic.run(tables), query) == outcome
 
 
-@pytest.mark.parametrize(("window", "most"), [(PrimeWindow(3), 2), (BlockWindow(10), 0)], ids=str)
+@pytest.mark.parametrize(
+    ("window", "most"), [(PrimeWindow(3), 2), (BlockWindow(10), 0), (HalfWindow(5), 5)], ids=str
+)
 def test_a_toy_keeps_what_its_class_needs(window: Window, most: int) -> None:
     bound = BoundQuery(Query((window,), COMMUTATIVE), table_of([], TYPES).schema, "t", ("k",))
     runtime = Runtime(bound)
@@ -223,7 +130,90 @@ def test_a_toy_keeps_what_its_class_needs(window: Window, most: int) -> None:
         assert elements_of(runtime.operator) <= most
 
 
-def test_a_toy_is_explained() -> None:
-    table = table_of([], TYPES)
-    query = sash.stream(table, time="t", key="k").window(PrimeWindow(3)).agg(n=sash.count())
-    assert "r the w-th prime" in query.explain("plan")
+TABLE = pa.table({"t": [0, 3, 4, 11, 12, 30], "k": ["a"] * 6})
+EVENTS = EventFacts(rows=1_000, keys=10, hottest=0.1, span=500)
+
+
+def over(window: Window, data: pa.Table = TABLE) -> Any:
+    return sash.stream(data, time="t", key="k").window(window).agg(n=sash.count())
+
+
+@pytest.mark.parametrize("window", [PrimeWindow(3), BlockWindow(10), HalfWindow(10)], ids=str)
+def test_a_toy_is_explained(window: Window) -> None:
+    assert repr(window) == f"<sash window {window}: {window.formula}, {window.context.value}>"
+    assert str(window) in window._repr_markdown_()
+    assert str(window) in repr(over(window))
+    for form in ("text", "plan", "json"):
+        assert str(window) in over(window).explain(form)
+    assert window.formula in over(window).explain("plan")
+    (explained,) = json.loads(over(window).explain("json"))["windows"]
+    assert explained["on_columns"]
+
+
+@pytest.mark.parametrize(
+    ("window", "at", "words"),
+    [
+        (PrimeWindow(2), 0, "no report has shown it"),
+        (PrimeWindow(2), 4, "reported when event 3 arrived"),
+        (BlockWindow(10), 4, "reported when event 4 arrived"),
+        (BlockWindow(10), 30, "waits for an event of this key in another block, and for the watermark"),
+        (HalfWindow(10), 4, "reported when event 4 arrived"),
+        (HalfWindow(10), 11, "no report has shown it"),
+        (HalfWindow(20), 12, "reported when event 6 arrived"),
+    ],
+)  # fmt: skip
+def test_a_toy_explains_its_windows(window: Window, at: int, words: str) -> None:
+    why = over(window).explain_window(key="a", at=at, as_of=len(TABLE))
+    assert words in str(why)
+    assert [story.half_open for event in why.events for story in event.windows] == [window.half_open]
+
+
+def test_the_planner_estimates_a_toy() -> None:
+    """Halves are time windows with gaps, and so are their facts."""
+    halves, twin = (
+        cut_of(window, EVENTS, TABLE.schema) for window in (HalfWindow(10), sash.sliding(10, every=20))
+    )
+    assert halves == replace(twin, label="halves(10)")
+    for window in (PrimeWindow(3), BlockWindow(10)):
+        assert cut_of(window, EVENTS, TABLE.schema).panes is None
+
+
+@pytest.mark.parametrize(
+    ("window", "kept"),
+    [
+        (PrimeWindow(3), "the last 3 events"),
+        (BlockWindow(10), "the running fold of its open window"),
+        (HalfWindow(10), "the events of the open window of halves(10), however many there are"),
+    ],
+    ids=str,
+)
+def test_the_planner_knows_what_a_stream_keeps_of_a_toy(window: Window, kept: str) -> None:
+    bound = over(window).bound
+    facts = Facts.of(bound, EVENTS, where="spark streaming", cores=4)
+    plan = make_plan(bound, facts, DEFAULTS, parallelism=AUTO, refuse=never)
+    assert state_of(bound, plan).amount.startswith(kept)
+
+
+def test_a_cluster_is_sized_for_a_toy() -> None:
+    stamped = TABLE.set_column(0, "t", TABLE["t"].cast(pa.timestamp("us")))
+    load = ExpectedLoad(rate=100.0, keys=10, seconds=1.0)
+    filling = [
+        filling_seconds(over(window, stamped).bound, load) for window in (PrimeWindow(70), sash.rows(70))
+    ]
+    assert filling == [7.0, 7.0]
+
+
+@settings(max_examples=50, deadline=None)
+@given(length=st.integers(1, 12), stream=arrivals())
+def test_differential_halves_are_computed_by_pane_farms(length: int, stream: list[Any]) -> None:
+    query = over(HalfWindow(length), table_of(stream, TYPES))
+    assert query.parallel(sash.PaneFarm(2, 2)).collect().equals(query.collect())
+
+
+def test_halves_are_drawn_and_counted_by_the_clock() -> None:
+    halves, twin = HalfWindow(10), sash.sliding(10, every=20)
+    events = [Event(time, ordinal) for ordinal, time in enumerate([0, 3, 4, 21, 30])]
+    assert lane_of(halves, events) == replace(lane_of(twin, events), title="halves(10)")
+    for watermark in range(40):
+        counts = [open_windows([window], watermark=watermark, newest=50) for window in (halves, twin)]
+        assert counts[0] == counts[1]

@@ -18,13 +18,13 @@ import pyarrow as pa
 from sash.api.runtime_of_input import Source, source_of
 from sash.display.why_html import NotebookWhy
 from sash.errors import ArgumentError
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.times import to_integers
 from sash.semantics.durations import whole_number
 from sash.semantics.reference import Arrival, Batch, one_by_one
 from sash.semantics.secret import PROFILES, Profile, profile
+from sash.semantics.time_format import EPOCH
 from sash.semantics.why import explain
-from sash.semantics.why.time_format import EPOCH
 
 
 @runtime_checkable

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sash.display import tables
 from sash.errors import ArgumentError
-from sash.operators.bound import WINDOW
+from sash.operators.bound_query import WINDOW
 from sash.semantics.durations import whole_number
 
 ITEMS = 3

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from sash.errors import ArgumentError
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.planner.auto import Parallelism
 from sash.planner.plans.plan import Plan
 from sash.runtimes.local.local_source import LocalSource

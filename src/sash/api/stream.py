@@ -16,7 +16,7 @@ from sash.api.hints import Hinted
 from sash.api.runtime_of_input import Source, Unbounded, source_of
 from sash.api.window_query import WindowQuery
 from sash.errors import ArgumentError, Unsupported
-from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling, BoundWhole
+from sash.operators.bound_query import BoundLatest, BoundQuery, BoundRolling, BoundWhole
 from sash.operators.folding.whole_windows import Apply, Fold, WholeWindow
 from sash.operators.patterns.declared import Pattern
 from sash.planner.auto import AUTO, Auto, Parallelism, require_parallelism

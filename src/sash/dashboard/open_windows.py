@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sash.semantics.window import Window
-from sash.semantics.windows import CumulateWindow, SlideByTimeWindow, TimeWindow
+from sash.semantics.window import IntervalWindow, Window
+from sash.semantics.windows import SlideByTimeWindow
 
 
 def open_windows(windows: Iterable[Window], *, watermark: int, newest: int) -> int | None:
@@ -30,7 +30,7 @@ def open_windows(windows: Iterable[Window], *, watermark: int, newest: int) -> i
 
 def _open(window: Window, watermark: int, newest: int) -> int | None:
     match window:
-        case TimeWindow() | CumulateWindow():
+        case IntervalWindow():
             # A window holds an instant before its end: the first one that holds the watermark still waits.
             return max(0, window.mapping(newest).stop - window.mapping(watermark).start)
         case SlideByTimeWindow():

@@ -27,7 +27,7 @@ import pyarrow as pa
 from sash.dashboard.live_page_messages import Message, MessageSink, frames_of, name_in
 from sash.dashboard.open_windows import open_windows
 from sash.dashboard.report_folder import ReportFolder
-from sash.operators.bound import UPDATED_AT, BoundLatest, BoundQuery, BoundRolling
+from sash.operators.bound_query import UPDATED_AT, BoundLatest, BoundQuery, BoundRolling
 from sash.planner.explain.explanation_text import as_text
 from sash.semantics.window import Window
 

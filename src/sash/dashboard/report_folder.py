@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sash.dashboard.live_page_messages import EPOCH
-from sash.runtimes.flat import nested_table
+from sash.runtimes.flat_window_columns import nested_table
 
 ROWS = 2_000
 """Windows that one look hands on."""

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from html import escape
 
 from sash.display import tables
+from sash.semantics.time_format import runs
 from sash.semantics.why import text
-from sash.semantics.why.time_format import runs
 from sash.semantics.why.why_answer import EventStory, HeldStory, Why, WindowStory
 
 _MARKS = {"reported": "●", "open": "◐", "waits": "○"}

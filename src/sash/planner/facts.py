@@ -10,27 +10,20 @@ Numbers of windows and panes are estimates: they take events to be spread evenly
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import gcd
 from typing import Literal
 
 import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
-from sash.operators.bound import BoundQuery, BoundWhole
+from sash.operators.bound_query import BoundQuery, BoundWhole
 from sash.operators.columns.arrow_columns import kind_of
 from sash.operators.folding.early_panes import Early
 from sash.operators.folding.folder import compiles
 from sash.operators.folding.panes import Panes, pane_grid
 from sash.operators.windows.windowers import vectorised
 from sash.semantics.run_as import EngineWindow, declared_window
-from sash.semantics.window import Context, Window
-from sash.semantics.windows import (
-    CumulateWindow,
-    RowsWindow,
-    SlideByTimeWindow,
-    SlideByTupleWindow,
-    TimeWindow,
-)
+from sash.semantics.window import Context, ContextFreeWindow, IntervalWindow, Window
+from sash.semantics.windows import SlideByTimeWindow, SlideByTupleWindow
 
 Where = Literal["process", "process streaming", "spark batch", "spark streaming"]
 Known = Literal["counted", "sampled", "given", "assumed"]
@@ -217,23 +210,15 @@ def _counts(window: Window, events: EventFacts) -> tuple[float, float, float | N
     """Overlap, windows, panes."""
     rows, keys = float(events.rows), float(max(1, events.keys))
     match window:
-        case RowsWindow():
-            panes = rows / gcd(window.size, window.slide)
-            return window.size / window.slide, rows / window.slide + keys / 2, panes
-        case TimeWindow():
-            overlap, pane = window.size / window.slide, gcd(window.size, window.slide)
+        case IntervalWindow():
+            overlap, pane = window.overlap, window.pane
             return (
                 overlap,
-                _occupied(events, window.slide, window.size, per_event=overlap, pane=pane),
+                _occupied(events, window.every, window.shortest, per_event=overlap, pane=pane),
                 _occupied(events, pane, pane, per_event=1.0, pane=pane),
             )
-        case CumulateWindow():
-            overlap, step = (window.steps + 1) / 2, window.step
-            return (
-                overlap,
-                _occupied(events, step, step, per_event=overlap, pane=step),
-                _occupied(events, step, step, per_event=1.0, pane=step),
-            )
+        case ContextFreeWindow():  # over positions
+            return window.overlap, rows / window.every + keys / 2, rows / window.pane
         case SlideByTupleWindow():
             inside = _events_in(events, window.size)
             return max(1.0, inside / window.slide), rows / window.slide, None

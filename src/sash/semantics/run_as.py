@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from sash.errors import Unsupported
-from sash.semantics.durations import Unit
+from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Event, Order
 from sash.semantics.query import Query
 from sash.semantics.secret.engine_state import EngineState, Shown
@@ -59,6 +59,14 @@ class EngineWindow(Window):
     @property
     def kind(self) -> Axis:
         return Axis.TIME if isinstance(self.declared, TimeWindow) else Axis.COUNT
+
+    @property
+    def half_open(self) -> bool:  # type: ignore[override]
+        return self.declared.half_open
+
+    @property
+    def capacity(self) -> Duration | float | None:
+        return self.declared.capacity
 
     @property
     def time_unit(self) -> Unit:

@@ -14,14 +14,18 @@ A `Window` is the declaration: small, frozen, validated, and shipped to executor
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from math import gcd
 from typing import Any, ClassVar, Self
 
 from sash.errors import ArgumentError
-from sash.semantics.durations import Unit, whole_number
+from sash.semantics.durations import Duration, Unit, whole_number
 from sash.semantics.event import Event, Order
+from sash.semantics.predicate import Predicate
+from sash.semantics.time_format import TimeFormat
 
 
 class Context(Enum):
@@ -62,6 +66,12 @@ class Window(ABC):
 
     context: ClassVar[Context]
     orders: ClassVar[frozenset[Order]] = frozenset({Order.EVENT_TIME})
+    half_open: ClassVar[bool] = False
+    """Whether a window is [start, end), because the clock sets its end; otherwise [start, end]."""
+    closed_by_next: ClassVar[bool] = False
+    """Whether the first event after a window closes it; otherwise its own last one does, or the clock."""
+    over_numbers: ClassVar[bool] = False
+    """Whether its `columns` must be numbers."""
 
     def named(self, name: str) -> Self:
         """The same window under a name that distinguishes it from others in one query."""
@@ -96,6 +106,17 @@ class Window(ABC):
         return unit
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that decide which events it holds."""
+        return ()
+
+    @property
+    def capacity(self) -> Duration | float | None:
+        """The most that a window can hold: the events of a length of time, or a number of events (infinite:
+        all that have ever come). None: that depends on what comes."""
+        return None
+
+    @property
     def meaning(self) -> str:
         """What it holds, in a few plain words; empty: the formula has to do."""
         return ""
@@ -119,6 +140,14 @@ class Window(ABC):
         """Split the ordered events into those that have a place, and the others with the reason why not."""
         return list(events), []
 
+    def awaited(self, extent: Extent, events: Sequence[Event]) -> str:
+        """What an extent without `closes_at` waits for, in words."""
+        return "an event of this key"
+
+    def absence(self, position: int, events: Sequence[Event], reading: TimeFormat) -> str:
+        """Why the event at this position is in no window, in words."""
+        return "no report has shown it"
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ContextFreeWindow(Window):
@@ -132,7 +161,58 @@ class ContextFreeWindow(Window):
 
     @abstractmethod
     def mapping(self, x: int) -> range:
-        """M(x), the identifiers of the windows that hold position (or time) x: x ∈ E(w) ⟺ w ∈ M(x)."""
+        """M(x), the identifiers of the windows that hold position (or time) x: x ∈ E(w) ⟺ w ∈ M(x). Between
+        two windows it is the empty range at the next one."""
+
+    @property
+    def every(self) -> int:
+        """From the end of a window to that of the next."""
+        return self.extent(1).stop - self.extent(0).stop
+
+    @property
+    def shortest(self) -> int:
+        """The length of the shortest windows, of which window 0 is one."""
+        return self.extent(0).stop - self.extent(0).start
+
+    @property
+    def pane(self) -> int:
+        """The length of the longest pieces that no window cuts. A kind whose windows are not all made of
+        pieces of this length has its own."""
+        return gcd(self.shortest, self.every)
+
+    @property
+    def overlap(self) -> float:
+        """How many windows hold a position (or time), on average."""
+        return self.shortest / self.every
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class IntervalWindow(ContextFreeWindow):
+    """A context-free window over times: the clock cuts it, and the end belongs to the next one."""
+
+    half_open: ClassVar[bool] = True
+
+    def extents(
+        self, events: Sequence[Event], *, horizon: int | None = None, empty: bool = False
+    ) -> Iterator[Extent]:
+        """Those that hold an event, or, with `empty`, all from the first that ends after the first event to
+        the last that starts by the horizon."""
+        if not events:
+            return
+        stamps = times(events)
+        if empty:
+            last = stamps[-1] if horizon is None else max(horizon, stamps[-1])
+            ids: Sequence[int] = range(self.mapping(stamps[0]).start, self.mapping(last).stop)
+        else:
+            ids = sorted({w for stamp in stamps for w in self.mapping(stamp)})
+        for w in ids:
+            yield self.extent_over(stamps, w)
+
+    def extent_over(self, stamps: Sequence[int], w: int) -> Extent:
+        """The window w over events with these times, which never decrease."""
+        ends = self.extent(w)
+        lo, hi = bisect_left(stamps, ends.start), bisect_left(stamps, ends.stop)
+        return Extent(w, lo, hi, ends.start, ends.stop, closes_at=ends.stop)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -156,6 +236,15 @@ class ContextAwareWindow(Window):
 BOTH_ORDERS = frozenset({Order.EVENT_TIME, Order.ARRIVAL})
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class PredicateWindow(ContextAwareWindow):
+    """A window that a user's predicate over single events cuts. It may read any column."""
+
+    predicate: Predicate
+
+    orders: ClassVar[frozenset[Order]] = BOTH_ORDERS
+
+
 def times(events: Sequence[Event]) -> list[int]:
     return [event.time for event in events]
 
@@ -164,6 +253,17 @@ def spanned(id: int, events: Sequence[Event], lo: int, hi: int, *, closes_at: in
     """The extent of a window that shows the times of its first and last event."""
     start, end = (events[lo].time, events[hi - 1].time) if lo < hi else (None, None)
     return Extent(id, lo, hi, start, end, closes_at)
+
+
+def next_cut(position: int, slide: int, count: int) -> str:
+    """What an event waits for that the next of the windows cut at every `slide` events could hold, when
+    there are `count` events; empty when that one has been cut."""
+    more = (position // slide + 1) * slide - count
+    return f"waits for {more_events(more)} of this key: then the next window is cut" if more > 0 else ""
+
+
+def more_events(count: int) -> str:
+    return f"{count} more event{'s' * (count != 1)}"
 
 
 def positive_count(given: Any, argument: str) -> int:

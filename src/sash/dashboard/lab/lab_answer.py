@@ -15,9 +15,7 @@ from sash.dashboard.lab.experiment import Experiment
 from sash.semantics.event import Event, Order, arrange
 from sash.semantics.reference import Batch, Evaluation, one_by_one
 from sash.semantics.why import explain
-from sash.semantics.why.explain import ends_outside
-from sash.semantics.window import ContextFreeWindow, Extent, Window
-from sash.semantics.windows import RowsWindow
+from sash.semantics.window import ContextFreeWindow, Extent, IntervalWindow, Window
 
 
 def answer(given: Any) -> dict[str, Any]:
@@ -100,7 +98,7 @@ class _ReferenceRun:
         """M(x) in closed form, for the kinds that have one."""
         if not isinstance(self._window, ContextFreeWindow):
             return None
-        at = place if isinstance(self._window, RowsWindow) else self._placed[place].time
+        at = self._placed[place].time if isinstance(self._window, IntervalWindow) else place
         ids = self._window.mapping(at)
         return f"M({at}) = {_set(ids)}"
 
@@ -139,7 +137,7 @@ def _interval(window: Window, extent: Extent) -> str:
     """Its ends, and which of them it holds: [0, 10) or [1, 9]."""
     if extent.start is None or extent.end is None:
         return ""
-    return f"[{extent.start}, {extent.end}{')' if ends_outside(window) else ']'}"
+    return f"[{extent.start}, {extent.end}{')' if window.half_open else ']'}"
 
 
 def _set(ids: Sequence[int]) -> str:

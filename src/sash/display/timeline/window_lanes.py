@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from sash.display.timeline.picture import Lane, Mark, Picture, Span
 from sash.semantics.event import Event, Order, arrange
-from sash.semantics.window import Window
-from sash.semantics.windows import CumulateWindow, SlideByTimeWindow, TimeWindow
+from sash.semantics.window import IntervalWindow, Window
 
 MOST = 60
 """Windows that a lane shows; a picture of more is not read by anyone."""
@@ -45,8 +44,8 @@ def lane_of(
     ordered, displaced = window.place(arrange(events, order))
     watermark = max((event.time for event in events), default=0) - delay
     # Bounds that the clock sets are drawn where they are; where events are bounds, around these events.
-    ahead = 0.0 if isinstance(window, TimeWindow | CumulateWindow) else 0.5
-    behind = 0.0 if isinstance(window, TimeWindow | CumulateWindow | SlideByTimeWindow) else 0.5
+    ahead = 0.0 if isinstance(window, IntervalWindow) else 0.5
+    behind = 0.0 if window.half_open else 0.5
     spans = []
     for extent in window.extents(ordered):
         if extent.start is None or extent.end is None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from sash.operators.kinds.clock import ClockKind
+from sash.operators.kinds.as_engine import engine_kind
+from sash.operators.kinds.clock_windows import ClockKind
 from sash.operators.kinds.delta import DeltaKind, on_columns
 from sash.operators.kinds.delta_by_definition import ExactDeltaKind
-from sash.operators.kinds.engine import engine_kind
 from sash.operators.kinds.kind import WindowKind
 from sash.operators.kinds.policy import PolicyKind
 from sash.operators.kinds.punctuated import PunctuatedKind

@@ -30,6 +30,10 @@ class LayoutKind(RangeKind[Any]):
         self._progress = progress
         self.memory = {**progress.memory, OWN: 0}  # type: ignore[misc]
 
+    @property
+    def on_columns(self) -> bool:
+        return self._progress.on_columns
+
     def ranges(self, held: Held, memory: Memory, moment: Moment) -> Ranges:
         layout, head = self._ready(held, memory)
         return to_ordinals(self._progress.ranges(layout, moment), layout, head)

@@ -147,9 +147,16 @@ class WindowKind(ABC, Generic[AnyWindow]):
     """Whether a key without elements needs no memory, so that it can be forgotten."""
     places: ClassVar[bool] = False
     """Whether some events have no place in such windows: then its elements are its own."""
+    follows_horizon: ClassVar[bool] = False
+    """Whether windows appear because the stream has come further, without an event of their key."""
 
     def __init__(self, window: AnyWindow, schema: pa.Schema) -> None:
         self.window, self.schema = window, schema
+
+    @property
+    def on_columns(self) -> bool:
+        """Whether windows are found on columns; otherwise event by event, in Python."""
+        return True
 
     def blank(self, keys: int) -> Memory:
         """The memory of keys that have none yet."""
@@ -169,9 +176,6 @@ class WindowKind(ABC, Generic[AnyWindow]):
 
 class RangeKind(WindowKind[AnyWindow]):
     """A kind whose windows are ranges of elements that are kept."""
-
-    follows_horizon: ClassVar[bool] = False
-    """Whether windows appear because the stream has come further, without an event of their key."""
 
     @abstractmethod
     def ranges(self, held: Held, memory: Memory, moment: Moment) -> Ranges:

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from sash.arrays import Ints
 from sash.operators.kinds.kind import Held, Memory, Moment, RangeKind
+from sash.operators.predicates import policies
 from sash.operators.windows.ranges import Ranges
 from sash.semantics.windows import PolicyWindow
 
@@ -20,6 +21,10 @@ class PolicyKind(RangeKind[PolicyWindow]):
     memory: ClassVar[dict[str, int | float]] = {"seen": 0, "lo": 0}
     places: ClassVar[bool] = True
     _last: tuple[Held, tuple[Ints, Ints, Ints]] | None = None
+
+    @property
+    def on_columns(self) -> bool:
+        return policies.on_columns(self.window, self.schema)
 
     def misfits(self, rows: pa.Table, offsets: Ints, held: Held, memory: Memory) -> dict[int, str]:
         found: dict[int, str] = {}

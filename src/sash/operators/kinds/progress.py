@@ -24,6 +24,8 @@ class Progress(ABC, Generic[AnyWindow]):
 
     memory: ClassVar[dict[str, int | float]] = {}
     """What is remembered of a key, and what a new one begins with."""
+    on_columns: ClassVar[bool] = False
+    """Whether it looks at columns; otherwise event by event, in Python."""
 
     def __init__(self, window: AnyWindow) -> None:
         self.window = window

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
-from sash.arrays import Ints
-from sash.operators.kinds.kind import GrowingKind, Runs
+from sash.operators.kinds.by_predicate import PredicateKind
+from sash.operators.kinds.kind import Runs
 from sash.operators.windows.numbering import numbered_by_key
 from sash.operators.windows.ranges import NEVER, Ranges
-from sash.semantics.windows import ThresholdWindow
 
 
-class ThresholdKind(GrowingKind[ThresholdWindow]):
-    """`next_id` is the number of the windows that are over."""
-
-    memory: ClassVar[dict[str, int | float]] = {"next_id": 0}
+class ThresholdKind(PredicateKind):
+    """The first event for which it does not hold closes a window."""
 
     def runs(self, runs: Runs) -> Ranges:
         inside = runs.marks | runs.carried
@@ -28,6 +23,3 @@ class ThresholdKind(GrowingKind[ThresholdWindow]):
         after = np.append(runs.first, NEVER)[hi]
         closes_at = np.where(hi < runs.offsets[key + 1], after, NEVER)
         return Ranges(key, w, lo, hi, runs.first[lo], runs.last[hi - 1], closes_at)
-
-    def wakes(self, times: Ints) -> Ints:
-        return times

@@ -15,21 +15,13 @@ import pyarrow as pa
 
 from sash.aggregation.kernels.windows.cuts import look_back
 from sash.operators.columns.layout import Layout
-from sash.operators.engine.policy import bounded_slides
-from sash.operators.kinds import delta as deltas, kind_of
-from sash.operators.kinds.engine_ranges import on_columns
+from sash.operators.engine.groups.policy_group import bounded_slides
+from sash.operators.kinds import kind_of
 from sash.operators.kinds.kind import GrowingKind, Held, Memory, Moment, Runs, WindowKind
-from sash.operators.predicates import policies, row_predicates
+from sash.operators.predicates.row_predicates import truths
 from sash.operators.windows.ranges import MISSING, NEVER, Ranges
-from sash.semantics.run_as import EngineWindow
-from sash.semantics.window import Window
-from sash.semantics.windows import (
-    DeltaWindow,
-    PolicyWindow,
-    PunctuatedWindow,
-    SlideByTupleWindow,
-    ThresholdWindow,
-)
+from sash.semantics.window import PredicateWindow, Window
+from sash.semantics.windows import PolicyWindow, SlideByTupleWindow
 
 
 def window_ranges(window: Window, layout: Layout, *, horizon: int, empty: bool = False) -> Ranges:
@@ -61,24 +53,13 @@ def look_back_ranges(window: Window, layout: Layout) -> Ranges:
 
 def _runs(window: Window, layout: Layout) -> Runs:
     none = np.zeros(len(layout.times), np.bool_)
-    marks = none
-    if isinstance(window, ThresholdWindow | PunctuatedWindow):
-        marks = row_predicates.truths(window, layout.rows, layout.times)
+    marks = truths(window, layout.rows, layout.times) if isinstance(window, PredicateWindow) else none
     return Runs(layout.offsets, layout.times, layout.times, none, marks)
 
 
 def vectorised(window: Window, schema: pa.Schema) -> bool:
     """Whether this window is found on columns, over events of this schema."""
-    match window:
-        case EngineWindow():
-            return on_columns(window)
-        case DeltaWindow():
-            return deltas.on_columns(window, schema.field(window.attribute).type)
-        case ThresholdWindow() | PunctuatedWindow():
-            return row_predicates.on_columns(window.predicate, schema)
-        case PolicyWindow():
-            return policies.on_columns(window, schema)
-    return True
+    return kind_of(window, schema).on_columns
 
 
 def misfits_of(window: Window, layout: Layout) -> dict[int, str]:

@@ -19,7 +19,7 @@ import pyarrow as pa
 from sash.aggregation.built_in import collect, correlation, count
 from sash.aggregation.monoid import Monoid
 from sash.operators.answer import report_table
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.heap import keep_freed_memory
 from sash.operators.columns.layout import Layout, arrange
 from sash.operators.folding.early_panes import folded_block

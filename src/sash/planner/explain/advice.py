@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from math import gcd
 
-from sash.operators.bound import BoundQuery, BoundRolling
+from sash.operators.bound_query import BoundQuery, BoundRolling
 from sash.operators.engine import keeps_panes
 from sash.operators.folding.panes import Panes, clock_windows
 from sash.planner.facts import Facts

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sash.operators.bound import BoundQuery, BoundRolling
+from sash.operators.bound_query import BoundQuery, BoundRolling
 from sash.operators.engine import StatePlan, keeps_panes
 from sash.operators.folding.early_panes import Early
 from sash.operators.patterns.declared import Farm, PaneFarm, WinFarm, WinMapReduce, pane_workers

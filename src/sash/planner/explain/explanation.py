@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling
+from sash.operators.bound_query import BoundLatest, BoundQuery, BoundRolling
 from sash.operators.patterns.declared import level_of
 from sash.operators.patterns.stages import levels_of
 from sash.planner.explain.advice import advice

@@ -12,26 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import ceil
+from math import ceil, inf
 from typing import Literal
 
 import pyarrow as pa
 
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.engine import StatePlan
 from sash.operators.folding.panes import clock_windows
 from sash.operators.patterns.declared import WinFarm, window_workers
 from sash.planner.plans.plan import Plan
-from sash.semantics.durations import format_last, format_length
-from sash.semantics.run_as import declared_window
+from sash.semantics.durations import Duration, format_last, format_length
 from sash.semantics.window import Window
-from sash.semantics.windows import (
-    CumulateWindow,
-    RowsWindow,
-    SlideByTimeWindow,
-    SlideByTupleWindow,
-    TimeWindow,
-)
 
 VARIABLE = 32
 """Bytes of a value whose type has no width of its own."""
@@ -128,27 +120,23 @@ def _forgets(bound: BoundQuery, plan: StatePlan) -> str:
 
 def _without_shorter(windows: Sequence[Window]) -> list[Window]:
     """Of ranges of time in one lane the longest alone: its events are those of the others too."""
-    sizes = {
-        at: declared.size
-        for at, declared in enumerate(map(declared_window, windows))
-        if isinstance(declared, TimeWindow | CumulateWindow)
-        or (isinstance(declared, SlideByTupleWindow) and not declared.endless)
-    }
+    capacities = enumerate(window.capacity for window in windows)
+    sizes = {at: capacity.length for at, capacity in capacities if isinstance(capacity, Duration)}
     longest = max(sizes, key=sizes.__getitem__, default=None)
     return [window for at, window in enumerate(windows) if at not in sizes or at == longest]
 
 
 def _needed(window: Window) -> tuple[str, int | None]:
     """The events of a key that a window may still need, in words and, if it is fixed, as a number."""
-    declared = declared_window(window)
-    match declared:
-        case SlideByTupleWindow() if declared.endless:
+    match window.capacity:
+        case None:
+            return f"the events of the open window of {window.label}, however many there are", None
+        case Duration(length, unit):
+            return f"the events of {format_last(length, unit)}", None
+        case number if number == inf:
             return "all events", None
-        case TimeWindow() | CumulateWindow() | SlideByTupleWindow():
-            return f"the events of {format_last(declared.size, declared.unit)}", None
-        case RowsWindow() | SlideByTimeWindow():
-            return f"the last {declared.size:,} events", declared.size
-    return f"the events of the open window of {window.label}, however many there are", None
+        case number:
+            return f"the last {number:,} events", int(number)
 
 
 def in_bytes(count: int) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from sash.errors import SashError
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.patterns.allowed import refusal
 from sash.operators.patterns.declared import Farm, KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce, WinSeq
 from sash.planner.facts import Where

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sash.errors import Unsupported
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.layout import Layout
 from sash.operators.folding.values import Values, evaluated, in_order
 from sash.operators.patterns.evaluate import evaluate

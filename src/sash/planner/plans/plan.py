@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.patterns.declared import pane_workers
 from sash.planner.auto import Auto, Parallelism
 from sash.planner.costs.constants import Costs

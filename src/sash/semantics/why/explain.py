@@ -13,16 +13,14 @@ from datetime import UTC, tzinfo
 from sash.errors import ArgumentError
 from sash.semantics.query import Query
 from sash.semantics.reference import Batch
-from sash.semantics.run_as import EngineWindow
 from sash.semantics.secret import PROFILES, Profile
+from sash.semantics.time_format import TimeFormat
 from sash.semantics.why.arrival_log import ArrivalLog, JudgedArrival
 from sash.semantics.why.history import HoldingWindow, KeyHistory
 from sash.semantics.why.other_engines import other_engines
 from sash.semantics.why.report_reasons import Reasons, acceptance, lateness
-from sash.semantics.why.time_format import TimeFormat
 from sash.semantics.why.why_answer import EventStory, HeldStory, Known, Why, WindowStory
-from sash.semantics.window import Window, times
-from sash.semantics.windows import CumulateWindow, SlideByTimeWindow, TimeWindow
+from sash.semantics.window import times
 
 
 def explain(
@@ -110,16 +108,9 @@ def _window(
                 calendar=reasons.reading.calendar,
             )
         ),
-        half_open=ends_outside(window),
+        half_open=window.half_open,
         order=tuple(history.number(event) for event in history.events),
     )
-
-
-def ends_outside(window: Window) -> bool:
-    """Whether a window is [start, end); otherwise both ends are held: [start, end]."""
-    if isinstance(window, EngineWindow):
-        return isinstance(window.declared, TimeWindow)
-    return isinstance(window, TimeWindow | CumulateWindow | SlideByTimeWindow)
 
 
 def _held(held: HoldingWindow, history: KeyHistory, reasons: Reasons) -> HeldStory:

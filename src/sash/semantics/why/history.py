@@ -18,9 +18,7 @@ from sash.semantics.event import Event, Order, arrange
 from sash.semantics.query import Query
 from sash.semantics.reference import Arrival, Batch, Evaluation
 from sash.semantics.why.arrival_log import ArrivalLog, JudgedArrival, events_of
-from sash.semantics.window import Extent, Window, times
-from sash.semantics.windows import CumulateWindow, DeltaWindow, ThresholdWindow, TimeWindow
-from sash.semantics.windows.time import clock_extent
+from sash.semantics.window import Extent, IntervalWindow, Window, times
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +101,7 @@ class KeyHistory:
             return None
         if self.query.order is Order.EVENT_TIME:
             return self.journal.reached(extent.closes_at)
-        outside = isinstance(self.window, DeltaWindow | ThresholdWindow)  # closed by the first one outside
-        closer = self.events[extent.hi if outside else extent.hi - 1]
+        closer = self.events[extent.hi if self.window.closed_by_next else extent.hi - 1]
         return self.entries[closer.ordinal].step
 
     def _reported_once(self, extent: Extent) -> list[PastReport]:
@@ -119,10 +116,10 @@ class KeyHistory:
         return self._at[at]
 
     def _extents(self, at: int) -> Iterable[Extent]:
-        if isinstance(self.window, TimeWindow | CumulateWindow):
+        if isinstance(self.window, IntervalWindow):
             # The clock determines which: listing all windows would take an hour-by-second window ages.
             stamps = times(self.events)
-            return [clock_extent(self.window, w, stamps) for w in self.window.mapping(at)]
+            return [self.window.extent_over(stamps, w) for w in self.window.mapping(at)]
         return self.window.extents(self.events, horizon=self.journal.watermark.horizon)
 
     def _replayed(self, at: int) -> dict[int, list[PastReport]]:
@@ -147,7 +144,7 @@ class KeyHistory:
 
     def _near(self, at: int) -> range | None:
         """The times that can be in a window with `at`; None when any can, or when empty windows count."""
-        if self.query.empty or not isinstance(self.window, TimeWindow | CumulateWindow):
+        if self.query.empty or not isinstance(self.window, IntervalWindow):
             return None
         ids = self.window.mapping(at)
         return (

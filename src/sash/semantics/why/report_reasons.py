@@ -9,21 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sash.semantics.event import Order
+from sash.semantics.time_format import TimeFormat
 from sash.semantics.watermark import Lateness
 from sash.semantics.why.arrival_log import JudgedArrival, LoggedBatch
 from sash.semantics.why.history import HoldingWindow, KeyHistory, PastReport
-from sash.semantics.why.time_format import TimeFormat
-from sash.semantics.window import Extent, Window
-from sash.semantics.windows import (
-    DeltaWindow,
-    PolicyWindow,
-    PunctuatedWindow,
-    RowsWindow,
-    SlideByTimeWindow,
-    SlideByTupleWindow,
-    ThresholdWindow,
-    TimeWindow,
-)
+from sash.semantics.window import Extent
 
 
 def lateness(entry: JudgedArrival, reading: TimeFormat, *, allowed: int) -> str:
@@ -76,7 +66,7 @@ class Reasons:
         """What must happen for it to close."""
         query = self.history.query
         if extent.closes_at is None:
-            awaited = f"waits for {_awaited(self.history.window, extent, self.history)}"
+            awaited = f"waits for {self.history.window.awaited(extent, self.history.events)}"
             if query.order is Order.ARRIVAL:
                 return awaited
             return f"{awaited}, and for the watermark to reach that event: {self._clock()}"
@@ -86,35 +76,7 @@ class Reasons:
 
     def absence(self, position: int) -> str:
         """Why the event at this position is in no window."""
-        events, window = self.history.events, self.history.window
-        more = _following(window, position) - len(events)
-        match window:
-            case RowsWindow():
-                inside = f"of every {window.slide} events the first {window.size} are in one"
-                return f"between two windows: {inside}"
-            case TimeWindow():
-                after = window.mapping(events[position].time).stop
-                ends = [window.extent(after - 1).stop, window.extent(after).start]
-                before, behind = map(self.reading.time, ends)
-                return f"between two windows: one ended at {before}, the next begins at {behind}"
-            case ThresholdWindow():
-                return "it does not satisfy the predicate"
-            case DeltaWindow():
-                return (
-                    f"no trigger has looked back at it: one is the first event whose {window.attribute} is "
-                    f"more than {window.slide} above the last trigger's, and looks {window.size} back"
-                )
-            case SlideByTimeWindow():
-                return f"at the next multiple of the slide it was not among the last {window.size} events"
-            case SlideByTupleWindow() | PolicyWindow() if more > 0:
-                return f"waits for {_events(more, which='more ')} of this key: then the next window is cut"
-            case SlideByTupleWindow():
-                size = self.reading.length(window.size)
-                return f"the next window was cut by an event {size} or more after it"
-            case PolicyWindow():
-                return "the slide policy let it go before the next window was cut"
-            case _:
-                return "no report has shown it"
+        return self.history.window.absence(position, self.history.events, self.reading)
 
     def _because(self, held: HoldingWindow, report: PastReport) -> str:
         again = "reported again" if report.revision else "reported"
@@ -153,29 +115,5 @@ def _arrived(step: LoggedBatch) -> str:
     return f"events {step.numbers[0]}–{step.numbers[-1]} arrived together"
 
 
-def _awaited(window: Window, extent: Extent, history: KeyHistory) -> str:
-    match window:
-        case RowsWindow():
-            return (
-                f"{_events(window.size - len(extent), which='more ')} of this key (it holds {len(extent)})"
-            )
-        case ThresholdWindow():
-            return "an event of this key that does not satisfy the predicate"
-        case PunctuatedWindow():
-            return "the next punctuation of this key"
-        case DeltaWindow():
-            reached = history.events[extent.hi - 1].values[window.attribute]
-            return f"an event of this key whose {window.attribute} is above {reached}"
-        case _:
-            return "an event of this key"
-
-
-def _following(window: Window, position: int) -> int:
-    """How many events there are when the next window is cut that the event could be in."""
-    if isinstance(window, SlideByTupleWindow | PolicyWindow):
-        return (position // window.slide + 1) * window.slide
-    return 0
-
-
-def _events(count: int, *, which: str = "") -> str:
-    return f"{count} {which}event{'' if count == 1 else 's'}"
+def _events(count: int) -> str:
+    return f"{count} event{'' if count == 1 else 's'}"

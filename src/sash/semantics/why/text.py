@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from sash.semantics.event import Order
+from sash.semantics.time_format import runs
 from sash.semantics.why.other_engines import EngineStory
-from sash.semantics.why.time_format import runs
 from sash.semantics.why.why_answer import EventStory, HeldStory, Why, WindowStory
 
 SHOWN = 2

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sash.semantics.event import Order
+from sash.semantics.time_format import TimeFormat, runs
 from sash.semantics.why.other_engines import Content, EngineStory
-from sash.semantics.why.time_format import TimeFormat, runs
 
 
 @dataclass(frozen=True, slots=True)

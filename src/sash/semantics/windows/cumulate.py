@@ -11,19 +11,16 @@ range(4, 6)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sash.errors import DurationError
 from sash.semantics import durations
-from sash.semantics.durations import DurationLike, Unit, format_length, format_origin
-from sash.semantics.event import Event
-from sash.semantics.window import ContextFreeWindow, Extent
-from sash.semantics.windows.time import clock_extents
+from sash.semantics.durations import Duration, DurationLike, Unit, format_length, format_origin
+from sash.semantics.window import IntervalWindow
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class CumulateWindow(ContextFreeWindow):
+class CumulateWindow(IntervalWindow):
     """From every multiple of `size`, windows of 1, 2, … steps."""
 
     size: int
@@ -51,6 +48,15 @@ class CumulateWindow(ContextFreeWindow):
         return self.size // self.step
 
     @property
+    def overlap(self) -> float:
+        """A time is in all windows of its start that end after it."""
+        return (self.steps + 1) / 2
+
+    @property
+    def capacity(self) -> Duration:
+        return Duration(self.size, self.unit)
+
+    @property
     def meaning(self) -> str:
         size, step = format_length(self.size, self.unit), format_length(self.step, self.unit)
         return f"from a start every {size}, longer by {step} each time, [start, end)"
@@ -70,11 +76,6 @@ class CumulateWindow(ContextFreeWindow):
     def mapping(self, x: int) -> range:
         block, offset = divmod(x - self.origin, self.size)
         return range(block * self.steps + offset // self.step, (block + 1) * self.steps)
-
-    def extents(
-        self, events: Sequence[Event], *, horizon: int | None = None, empty: bool = False
-    ) -> Iterator[Extent]:
-        return clock_extents(self, events, horizon=horizon, empty=empty)
 
 
 def cumulate(max: DurationLike, step: DurationLike, *, origin: DurationLike = 0) -> CumulateWindow:

@@ -28,6 +28,7 @@ from typing import Any, ClassVar, Literal
 
 from sash.errors import ArgumentError, DataError
 from sash.semantics.event import Event, Order
+from sash.semantics.time_format import TimeFormat
 from sash.semantics.window import BOTH_ORDERS, ContextAwareWindow, Extent, spanned
 
 
@@ -41,6 +42,8 @@ class DeltaWindow(ContextAwareWindow):
     closed: Literal["left", "right"]
 
     orders: ClassVar[frozenset[Order]] = BOTH_ORDERS
+    closed_by_next: ClassVar[bool] = True
+    over_numbers: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.attribute, str) or not self.attribute:
@@ -54,6 +57,10 @@ class DeltaWindow(ContextAwareWindow):
     def __str__(self) -> str:
         closed = ", closed='right'" if self.closed == "right" else ""
         return f"delta({self.attribute!r}, {self.size}, {self.slide}{closed})"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.attribute,)
 
     @property
     def meaning(self) -> str:
@@ -99,6 +106,16 @@ class DeltaWindow(ContextAwareWindow):
             if lo < hi or empty:
                 closes_at = events[closer].time if closer < len(events) else None
                 yield spanned(w, events, lo, hi, closes_at=closes_at)
+
+    def awaited(self, extent: Extent, events: Sequence[Event]) -> str:
+        reached = events[extent.hi - 1].values[self.attribute]
+        return f"an event of this key whose {self.attribute} is above {reached}"
+
+    def absence(self, position: int, events: Sequence[Event], reading: TimeFormat) -> str:
+        return (
+            f"no trigger has looked back at it: one is the first event whose {self.attribute} is "
+            f"more than {self.slide} above the last trigger's, and looks {self.size} back"
+        )
 
 
 def _triggers(deltas: Sequence[float], slide: float) -> Iterator[int]:

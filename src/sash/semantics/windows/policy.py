@@ -26,7 +26,15 @@ from sash.errors import ArgumentError, PredicateError, Unsupported
 from sash.semantics.event import Event, Order
 from sash.semantics.monoid import MonoidLike, fold
 from sash.semantics.predicate import require_callable, truth
-from sash.semantics.window import BOTH_ORDERS, ContextAwareWindow, Extent, positive_count, spanned
+from sash.semantics.time_format import TimeFormat
+from sash.semantics.window import (
+    BOTH_ORDERS,
+    ContextAwareWindow,
+    Extent,
+    next_cut,
+    positive_count,
+    spanned,
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -91,6 +99,11 @@ class PolicyWindow(ContextAwareWindow):
             w, rest = divmod(hi, self.slide)
             if rest == 0 and (lo < hi or empty):
                 yield spanned(w - 1, events, lo, hi, closes_at=event.time)
+
+    def absence(self, position: int, events: Sequence[Event], reading: TimeFormat) -> str:
+        return next_cut(position, self.slide, len(events)) or (
+            "the slide policy let it go before the next window was cut"
+        )
 
     def evicted(self, window: Sequence[Event]) -> int:
         """How many events leave: a scan from the head, by definition."""

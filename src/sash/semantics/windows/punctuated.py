@@ -16,20 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
-from sash.semantics.event import Event, Order
+from sash.semantics.event import Event
 from sash.semantics.predicate import Predicate, holds, require_callable
-from sash.semantics.window import BOTH_ORDERS, ContextAwareWindow, Extent, spanned
+from sash.semantics.window import Extent, PredicateWindow, spanned
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class PunctuatedWindow(ContextAwareWindow):
+class PunctuatedWindow(PredicateWindow):
     """From one punctuation to the next."""
-
-    predicate: Predicate
-
-    orders: ClassVar[frozenset[Order]] = BOTH_ORDERS
 
     def __post_init__(self) -> None:
         require_callable(self.predicate, "predicate", "lambda row: row.kind == 'checkout'")
@@ -55,6 +50,9 @@ class PunctuatedWindow(ContextAwareWindow):
                 w, lo = w + 1, hi
         if lo < len(events):
             yield spanned(w, events, lo, len(events), closes_at=None)
+
+    def awaited(self, extent: Extent, events: Sequence[Event]) -> str:
+        return "the next punctuation of this key"
 
 
 def punctuated(predicate: Predicate) -> PunctuatedWindow:

@@ -20,7 +20,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from sash.semantics.event import Event, Order
-from sash.semantics.window import BOTH_ORDERS, ContextFreeWindow, Extent, positive_count, spanned
+from sash.semantics.time_format import TimeFormat
+from sash.semantics.window import (
+    BOTH_ORDERS,
+    ContextFreeWindow,
+    Extent,
+    more_events,
+    positive_count,
+    spanned,
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -38,6 +46,10 @@ class RowsWindow(ContextFreeWindow):
 
     def __str__(self) -> str:
         return f"rows({self.size}, every={self.slide})"
+
+    @property
+    def capacity(self) -> int:
+        return self.size
 
     @property
     def meaning(self) -> str:
@@ -62,6 +74,12 @@ class RowsWindow(ContextFreeWindow):
             lo, hi = min(ends.start, len(events)), min(ends.stop, len(events))
             full = hi - lo == self.size
             yield spanned(w, events, lo, hi, closes_at=events[hi - 1].time if full else None)
+
+    def awaited(self, extent: Extent, events: Sequence[Event]) -> str:
+        return f"{more_events(self.size - len(extent))} of this key (it holds {len(extent)})"
+
+    def absence(self, position: int, events: Sequence[Event], reading: TimeFormat) -> str:
+        return f"between two windows: of every {self.slide} events the first {self.size} are in one"
 
 
 def rows(size: int, *, every: int | None = None) -> RowsWindow:

@@ -17,11 +17,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sash.errors import DurationError
 from sash.semantics import durations
 from sash.semantics.durations import DurationLike, Unit, format_length, format_origin
 from sash.semantics.event import Event
+from sash.semantics.time_format import TimeFormat
 from sash.semantics.window import ContextAwareWindow, Extent, positive_count, times
 
 
@@ -34,6 +36,8 @@ class SlideByTimeWindow(ContextAwareWindow):
     origin: int
     unit: Unit
 
+    half_open: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         positive_count(self.size, "size")
         if self.slide <= 0:
@@ -42,6 +46,10 @@ class SlideByTimeWindow(ContextAwareWindow):
     def __str__(self) -> str:
         origin = f", origin={format_length(self.origin, self.unit)}" if self.origin else ""
         return f"slide_by_time({self.size}, {format_length(self.slide, self.unit)}{origin})"
+
+    @property
+    def capacity(self) -> int:
+        return self.size
 
     @property
     def meaning(self) -> str:
@@ -66,6 +74,9 @@ class SlideByTimeWindow(ContextAwareWindow):
             hi = bisect_left(stamps, instant)
             lo = max(0, hi - self.size)
             yield Extent(w, lo, hi, stamps[lo], instant, closes_at=instant)
+
+    def absence(self, position: int, events: Sequence[Event], reading: TimeFormat) -> str:
+        return f"at the next multiple of the slide it was not among the last {self.size} events"
 
 
 def slide_by_time(size: int, every: DurationLike, *, origin: DurationLike = 0) -> SlideByTimeWindow:

@@ -25,12 +25,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from sash.errors import DurationError
 from sash.semantics import durations
-from sash.semantics.durations import DurationLike, Unit, format_last, format_length
+from sash.semantics.durations import Duration, DurationLike, Unit, format_last, format_length
 from sash.semantics.event import Event
-from sash.semantics.window import ContextAwareWindow, Extent, positive_count, spanned, times
+from sash.semantics.time_format import TimeFormat
+from sash.semantics.window import ContextAwareWindow, Extent, next_cut, positive_count, spanned, times
 
 ENDLESS = 2**62 + 1
 """The size of a look-back without end: times lie within ±2⁶¹, and no sum of the two leaves 64 bits."""
@@ -58,6 +60,10 @@ class SlideByTupleWindow(ContextAwareWindow):
     def endless(self) -> bool:
         """Whether it holds every event up to its trigger, and never lets one go."""
         return self.size == ENDLESS
+
+    @property
+    def capacity(self) -> Duration | float:
+        return inf if self.endless else Duration(self.size, self.unit)
 
     @property
     def reach(self) -> str:
@@ -92,6 +98,12 @@ class SlideByTupleWindow(ContextAwareWindow):
             lo, hi = bisect_right(stamps, trigger - self.size), bisect_right(stamps, trigger)
             # An event with the trigger's own time may still come at watermark τ_r, but not one later.
             yield spanned(w, events, lo, hi, closes_at=trigger + 1)
+
+    def absence(self, position: int, events: Sequence[Event], reading: TimeFormat) -> str:
+        size = reading.length(self.size)
+        return next_cut(position, self.slide, len(events)) or (
+            f"the next window was cut by an event {size} or more after it"
+        )
 
 
 def slide_by_tuple(size: DurationLike, every: int) -> SlideByTupleWindow:

@@ -16,18 +16,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sash.semantics.event import Event, Order
+from sash.semantics.event import Event
 from sash.semantics.predicate import Predicate, holds, require_callable
-from sash.semantics.window import BOTH_ORDERS, ContextAwareWindow, Extent, spanned
+from sash.semantics.time_format import TimeFormat
+from sash.semantics.window import Extent, PredicateWindow, spanned
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ThresholdWindow(ContextAwareWindow):
+class ThresholdWindow(PredicateWindow):
     """As long as the predicate holds."""
 
-    predicate: Predicate
-
-    orders: ClassVar[frozenset[Order]] = BOTH_ORDERS
+    closed_by_next: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_callable(self.predicate, "predicate", "lambda row: row.price > 100")
@@ -56,6 +55,12 @@ class ThresholdWindow(ContextAwareWindow):
                 yield spanned(w, events, lo, hi, closes_at=closes_at)
                 w += 1
             lo = hi + 1
+
+    def awaited(self, extent: Extent, events: Sequence[Event]) -> str:
+        return "an event of this key that does not satisfy the predicate"
+
+    def absence(self, position: int, events: Sequence[Event], reading: TimeFormat) -> str:
+        return "it does not satisfy the predicate"
 
 
 def threshold(predicate: Predicate) -> ThresholdWindow:

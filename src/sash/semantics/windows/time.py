@@ -15,19 +15,19 @@ range(1, 1)
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sash.errors import DurationError
 from sash.semantics import durations
-from sash.semantics.durations import DurationLike, Unit, format_length, format_origin
+from sash.semantics.durations import Duration, DurationLike, Unit, format_length, format_origin
 from sash.semantics.event import Event
-from sash.semantics.window import ContextFreeWindow, Extent, times
+from sash.semantics.time_format import TimeFormat
+from sash.semantics.window import IntervalWindow
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class TimeWindow(ContextFreeWindow):
+class TimeWindow(IntervalWindow):
     """A range of time W, every S."""
 
     size: int
@@ -44,6 +44,10 @@ class TimeWindow(ContextFreeWindow):
         size, slide = format_length(self.size, self.unit), format_length(self.slide, self.unit)
         origin = f", origin={format_length(self.origin, self.unit)}" if self.origin else ""
         return f"time({size}, {slide}{origin})"
+
+    @property
+    def capacity(self) -> Duration:
+        return Duration(self.size, self.unit)
 
     @property
     def meaning(self) -> str:
@@ -65,34 +69,10 @@ class TimeWindow(ContextFreeWindow):
         offset = x - self.origin
         return range((offset - self.size) // self.slide + 1, offset // self.slide + 1)
 
-    def extents(
-        self, events: Sequence[Event], *, horizon: int | None = None, empty: bool = False
-    ) -> Iterator[Extent]:
-        return clock_extents(self, events, horizon=horizon, empty=empty)
-
-
-def clock_extents(
-    window: ContextFreeWindow, events: Sequence[Event], *, horizon: int | None, empty: bool
-) -> Iterator[Extent]:
-    """The windows of one key that the clock cuts: those that hold an event, or, with `empty`, all from the
-    first that ends after the first event to the last that starts by the horizon."""
-    if not events:
-        return
-    stamps = times(events)
-    if empty:
-        last = stamps[-1] if horizon is None else max(horizon, stamps[-1])
-        ids: Sequence[int] = range(window.mapping(stamps[0]).start, window.mapping(last).stop)
-    else:
-        ids = sorted({w for stamp in stamps for w in window.mapping(stamp)})
-    for w in ids:
-        yield clock_extent(window, w, stamps)
-
-
-def clock_extent(window: ContextFreeWindow, w: int, stamps: Sequence[int]) -> Extent:
-    """The window w over events with these times, which never decrease."""
-    ends = window.extent(w)
-    lo, hi = bisect_left(stamps, ends.start), bisect_left(stamps, ends.stop)
-    return Extent(w, lo, hi, ends.start, ends.stop, closes_at=ends.stop)
+    def absence(self, position: int, events: Sequence[Event], reading: TimeFormat) -> str:
+        after = self.mapping(events[position].time).stop
+        before, behind = map(reading.time, (self.extent(after - 1).stop, self.extent(after).start))
+        return f"between two windows: one ended at {before}, the next begins at {behind}"
 
 
 def time(size: DurationLike, every: DurationLike, *, origin: DurationLike = 0) -> TimeWindow:

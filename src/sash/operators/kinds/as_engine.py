@@ -19,8 +19,7 @@ import pyarrow as pa
 from sash.aggregation.kernels.windows.cuts import cut
 from sash.arrays import Ints
 from sash.operators.columns.layout import Layout
-from sash.operators.kinds.by_layout import LayoutKind
-from sash.operators.kinds.engine_ranges import (
+from sash.operators.kinds.as_engine_ranges import (
     EngineMemory,
     by_model,
     closed_ranges,
@@ -31,6 +30,7 @@ from sash.operators.kinds.engine_ranges import (
     starts,
     ticks,
 )
+from sash.operators.kinds.by_layout import LayoutKind
 from sash.operators.kinds.kind import Moment
 from sash.operators.kinds.progress import Progress
 from sash.operators.windows.ranges import MISSING, Ranges
@@ -48,6 +48,7 @@ def engine_kind(window: EngineWindow, schema: pa.Schema) -> LayoutKind:
 class ClosedProgress(Progress[EngineWindow]):
     """Profiles with window-close: `EngineMemory`, a column each."""
 
+    on_columns: ClassVar[bool] = True
     memory: ClassVar[dict[str, int | float]] = {
         "base": 0, "start": MISSING, "since": MISSING, "gone": MISSING, "lo": 0, "hi": 0,
     }  # fmt: skip

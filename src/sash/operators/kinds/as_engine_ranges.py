@@ -17,7 +17,7 @@ import numpy as np
 
 from sash.arrays import Ints, Mask
 from sash.operators.columns.layout import Layout
-from sash.operators.kinds.clock import ClockKind
+from sash.operators.kinds.clock_windows import ClockKind
 from sash.operators.kinds.kind import Held
 from sash.operators.windows.numbering import numbered
 from sash.operators.windows.ranges import MISSING, NEVER, Ranges, RepeatedRanges, event_bounds
