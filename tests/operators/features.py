@@ -10,7 +10,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from sash.aggregation import built_in
-from sash.operators.bound import BoundRolling
+from sash.operators.bound_query import BoundRolling
 from sash.operators.engine import LatestOperator
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.features import FeatureEvaluation, FeatureRow

@@ -11,7 +11,7 @@ import sash
 from sash.aggregation import built_in
 from sash.aggregation.kernels.rows.cells import pane_cells
 from sash.aggregation.monoid import Monoid
-from sash.operators.bounded import answer
+from sash.operators.bounded_input import answer
 from sash.operators.folding.early_panes import Early
 from sash.semantics import windows
 from sash.semantics.reference import Batch, evaluate

@@ -17,9 +17,9 @@ import sash
 from benchmarks.stretch.stress import disorder, stress
 from sash.errors import ArgumentError, PredicateError, Unsupported
 from sash.operators import Aggregate, ElasticOperator, Input, InputEvent, Join, Stateful, WindowSet, setup
-from sash.operators.elastic.mapping import balanced
+from sash.operators.elastic.instance_of_share import balanced
 from sash.operators.stateful.process_shares import ProcessShares
-from sash.operators.stateful.running import Running
+from sash.operators.stateful.running_operator import Running
 
 EVENTS = Input(pa.schema([("t", pa.int64()), ("ks", pa.list_(pa.int64())), ("x", pa.int64())]), time="t")
 

@@ -13,10 +13,10 @@ import pytest
 
 from sash.aggregation import built_in
 from sash.operators.arena import ArenaHome
-from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
+from sash.operators.bound_query import BoundQuery, BoundRolling, BoundWhole
 from sash.operators.engine import WindowOperator
-from sash.operators.engine.rings import RingLane
-from sash.operators.engine.run_group import RunGroup
+from sash.operators.engine.groups.growing_group import RunGroup
+from sash.operators.engine.lanes.ring_lane import RingLane
 from sash.operators.folding.whole_windows import Apply
 from sash.semantics import windows
 from sash.semantics.query import Query

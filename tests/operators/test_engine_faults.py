@@ -30,9 +30,10 @@ from sash.aggregation import built_in
 from sash.errors import CorruptValue, NoSpace
 from sash.operators.arena import ArenaHome, arena as arenas, head as heads, home as homes
 from sash.operators.arena.locked import LockedHead
-from sash.operators.bound import BoundQuery
-from sash.operators.engine import WindowOperator, entries, journal, naming, state as operators, waiting
-from sash.operators.engine.slots import USED
+from sash.operators.bound_query import BoundQuery
+from sash.operators.engine import WindowOperator, pending_log as waiting, state as operators
+from sash.operators.engine.lanes.slots import USED
+from sash.operators.engine.saving import journal, journal_entries as entries, snapshot_names as naming
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.query import Query

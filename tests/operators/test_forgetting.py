@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 import sash
 from sash.aggregation import built_in
 from sash.errors import ArgumentError
-from sash.operators.bound import BoundQuery, BoundWhole
+from sash.operators.bound_query import BoundQuery, BoundWhole
 from sash.operators.engine import StatePlan, WindowOperator
 from sash.operators.folding.whole_windows import Fold
 from sash.semantics import windows

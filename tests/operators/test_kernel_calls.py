@@ -19,10 +19,10 @@ from sash.aggregation.kernels.compiler.prefetching import prefetch
 from sash.aggregation.monoid import Monoid
 from sash.arrays import Ints
 from sash.errors import SashWarning
-from sash.operators.bound import BoundQuery, BoundRolling
+from sash.operators.bound_query import BoundQuery, BoundRolling
 from sash.operators.engine import WindowOperator
-from sash.operators.engine.rings import RingLane
-from sash.operators.engine.tree_group import TOGETHER
+from sash.operators.engine.lanes.aggregate_tree import TOGETHER
+from sash.operators.engine.lanes.ring_lane import RingLane
 from sash.semantics import windows
 from sash.semantics.query import Query
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 import sash
 from sash.errors import ArgumentError, Unsupported
-from sash.operators.bound import BoundLatest
+from sash.operators.bound_query import BoundLatest
 from sash.operators.engine import LatestOperator
 from sash.semantics.features import LatestEvaluation
 from sash.semantics.query import NO_TIME, Emit, Query, When

@@ -16,10 +16,10 @@ from hypothesis import given, settings, strategies as st
 
 from sash.aggregation import built_in
 from sash.aggregation.monoid import Monoid
-from sash.operators.bound import BoundQuery, BoundRolling
-from sash.operators.bounded import answer
+from sash.operators.bound_query import BoundQuery, BoundRolling
+from sash.operators.bounded_input import answer
 from sash.operators.engine import WindowOperator
-from sash.operators.engine.rings import RingLane
+from sash.operators.engine.lanes.ring_lane import RingLane
 from sash.operators.windows.ranges import Ranges
 from sash.semantics import windows
 from sash.semantics.query import Query

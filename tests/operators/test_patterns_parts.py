@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import sash
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.layout import Layout, arrange
 from sash.operators.folding.values import Values
 from sash.operators.patterns.agnostic import SharedBuffer, handed_out

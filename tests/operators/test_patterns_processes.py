@@ -16,7 +16,7 @@ import pytest
 import sash
 from sash.aggregation.monoid import Monoid
 from sash.errors import PredicateError, Unsupported
-from sash.operators.bound import BoundWhole
+from sash.operators.bound_query import BoundWhole
 from sash.operators.columns.layout import arrange
 from sash.operators.folding.whole_windows import Apply
 from sash.operators.patterns import process_workers

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from sash.aggregation import built_in
 from sash.aggregation.kernels.compiler.machine import jit_disabled
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.engine import WindowOperator
-from sash.operators.engine.range_group import RangeGroup
+from sash.operators.engine.groups.range_group import RangeGroup
 from sash.semantics import windows
 from sash.semantics.query import Query
 

@@ -16,8 +16,9 @@ import sash
 from sash.aggregation import built_in
 from sash.aggregation.kernels.compiler.machine import jit_disabled
 from sash.errors import IntegerOverflow, PredicateError
-from sash.operators.bound import BoundQuery
-from sash.operators.engine import WindowOperator, policy as engine
+from sash.operators.bound_query import BoundQuery
+from sash.operators.engine import WindowOperator
+from sash.operators.engine.groups import policy_group as engine
 from sash.operators.predicates.policies import PolicyCondition, types_of
 from sash.operators.windows.windowers import vectorised
 from sash.semantics import windows

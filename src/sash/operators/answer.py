@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.arrays import Ints
-from sash.operators.bound import (
+from sash.operators.bound_query import (
     REVISION,
     WINDOW,
     BoundQuery,
@@ -19,7 +19,6 @@ from sash.operators.bound import (
 from sash.operators.columns.layout import Layout
 from sash.operators.columns.times import from_integers
 from sash.operators.folding.values import Evaluator, Values, evaluated
-from sash.operators.late_rows import with_window
 from sash.operators.windows.ranges import Ranges, RepeatedRanges
 from sash.semantics.window import Window
 
@@ -98,17 +97,3 @@ def features(
     for window, folds in zip(bound.query.windows, lookbacks, strict=True):
         columns |= {bound.feature(name, window): folds[name] for name in bound.aggregates}
     return pa.Table.from_arrays([columns[name] for name in bound.output.names], schema=bound.output)
-
-
-def late_rows(
-    bound: BoundQuery, rows: pa.Table, reasons: str | list[str], *, window: str | None = None
-) -> pa.Table:
-    """Input rows with the reason why they are in no window, and which window could not place them."""
-    rows = with_window(rows, reasons, window)
-    return rows.select([name for name in bound.late_output.names if name in rows.schema.names])
-
-
-def no_late_rows(bound: BoundQuery) -> pa.Table:
-    """None of them."""
-    fields = [bound.schema.field(name) for name in bound.columns]
-    return late_rows(bound, pa.schema(fields).empty_table(), "")

@@ -17,7 +17,8 @@ from sash.aggregation.stores.values import reading, unseal
 from sash.errors import CorruptValue
 from sash.operators.columns.table_bytes import batch_of, table_of
 from sash.operators.columns.times import FARTHEST
-from sash.operators.engine import entries, journal, pane_level
+from sash.operators.engine import pane_operator as pane_level
+from sash.operators.engine.saving import journal, journal_entries as entries
 from sash.operators.joins import two_sided as join
 from sash.operators.stateful import streaming as tuples
 

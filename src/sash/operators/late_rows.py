@@ -1,15 +1,19 @@
 """Late rows: a row of the input as it came, with the reason why it is in no window, pair or result.
 
 Windows also name the window that could not place it. Which rows are late is decided where they are judged:
-`engine.operator` and `bounded` for windows, `joins.two_sided` for joins, `stateful.streaming` for O+. On
-Spark `runtimes.spark.streaming.write_outputs` hands them to their sink.
+`engine.lateness`, `engine.operator` and `bounded_input` for windows, `joins.two_sided` for joins,
+`stateful.streaming` for O+. On Spark `runtimes.spark.streaming.write_outputs` hands them to their sink.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    from sash.operators.bound_query import BoundQuery
 
 LATE_WINDOW, LATE_REASON = "late_window", "late_reason"
 UNTIMED = "time is null"
@@ -34,3 +38,17 @@ def with_window(rows: pa.Table, reasons: str | Sequence[str], window: str | None
     return with_reason(
         rows.append_column(LATE_WINDOW, pa.array([window] * rows.num_rows, pa.string())), reasons
     )
+
+
+def late_rows(
+    bound: BoundQuery, rows: pa.Table, reasons: str | list[str], *, window: str | None = None
+) -> pa.Table:
+    """Input rows with the reason why they are in no window, and which window could not place them."""
+    rows = with_window(rows, reasons, window)
+    return rows.select([name for name in bound.late_output.names if name in rows.schema.names])
+
+
+def no_late_rows(bound: BoundQuery) -> pa.Table:
+    """None of them."""
+    fields = [bound.schema.field(name) for name in bound.columns]
+    return late_rows(bound, pa.schema(fields).empty_table(), "")

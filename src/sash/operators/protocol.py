@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from sash.arrays import Ints
 from sash.operators.answer import Answer
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from sash.arrays import Array
 from sash.disk_space import reserve_blocks, room_for
-from sash.operators.arena.mapping import mapped
+from sash.operators.arena.memory_map import mapped
 
 PAGE = 4096
 """Bytes; the smallest table, so that small ones do not grow often."""

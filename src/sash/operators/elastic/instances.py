@@ -34,7 +34,7 @@ import pyarrow as pa
 from sash.arrays import Ints
 from sash.errors import ArgumentError
 from sash.operators.elastic.controller_samples import Meter, Sample
-from sash.operators.elastic.mapping import checked
+from sash.operators.elastic.instance_of_share import checked
 from sash.operators.elastic.mapping_epochs import (
     Epoch,
     Epochs,

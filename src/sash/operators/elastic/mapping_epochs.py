@@ -20,8 +20,8 @@ import numpy as np
 
 from sash.arrays import Ints
 from sash.errors import ArgumentError
-from sash.operators.elastic.mapping import checked
-from sash.operators.stateful.running import Running
+from sash.operators.elastic.instance_of_share import checked
+from sash.operators.stateful.running_operator import Running
 from sash.semantics.durations import whole_number
 
 

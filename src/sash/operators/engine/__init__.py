@@ -1,18 +1,18 @@
 """The window operator: state on streams that is flat in the window, in the keys and in time."""
 
-from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling
+from sash.operators.bound_query import BoundLatest, BoundQuery, BoundRolling
 from sash.operators.engine.arrival import ArrivalOperator
-from sash.operators.engine.latest import LatestOperator
+from sash.operators.engine.groups.latest_rows_due import LatestOperator
 from sash.operators.engine.operator import WindowOperator
-from sash.operators.engine.pane_level import PanePartsOperator
+from sash.operators.engine.pane_operator import PanePartsOperator
 from sash.operators.engine.plan import (
     StatePlan,
     holds_whole_windows,
     keeps_panes,
     with_late_columns,
 )
-from sash.operators.engine.renaming import Change
-from sash.operators.engine.upgrade import upgrade
+from sash.operators.engine.saving.changed_aggregates import upgrade
+from sash.operators.engine.saving.renamed_words import Change
 
 
 def operator_of(bound: BoundQuery) -> type[WindowOperator]:

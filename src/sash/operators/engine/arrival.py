@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from sash.arrays import Ints, Mask
 from sash.operators.answer import features
-from sash.operators.bound import BoundRolling
+from sash.operators.bound_query import BoundRolling
 from sash.operators.engine.content import EMITTED
 from sash.operators.engine.operator import WindowOperator
-from sash.operators.engine.pending import Events
+from sash.operators.engine.pending_events import Events
 from sash.operators.engine.turn import Turn
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from sash.aggregation.built_in import count
 from sash.aggregation.monoid import Monoid
 from sash.arrays import Ints
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 
 MARK, CONTENT, SIZE = "__mark", "__content", "__size"
 EMITTED = "__emitted"

@@ -1,65 +1,30 @@
-"""What was reported of the windows that may still change: for queries that correct themselves.
+"""Which windows are reported in a turn, and which were reported and are no more.
 
-A report is due as `semantics.reference` defines it, window by window; here for all of them at once. The
-content of a window is known by a fingerprint (see `content`). Windows that are reported once are due when
-they close: `turn.closed`, by the `closes_at` of their kind, and `bounded` for a bounded input.
+    reported once             when they close: the watermark has passed the `closes_at` of their kind
+    early, or corrected       by the rules of `emit`, and only if their content has changed since
+
+`semantics.reference` defines it window by window; here for all of them at once. A bounded input is a turn
+that ends everything (`bounded_input`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
 
 from sash.arrays import Ints, Mask
+from sash.operators.engine.report_ledger import Ledger, in_order, joined
 from sash.operators.windows.ranges import Ranges
 from sash.semantics.query import When
 
 
-@dataclass(frozen=True)
-class Ledger:
-    """By slot, then by identifier: the last report of each window."""
-
-    slot: Ints
-    id: Ints
-    start: Ints
-    end: Ints
-    closes_at: Ints
-    content: Ints
-    size: Ints
-    revision: Ints
-    closed: Ints
-
-    @classmethod
-    def blank(cls) -> Ledger:
-        return cls(*(np.empty(0, np.int64) for _ in fields(cls)))
-
-    def __len__(self) -> int:
-        return len(self.slot)
-
-    def take(self, indexes: Ints) -> Ledger:
-        return Ledger(*(getattr(self, field.name)[indexes] for field in fields(self)))
-
-    def table(self) -> pa.Table:
-        return pa.table({field.name: getattr(self, field.name) for field in fields(self)})
-
-    @classmethod
-    def of_table(cls, table: pa.Table) -> Ledger:
-        return cls(*(table[field.name].to_numpy() for field in fields(cls)))
-
-    def plus(self, other: Ledger) -> Ledger:
-        return _sorted(_joined(self, other)) if len(self) else other
-
-    def without(self, settled: int) -> Ledger:
-        """What can still change once events are final up to `settled`."""
-        return self.take(np.flatnonzero(self.closes_at > settled)) if len(self) else self
-
-    def without_slots(self, slots: Ints) -> Ledger:
-        return self.take(np.flatnonzero(~np.isin(self.slot, slots))) if len(slots) else self
-
-    def with_slots(self, new_slot: Ints) -> Ledger:
-        return replace(self, slot=new_slot[self.slot])
+def closed(ranges: Ranges, *, now: int, flush: bool) -> Mask:
+    """Which windows the watermark has passed; at the end of the input all are."""
+    if flush:
+        return np.ones(len(ranges), np.bool_)
+    passed: Mask = ranges.closes_at <= now
+    return passed
 
 
 @dataclass(frozen=True)
@@ -120,7 +85,7 @@ def due_reports(
         revisions=revision[reported],
         dissolved=empty,
         dissolved_revisions=lost.revision,
-        ledger=_sorted(_joined(ledger.take(np.flatnonzero(kept)), entry.take(reported), lost)),
+        ledger=in_order(joined(ledger.take(np.flatnonzero(kept)), entry.take(reported), lost)),
     )
 
 
@@ -133,11 +98,3 @@ def _matches(ledger: Ledger, ranges: Ranges) -> Ints:
     entries[codes[: len(ledger)]] = np.arange(len(ledger))
     found: Ints = entries[codes[len(ledger) :]]
     return found
-
-
-def _joined(*ledgers: Ledger) -> Ledger:
-    return Ledger(*(np.concatenate([getattr(one, f.name) for one in ledgers]) for f in fields(Ledger)))
-
-
-def _sorted(ledger: Ledger) -> Ledger:
-    return ledger.take(np.lexsort((ledger.id, ledger.slot)))

@@ -18,12 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.arrays import Ints, Mask
-from sash.operators.answer import late_rows
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.times import to_integers
-from sash.operators.engine.pending import Events
-from sash.operators.kinds.clock import clock_mapping
-from sash.operators.late_rows import UNTIMED
+from sash.operators.engine.pending_events import Events
+from sash.operators.kinds.clock_windows import clock_mapping
+from sash.operators.late_rows import UNTIMED, late_rows
 from sash.semantics.event import Order
 from sash.semantics.query import Query
 from sash.semantics.watermark import LateBy, Lateness

@@ -20,12 +20,15 @@ import numpy as np
 import pyarrow as pa
 
 from sash.arrays import Ints, Mask
-from sash.operators.answer import Answer, features, late_rows, no_late_rows, report_table
+from sash.operators.answer import Answer, features, report_table
 from sash.operators.arena import Arena
-from sash.operators.bound import BoundQuery, BoundRolling
+from sash.operators.bound_query import BoundQuery, BoundRolling
 from sash.operators.columns.layout import Layout
 from sash.operators.engine.content import MARK, marks, with_marks
 from sash.operators.engine.due_reports import due_reports
+from sash.operators.engine.groups.growing_group import marks_column
+from sash.operators.engine.groups.lifetime_group import LifetimeGroup
+from sash.operators.engine.groups.range_group import RangeGroup
 from sash.operators.engine.lateness import (
     are_on_time,
     held_back,
@@ -35,17 +38,14 @@ from sash.operators.engine.lateness import (
     session_of,
     with_joining,
 )
-from sash.operators.engine.lifetime_group import LifetimeGroup
-from sash.operators.engine.pending import Events, distinct
-from sash.operators.engine.range_group import RangeGroup
-from sash.operators.engine.run_group import marks_column
+from sash.operators.engine.pending_events import Events, distinct
+from sash.operators.engine.saving.changed_aggregates import without_unknown
 from sash.operators.engine.state import OperatorState
 from sash.operators.engine.tracks import Track
 from sash.operators.engine.turn import Turn, Windows
-from sash.operators.engine.upgrade import without_unknown
 from sash.operators.folding.panes import Panes, group_by
-from sash.operators.kinds.clock import ClockKind
-from sash.operators.kinds.kind import RangeKind
+from sash.operators.kinds.clock_windows import ClockKind
+from sash.operators.late_rows import late_rows, no_late_rows
 from sash.operators.patterns.share import WindowShare
 from sash.operators.predicates.row_predicates import truths
 from sash.operators.windows.own_windows import Own, only_own
@@ -53,7 +53,7 @@ from sash.operators.windows.ranges import NEVER, Ranges, RepeatedRanges
 from sash.semantics.event import Order
 from sash.semantics.query import When
 from sash.semantics.watermark import LateBy
-from sash.semantics.windows import PunctuatedWindow, ThresholdWindow
+from sash.semantics.window import PredicateWindow
 
 HandOut: TypeAlias = Callable[[WindowShare, pa.Table, int], pa.Table]
 """Windows with their events, the key of each slot, and the number of the query's window → a table that
@@ -152,7 +152,7 @@ class WindowOperator(OperatorState):
     def _with_marks(self, rows: pa.Table, times: Ints, sequence: Ints) -> pa.Table:
         """With what windows must know of an event besides its columns: a predicate sees it once, here."""
         for number, window in enumerate(self.bound.query.windows):
-            if isinstance(window, ThresholdWindow | PunctuatedWindow):
+            if isinstance(window, PredicateWindow):
                 marked = truths(window, rows, times)
                 rows = rows.append_column(marks_column(number), pa.array(marked))
         if self.bound.keeps_ledger:
@@ -236,9 +236,7 @@ class WindowOperator(OperatorState):
     def _at_work(self, final: Events, rest: Events, now: int, settled: int, *, flush: bool) -> Ints:
         timers = np.concatenate([self.slots.due("closes", now), self.slots.due("expires", settled)])
         query = self.bound.query
-        horizon = any(
-            isinstance(t.kind, RangeKind) and t.kind.follows_horizon for g in self.groups for t in g.tracks
-        )
+        horizon = any(track.kind.follows_horizon for group in self.groups for track in group.tracks)
         # A tick reports all open windows that were not reported as they are, whoever they belong to.
         if flush or query.empty or self._tick or (query.corrects and horizon):
             return self.slots.live()

@@ -15,21 +15,21 @@ import pyarrow as pa
 
 from sash.aggregation.kernels.state.rings import LANE
 from sash.operators.arena import Arena, TableSpec
-from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling, BoundToAllColumns, BoundWhole
-from sash.operators.engine import waiting
+from sash.operators.bound_query import BoundLatest, BoundQuery, BoundRolling, BoundToAllColumns, BoundWhole
+from sash.operators.engine import pending_log as waiting
 from sash.operators.engine.content import EMITTED, MARK, hidden, with_content
-from sash.operators.engine.form import Form
-from sash.operators.engine.latest_groups import LatestGroup, LatestLifetimeGroup
-from sash.operators.engine.lifetime_group import LifetimeGroup
-from sash.operators.engine.policy import PolicySlides, tracked
-from sash.operators.engine.range_group import RangeGroup
-from sash.operators.engine.rings import RingLane
-from sash.operators.engine.run_group import RowRunGroup, RunGroup, marks_column
-from sash.operators.engine.running import RunningLane
-from sash.operators.engine.slots import FIRST, Slots
-from sash.operators.engine.stepping import ACCUMULATOR, accumulator, can_be_kept
+from sash.operators.engine.groups.growing_group import RowRunGroup, RunGroup, marks_column
+from sash.operators.engine.groups.latest_group import LatestGroup, LatestLifetimeGroup
+from sash.operators.engine.groups.lifetime_group import LifetimeGroup
+from sash.operators.engine.groups.policy_group import PolicySlides, tracked
+from sash.operators.engine.groups.range_group import RangeGroup
+from sash.operators.engine.groups.user_fold import ACCUMULATOR, accumulator, can_be_kept
+from sash.operators.engine.lanes.element_layout import Form
+from sash.operators.engine.lanes.ring_lane import RingLane
+from sash.operators.engine.lanes.row_words import Words
+from sash.operators.engine.lanes.running_lane import RunningLane
+from sash.operators.engine.lanes.slots import FIRST, Slots
 from sash.operators.engine.tracks import Track
-from sash.operators.engine.words import Words
 from sash.operators.folding.panes import Panes
 from sash.operators.folding.whole_windows import Fold
 from sash.operators.kinds import WindowKind as Kind, kind_of

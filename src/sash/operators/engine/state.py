@@ -20,22 +20,23 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
+from sash.aggregation.kernels.state import rings
 from sash.aggregation.stores.values import reading
 from sash.arrays import Ints, Mask
 from sash.operators.answer import Answer
 from sash.operators.arena import Arena, ArenaHome
 from sash.operators.arena.locked import WAIT
-from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling
+from sash.operators.bound_query import BoundLatest, BoundQuery, BoundRolling
 from sash.operators.columns.table_bytes import bytes_of, table_of
-from sash.operators.engine import waiting
-from sash.operators.engine.compaction import compact
-from sash.operators.engine.due_reports import Ledger
-from sash.operators.engine.entries import Entry, joined, parts_of
-from sash.operators.engine.journal import LAYOUT, Journal, JournalHead
+from sash.operators.engine import pending_log as waiting
+from sash.operators.engine.lanes.heap_compaction import compact
+from sash.operators.engine.lanes.slots import NEWEST
 from sash.operators.engine.lateness import held_back, session_of
-from sash.operators.engine.pending import Events
+from sash.operators.engine.pending_events import Events
 from sash.operators.engine.plan import StatePlan
-from sash.operators.engine.slots import NEWEST
+from sash.operators.engine.report_ledger import Ledger
+from sash.operators.engine.saving.journal import LAYOUT, Journal, JournalHead
+from sash.operators.engine.saving.journal_entries import Entry, joined, parts_of
 from sash.operators.protocol import Saved
 from sash.operators.windows.ranges import NEVER
 from sash.semantics.event import Order
@@ -205,7 +206,7 @@ class OperatorState(ABC):
     def _arena(cls, bound: BoundQuery, name: str, *, wait: float = WAIT) -> Arena | None:
         """The arena of that name on this machine; None if another task holds it."""
         tables = cls.plan_of(bound).tables
-        identity = hashlib.sha256(repr((LAYOUT, sorted(tables.items()))).encode()).digest()
+        identity = hashlib.sha256(repr((LAYOUT, rings.LAYOUT, sorted(tables.items()))).encode()).digest()
         return ArenaHome.default().open(name, tables, identity, wait=wait)
 
     def resume(self, header: bytes | None, chunks: Mapping[int, bytes]) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sash.arrays import Array, Ints
-from sash.operators.engine.slots import SLOTS, Slots
+from sash.operators.engine.lanes.slots import SLOTS, Slots
 from sash.operators.kinds.kind import Memory, WindowKind as Kind
 from sash.semantics.window import Window
 

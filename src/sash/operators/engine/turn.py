@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
-import numpy as np
 import pyarrow as pa
 
 from sash.arrays import Ints, Mask
-from sash.operators.engine.pending import Events
+from sash.operators.engine.due_reports import closed
+from sash.operators.engine.pending_events import Events
 from sash.operators.engine.tracks import Track
 from sash.operators.folding.values import Values
 from sash.operators.kinds.kind import Moment
@@ -48,10 +48,7 @@ class Turn:
         return self.final.plus(self.open).ordered(Order.EVENT_TIME) if len(self.open) else self.final
 
     def closed(self, ranges: Ranges) -> Mask:
-        if self.flush:
-            return np.ones(len(ranges), np.bool_)
-        closed: Mask = ranges.closes_at <= self.now
-        return closed
+        return closed(ranges, now=self.now, flush=self.flush)
 
 
 class Windows(Protocol):

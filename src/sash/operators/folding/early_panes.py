@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from sash.aggregation.kernels.rows.cells import pane_cells
 from sash.arrays import Ints
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.coded_keys import key_codes
 from sash.operators.columns.times import from_integers
 from sash.operators.folding.panes import Panes, group_by

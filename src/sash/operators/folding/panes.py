@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.arrays import Ints
-from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
+from sash.operators.bound_query import BoundQuery, BoundRolling, BoundWhole
 from sash.operators.folding.pane_parts import NumberParts, PaneParts, parts_of
 from sash.semantics.event import Order
 from sash.semantics.windows import CumulateWindow, TimeWindow
@@ -121,7 +121,7 @@ def pane_grid(bound: BoundQuery) -> tuple[int, int] | None:
     if needs_events or not windows:
         return None
     origin = windows[0].origin
-    lengths = [part for window in windows for part in (*_lengths(window), window.origin - origin)]
+    lengths = [part for window in windows for part in (window.pane, window.origin - origin)]
     length = math.gcd(*lengths)
     return length, origin % length
 
@@ -154,10 +154,6 @@ def _numbered(values: Ints) -> tuple[int, Ints]:
     seen[values - low] = 1
     ranks = np.cumsum(seen) - 1
     return int(ranks[-1]) + 1, ranks[values - low]
-
-
-def _lengths(window: ClockWindow) -> tuple[int, int]:
-    return (window.size, window.slide if isinstance(window, TimeWindow) else window.step)
 
 
 __all__ = ["ClockWindow", "Panes", "clock_windows", "group_by", "pane_grid"]

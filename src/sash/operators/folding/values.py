@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sash.aggregation.kernels.rows.csr import is_sorted
 from sash.arrays import Ints
-from sash.operators.bound import BoundQuery, BoundWhole
+from sash.operators.bound_query import BoundQuery, BoundWhole
 from sash.operators.columns.layout import Layout
 from sash.operators.folding.folder import fold_ranges
 from sash.operators.folding.whole_windows import whole_windows

@@ -18,7 +18,7 @@ from threading import Condition
 
 import numpy as np
 
-from sash.operators.bound import BoundWhole
+from sash.operators.bound_query import BoundWhole
 from sash.operators.folding.values import Values, in_order
 from sash.operators.patterns.owner import Descriptor, Owner
 from sash.operators.patterns.share import WindowShare

@@ -11,12 +11,9 @@ WinMapReduce             aggregates that commute; any window
 from __future__ import annotations
 
 from sash.errors import SashError, Unsupported
-from sash.operators.bound import BoundLatest, BoundQuery, BoundWhole
+from sash.operators.bound_query import BoundLatest, BoundQuery, BoundWhole
 from sash.operators.patterns.declared import Farm, PaneFarm, Pattern, WinFarm, WinMapReduce, WinSeq
-from sash.semantics.window import Context, Window
-from sash.semantics.windows import CumulateWindow, RowsWindow, TimeWindow
-
-TILED = (RowsWindow, TimeWindow, CumulateWindow)
+from sash.semantics.window import Context, ContextFreeWindow, Window
 
 
 def require_allowed(pattern: Pattern, bound: BoundQuery) -> None:
@@ -61,7 +58,7 @@ def _not_split(inner: PaneFarm | WinMapReduce | WinSeq, bound: BoundQuery) -> Sa
         )  # fmt: skip
     if isinstance(inner, PaneFarm):
         for window in bound.query.windows:
-            if not isinstance(window, TILED):
+            if not isinstance(window, ContextFreeWindow):
                 return Unsupported(
                     "parallel", str(inner), f"WinFarm or KeyFarm for {window.label}",
                     hint="Only count, time and cumulate windows are tiled by panes of one length.",

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from sash.errors import Unsupported
-from sash.operators.bound import BoundQuery, BoundWhole
+from sash.operators.bound_query import BoundQuery, BoundWhole
 from sash.operators.columns.layout import Layout
 from sash.operators.folding.folder import compiles
 from sash.operators.folding.values import Evaluator, Values, evaluated, in_order
@@ -18,13 +18,13 @@ from sash.operators.patterns.declared import Inner, KeyFarm, PaneFarm, Pattern, 
 from sash.operators.patterns.folding import Folding
 from sash.operators.patterns.key_farm import by_keys
 from sash.operators.patterns.pane_farm import pane_farm
-from sash.operators.patterns.process_worker import OverRanges
 from sash.operators.patterns.process_workers import ProcessWorkers, pickled
 from sash.operators.patterns.share import WindowShare
 from sash.operators.patterns.thread_pool import Stages
 from sash.operators.patterns.win_farm import by_windows
 from sash.operators.patterns.win_mapreduce import win_mapreduce
 from sash.operators.patterns.worker_pool import AggregatesOver, ThreadWorkers, WorkerPool, at_once
+from sash.operators.patterns.worker_process_main import OverRanges
 from sash.operators.windows.ranges import Ranges
 from sash.semantics.window import Window
 

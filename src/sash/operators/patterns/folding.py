@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.arrays import Ints
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.folding.elements import Elements
 from sash.operators.folding.folder import Folder, folder_of, values_of
 from sash.operators.folding.values import Values, one_each

@@ -24,8 +24,8 @@ from sash.operators.patterns.exchange import Needed, in_two_steps
 from sash.operators.patterns.folding import Folding, Folds, joined
 from sash.operators.patterns.share import WindowShare, blocks
 from sash.operators.patterns.thread_pool import Job, Stages
-from sash.semantics.window import Window
-from sash.semantics.windows import CumulateWindow, RowsWindow, TimeWindow
+from sash.semantics.window import ContextFreeWindow, IntervalWindow, Window
+from sash.semantics.windows import RowsWindow, TimeWindow
 
 
 def pane_length(window: Window, *, every: int = 1) -> int:
@@ -41,8 +41,8 @@ def pane_length(window: Window, *, every: int = 1) -> int:
             return gcd(window.size, min(window.size, window.slide * every))
         case TimeWindow():
             return gcd(window.size, window.slide * every)
-        case CumulateWindow():
-            return window.step
+        case ContextFreeWindow():
+            return window.pane
     raise AssertionError(f"{window} has no panes, and is refused before it comes here")
 
 
@@ -79,9 +79,9 @@ class PaneRanges:
 
 def _axis(share: WindowShare, slot: Ints) -> tuple[Ints, Ints]:
     """Where each event stands on the axis that windows are cut from, and where each window begins on it."""
-    if isinstance(share.window, RowsWindow):
-        return np.arange(len(slot)), share.ranges.lo
-    return share.layout.times, share.ranges.start
+    if isinstance(share.window, IntervalWindow):
+        return share.layout.times, share.ranges.start
+    return np.arange(len(slot)), share.ranges.lo
 
 
 def pane_farm(share: WindowShare, folding: Folding, *, plq: int, wlq: int, level: int = 2) -> Stages:

@@ -31,8 +31,8 @@ import pyarrow as pa
 from sash.errors import PredicateError, Unsupported
 from sash.operators.folding.values import Values
 from sash.operators.folding.whole_windows import WholeWindow
-from sash.operators.patterns import process_worker
-from sash.operators.patterns.process_worker import (
+from sash.operators.patterns import worker_process_main as process_worker
+from sash.operators.patterns.worker_process_main import (
     OverRanges,
     Request,
     Setup,

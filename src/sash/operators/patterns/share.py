@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from sash.arrays import Ints, Mask
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.layout import Layout
 from sash.operators.windows.ranges import Ranges
 from sash.semantics.window import Window

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from sash.arrays import Ints
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.folding.values import Values, values_over
 from sash.operators.patterns.folding import Folding
 from sash.operators.windows.ranges import Ranges

@@ -53,7 +53,7 @@ from sash.semantics.expression import (
     trace_row,
 )
 from sash.semantics.predicate import Predicate, holds
-from sash.semantics.windows import PunctuatedWindow, ThresholdWindow
+from sash.semantics.window import PredicateWindow
 
 
 def on_columns(predicate: Predicate, schema: pa.Schema) -> bool:
@@ -61,7 +61,7 @@ def on_columns(predicate: Predicate, schema: pa.Schema) -> bool:
     return _tree_of(predicate, schema) is not None
 
 
-def truths(window: ThresholdWindow | PunctuatedWindow, rows: pa.Table, times: Ints) -> Mask:
+def truths(window: PredicateWindow, rows: pa.Table, times: Ints) -> Mask:
     """Whether the predicate holds, for each event; null is false."""
     tree = _tree_of(window.predicate, rows.schema)
 

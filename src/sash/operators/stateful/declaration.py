@@ -33,7 +33,7 @@ import pyarrow as pa
 
 from sash.aggregation import encoding
 from sash.errors import ArgumentError, UnitError, Unsupported
-from sash.operators.elastic.mapping import Assignment, balanced
+from sash.operators.elastic.instance_of_share import Assignment, balanced
 from sash.operators.order.interleaved import END_OF_TIME, Batch, Input, interleave
 from sash.operators.stateful.keys import Keys, key_function
 from sash.operators.stateful.windows import InputEvent, WindowSet, nothing, purge, store
@@ -42,7 +42,7 @@ from sash.semantics.durations import Duration, DurationLike
 from sash.semantics.windows.time import TimeWindow
 
 if TYPE_CHECKING:
-    from sash.operators.stateful.running import Running
+    from sash.operators.stateful.running_operator import Running
 
 Answer: TypeAlias = "Mapping[str, Any] | Iterable[Mapping[str, Any]] | None"
 TIME = "time"

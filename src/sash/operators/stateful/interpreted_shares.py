@@ -20,7 +20,7 @@ from sash.operators.columns.times import from_integers
 from sash.operators.order.interleaved import Interleaved
 from sash.operators.stateful.declaration import Answer, Stateful
 from sash.operators.stateful.prepared import Prepared
-from sash.operators.stateful.running import Running, StateLog
+from sash.operators.stateful.running_operator import Running, StateLog
 from sash.operators.stateful.windows import InputEvent, WindowSet
 from sash.operators.windows.ranges import NEVER
 from sash.semantics.event import Row

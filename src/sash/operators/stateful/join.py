@@ -32,12 +32,12 @@ from typing import Any
 import pyarrow as pa
 
 from sash.errors import ArgumentError
-from sash.operators.elastic.mapping import Assignment, balanced
+from sash.operators.elastic.instance_of_share import Assignment, balanced
 from sash.operators.joins.bound_join import BoundJoin, BoundSide
 from sash.operators.order.interleaved import Input
 from sash.operators.stateful.declaration import Answer, Stateful
 from sash.operators.stateful.keys import ByRow
-from sash.operators.stateful.running import Running
+from sash.operators.stateful.running_operator import Running
 from sash.operators.stateful.windows import InputEvent, WindowSet
 from sash.semantics import durations, join
 from sash.semantics.durations import Duration, DurationLike

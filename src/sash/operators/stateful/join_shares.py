@@ -16,7 +16,7 @@ from sash.operators.joins.state.archive import Rows
 from sash.operators.joins.state.side_shares import JoinShare, JoinStore, NewRows
 from sash.operators.order.interleaved import Interleaved
 from sash.operators.stateful.prepared import Prepared
-from sash.operators.stateful.running import Running
+from sash.operators.stateful.running_operator import Running
 from sash.semantics.expression import Side
 
 if TYPE_CHECKING:

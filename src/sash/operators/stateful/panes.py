@@ -24,7 +24,7 @@ from sash.operators.folding.lifting import inputs_of
 from sash.operators.order.interleaved import END_OF_TIME, Interleaved
 from sash.operators.stateful.pane_table import Expired, PaneTable
 from sash.operators.stateful.prepared import Prepared
-from sash.operators.stateful.running import Running, StateLog
+from sash.operators.stateful.running_operator import Running, StateLog
 
 if TYPE_CHECKING:
     from sash.operators.stateful.aggregate import Aggregate

@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sash.arrays import Ints
-from sash.operators.patterns.process_worker import find_modules
+from sash.operators.patterns.worker_process_main import find_modules
 from sash.operators.stateful.interpreted_shares import KeyShare, arrivals, share_of, timed_table
 
 

@@ -25,7 +25,7 @@ from sash import errors
 from sash.aggregation.kernels.compiler import casts, machine_code, module_cache
 from sash.aggregation.kernels.compiler.function_source import NoSource
 from sash.aggregation.kernels.compiler.specialise import ENTRY, KernelSource, specialise
-from sash.collector import paused_collector
+from sash.gc_pause import paused_collector
 
 Mode = Literal["cached", "in memory", "interpreted"]
 

@@ -30,6 +30,11 @@ LANE = 4
 LEAF_BITS = 3
 LEAF = 1 << LEAF_BITS
 """How many elements a node of the lowest level holds."""
+CELL_BITS = 3
+CELL = 1 << CELL_BITS
+"""How many nodes of the lowest level lie together, with those above them: see `node`."""
+LAYOUT = 2
+"""Of the tables: an arena in which rows lie otherwise is built again."""
 SMALLEST = 2
 """The logarithm of the smallest region; its nodes fit because 2² is a quarter of nothing."""
 CLASSES = 48
@@ -199,9 +204,19 @@ def _move(
 
 
 def node(base: Any, mask: Any, level: int, number: int) -> Any:
-    """The row of a node: a level after the other, each half as long as the one below."""
-    leaves = (mask + 1) >> LEAF_BITS
-    return (base >> 2) + 2 * leaves - ((2 * leaves) >> level) + (number & ((leaves >> level) - 1))
+    """The row of a node. A cell of 64 elements has 16 rows: its own 15 nodes, so that both ends of a range
+    are in one page each, and one for a node above all cells, of which there are fewer than cells. A
+    region of less than a cell has one level after the other."""
+    first, leaves = base >> 2, (mask + 1) >> LEAF_BITS
+    if leaves < CELL:
+        return first + 2 * leaves - ((2 * leaves) >> level) + (number & ((leaves >> level) - 1))
+    cells = leaves >> CELL_BITS
+    if level <= CELL_BITS:
+        cell = (number >> (CELL_BITS - level)) & (cells - 1)
+        return first + 2 * CELL * cell + 2 * CELL - ((2 * CELL) >> level) + (number & ((CELL >> level) - 1))
+    above = level - CELL_BITS
+    place = cells - ((2 * cells) >> above) + (number & ((cells >> above) - 1))
+    return first + 2 * CELL * (place + 1) - 1
 
 
 def steps_of(

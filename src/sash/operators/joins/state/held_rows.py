@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from sash.aggregation.kernels.state.key_index import kernel
 from sash.arrays import Ints, Mask
-from sash.operators.engine.words import Words
+from sash.operators.engine.lanes.row_words import Words
 from sash.operators.joins.state.archive import Rows
 from sash.operators.windows.ranges import NEVER
 

@@ -16,7 +16,7 @@ from sash.aggregation.kernels.state import key_index, timers
 from sash.arrays import Bytes, Ints
 from sash.operators.arena import Arena, TableSpec
 from sash.operators.columns.coded_keys import key_codes
-from sash.operators.engine.words import Words, grouped
+from sash.operators.engine.lanes.row_words import Words, grouped
 from sash.operators.windows.ranges import MISSING, NEVER
 
 HASH, STATE, CLOSES, EXPIRES, NEWEST = range(5)

@@ -21,8 +21,7 @@ from sash.operators.folding.whole_windows import WholeWindow
 from sash.operators.late_rows import late_schema
 from sash.semantics.durations import Unit
 from sash.semantics.query import Query
-from sash.semantics.window import Window
-from sash.semantics.windows import DeltaWindow, PolicyWindow, PunctuatedWindow, ThresholdWindow
+from sash.semantics.window import PredicateWindow, Window
 
 WINDOW, REVISION, UPDATED_AT = "window", "revision", "updated_at"
 
@@ -51,10 +50,10 @@ class BoundQuery:
         for name, monoid in self.aggregates.items():
             require_inputs(name, monoid, self.schema)
         for window in self.query.windows:
-            for column in _columns_of(window):
+            for column in window.columns:
                 self._check_column(window.label, column)
-            if isinstance(window, DeltaWindow):
-                self._check_number(window.label, window.attribute)
+                if window.over_numbers:
+                    self._check_number(window.label, column)
         # An aggregate that cannot take its column's type is refused when the types are worked out.
         _require_different("agg", self.output.names)
         _require_different("data", self.late_output.names)
@@ -97,11 +96,11 @@ class BoundQuery:
 
     @property
     def _read(self) -> list[str]:
-        if any(isinstance(window, ThresholdWindow | PunctuatedWindow) for window in self.query.windows):
+        if any(isinstance(window, PredicateWindow) for window in self.query.windows):
             return list(self.schema.names)
         wanted = {self.time, *self.keys}
         wanted.update(*(monoid.reads for monoid in self.aggregates.values()))
-        wanted.update(*(_columns_of(window) for window in self.query.windows))
+        wanted.update(*(window.columns for window in self.query.windows))
         return [name for name in self.schema.names if name in wanted]
 
     @property
@@ -308,16 +307,6 @@ def _require_different(argument: str, names: list[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise ArgumentError(argument, name, "a name that no other output column has")
-
-
-def _columns_of(window: object) -> tuple[str, ...]:
-    match window:
-        case DeltaWindow():
-            return (window.attribute,)
-        case PolicyWindow():
-            return window.columns
-        case _:
-            return ()
 
 
 def result_type(monoid: Monoid, types: tuple[pa.DataType, ...]) -> pa.DataType:

@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.aggregation.stores.values import reading
-from sash.operators.bound import WINDOW, BoundQuery, BoundRolling
+from sash.operators.bound_query import WINDOW, BoundQuery, BoundRolling
 from sash.operators.columns.times import to_integers
-from sash.operators.engine.entries import Entry
-from sash.operators.engine.journal import Journal, JournalHead
-from sash.operators.engine.renaming import Change, Renaming
-from sash.operators.engine.snapshot import restored
+from sash.operators.engine.saving.journal import Journal, JournalHead
+from sash.operators.engine.saving.journal_entries import Entry
+from sash.operators.engine.saving.renamed_words import Change, Renaming
+from sash.operators.engine.saving.snapshot import restored
 from sash.operators.engine.state import OperatorState
 from sash.semantics.windows import SlideByTupleWindow
 

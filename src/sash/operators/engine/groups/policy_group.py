@@ -27,10 +27,10 @@ from sash.aggregation.monoid import Monoid
 from sash.arrays import Ints
 from sash.operators.arena import Arena, TableSpec
 from sash.operators.columns.layout import Layout
-from sash.operators.engine import policy_by_definition
-from sash.operators.engine.form import Form, LaneAggregate
-from sash.operators.engine.rings import RingLane, columns_as
-from sash.operators.engine.slots import FIRST, SLOTS, Slots
+from sash.operators.engine.groups import policy_by_definition
+from sash.operators.engine.lanes.element_layout import Form, LaneAggregate
+from sash.operators.engine.lanes.ring_lane import RingLane, columns_as
+from sash.operators.engine.lanes.slots import FIRST, SLOTS, Slots
 from sash.operators.kinds.kind import Held
 from sash.operators.predicates.policies import Asked, PolicyCondition, are_numbers, types_of
 from sash.operators.windows.numbering import numbered

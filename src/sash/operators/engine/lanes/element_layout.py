@@ -3,7 +3,7 @@
     time · which aggregates it counts for · numeric inputs, each column once · other inputs, whole rows
 
 An element is an event, or a pane: then the inputs are the parts of its partial aggregates. Numbers are
-lifted by the kernels that read them; values that are no numbers lie in the lane's heap (see `words`).
+lifted by the kernels that read them; values that are no numbers lie in the lane's heap (see `row_words`).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from sash.aggregation.monoid import Monoid
 from sash.arrays import Array, Bytes, Ints, Mask
 from sash.errors import IntegerOverflow
 from sash.operators.columns.arrow_columns import from_numpy, kind_of, to_numpy
-from sash.operators.engine.stepping import ACCUMULATOR, Steps
-from sash.operators.engine.tree_group import TreeGroup, groups_of
-from sash.operators.engine.words import BITS, Words
+from sash.operators.engine.groups.user_fold import ACCUMULATOR, Steps
+from sash.operators.engine.lanes.aggregate_tree import TreeGroup, groups_of
+from sash.operators.engine.lanes.row_words import BITS, Words
 from sash.operators.folding.folder import ColumnFolder, Folder, ObjectFolder, folder_of
 from sash.operators.folding.whole_windows import Fold
 

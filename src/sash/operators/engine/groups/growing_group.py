@@ -8,14 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from sash.arrays import Array, Ints, Mask
-from sash.operators.bound import BoundQuery, BoundWhole
+from sash.operators.bound_query import BoundQuery, BoundWhole
 from sash.operators.engine.content import CONTENT, SIZE
-from sash.operators.engine.form import LaneAggregate
-from sash.operators.engine.pending import Events
-from sash.operators.engine.range_group import HeldWindows
-from sash.operators.engine.rings import RingLane
-from sash.operators.engine.running import RunningLane
-from sash.operators.engine.stepping import ACCUMULATOR, Steps
+from sash.operators.engine.groups.range_group import HeldWindows
+from sash.operators.engine.groups.user_fold import ACCUMULATOR, Steps
+from sash.operators.engine.lanes.element_layout import LaneAggregate
+from sash.operators.engine.lanes.ring_lane import RingLane
+from sash.operators.engine.lanes.running_lane import RunningLane
+from sash.operators.engine.pending_events import Events
 from sash.operators.engine.tracks import Track
 from sash.operators.engine.turn import Emitter, Turn
 from sash.operators.folding.elements import Elements

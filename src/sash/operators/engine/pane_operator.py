@@ -21,12 +21,13 @@ import pyarrow as pa
 
 from sash.aggregation.stores.values import reading, seal, unseal
 from sash.arrays import Ints, Mask
-from sash.operators.answer import Answer, no_late_rows
-from sash.operators.bound import BoundQuery
+from sash.operators.answer import Answer
+from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.coded_keys import key_codes
 from sash.operators.columns.times import from_integers
 from sash.operators.engine.lateness import are_on_time, judged
 from sash.operators.folding.panes import Panes, group_by
+from sash.operators.late_rows import no_late_rows
 from sash.operators.protocol import Saved
 from sash.semantics.watermark import Watermark
 

@@ -1,7 +1,7 @@
 """What a store keeps of an operator: the input of each batch, and now and then a snapshot.
 
     header     version · where snapshot, runs and entries lie
-    chunks     of the snapshot, of runs, of the entries after them: see `entries`
+    chunks     of the snapshot, of runs, of the entries after them: see `journal_entries`
 
 The journal is the truth and the arena is its fold. An entry is written once and never changed; a snapshot
 that covers entries retires them. It is taken when the journal has grown to the size that a snapshot would
@@ -30,8 +30,8 @@ import pyarrow as pa
 
 from sash.aggregation.stores.values import reading, seal, unseal
 from sash.errors import CorruptValue
-from sash.operators.engine import snapshot
-from sash.operators.engine.entries import Entry, Payloads, cut, joined, parts_of
+from sash.operators.engine.saving import snapshot
+from sash.operators.engine.saving.journal_entries import Entry, Payloads, cut, joined, parts_of
 from sash.operators.protocol import Saved
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class JournalHead:
     watermark: int | None = None
     keys: int = 0
     since: Mapping[str, int] = field(default_factory=dict)
-    """Aggregates that were added, with the greatest time that was seen by then: see `upgrade`."""
+    """Aggregates that were added, with the greatest time that was seen by then (`changed_aggregates`)."""
     layout: int = LAYOUT
 
     @classmethod

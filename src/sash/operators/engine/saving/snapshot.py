@@ -21,14 +21,14 @@ from sash.aggregation.stores.values import reading
 from sash.arrays import Array, Bytes, Ints
 from sash.errors import CorruptValue
 from sash.operators.columns.table_bytes import bytes_of, table_of
-from sash.operators.engine.due_reports import Ledger
-from sash.operators.engine.entries import joined, parts_of
-from sash.operators.engine.naming import names_of, require_same
-from sash.operators.engine.pending import Events
-from sash.operators.engine.rings import RingLane
-from sash.operators.engine.running import RunningLane
-from sash.operators.engine.slots import CLOSES, EXPIRES, KEYS
-from sash.operators.engine.words import packed
+from sash.operators.engine.lanes.ring_lane import RingLane
+from sash.operators.engine.lanes.row_words import packed
+from sash.operators.engine.lanes.running_lane import RunningLane
+from sash.operators.engine.lanes.slots import CLOSES, EXPIRES, KEYS
+from sash.operators.engine.pending_events import Events
+from sash.operators.engine.report_ledger import Ledger
+from sash.operators.engine.saving.journal_entries import joined, parts_of
+from sash.operators.engine.saving.snapshot_names import names_of, require_same
 from sash.operators.windows.numbering import numbered
 from sash.operators.windows.ranges import NEVER
 

@@ -14,11 +14,11 @@ import numpy as np
 from sash.aggregation import encoding
 from sash.arrays import Array, Bytes, Ints, Mask
 from sash.operators.arena import Arena, TableSpec
-from sash.operators.engine.byte_heap import ByteHeap
-from sash.operators.engine.form import Form, LaneAggregate
-from sash.operators.engine.slots import Slots
-from sash.operators.engine.stepping import Steps
-from sash.operators.engine.words import gathered
+from sash.operators.engine.groups.user_fold import Steps
+from sash.operators.engine.lanes.byte_heap import ByteHeap
+from sash.operators.engine.lanes.element_layout import Form, LaneAggregate
+from sash.operators.engine.lanes.row_words import gathered
+from sash.operators.engine.lanes.slots import Slots
 from sash.operators.folding.elements import Elements
 from sash.operators.folding.folder import ColumnFolder, ObjectFolder
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sash.arrays import Bytes
 from sash.operators.arena import Arena, TableSpec
-from sash.operators.engine.pending import Events
+from sash.operators.engine.pending_events import Events
 
 TABLE = "waiting"
 BYTES, ROWS, PIECES, WRITTEN, SINCE = range(7, 12)

@@ -19,13 +19,13 @@ import pyarrow as pa
 from sash.aggregation import encoding
 from sash.arrays import Bytes, Ints
 from sash.operators.columns.table_bytes import bytes_of, table_of
-from sash.operators.engine.entries import joined, parts_of
-from sash.operators.engine.form import KNOWN, Form
-from sash.operators.engine.naming import Names, names_of
-from sash.operators.engine.pending import COLUMNS
+from sash.operators.engine.lanes.element_layout import KNOWN, Form
+from sash.operators.engine.lanes.row_words import BITS, Words
+from sash.operators.engine.pending_events import COLUMNS
 from sash.operators.engine.plan import LanePlan, StatePlan
-from sash.operators.engine.snapshot import heap_in, heap_table, words_in, words_table
-from sash.operators.engine.words import BITS, Words
+from sash.operators.engine.saving.journal_entries import joined, parts_of
+from sash.operators.engine.saving.snapshot import heap_in, heap_table, words_in, words_table
+from sash.operators.engine.saving.snapshot_names import Names, names_of
 from sash.operators.folding.panes import part_name
 
 _BOOKKEEPING = [f"__{name}" for name in COLUMNS]
@@ -195,7 +195,7 @@ class Renaming:
 
 def _element_words(names: list[str]) -> dict[str, int]:
     """Where each word of an element begins, by name; values that are no numbers have two words, after one
-    that marks nulls for every 62 of them (see `words`)."""
+    that marks nulls for every 62 of them (see `row_words`)."""
     width = int(names[-1].split()[1]) if names[-1].startswith("in ") and names[-1].endswith(" words") else 0
     others = next(n for n in range(width + 1) if -(-n // BITS) + 2 * n == width)
     single = len(names) - others - 1 if width else len(names)

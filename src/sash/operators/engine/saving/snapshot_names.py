@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sash.errors import CorruptValue
-from sash.operators.engine.form import Form
-from sash.operators.engine.words import Words
+from sash.operators.engine.lanes.element_layout import Form
+from sash.operators.engine.lanes.row_words import Words
 
 if TYPE_CHECKING:
     from sash.operators.engine.plan import StatePlan

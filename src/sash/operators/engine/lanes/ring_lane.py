@@ -23,11 +23,11 @@ from sash.aggregation.kernels.state.rings import COUNT, HEAD, LOG
 from sash.arrays import Bytes, Ints, Mask
 from sash.operators.arena import Arena, TableSpec
 from sash.operators.columns.layout import Layout
-from sash.operators.engine.byte_heap import ByteHeap
-from sash.operators.engine.form import KNOWN, TIME, Form, LaneAggregate
-from sash.operators.engine.object_tree import ObjectTree
-from sash.operators.engine.slots import Slots
-from sash.operators.engine.tree_group import TreeGroup
+from sash.operators.engine.lanes.aggregate_tree import TreeGroup
+from sash.operators.engine.lanes.byte_heap import ByteHeap
+from sash.operators.engine.lanes.element_layout import KNOWN, TIME, Form, LaneAggregate
+from sash.operators.engine.lanes.object_tree import ObjectTree
+from sash.operators.engine.lanes.slots import Slots
 from sash.operators.folding.elements import Elements
 from sash.operators.kinds.kind import Held
 from sash.operators.windows.numbering import numbered

@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from sash.aggregation.kernels.state.rings import COUNT
 from sash.arrays import Ints, Mask
-from sash.operators.bound import BoundQuery, BoundWhole
+from sash.operators.bound_query import BoundQuery, BoundWhole
 from sash.operators.engine.content import CONTENT, SIZE
-from sash.operators.engine.form import TIME
-from sash.operators.engine.pending import Events
-from sash.operators.engine.policy import PolicySlides
-from sash.operators.engine.rings import RingLane
+from sash.operators.engine.groups.policy_group import PolicySlides
+from sash.operators.engine.lanes.element_layout import TIME
+from sash.operators.engine.lanes.ring_lane import RingLane
+from sash.operators.engine.pending_events import Events
 from sash.operators.engine.tracks import Track
 from sash.operators.engine.turn import Emitter, Turn
 from sash.operators.folding.elements import Elements

@@ -1,4 +1,4 @@
-"""Bytes of an arena that are only appended to; `compaction` drops those that nobody points to."""
+"""Bytes of an arena that are only appended to; `heap_compaction` drops those that nobody points to."""
 
 from __future__ import annotations
 

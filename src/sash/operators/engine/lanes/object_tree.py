@@ -16,14 +16,14 @@ import numpy as np
 
 from sash.aggregation.kernels.state import rings
 from sash.arrays import Ints
-from sash.operators.engine.form import KNOWN, LaneAggregate
+from sash.operators.engine.lanes.element_layout import KNOWN, LaneAggregate
 from sash.operators.folding.elements import Elements
 from sash.operators.folding.folder import ObjectFolder
 from sash.operators.kinds.kind import Held
 from sash.operators.windows.ranges import Ranges
 
 if TYPE_CHECKING:
-    from sash.operators.engine.rings import RingLane
+    from sash.operators.engine.lanes.ring_lane import RingLane
 
 NOT_KEPT, A_LIST = -1, -2
 """In the place of a length."""

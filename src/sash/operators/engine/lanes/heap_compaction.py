@@ -17,10 +17,10 @@ import numpy as np
 
 from sash.aggregation.kernels.state import rings
 from sash.arrays import Bytes, Ints
-from sash.operators.engine.rings import RingLane
-from sash.operators.engine.running import RunningLane
-from sash.operators.engine.slots import HEAP, KEYS, Slots
-from sash.operators.engine.words import packed
+from sash.operators.engine.lanes.ring_lane import RingLane
+from sash.operators.engine.lanes.row_words import packed
+from sash.operators.engine.lanes.running_lane import RunningLane
+from sash.operators.engine.lanes.slots import HEAP, KEYS, Slots
 from sash.operators.windows.numbering import numbered
 
 if TYPE_CHECKING:

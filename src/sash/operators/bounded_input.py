@@ -16,15 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.arrays import Ints
-from sash.operators.answer import Answer, features, late_rows, reports
-from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling
+from sash.operators.answer import Answer, features, reports
+from sash.operators.bound_query import BoundLatest, BoundQuery, BoundRolling
 from sash.operators.columns.heap import keep_freed_memory
 from sash.operators.columns.layout import Arrangement, Layout, balanced
 from sash.operators.columns.times import to_integers
-from sash.operators.engine.latest_rows import latest_of
+from sash.operators.engine.groups.latest_rows import latest_of
 from sash.operators.folding.early_panes import Early
 from sash.operators.folding.values import Evaluator, evaluated
-from sash.operators.late_rows import UNTIMED
+from sash.operators.late_rows import UNTIMED, late_rows
 from sash.operators.step_counter import counted
 from sash.operators.windows.ranges import Ranges
 from sash.operators.windows.windowers import look_back_ranges, misfits_of, window_ranges

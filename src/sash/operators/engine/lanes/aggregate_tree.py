@@ -19,7 +19,7 @@ from sash.aggregation.kernels.compiler.monoids_source import MonoidsSource
 from sash.aggregation.kernels.state import ring_folds
 
 if TYPE_CHECKING:
-    from sash.operators.engine.form import LaneAggregate
+    from sash.operators.engine.lanes.element_layout import LaneAggregate
 
 TOGETHER = 8
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from sash.aggregation.kernels.state.rings import COUNT
 from sash.arrays import Ints, Mask
-from sash.operators.engine.lifetime_group import LifetimeGroup
-from sash.operators.engine.range_group import HeldWindows, RangeGroup
+from sash.operators.engine.groups.lifetime_group import LifetimeGroup
+from sash.operators.engine.groups.range_group import HeldWindows, RangeGroup
 from sash.operators.engine.turn import Turn
 from sash.operators.kinds.latest import LatestKind
 from sash.operators.windows.ranges import Ranges

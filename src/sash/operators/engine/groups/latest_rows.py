@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from sash.aggregation.kernels.state import key_index
 from sash.arrays import Ints
-from sash.operators.bound import UPDATED_AT, BoundLatest
+from sash.operators.bound_query import UPDATED_AT, BoundLatest
 from sash.operators.columns.layout import Layout
 from sash.operators.columns.times import from_integers
-from sash.operators.engine.words import Words, grouped
+from sash.operators.engine.lanes.row_words import Words, grouped
 from sash.operators.folding.values import values_over
 from sash.operators.kinds.kind import Held
 from sash.operators.windows.ranges import Ranges
