@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from sash.collector import paused_collector
+from sash.gc_pause import paused_collector
 
 
 def test_there_is_no_collection_in_the_block_and_one_is_possible_afterwards() -> None:

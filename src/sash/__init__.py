@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sash._version import __version__
-from sash.collector import paused_collector
+from sash.gc_pause import paused_collector
 
 if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a test compares the two
     from sash import (

@@ -23,7 +23,7 @@ from sash.cli.doctor.cluster import cluster
 from sash.cli.doctor.health_check import HealthCheck
 from sash.cli.doctor.version_bounds import Requirement
 from sash.cli.main import app
-from sash.runtimes.spark.elastic.epoch_journal import CHECKPOINT, where
+from sash.runtimes.spark.epochs.epoch_journal import CHECKPOINT, where
 from sash.stores import Redis
 from tests.aggregation.conftest import RedisServer
 

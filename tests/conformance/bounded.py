@@ -8,7 +8,7 @@ import pyarrow as pa
 
 import sash
 from sash.api.runtime_of_input import source_of
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.semantics.query import When
 from sash.semantics.watermark import Lateness
 from sash.semantics.windows import SlideByTimeWindow

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.runtimes.spark.packing.blocks import OUTPUT, PAYLOAD, Unpacker
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 from sash.runtimes.spark.together.processor import TogetherProcessor

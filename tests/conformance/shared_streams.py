@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.semantics import durations
 from sash.semantics.event import Order

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.semantics.event import Order
 from sash.semantics.reference import Arrival
 from tests.conformance.stanza import Missed, Stanza, Step, WrittenReport, every_stanza

@@ -17,7 +17,7 @@ import sash
 from sash.engines.drawn_runs import LONGEST
 from sash.engines.probe_run import Content, ProbeRun, Seen
 from sash.engines.sash_engine import window_of
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from tests.conformance.one_pass import OnePass
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import sash
-from sash.runtimes.spark.native.first_rows import ROWS, density
+from sash.runtimes.spark.sql_folding.first_rows import ROWS, density
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 import sash
 from sash.aggregation import built_in
-from sash.operators.bounded import answer
+from sash.operators.bounded_input import answer
 from sash.planner.costs.constants import DEFAULTS, ProcessCosts
 from sash.planner.facts import Facts
 from sash.planner.plans.function_trial import TriedFirst

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 import sash
 from sash.errors import ArgumentError
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.patterns.allowed import refusal
 from sash.planner.auto import AUTO, Auto
 from sash.planner.costs.constants import DEFAULTS, Costs, ProcessCosts

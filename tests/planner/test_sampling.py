@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import sash
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.planner.sampling import SAMPLE, assumed, counted, seen
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.patterns.declared import Pattern
 from sash.runtimes.spark.packing.blocks import COUNTS, NEWEST_AT, OUTPUT, PACKED_BUCKET, PAYLOAD, Unpacker
 from sash.runtimes.spark.packing.hashed_packer import HashedPacker
@@ -29,8 +29,8 @@ from sash.runtimes.spark.patterns.streamed import (
     window_stage,
 )
 from sash.runtimes.spark.state.operators_in_state import OPERATORS
-from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.processor import WindowProcessor
+from sash.runtimes.spark.streaming.spark_watermark import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from tests.runtimes.micro_batches import MicroBatches
 

@@ -17,15 +17,15 @@ import pyarrow.compute as pc
 
 from sash.aggregation.stores.epochs import EpochStore
 from sash.aggregation.stores.lmdb import LMDB
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.elastic.declaration import Elastic
 from sash.operators.joins.bound_join import BoundJoin
 from sash.operators.protocol import StreamOperator
 from sash.operators.stateful.streaming import BoundOperator
-from sash.runtimes.spark.elastic.epoch_journal import EpochJournal
-from sash.runtimes.spark.elastic.epoch_step import EpochStep, TaskReport
-from sash.runtimes.spark.elastic.run import ElasticRun
-from sash.runtimes.spark.elastic.state_location import StateLocation
+from sash.runtimes.spark.epochs.epoch_journal import EpochJournal
+from sash.runtimes.spark.epochs.epoch_run import ElasticRun
+from sash.runtimes.spark.epochs.epoch_step import EpochStep, TaskReport
+from sash.runtimes.spark.epochs.store_of_state import StateLocation
 from sash.runtimes.spark.joins.join_routes import elastic_bucket_count
 from sash.runtimes.spark.joins.streaming_join import JoinStage, late_of
 from sash.runtimes.spark.packing.blocks import INPUT, NEWEST_AT, OUTPUT, PACKED_BUCKET, PAYLOAD, Packing
@@ -34,7 +34,7 @@ from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs
 from sash.runtimes.spark.packing.stamps import StampedPacker
 from sash.runtimes.spark.state.operators_in_state import OPERATORS
 from sash.runtimes.spark.stateful.operator_stages import OperatorStage, packer_of_input
-from sash.runtimes.spark.streaming.clock import Clock
+from sash.runtimes.spark.streaming.spark_watermark import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.semantics.expression import Side
 from tests.runtimes.micro_batches import placed
@@ -143,6 +143,8 @@ class DryElastic:
     def by_output(self, answers: Sequence[pa.RecordBatch]) -> dict[str, list[dict[str, Any]]]:
         """What the tasks emitted, as rows of the outputs."""
         rows = [row for batch in answers for row in batch.to_pylist()]
+        if len(self.stage.schemas) == 1:
+            return dict.fromkeys(self.stage.schemas, rows)
         return {
             output: [row[f"rows_{number}"] for row in rows if row[OUTPUT] == number]
             for number, output in enumerate(self.stage.schemas)

@@ -20,15 +20,15 @@ from pyspark.cloudpickle import register_pickle_by_value
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
 
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark.compat import struct_of
 from sash.runtimes.spark.packing.blocks import COUNTS, NEWEST_AT, OUTPUT, PACKED_BUCKET, PAYLOAD, Unpacker
 from sash.runtimes.spark.packing.columns import BUCKET, places
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs
 from sash.runtimes.spark.state.operators_in_state import OPERATORS
-from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.processor import WindowProcessor
+from sash.runtimes.spark.streaming.spark_watermark import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from tests.runtimes import naive_operator, strategies
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.operators.answer import Answer
-from sash.operators.bound import REVISION, WINDOW, BoundQuery
+from sash.operators.bound_query import REVISION, WINDOW, BoundQuery
 from sash.operators.columns.times import from_integers
 from sash.operators.late_rows import LATE_REASON, LATE_WINDOW
 from sash.operators.protocol import Saved

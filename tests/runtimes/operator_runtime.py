@@ -15,17 +15,11 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from sash.operators.arena import ArenaHome
-from sash.operators.bound import BoundQuery
-from sash.operators.engine import (
-    WindowOperator,
-    compaction,
-    entries,
-    journal,
-    operator_of,
-    state,
-    waiting,
-)
-from sash.operators.engine.rings import RingLane
+from sash.operators.bound_query import BoundQuery
+from sash.operators.engine import WindowOperator, operator_of, pending_log, state
+from sash.operators.engine.lanes import heap_compaction
+from sash.operators.engine.lanes.ring_lane import RingLane
+from sash.operators.engine.saving import journal, journal_entries
 from sash.semantics.reference import Batch, Evaluation, WindowReport
 from sash.semantics.watermark import Watermark
 from tests.runtimes.tables import table_of
@@ -208,14 +202,14 @@ def small_journals(least: int) -> Iterator[None]:
     together, and replayed in several pieces; heaps are compacted, and the log of events that wait is
     written again, whenever they double; arenas are built again when they are sparse."""
     with (
-        patch.object(compaction, "LEAST", 0),
+        patch.object(heap_compaction, "LEAST", 0),
         patch.object(journal, "LEAST", least),
-        patch.object(entries, "PART", 700),
+        patch.object(journal_entries, "PART", 700),
         patch.object(journal, "TOGETHER", 7),
         patch.object(journal, "FAN", 3),
         patch.object(state, "SPACIOUS", 0),
-        patch.object(waiting, "LEAST", 2),
-        patch.object(waiting, "MANY", 3),
+        patch.object(pending_log, "LEAST", 2),
+        patch.object(pending_log, "MANY", 3),
     ):
         yield
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 import sash
 from sash.aggregation import built_in
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.semantics.query import Query
 from sash.semantics.run_as import engine_window
 from sash.semantics.secret import PROFILES, Axis, Profile, model, profile, trace

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import sash
-from sash.operators.bound import BoundRolling
+from sash.operators.bound_query import BoundRolling
 from sash.semantics.features import ArrivalEvaluation
 from sash.semantics.query import Emit, Query, When
 from sash.semantics.reference import Arrival, Batch

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sash.runtimes.spark.console import without_noise
+from sash.runtimes.spark.quiet_console import without_noise
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 400

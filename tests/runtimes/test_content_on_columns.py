@@ -16,7 +16,7 @@ from hypothesis import given, settings, strategies as st
 import sash
 from sash.aggregation import built_in
 from sash.errors import PredicateError, SashError
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.layout import Layout, arrange
 from sash.operators.kinds import KINDS, kind_of
 from sash.operators.kinds.delta import DeltaKind

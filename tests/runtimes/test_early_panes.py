@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 import sash
 from sash.aggregation import built_in
 from sash.errors import DataError
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.runtimes.spark.packing.blocks import NEWEST_AT, PACKED_BUCKET, PAYLOAD, rows_of
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs
 from sash.runtimes.spark.streaming import early_panes

@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 from sash.errors import DifferentQuery, EpochError
 from sash.operators.engine import WindowOperator
 from sash.operators.protocol import StreamOperator
-from sash.runtimes.spark.elastic.state_location import OPEN
+from sash.runtimes.spark.epochs.store_of_state import OPEN
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit

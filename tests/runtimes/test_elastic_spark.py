@@ -16,9 +16,9 @@ import sash
 from sash.errors import ArgumentError, SettingError, Unsupported
 from sash.operators.elastic.controller_samples import Sample
 from sash.operators.elastic.controllers import predictive
-from sash.runtimes.spark.elastic.epoch_step import TaskReport
-from sash.runtimes.spark.elastic.metering import BatchMeter, BatchMetrics, behind, metrics_of
-from sash.runtimes.spark.elastic.state_location import require_reachable
+from sash.runtimes.spark.epochs.epoch_metering import BatchMeter, BatchMetrics, behind, metrics_of
+from sash.runtimes.spark.epochs.epoch_step import TaskReport
+from sash.runtimes.spark.epochs.store_of_state import require_reachable
 from tests.aggregation.conftest import RedisServer
 from tests.runtimes.micro_batches import read_batches, stream_batches, write_batches
 from tests.runtimes.test_spark_streaming import (
@@ -265,7 +265,7 @@ def test_a_clock_that_jumps_changes_nothing_of_what_a_controller_sees(jump: floa
 
 @pytest.mark.parametrize("jump", [3600.0, -3600.0])
 def test_a_step_in_which_a_clock_jumps_took_no_longer_than_the_driver_waited(jump: float) -> None:
-    tasks = [TaskReport(100.0 + n * jump, 1.0, 0.5, [0], {}, {}) for n in range(2)]
+    tasks = [TaskReport(100.0 + n * jump, 1.0, 0.5, [0], {}, {}, 1) for n in range(2)]
     found = metrics_of(tasks, within=2.5)
     assert 1.0 <= found["step"] <= 2.5
     assert (found["degree"], found["busy"]) == (2, 1.0)

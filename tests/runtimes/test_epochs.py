@@ -11,8 +11,8 @@ from pyspark.sql.types import _parse_datatype_string
 
 import sash
 from sash.errors import DifferentQuery, SashError
-from sash.runtimes.spark.native.fold import carries_late
 from sash.runtimes.spark.sinks.task_files import as_spark_writes, codec_of
+from sash.runtimes.spark.sql_folding.pane_fold_sql import carries_late
 from tests.runtimes.micro_batches import read_batches, stream_batches, write_batches
 from tests.runtimes.test_spark_streaming import SCHEMA, cut, trades
 

@@ -10,7 +10,7 @@ import pytest
 
 import sash
 from sash.errors import ArgumentError, Unsupported
-from sash.runtimes.spark.elastic.executors import ExecutorDegree
+from sash.runtimes.spark.epochs.executors import ExecutorDegree
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

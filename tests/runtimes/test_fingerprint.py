@@ -14,7 +14,7 @@ import pytest
 
 from sash.aggregation import built_in
 from sash.errors import DifferentQuery
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.runtimes.spark.state.changes import change_of
 from sash.runtimes.spark.state.fingerprint import canonical, describe
 from sash.semantics import windows
@@ -23,7 +23,7 @@ from sash.semantics.query import Query
 DESCRIBE = """
 import sys
 import pyarrow as pa, sash
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.runtimes.spark.state.fingerprint import canonical, describe
 from sash.semantics.query import Query
 import {module} as user

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from itertools import pairwise
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,6 +54,71 @@ def test_a_batch_to_a_folder_is_one_job(
     )
 
 
+SMALL: dict[str, Callable[[Any], Any]] = {
+    "reports": lambda stream: stream.window(sash.tumbling("1 minute")).agg(n=sash.count()),
+    "rows": lambda stream: stream.window(sash.rows(10, every=3)).agg(s=sash.sum("size")),
+    "on arrival": lambda stream: stream.rolling("1 minute", emit="arrival").agg(n=sash.count()),
+}
+
+
+def by_size_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the clock out of the choice: on a busy machine any batch may be a slow one."""
+    monkeypatch.setattr("sash.runtimes.spark.epochs.one_task.BUSY", math.inf)
+    monkeypatch.setattr("sash.runtimes.spark.epochs.one_task.SLOWER", math.inf)
+
+
+@pytest.mark.parametrize("kind", SMALL)
+@pytest.mark.parametrize("late", [False, True], ids=["", "late rows"])
+def test_small_batches_are_one_stage_and_answer_as_large_ones(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, late: bool
+) -> None:
+    """Ten of them; the first three show how small they are, and the ninth is late."""
+    by_size_alone(monkeypatch)
+    rows = trades(400)
+    parts = [rows[at : at + 45] for at in range(0, 400, 45)]
+    tables = [pa.Table.from_pylist(part, schema=SCHEMA) for part in (*parts[:-1], rows[:20], parts[-1])]
+
+    def ran(place: Path, **how: Any) -> tuple[Any, list[Any]]:
+        df = stream_batches(spark, tables)
+        query = SMALL[kind](sash.stream(df, time="ts", key="symbol", delay="10 seconds"))
+        sinks = {"late": place / "late"} if late else {}
+        counted = Counted(
+            spark,
+            query.start(place / "out", checkpoint=place / "c", trigger="available now", **sinks, **how),
+        )
+        outputs = [
+            sorted(map(str, sash.published(place / name, spark=spark).toArrow().to_pylist()))
+            for name in ("out", *sinks)
+        ]
+        return counted, outputs
+
+    alone, found = ran(tmp_path / "alone")
+    shared_out, wanted = ran(tmp_path / "shared", elastic=sash.Elastic(min=2, max=2, store="files"))
+    assert (alone.jobs, alone.last_stages) == (alone.batches, 1)
+    assert shared_out.last_stages == 2
+    assert found == wanted
+    assert found[0]
+
+
+def test_a_large_batch_after_small_ones_is_computed_in_several_tasks(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever packs it finds out, before anything is written."""
+    by_size_alone(monkeypatch)
+    monkeypatch.setattr("sash.runtimes.spark.packing.row_packing.LARGEST", 20_000)
+    rows = trades(3_000)
+    cuts = [0, 40, 80, 120, 160, 200, 2_950, 3_000]
+    tables = [pa.Table.from_pylist(rows[lo:hi], schema=SCHEMA) for lo, hi in pairwise(cuts)]
+    query = SMALL["rows"](sash.stream(stream_batches(spark, tables), time="ts", key="symbol"))
+    handle = query.start(tmp_path / "out", checkpoint=tmp_path / "c", trigger="available now")
+    counted = Counted(spark, handle)
+    assert counted.jobs == counted.batches + 1  # the one that was begun in one task
+    found = sash.published(tmp_path / "out", spark=spark).drop("batch").toArrow().to_pylist()
+    whole = sash.stream(pa.concat_tables(tables), time="ts", key="symbol")
+    wanted = whole.window(sash.rows(10, every=3), flush=False).agg(s=sash.sum("size")).collect()
+    assert sorted(map(str, found)) == sorted(map(str, wanted.to_pylist()))
+
+
 @pytest.mark.parametrize("folded", [True, False])
 def test_a_batch_of_an_elastic_query_is_one_job(
     spark: SparkSession, batches: list[pa.Table], tmp_path: Path, folded: bool
@@ -78,6 +145,10 @@ READERS: dict[str, tuple[Callable[[DataFrame], Any], int]] = {
     "all": (taken, 0),
     "twice": (lambda rows: (rows.count(), taken(rows)), 3),  # a count has three jobs by itself
     "one row": (lambda rows: rows.select("symbol").head(1), 1),
+    "kept and let go": (
+        lambda rows: (rows.persist(), taken(rows), rows.unpersist()),
+        2,
+    ),  # of its own cache
     "none": (lambda rows: None, 0),
 }
 """What a function may do with the rows of a batch, and how many jobs this is beyond one."""

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from sash.errors import Unsupported
-from sash.runtimes.spark.packing.key_hash import buckets, hashes
+from sash.runtimes.spark.packing.bucket_of_key_arrow import buckets, hashes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 
 import sash
 from sash.errors import Unsupported
-from sash.operators.bound import BoundLatest
+from sash.operators.bound_query import BoundLatest
 from sash.runtimes.spark.sinks.jdbc import JdbcSink
 from sash.semantics.features import LatestEvaluation
 from sash.semantics.query import Emit, Query, When

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import sash
-from sash.operators.bound import BoundQuery
-from sash.runtimes.spark.elastic.epoch_journal import EpochJournal
-from sash.runtimes.spark.native.epoch_fold import EpochFold
+from sash.operators.bound_query import BoundQuery
+from sash.runtimes.spark.epochs.epoch_journal import EpochJournal
 from sash.runtimes.spark.packing.pane_blocks import SharedPanes
+from sash.runtimes.spark.sql_folding.epoch_fold import EpochFold
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.query import Query
 from sash.semantics.reference import Arrival, Batch, evaluate

@@ -14,8 +14,12 @@ from pyspark import TaskContext
 import sash
 from sash.errors import ArgumentError, Unsupported
 from sash.operators import Input, Join, Stateful
-from sash.operators.elastic.mapping import balanced
-from sash.runtimes.spark.packing.bucket_ids import BUCKETS_PER_PARTITION, bucket_ids_on, partition_of
+from sash.operators.elastic.instance_of_share import balanced
+from sash.runtimes.spark.packing.balanced_bucket_ids import (
+    BUCKETS_PER_PARTITION,
+    bucket_ids_on,
+    partition_of,
+)
 from sash.runtimes.spark.stateful.operator_stages import buckets_of_operator
 from tests.runtimes.micro_batches import Ran, stream_batches
 

@@ -12,8 +12,9 @@ from hypothesis import given, settings, strategies as st
 
 from sash.aggregation import built_in
 from sash.errors import CorruptValue
-from sash.operators.bound import BoundQuery
-from sash.operators.engine import WindowOperator, journal, keeps_panes
+from sash.operators.bound_query import BoundQuery
+from sash.operators.engine import WindowOperator, keeps_panes
+from sash.operators.engine.saving import journal
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.query import Query

@@ -15,9 +15,9 @@ from hypothesis import given, settings, strategies as st
 import sash
 from sash.aggregation import built_in
 from sash.errors import DataError
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.engine import WindowOperator
-from sash.operators.kinds.engine_ranges import on_columns
+from sash.operators.kinds.as_engine_ranges import on_columns
 from sash.semantics.query import Query
 from sash.semantics.secret import Origin, Profile, Scope, profile
 from tests.runtimes.operator_runtime import elements_of

@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 
 import sash
 from sash.aggregation import built_in
-from sash.operators.bound import BoundQuery, BoundWhole
+from sash.operators.bound_query import BoundQuery, BoundWhole
 from sash.operators.engine import holds_whole_windows
 from sash.operators.folding.whole_windows import Apply, Fold
 from sash.runtimes.spark.packing.answers import PlainAnswers

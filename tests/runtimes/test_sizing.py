@@ -63,10 +63,10 @@ def test_a_trial_with_few_keys_predicts_a_bucket_with_many(name: str, keys: int)
 def test_sums_have_terms_and_grow_with_the_load() -> None:
     bounds = {name: QUERIES[name].bound for name in ("tumbling", "sliding")}
     small = cluster_size(
-        bounds, ExpectedLoad(rate=1_000, keys=10_000, seconds=10), partitions=4, limit=20_000
+        bounds, ExpectedLoad(rate=2_000, keys=20_000, seconds=10), partitions=4, limit=20_000
     )
     large = cluster_size(
-        bounds, ExpectedLoad(rate=100_000, keys=10**6, seconds=10), partitions=400, limit=20_000
+        bounds, ExpectedLoad(rate=200_000, keys=2 * 10**6, seconds=10), partitions=400, limit=20_000
     )
     for one, two in zip(small.quantities, large.quantities, strict=True):
         assert one.amount == NEAR(sum(term.amount for term in one.terms) / one.divisor)

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 import sash
 from sash.aggregation import built_in
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.folding.panes import Panes
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce, WinSeq
 from sash.runtimes.spark.batch.bucket_query import BucketQuery

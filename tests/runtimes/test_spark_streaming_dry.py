@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 from sash.aggregation import built_in
 from sash.errors import CorruptValue, DifferentQuery
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.engine import WindowOperator, keeps_panes
 from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs

@@ -16,16 +16,16 @@ import sash
 from sash.aggregation import built_in
 from sash.errors import ArgumentError, CorruptValue, DataError, DifferentQuery
 from sash.operators.arena import ArenaHome
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.engine import WindowOperator
 from sash.operators.joins.join_operator import JoinOperator
 from sash.runtimes.spark.packing import blocks as packing
-from sash.runtimes.spark.packing.bucket_ids import bucket_ids, partition_of
+from sash.runtimes.spark.packing.balanced_bucket_ids import bucket_ids, partition_of
 from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL
 from sash.runtimes.spark.state.changes import change_of
 from sash.runtimes.spark.state.fingerprint import canonical, describe, fingerprint
 from sash.runtimes.spark.state.operators_in_state import OperatorCache
-from sash.runtimes.spark.streaming.clock import TICKS_SHIFT, UNKNOWN, Clock
+from sash.runtimes.spark.streaming.spark_watermark import TICKS_SHIFT, UNKNOWN, Clock
 from sash.runtimes.spark.streaming.upstream import Upstream
 from sash.semantics import windows
 from sash.semantics.expression import Side

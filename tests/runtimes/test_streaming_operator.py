@@ -13,9 +13,10 @@ from hypothesis import given, settings, strategies as st
 from sash.aggregation import built_in
 from sash.aggregation.kernels.state import rings
 from sash.errors import CorruptValue
-from sash.operators.bound import BoundQuery, BoundRolling, BoundWhole
-from sash.operators.engine import WindowOperator, journal
-from sash.operators.engine.rings import RingLane
+from sash.operators.bound_query import BoundQuery, BoundRolling, BoundWhole
+from sash.operators.engine import WindowOperator
+from sash.operators.engine.lanes.ring_lane import RingLane
+from sash.operators.engine.saving import journal
 from sash.operators.folding.whole_windows import Apply
 from sash.operators.kinds import KINDS
 from sash.semantics import windows

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling
+from sash.operators.bound_query import BoundLatest, BoundQuery, BoundRolling
 from sash.runtimes.spark.packing.answers import PackedAnswers
 from sash.runtimes.spark.packing.blocks import NEWEST_AT, PACKED_BUCKET, PAYLOAD, SeveralPackers
 from sash.runtimes.spark.packing.columns import places

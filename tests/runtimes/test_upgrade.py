@@ -13,8 +13,8 @@ from hypothesis import given, settings, strategies as st
 
 from sash.aggregation import built_in
 from sash.errors import DifferentQuery
-from sash.operators.bound import BoundQuery, BoundRolling
-from sash.operators.engine import journal
+from sash.operators.bound_query import BoundQuery, BoundRolling
+from sash.operators.engine.saving import journal
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.query import Query

@@ -11,7 +11,7 @@ import pytest
 import sash
 from sash.aggregation import built_in
 from sash.errors import DifferentQuery, StoreError
-from sash.operators.bound import BoundRolling
+from sash.operators.bound_query import BoundRolling
 from sash.serving.query_description import described, narrowed, require_same, restored
 from tests.aggregation.every_monoid import VARIANTS, build
 

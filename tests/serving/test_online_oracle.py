@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 import sash
 from sash.errors import ArgumentError, StoreError
-from sash.operators.bound import BoundRolling
+from sash.operators.bound_query import BoundRolling
 from sash.semantics.event import Event
 from sash.semantics.features import FeatureEvaluation
 from sash.semantics.query import Emit, Query, When

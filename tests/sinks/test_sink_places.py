@@ -10,8 +10,8 @@ import pytest
 from sash import sinks
 from sash.errors import ArgumentError
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
-from sash.runtimes.spark.sinks.choice import sinks_for
-from sash.runtimes.spark.sinks.shapes import ShapedSink
+from sash.runtimes.spark.sinks.sink_of_argument import sinks_for
+from sash.runtimes.spark.sinks.wrapped_sinks import ShapedSink
 
 
 def chosen(sink: Any, late: Any) -> dict[str, Any]:

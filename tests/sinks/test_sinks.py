@@ -13,11 +13,11 @@ from sash.runtimes.spark.compat import Database
 from sash.runtimes.spark.packing.blocks import OUTPUT
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.runtimes.spark.sinks import folder, jdbc
-from sash.runtimes.spark.sinks.choice import sink_for
+from sash.runtimes.spark.sinks.console_and_noop import MemorySink
 from sash.runtimes.spark.sinks.folder import FolderSink
 from sash.runtimes.spark.sinks.jdbc import JdbcSink
 from sash.runtimes.spark.sinks.manifests import Manifests
-from sash.runtimes.spark.sinks.passing import MemorySink
+from sash.runtimes.spark.sinks.sink_of_argument import sink_for
 from sash.runtimes.spark.sinks.tables import TableSink
 from sash.runtimes.spark.streaming.write_outputs import Delivery
 

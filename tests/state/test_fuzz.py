@@ -29,7 +29,7 @@ from sash.dashboard import Feed, feature_app, web_app
 from sash.errors import CorruptValue, PipelineError, SashError
 from sash.operators.arena.head import ArenaHead
 from sash.operators.columns.table_bytes import bytes_of, table_of
-from sash.operators.engine import entries, journal
+from sash.operators.engine.saving import journal, journal_entries as entries
 from sash.operators.inventory import inventory
 from sash.pipeline import read
 from sash.runtimes.spark.packing.blocks import ORDINAL, block_of, rows_of

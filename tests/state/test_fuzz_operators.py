@@ -18,7 +18,8 @@ from sash.aggregation.encoding import decode, encode
 from sash.aggregation.stores.values import seal, unseal
 from sash.errors import CorruptValue, SashError
 from sash.operators import Aggregate, Input
-from sash.operators.engine import WindowOperator, entries, journal
+from sash.operators.engine import WindowOperator
+from sash.operators.engine.saving import journal, journal_entries as entries
 from sash.operators.joins import two_sided
 from sash.operators.joins.join_operator import JoinOperator
 from sash.operators.stateful import streaming

@@ -11,8 +11,8 @@ from typer.testing import CliRunner, Result
 from sash.aggregation.stores.files import Files
 from sash.aggregation.stores.lmdb import LMDB
 from sash.cli.main import app
-from sash.operators.engine.entries import cut
-from sash.runtimes.spark.elastic.held import CHUNK, chunk_key
+from sash.operators.engine.saving.journal_entries import cut
+from sash.runtimes.spark.epochs.held_bucket import CHUNK, chunk_key
 from tests.state import golden
 
 STORES = {"elastic-lmdb": LMDB, "elastic-files": Files}

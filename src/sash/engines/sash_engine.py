@@ -15,7 +15,7 @@ from sash.aggregation.built_in import collect
 from sash.api.stream import stream
 from sash.api.window_query import WindowQuery
 from sash.engines.probe_run import Content, ProbeRun, Seen
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.engine import WindowOperator
 from sash.semantics.window import Window
 from sash.semantics.windows import rows, session, sliding

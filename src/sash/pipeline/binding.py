@@ -18,7 +18,7 @@ from sash.api.runtime_of_input import source_of
 from sash.api.stream import Stream, Windowed, stream
 from sash.api.window_query import WindowQuery
 from sash.errors import ArgumentError
-from sash.operators.bound import require_column, require_inputs
+from sash.operators.bound_query import require_column, require_inputs
 from sash.pipeline import schema
 from sash.pipeline.line_errors import all_mistakes
 from sash.pipeline.positions import Place

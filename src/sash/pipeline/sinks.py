@@ -35,11 +35,11 @@ def batch_sink(
     """What takes the rows of a stream, batch by batch. `name` is what a table of rows in memory is called,
     and what a Delta or Iceberg table knows the pipeline by."""
     from sash.runtimes.spark.packing.columns import flat
+    from sash.runtimes.spark.sinks.console_and_noop import ConsoleSink, MemorySink, NoopSink
     from sash.runtimes.spark.sinks.folder import FolderSink
     from sash.runtimes.spark.sinks.kafka import KafkaSink
-    from sash.runtimes.spark.sinks.passing import ConsoleSink, MemorySink, NoopSink
-    from sash.runtimes.spark.sinks.shapes import ShapedSink
     from sash.runtimes.spark.sinks.tables import TableSink
+    from sash.runtimes.spark.sinks.wrapped_sinks import ShapedSink
 
     match sink.format:
         case "console":
@@ -59,7 +59,7 @@ def batch_sink(
 
 def _shaped(rows: DataFrame, sink: SinkTable, keys: tuple[str, ...]) -> DataFrame:
     from sash.runtimes.spark.packing.columns import flat
-    from sash.runtimes.spark.sinks.shapes import messages
+    from sash.runtimes.spark.sinks.wrapped_sinks import messages
 
     if sink.format == "csv":
         return flat(rows)

@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from sash.arrays import Ints
 from sash.errors import ArgumentError, StoreError
-from sash.operators.bound import BoundLatest, BoundRolling
+from sash.operators.bound_query import BoundLatest, BoundRolling
 from sash.operators.columns.times import FARTHEST
 from sash.semantics.windows import SlideByTupleWindow
 from sash.serving.feature_stores import Read, place_of

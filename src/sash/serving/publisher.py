@@ -31,7 +31,7 @@ import pyarrow.compute as pc
 
 from sash.aggregation.encoding import decode, encode
 from sash.errors import CorruptValue, StoreError, Unsupported
-from sash.operators.bound import REVISION, BoundLatest, BoundQuery, BoundRolling
+from sash.operators.bound_query import REVISION, BoundLatest, BoundQuery, BoundRolling
 from sash.operators.columns.layout import arrange
 from sash.operators.columns.times import to_integers
 from sash.semantics.event import Order

@@ -17,7 +17,7 @@ from sash.aggregation import built_in
 from sash.aggregation.encoding import decode, encode
 from sash.aggregation.monoid import Monoid
 from sash.errors import DifferentQuery, StoreError, Unsupported
-from sash.operators.bound import BoundRolling
+from sash.operators.bound_query import BoundRolling
 from sash.semantics.condition import Condition
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.expression import Column, Constant, Node, Operation, Side

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.arrays import Array, Ints, Mask, as_words
-from sash.operators.bound import BoundRolling
+from sash.operators.bound_query import BoundRolling
 from sash.operators.folding.elements import Elements
 from sash.operators.folding.folder import ColumnFolder, Folder, ObjectFolder, folder_of
 

@@ -7,7 +7,7 @@ them here by themselves.
 
 from __future__ import annotations
 
-from sash.aggregation.built_in.arguments import argmax, argmin
+from sash.aggregation.built_in.argmin_argmax import argmax, argmin
 from sash.aggregation.built_in.averages import geomean, mean, mean as avg
 from sash.aggregation.built_in.counters import increase, rate
 from sash.aggregation.built_in.counting import count

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from sash.operators.answer import Answer
-from sash.operators.bound import BoundQuery, BoundWhole
-from sash.operators.bounded import answer
+from sash.operators.bound_query import BoundQuery, BoundWhole
+from sash.operators.bounded_input import answer
 from sash.operators.folding.early_panes import Early
 from sash.operators.folding.values import Evaluator, evaluated
 from sash.operators.patterns.declared import KeyFarm, WinSeq, pane_workers
@@ -21,7 +21,7 @@ from sash.planner.facts import Facts
 from sash.planner.plans.function_trial import TRIAL, TriedFirst
 from sash.planner.plans.plan import Plan, make_plan
 from sash.planner.sampling import counted
-from sash.runtimes.flat import flat_table
+from sash.runtimes.flat_window_columns import flat_table
 from sash.runtimes.progress_bar import ProgressReading, shown
 
 

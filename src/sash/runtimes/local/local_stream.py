@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.answer import Answer
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.times import from_integers, to_integers
 from sash.operators.engine import operator_of, with_late_columns
 from sash.planner.auto import AUTO, Auto, Parallelism
@@ -27,7 +27,7 @@ from sash.planner.costs.constants import costs
 from sash.planner.facts import Facts
 from sash.planner.plans.plan import Plan, make_plan
 from sash.planner.sampling import assumed
-from sash.runtimes.flat import flat_table
+from sash.runtimes.flat_window_columns import flat_table
 from sash.runtimes.local.local_source import LocalSource, framed
 from sash.semantics.durations import Duration
 from sash.semantics.watermark import Watermark

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from sash.errors import MissingDependency, SashWarning
 from sash.runtimes.spark.compat import existing_session, is_connect
-from sash.runtimes.spark.console import quiet_start
+from sash.runtimes.spark.quiet_console import quiet_start
 from sash.runtimes.spark.requirements import PARTITIONS, shuffle_partitions, task_slots
 
 SETTINGS = {

@@ -1,10 +1,11 @@
 """A PySpark DataFrame as input, and a DataFrame as answer.
 
-    select → bucket = hash(keys) mod B → groupBy(bucket).applyInArrow(window)
-    select → groupBy(keys, pane).agg(…) → the same over panes            where Spark can fold them: `native`
+    select → repartition(n, hash(keys)) → mapInArrow(window)
+    select → groupBy(keys, pane).agg(…) → the same over panes       where Spark can fold them: `sql_folding`
 
-Rows are grouped by bucket, not by key: one call of the kernels then serves all keys of a bucket. The
-arrival order travels as a column, because a shuffle does not keep it.
+One call of the kernels serves all keys of a partition: they need no rows of one key next to each other, so
+that nothing is sorted by Spark, as `groupBy(…).applyInArrow` would. The arrival order travels as a column,
+because a shuffle does not keep it.
 """
 
 from __future__ import annotations
@@ -18,24 +19,23 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, functions as F
 
 from sash.operators.answer import Answer
-from sash.operators.bound import WINDOW, BoundLatest, BoundQuery
+from sash.operators.bound_query import WINDOW, BoundLatest, BoundQuery
 from sash.operators.folding.panes import Panes
+from sash.operators.kinds import kind_of
 from sash.planner.auto import AUTO, Auto, Parallelism
 from sash.planner.costs.constants import costs
 from sash.planner.facts import EventFacts, Facts, with_density
 from sash.planner.plans.plan import Plan, make_plan
 from sash.planner.sampling import SAMPLE, assumed, seen
-from sash.runtimes.spark.batch.bucket_query import BucketQuery
+from sash.runtimes.spark.batch.bucket_query import BucketQuery, PartitionWindows
 from sash.runtimes.spark.batch.driver_memory import EXPLAIN, brought
-from sash.runtimes.spark.compat import arrow_of, struct_of
+from sash.runtimes.spark.compat import arrow_of, is_connect, struct_of
 from sash.runtimes.spark.files.declared_files import DeclaredFiles
 from sash.runtimes.spark.files.parquet_stream import ParquetStream
 from sash.runtimes.spark.monitoring.job_progress import jobs_shown
-from sash.runtimes.spark.native.choice import native_stages, spark_fold
-from sash.runtimes.spark.native.first_rows import rows_per_pane
-from sash.runtimes.spark.native.fold import NativeFold
 from sash.runtimes.spark.packing import columns as by_position
-from sash.runtimes.spark.packing.bucket_ids import BUCKETS_PER_PARTITION
+from sash.runtimes.spark.packing.balanced_bucket_ids import BUCKETS_PER_PARTITION
+from sash.runtimes.spark.packing.bucket_of_key_sql import bucket, key_hash
 from sash.runtimes.spark.packing.columns import BUCKET, HASH, HORIZON, ORDINAL, arrow_schema, quoted
 from sash.runtimes.spark.patterns.active import sent_to_workers
 from sash.runtimes.spark.patterns.agnostic import handed_to_workers
@@ -50,8 +50,12 @@ from sash.runtimes.spark.patterns.static_plan import (
     stages_of,
 )
 from sash.runtimes.spark.requirements import require_workers, shuffle_partitions, task_slots
+from sash.runtimes.spark.sql_folding.first_rows import rows_per_pane
+from sash.runtimes.spark.sql_folding.pane_fold_sql import NativeFold
+from sash.runtimes.spark.sql_folding.when_spark_folds import native_stages, spark_fold
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
-from sash.semantics.windows import SlideByTimeWindow
+
+TASKS_PER_CORE = 4
 
 # A function of this module would let every worker import it, with the planner and all that is of streams.
 REPORTS: Callable[[Answer], pa.Table] = attrgetter("reports")
@@ -144,7 +148,7 @@ class SparkSource:
         if is_agnostic(pattern):
             rows = self._rows(query, self._bucket(bound))
             return handed_to_workers(rows, query, workers=pattern.workers)
-        rows = self._rows(query, f"bigint({by_position.key_hash(bound)}) AS {HASH}")
+        rows = self._rows(query, f"bigint({key_hash(bound)}) AS {HASH}")
         return sent_to_workers(rows, query, plan_of(pattern))
 
     def flat_dataframe(self, bound: BoundQuery) -> DataFrame:
@@ -162,7 +166,12 @@ class SparkSource:
             return [select, *first, *stages_of(plan.pattern, keys)]
         if plan.facts.spark is not None and plan.facts.folded_by_spark:
             return [select, *native_stages(plan.facts.spark, keys)]
-        return [select, f"shuffle by bucket of ({keys})", "window and fold in Arrow"]
+        spread = "" if self._tasks is None else f" to {self._tasks} tasks"
+        return [
+            select,
+            f"shuffle{spread} by ({keys})" if bound.keys else "all rows to one task: no key",
+            "window and fold in Arrow",
+        ]
 
     def _folded_by_spark(self, bound: BoundQuery) -> DataFrame:
         """Windows by SQL, or panes by SQL and windows by Python."""
@@ -182,14 +191,11 @@ class SparkSource:
         query = BucketQuery(bound, tuple(columns))
 
         struct = struct_of(output)
-        # Grouped rows must come back in UTC, whatever the zone of the session is.
-        returned = arrow_of(struct, zone="UTC")
-
-        def window(table: pa.Table) -> pa.Table:
-            return part(query.answer(table)).cast(returned)
-
-        placed = self._rows(query, self._bucket(bound), rows=rows)
-        return placed.groupBy(BUCKET).applyInArrow(window, struct)
+        window = PartitionWindows(query, part, arrow_of(struct, zone="UTC"))
+        placed = self._rows(query, f"{key_hash(bound)} AS {HASH}", rows=rows)
+        tasks = self._tasks if bound.keys else 1
+        spread = placed.repartition(HASH) if tasks is None else placed.repartition(tasks, HASH)
+        return spread.drop(HASH).mapInArrow(window, struct)
 
     def _rows(self, query: BucketQuery, place: str, *, rows: DataFrame | None = None) -> DataFrame:
         """The columns by position, the order of arrival, and `place`, which decides where a row goes; of
@@ -201,14 +207,23 @@ class SparkSource:
             placed = placed.crossJoin(F.broadcast(newest))
         return placed
 
+    @property
+    def _tasks(self) -> int | None:
+        """Several per core: small pieces stay in its cache. None: as many partitions as Spark has for a
+        shuffle, which it puts together where they are small; so it is where there are more of them, or
+        where the cores are not known."""
+        spark = self.df.sparkSession
+        tasks = 0 if is_connect(spark) else TASKS_PER_CORE * task_slots(spark)
+        return tasks if tasks > shuffle_partitions(spark) else None
+
     def _bucket(self, bound: BoundQuery) -> str:
         buckets = shuffle_partitions(self.df.sparkSession) * BUCKETS_PER_PARTITION
-        return f"{by_position.bucket(bound, buckets)} AS {BUCKET}"
+        return f"{bucket(bound, buckets)} AS {BUCKET}"
 
 
 def _needs_horizon(bound: BoundQuery) -> bool:
     """Whether windows exist because the stream went on elsewhere, without an event of their key."""
     if isinstance(bound, BoundLatest):
         return True
-    by_clock = any(isinstance(window, SlideByTimeWindow) for window in bound.query.windows)
+    by_clock = any(kind_of(window, bound.schema).follows_horizon for window in bound.query.windows)
     return bound.query.empty or by_clock or not bound.query.flush

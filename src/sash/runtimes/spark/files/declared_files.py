@@ -14,12 +14,13 @@ from typing import Any, NoReturn, cast
 import pyarrow as pa
 
 from sash.errors import ArgumentError, MissingDependency
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.runtimes.ddl import parse
 from sash.runtimes.spark.compat import arrow_of, state_store_failure, struct_of
 from sash.runtimes.spark.files.parquet_files import first_schema
 from sash.runtimes.spark.files.parquet_stream import FileSource
 from sash.runtimes.spark.packing.outputs import REPORTS
+from sash.runtimes.spark.streaming.runtime_choice import why_state_store
 from sash.runtimes.spark.streaming.upstream import Upstream
 
 _HIDDEN = ("_", ".")
@@ -80,13 +81,13 @@ class DeclaredSource(FileSource):
     def partitions(self) -> int:
         return self.slots
 
-    def _why_session(self) -> None:
+    def why_session(self) -> None:
         """There is none."""
 
     def require_possible(self, bound: BoundQuery) -> None:
         """What a start would refuse before it reads any row."""
         failure = state_store_failure()
-        if failure and self.why_state_store(bound) is not None:
+        if failure and why_state_store(self, bound) is not None:
             raise MissingDependency(f"windows over a stream need the package protobuf ({failure})")
         stage = self.stage(bound, (REPORTS,), None)
         if self.idle is not None:

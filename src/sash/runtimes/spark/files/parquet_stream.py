@@ -19,13 +19,13 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 from pyspark.sql.types import StructType
 
 from sash.errors import ArgumentError
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.planner.plans.plan import Plan
 from sash.runtimes.spark.compat import arrow_of, struct_of
 from sash.runtimes.spark.files.open_files import located, partition_values
 from sash.runtimes.spark.files.parquet_files import PATH, ParquetReader, first_schema
-from sash.runtimes.spark.packing.blocks import PACKED
 from sash.runtimes.spark.packing.hashed_packer import HashedPacker
+from sash.runtimes.spark.packing.row_packing import RowPacking
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 
 if TYPE_CHECKING:
@@ -78,12 +78,14 @@ class FileSource(StreamingSource):
     def origin(self) -> Any:
         return self.files
 
-    def packed(self, stage: PackedStage) -> DataFrame:
+    def arriving(self, stage: PackedStage) -> DataFrame:
+        return self.files.paths
+
+    def packing(self, stage: PackedStage) -> RowPacking:
         reader = ParquetReader(
             pa.schema([self.schema.field(name) for name in stage.columns]), self.files.zone
         )
-        packer = HashedPacker(reader, stage.shares, stage.packer)
-        return self.files.paths.mapInArrow(packer, PACKED)
+        return RowPacking((), HashedPacker(reader, stage.shares, stage.packer))
 
 
 def read_stream_parquet(

@@ -1,6 +1,6 @@
 """The state of an elastic query, in its store: in or beside its checkpoint, or on a Redis server.
 
-See `elastic.state_location`. To read a value checks it: one that is damaged is a CorruptValue.
+See `epochs.store_of_state`. To read a value checks it: one that is damaged is a CorruptValue.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from sash.aggregation.stores.lmdb_view import Namespace, looking
 from sash.aggregation.stores.redis import Redis
 from sash.errors import CorruptValue
 from sash.operators.inventory import inventory
-from sash.runtimes.spark.elastic.epoch_journal import QUERIES, QUERY
-from sash.runtimes.spark.elastic.held import CHUNK, TOKEN, header_in
-from sash.runtimes.spark.elastic.state_location import FOLDER, JOURNAL
+from sash.runtimes.spark.epochs.epoch_journal import QUERIES, QUERY
+from sash.runtimes.spark.epochs.held_bucket import CHUNK, TOKEN, header_in
+from sash.runtimes.spark.epochs.store_of_state import FOLDER, JOURNAL
 from sash.runtimes.spark.inspection.checkpoint_contents import BucketSeen, StageSeen
 from sash.runtimes.spark.inspection.leftovers import ServedQuery
 from sash.runtimes.spark.inspection.query_words import Description

@@ -15,8 +15,8 @@ from typing import Literal
 from sash.aggregation.stores.redis import Redis
 from sash.aggregation.stores.redis_namespaces import RedisNamespaces
 from sash.errors import SashError
-from sash.runtimes.spark.elastic.epoch_journal import CHECKPOINT
-from sash.runtimes.spark.elastic.state_location import JOURNAL
+from sash.runtimes.spark.epochs.epoch_journal import CHECKPOINT
+from sash.runtimes.spark.epochs.store_of_state import JOURNAL
 from sash.runtimes.spark.files.open_files import located
 
 

@@ -27,10 +27,10 @@ import pyarrow as pa
 
 from sash.arrays import Ints
 from sash.operators.joins.strategy import Band, Strategy
+from sash.runtimes.spark.packing.balanced_bucket_ids import BUCKETS_PER_PARTITION
 from sash.runtimes.spark.packing.blocks import Arrived, Sent
-from sash.runtimes.spark.packing.bucket_ids import BUCKETS_PER_PARTITION
+from sash.runtimes.spark.packing.bucket_of_key_arrow import hashes
 from sash.runtimes.spark.packing.columns import ORDINAL
-from sash.runtimes.spark.packing.key_hash import hashes
 from sash.semantics.expression import Side
 
 RANGE = 8

@@ -26,6 +26,7 @@ from sash.operators.joins.two_sided import TwoSidedOperator
 from sash.runtimes.spark.joins.join_routes import JoinRoute, bucket_count, elastic_bucket_count
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.answers import answers_with
+from sash.runtimes.spark.packing.balanced_bucket_ids import bucket_ids
 from sash.runtimes.spark.packing.blocks import (
     INPUT,
     NEWEST_AT,
@@ -36,15 +37,14 @@ from sash.runtimes.spark.packing.blocks import (
     block_schema,
     rows_of,
 )
-from sash.runtimes.spark.packing.bucket_ids import bucket_ids
 from sash.runtimes.spark.packing.columns import ORDINAL, ORIGINAL
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs, Schemas
 from sash.runtimes.spark.packing.stamps import StampedPacker
 from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions
 from sash.runtimes.spark.state.fingerprint import describe_join
 from sash.runtimes.spark.streaming.bucket_call import BucketCall
-from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.processor import WindowProcessor
+from sash.runtimes.spark.streaming.spark_watermark import Clock
 from sash.runtimes.spark.streaming.stateful_step import Emitted, answers_of
 from sash.runtimes.spark.streaming.upstream import NEWEST, NEWEST_TICK, Upstream
 from sash.runtimes.spark.streaming.window_stage import WindowStage

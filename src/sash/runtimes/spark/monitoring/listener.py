@@ -21,7 +21,7 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
-from sash.runtimes.spark.elastic.progress import completed
+from sash.runtimes.spark.epochs.epoch_progress import completed
 
 
 class QueryObserver(Protocol):

@@ -9,22 +9,21 @@ passes through as it is. So do answers that are not plain, and what one stage se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType, TimestampType
 
 from sash.aggregation.stores.values import seal, unseal
 from sash.arrays import Ints, Mask
 from sash.operators.columns.table_bytes import batch_of
 from sash.operators.columns.times import to_integers
-from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL, ORIGINAL, Share, placed, places
-from sash.runtimes.spark.streaming.clock import Clock
+from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL, ORIGINAL, places
+from sash.runtimes.spark.streaming.spark_watermark import Clock
 from sash.runtimes.spark.streaming.worker_gc import freeze_gc
 
 ROWS = 2**17
@@ -157,11 +156,6 @@ def packed_blocks(shares: Ints, block: Callable[[int, int, int], tuple[int, byte
     types = (pa.int64(), pa.binary(), pa.timestamp("us", "UTC"))
     columns = zip((numbers, blocks, stamps), types, strict=True)
     return pa.record_batch([pa.array(values, type_) for values, type_ in columns], names=PACKED.names)
-
-
-def pack_rows(df: DataFrame, columns: Sequence[str], shares: Iterable[Share], packer: Packing) -> DataFrame:
-    """These columns of a DataFrame in blocks, as the packer makes them."""
-    return df.selectExpr(*placed(columns), *(share.sql for share in shares)).mapInArrow(packer, PACKED)
 
 
 class BlockPacker(Protocol):

@@ -1,4 +1,4 @@
-"""Columns of a DataFrame as Spark's Python stages want them: by position, and keys by their hash.
+"""Columns of a DataFrame as Spark's Python stages want them: by position.
 
 All in SQL, for `selectExpr`: one call of the JVM for any number of columns, where each function on a
 `Column` is one or more.
@@ -7,15 +7,13 @@ All in SQL, for `selectExpr`: one call of the JVM for any number of columns, whe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, functions as F
 from pyspark.sql.types import StructType
 
-from sash.operators.bound import BoundQuery
-from sash.runtimes.flat import plain_names
+from sash.runtimes.flat_window_columns import plain_names
 from sash.runtimes.spark.compat import arrow_of
 
 BUCKET, ORDINAL = "__sash_bucket", "__sash_ordinal"
@@ -60,33 +58,3 @@ def flat(df: DataFrame, *columns: str) -> DataFrame:
         else:
             shown.append(F.col(quoted(one.name)))
     return df.select(*shown)
-
-
-@dataclass(frozen=True)
-class Share:
-    """A column with the place of each row's bucket, of `count`, by the keys of a query."""
-
-    name: str
-    bound: BoundQuery
-    count: int
-
-    @property
-    def sql(self) -> str:
-        return f"{bucket(self.bound, self.count)} AS {self.name}"
-
-
-def bucket(bound: BoundQuery, count: int) -> str:
-    """Which of `count` buckets the row's key belongs to; all rows are in one when there is no key."""
-    return f"pmod({key_hash(bound)}, {count})" if bound.keys else "0"
-
-
-def key_hash(bound: BoundQuery) -> str:
-    """The same number for equal keys; 0 when there is no key."""
-    if not bound.keys:
-        return "0"
-    return f"hash({', '.join(_hashable(quoted(key), bound.schema.field(key).type) for key in bound.keys)})"
-
-
-def _hashable(column: str, type_: pa.DataType) -> str:
-    """−0.0 and 0.0 are one key, so they must fall into one bucket."""
-    return f"{column} + 0.0D" if pa.types.is_floating(type_) else column

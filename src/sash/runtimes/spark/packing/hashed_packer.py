@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.blocks import Packing
-from sash.runtimes.spark.packing.columns import Share
-from sash.runtimes.spark.packing.key_hash import buckets
+from sash.runtimes.spark.packing.bucket_of_key_arrow import buckets
+from sash.runtimes.spark.packing.bucket_of_key_sql import Share
 
 
 @dataclass(frozen=True)

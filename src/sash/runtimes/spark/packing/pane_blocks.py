@@ -25,15 +25,15 @@ from sash.aggregation.monoid import Monoid
 from sash.aggregation.stores.values import unseal
 from sash.arrays import Ints
 from sash.errors import DataError
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.table_bytes import batch_of
 from sash.operators.engine import keeps_panes
 from sash.operators.folding.panes import Panes
 from sash.runtimes.spark.packing.blocks import block, packed_blocks
 from sash.runtimes.spark.packing.columns import places
 from sash.runtimes.spark.state.fingerprint import canonical
-from sash.runtimes.spark.state.plain import plain
-from sash.runtimes.spark.streaming.clock import Clock
+from sash.runtimes.spark.state.plain_json import plain
+from sash.runtimes.spark.streaming.spark_watermark import Clock
 
 NEWEST = "__sash_newest"
 _HEADER = struct.Struct("<8sqq")

@@ -68,11 +68,14 @@ class Stamps:
     """Of each input: as far as it has come, at first with the batches before."""
     late: int = 0
     """Events that only the packers have seen, since they were too late for any pane."""
+    packers: int = 0
+    """How many tasks have packed the rows."""
 
     def take(self, payload: pa.Buffer, newest: int, number: int) -> None:
         """A stamp of the input with this number."""
         self.newest[number] = max(self.newest[number], newest)
-        if payload.size:
+        if payload.size:  # the first stamp of a packer
+            self.packers += 1
             self.late += _LATE.unpack(payload)[0]
 
 

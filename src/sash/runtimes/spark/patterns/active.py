@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, functions as F
 
 from sash.arrays import Ints
-from sash.operators.bound import BoundQuery
-from sash.operators.bounded import answer
+from sash.operators.bound_query import BoundQuery
+from sash.operators.bounded_input import answer
 from sash.operators.columns.coded_keys import key_codes
 from sash.operators.columns.layout import Layout
 from sash.operators.columns.times import to_integers

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, functions as F
 
 from sash.operators.answer import report_table
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.layout import Layout
 from sash.operators.columns.table_bytes import bytes_of, table_of
 from sash.operators.folding.values import Values, values_over

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, functions as F
 
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.runtimes.spark.compat import struct_of
 from sash.runtimes.spark.packing.answers import PlainAnswers
 from sash.runtimes.spark.packing.blocks import OUTPUT

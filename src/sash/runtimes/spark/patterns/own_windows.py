@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from sash.arrays import Ints
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.times import to_integers
 from sash.operators.folding.panes import clock_windows
 from sash.runtimes.spark.packing.blocks import without_nulls
-from sash.runtimes.spark.packing.key_hash import buckets
+from sash.runtimes.spark.packing.bucket_of_key_arrow import buckets
 from sash.runtimes.spark.patterns.route import Route
 from sash.runtimes.spark.state.operators_in_state import Bucket
 from sash.runtimes.spark.streaming.bucket_call import BucketCall

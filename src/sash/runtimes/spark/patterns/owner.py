@@ -11,7 +11,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from sash.operators.answer import Answer
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.engine import WindowOperator
 from sash.operators.engine.plan import StatePlan
 from sash.runtimes.spark.patterns.agnostic import BATCH, Dealer

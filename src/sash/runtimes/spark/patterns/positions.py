@@ -22,7 +22,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window as Over, functions as F
 
 from sash.aggregation import built_in
-from sash.operators.bound import WINDOW, BoundQuery, BoundWhole
+from sash.operators.bound_query import WINDOW, BoundQuery, BoundWhole
 from sash.operators.folding.whole_windows import WholeWindow
 from sash.runtimes.spark.packing.columns import quoted
 from sash.semantics.durations import Unit

@@ -24,7 +24,7 @@ import numpy as np
 
 from sash.arrays import Ints, Mask
 from sash.operators.folding.panes import ClockWindow
-from sash.operators.kinds.clock import clock_mapping
+from sash.operators.kinds.clock_windows import clock_mapping
 
 
 @dataclass(frozen=True)

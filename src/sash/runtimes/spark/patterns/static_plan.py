@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sash.errors import SashError, Unsupported
-from sash.operators.bound import BoundQuery, BoundRolling
+from sash.operators.bound_query import BoundQuery, BoundRolling
 from sash.operators.folding.panes import Panes, clock_windows
 from sash.operators.patterns.declared import (
     FUSED,

@@ -20,12 +20,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sash.errors import SashError, Unsupported
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.folding.panes import ClockWindow, clock_windows
 from sash.operators.patterns.declared import Farm, PaneFarm, Pattern, WinMapReduce
+from sash.runtimes.spark.packing.balanced_bucket_ids import bucket_ids
 from sash.runtimes.spark.packing.blocks import RowRoute
-from sash.runtimes.spark.packing.bucket_ids import bucket_ids
-from sash.runtimes.spark.packing.key_hash import require_hashable
+from sash.runtimes.spark.packing.bucket_of_key_arrow import require_hashable
 from sash.runtimes.spark.patterns.route import Route
 from sash.runtimes.spark.patterns.row_routes import ByWindows, RoundRobin
 from sash.runtimes.spark.patterns.static_plan import (

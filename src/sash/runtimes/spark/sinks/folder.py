@@ -19,7 +19,7 @@ from sash.runtimes.spark.sinks import manifest_runs
 from sash.runtimes.spark.sinks.manifests import Manifest, Manifests, folder_of
 from sash.runtimes.spark.sinks.protocol import BATCH, Reads
 from sash.runtimes.spark.sinks.task_files import TaskFiles, WrittenFile, as_spark_writes, codec_of
-from sash.runtimes.spark.sinks.writer import writer_of
+from sash.runtimes.spark.sinks.writer_id import writer_of
 
 ROWS = "rows"
 CODEC = "spark.sql.parquet.compression.codec"

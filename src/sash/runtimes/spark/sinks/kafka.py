@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from sash.runtimes.spark.sinks.protocol import Reads
-from sash.runtimes.spark.sinks.shapes import messages
+from sash.runtimes.spark.sinks.wrapped_sinks import messages
 
 HEADER, SERVERS = "sash-batch", "kafka.bootstrap.servers"
 

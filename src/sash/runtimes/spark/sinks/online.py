@@ -14,11 +14,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from sash.errors import SettingError, Unsupported
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.runtimes.spark.compat import is_connect
 from sash.runtimes.spark.packing.columns import quoted
 from sash.runtimes.spark.sinks.protocol import BatchSink, Reads
-from sash.runtimes.spark.sinks.shapes import WrappedSink
+from sash.runtimes.spark.sinks.wrapped_sinks import WrappedSink
 from sash.runtimes.spark.state.arenas import QUERY_ID
 from sash.serving.publisher import Published, Publisher
 

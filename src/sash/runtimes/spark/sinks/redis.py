@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sash.aggregation.stores.redis_package import redis_package
 from sash.errors import UnknownColumn
 from sash.runtimes.spark.sinks.protocol import Reads
-from sash.runtimes.spark.sinks.shapes import messages
+from sash.runtimes.spark.sinks.wrapped_sinks import messages
 
 GROUP = 1_000
 """Rows in one command: large enough to hide the round trip, small enough to bound memory."""

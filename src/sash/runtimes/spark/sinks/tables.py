@@ -24,8 +24,8 @@ from sash.errors import ArgumentError, UnknownColumn
 from sash.runtimes.folder_paths import resolved
 from sash.runtimes.spark.compat import snapshot_summaries
 from sash.runtimes.spark.sinks.protocol import Reads
-from sash.runtimes.spark.sinks.shapes import newest_revisions
-from sash.runtimes.spark.sinks.writer import writer_of
+from sash.runtimes.spark.sinks.wrapped_sinks import newest_revisions
+from sash.runtimes.spark.sinks.writer_id import writer_of
 
 PROPERTY = "sash-batch-of-"
 

@@ -22,7 +22,7 @@ from math import ceil
 import numpy as np
 import pyarrow as pa
 
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.times import to_integers
 from sash.operators.engine import operator_of
 from sash.runtimes.spark.packing.blocks import block_of

@@ -13,21 +13,30 @@ from dataclasses import asdict, dataclass
 from math import ceil
 
 from sash.errors import ArgumentError
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
+from sash.operators.engine import holds_whole_windows
 from sash.planner.costs.constants import costs
+from sash.runtimes.spark.epochs import one_task
 from sash.runtimes.spark.sizing.bucket_trial import EVENTS, Trial, tried
 from sash.runtimes.spark.sizing.load import ExpectedLoad
 
 BUSY = 0.7
 """The part of its time that a core should work: the rest is for peaks, and to catch up after a failure."""
-BATCH = 1.2
+BATCH = 0.44
 """Seconds of a core for a micro-batch, whatever it brings: the driver plans it, writes down what it reads
-and that it is done, and delivers. On a busy machine, after some dozens of batches; less when Java has
-compiled all of it. Fitted, together with CALL, to one load (decision 40)."""
-CALL = 0.2
-"""The same for each shuffle partition: two tasks, two stages of Python, a commit of the state store."""
-WORKER = 300_000_000
+and that it is done, and delivers. After some dozens of batches; less when Java has compiled all of it.
+Fitted, together with the next two, to two loads (decision 40)."""
+CALL = 0.3
+"""The same for each partition of a batch that is shuffled: a task of each stage, with its Python."""
+ALONE = 0.12
+"""The same for the only task of a small batch."""
+WORKER = 240_000_000
 """Bytes of a Python worker before it holds anything; there is one for each core."""
+ON_DISK = 1.4
+"""Bytes of arenas in files for each byte of a trial's, which lie in memory: 1.37 to 1.43 at three loads."""
+LOGS, FILES, BLOCK = 3, 40, 4_096
+"""Files of a micro-batch in Spark's own logs, files of a bucket in the journal, and bytes that the last of
+a file takes on a disk."""
 JVM = 1_000_000_000
 """Bytes of an executor's heap for each of its cores."""
 COPIES = 4
@@ -109,10 +118,21 @@ def cluster_size(
         "tasks", partitions * CALL / load.seconds,
         f"{partitions:,} partitions · {CALL:g} s / {load.seconds:g} s",
     )  # fmt: skip
+    if _is_small(load):
+        calls = Term(
+            "tasks", ALONE / load.seconds, f"one of a small batch · {ALONE:g} s / {load.seconds:g} s"
+        )
     cores = Quantity("cores", "", (*_work(trials, load), calls), BUSY)
-    # One query runs in epochs, with its state in files; several run together, over Spark's state store.
-    stored = _stored(trials, load, ceil(cores.amount), stores=0 if len(bounds) == 1 else partitions)
+    # Queries run in epochs, with their state in files, but for those that may hand windows out.
+    in_spark = len(bounds) == 1 and any(map(holds_whole_windows, bounds.values()))
+    stores = partitions if in_spark else 0
+    stored = _stored(trials, load, ceil(cores.amount), partitions=partitions, stores=stores)
     return ClusterSize(load, partitions, trials, (cores, *stored))
+
+
+def _is_small(load: ExpectedLoad) -> bool:
+    """Whether one task has a batch, without a shuffle."""
+    return load.rate * load.seconds <= one_task.EVENTS
 
 
 def _trials(
@@ -139,13 +159,17 @@ def _work(trials: Mapping[str, Trial], load: ExpectedLoad) -> list[Term]:
     return terms
 
 
-def _stored(trials: Mapping[str, Trial], load: ExpectedLoad, cores: int, *, stores: int) -> list[Quantity]:
+def _stored(
+    trials: Mapping[str, Trial], load: ExpectedLoad, cores: int, *, partitions: int, stores: int
+) -> list[Quantity]:
     """Bytes, and bytes per second. `stores`: of Spark; 0 where the state is in files of the checkpoint."""
     batch = load.rate * load.seconds
     row = max(trial.block for trial in trials.values())
     rows = f"{batch:,.0f} events · {row:.3g} bytes"
-    sent = sum(trial.shuffled for trial in trials.values())
-    arenas = _by_key("arenas", {name: trial.arena_of_a_key for name, trial in trials.items()}, trials, load)
+    shuffled = {name: trial.shuffled for name, trial in trials.items()}
+    sent = 0.0 if _is_small(load) else sum(shuffled.values())
+    tables = {name: ON_DISK * trial.arena_of_a_key for name, trial in trials.items()}
+    arenas = _by_key("arenas", tables, trials, load)
     kept = _by_key("journal", {name: trial.kept_of_a_key for name, trial in trials.items()}, trials, load)
     written = _by_event("state", {name: trial.written for name, trial in trials.items()}, load)
     history = [
@@ -157,7 +181,7 @@ def _stored(trials: Mapping[str, Trial], load: ExpectedLoad, cores: int, *, stor
     ]  # fmt: skip
     traffic = [
         *_by_event("source, as a block has it", {"": row}, load),
-        *_by_event("shuffle", {name: trial.shuffled for name, trial in trials.items()}, load),
+        *(() if _is_small(load) else _by_event("shuffle", shuffled, load)),
         *written,
         *_by_event("reports", {name: trial.report_bytes for name, trial in trials.items()}, load),
     ]
@@ -178,12 +202,20 @@ def _stored(trials: Mapping[str, Trial], load: ExpectedLoad, cores: int, *, stor
             f"{CLEANED:,} s until they are removed · {load.rate:,.0f} events/s · {sent:.3g} bytes, counted",
         ),
     ]  # fmt: skip
+    logs = Term(
+        f"{RETAINED} batches of Spark's logs", RETAINED * LOGS * BLOCK,
+        f"{RETAINED} · {LOGS} files · {BLOCK:,} bytes",
+    )  # fmt: skip
+    files = Term(
+        "ends of files", partitions * FILES * BLOCK,
+        f"{partitions:,} buckets · {FILES} files · {BLOCK:,} bytes",
+    )  # fmt: skip
     heaps = Term("heaps", cores * JVM, f"{cores:,} cores · {JVM / 1e9:g} GB")
     return [
         Quantity("memory in the JVM", "bytes", (heaps,)),
         Quantity("memory outside of the JVM", "bytes", tuple(outside)),
         Quantity("local disk", "bytes", tuple(local)),
-        Quantity("durable", "bytes", (*kept, *history)),
+        Quantity("durable", "bytes", (*kept, *history, logs, files)),
         Quantity("network", "bytes/s", tuple(traffic)),
     ]
 

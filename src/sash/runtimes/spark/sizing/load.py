@@ -6,23 +6,18 @@ events of a key held  =  rate / keys · (window + delay)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from sash.errors import ArgumentError, Unsupported
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.engine import StatePlan
-from sash.semantics.run_as import declared_window
-from sash.semantics.windows import (
-    CumulateWindow,
-    RowsWindow,
-    SessionWindow,
-    SlideByTimeWindow,
-    SlideByTupleWindow,
-    TimeWindow,
-)
+from sash.semantics.durations import Duration
+from sash.semantics.window import Window
+from sash.semantics.windows import SessionWindow
 
 SECOND = 1_000_000
 TEXT = 16
@@ -64,7 +59,7 @@ def filling_seconds(bound: BoundQuery, load: ExpectedLoad) -> float:
             hint="Events per second have no meaning on a clock without seconds.",
         )  # fmt: skip
     query = bound.query
-    needed = max(_needed(declared_window(window), load) for window in query.windows)
+    needed = max(_needed(window, load) for window in query.windows)
     waits = (query.delay.length + query.allowed_lateness.length) / SECOND
     if query.forget_after.length:
         needed = max(needed, query.forget_after.length / SECOND)
@@ -73,17 +68,15 @@ def filling_seconds(bound: BoundQuery, load: ExpectedLoad) -> float:
     return needed + waits
 
 
-def _needed(window: Any, load: ExpectedLoad) -> float:
-    match window:
-        case SlideByTupleWindow() if window.endless:
-            return ALL_KEYS / load.of_a_key
-        case TimeWindow() | CumulateWindow() | SlideByTupleWindow():
-            return float(window.size) / SECOND
-        case RowsWindow() | SlideByTimeWindow():
-            return float(window.size) / load.of_a_key
-        case SessionWindow():
-            return max(float(window.gap) / SECOND, OFTEN / load.of_a_key)
-    return OFTEN / load.of_a_key
+def _needed(window: Window, load: ExpectedLoad) -> float:
+    match window.capacity:
+        case None:
+            gap = window.gap if isinstance(window, SessionWindow) else 0
+            return max(gap / SECOND, OFTEN / load.of_a_key)
+        case Duration(length):
+            return length / SECOND
+        case number:
+            return (ALL_KEYS if number == inf else number) / load.of_a_key
 
 
 class SampleEvents:

@@ -18,12 +18,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from sash.operators.bound import BoundQuery, BoundWhole
+from sash.operators.bound_query import BoundQuery, BoundWhole
 from sash.operators.engine import keeps_panes
 from sash.operators.joins.asof.bound_asof import BoundAsof
 from sash.operators.joins.bound_join import BoundJoin
 from sash.operators.stateful.streaming import BoundOperator
-from sash.runtimes.spark.state.plain import kind_of, own_name, plain, skipped
+from sash.runtimes.spark.state.plain_json import kind_of, own_name, plain, skipped
 from sash.semantics.expression import Side
 from sash.semantics.watermark import LateBy
 

@@ -24,7 +24,7 @@ from pyspark.sql.streaming.stateful_processor import MapState
 
 from sash.aggregation.stores.values import seal, unseal
 from sash.operators.arena.home import OFTEN
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.engine import Change, WindowOperator, upgrade
 from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark.state.arenas import arena_name

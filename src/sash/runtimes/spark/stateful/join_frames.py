@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from sash.errors import Unsupported
-from sash.operators.elastic.mapping import balanced
+from sash.operators.elastic.instance_of_share import balanced
 from sash.operators.joins.bound_join import BoundJoin
 from sash.operators.stateful.join import Join
 from sash.runtimes.spark.joins.static_join import StaticJoin

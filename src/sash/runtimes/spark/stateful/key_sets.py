@@ -27,8 +27,8 @@ from sash.operators.stateful.declaration import Stateful
 from sash.operators.stateful.keys import KeyFunction
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.blocks import Arrived, Packer, Sent
+from sash.runtimes.spark.packing.bucket_of_key_arrow import hashes
 from sash.runtimes.spark.packing.columns import ORDINAL
-from sash.runtimes.spark.packing.key_hash import hashes
 
 
 @dataclass(frozen=True)

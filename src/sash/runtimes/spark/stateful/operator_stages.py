@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, functions as F
 
 from sash.errors import ArgumentError, DataError, Unsupported
 from sash.operators.elastic.declaration import Elastic
-from sash.operators.elastic.mapping import balanced, checked
+from sash.operators.elastic.instance_of_share import balanced, checked
 from sash.operators.order.interleaved import END_OF_TIME, weave
 from sash.operators.stateful.common_rows import CommonRows
 from sash.operators.stateful.declaration import TIME, Stateful
@@ -32,6 +32,7 @@ from sash.runtimes.spark.files.parquet_stream import ParquetStream
 from sash.runtimes.spark.monitoring.job_progress import jobs_shown
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.answers import answers_with
+from sash.runtimes.spark.packing.balanced_bucket_ids import BUCKETS_PER_PARTITION, bucket_ids, bucket_ids_on
 from sash.runtimes.spark.packing.blocks import (
     INPUT,
     NEWEST_AT,
@@ -42,7 +43,6 @@ from sash.runtimes.spark.packing.blocks import (
     block_schema,
     rows_of,
 )
-from sash.runtimes.spark.packing.bucket_ids import BUCKETS_PER_PARTITION, bucket_ids, bucket_ids_on
 from sash.runtimes.spark.packing.columns import ORDINAL, ORIGINAL, arrow_schema
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs, Schemas
 from sash.runtimes.spark.packing.stamps import StampedPacker
@@ -50,8 +50,8 @@ from sash.runtimes.spark.requirements import require_streaming, require_workers,
 from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, BUCKETS, describe_operator
 from sash.runtimes.spark.stateful.key_sets import KeySetPacker, KeySetRoute, in_bucket
 from sash.runtimes.spark.streaming.bucket_call import BucketCall
-from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.processor import WindowProcessor
+from sash.runtimes.spark.streaming.spark_watermark import Clock
 from sash.runtimes.spark.streaming.stateful_step import Emitted, answers_of
 from sash.runtimes.spark.streaming.upstream import NEWEST, NEWEST_TICK, Upstream
 from sash.runtimes.spark.streaming.window_stage import WindowStage

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from sash.aggregation.kernels.rows.cells import pane_cells
 from sash.arrays import Ints, Mask
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.coded_keys import key_codes
 from sash.operators.columns.times import to_integers
 from sash.operators.engine import keeps_panes
@@ -28,7 +28,7 @@ from sash.operators.folding.panes import group_by, pane_grid
 from sash.runtimes.spark.packing.blocks import Packer, numbered, without_nulls
 from sash.runtimes.spark.packing.columns import places
 from sash.runtimes.spark.packing.pane_blocks import SharedPanes
-from sash.runtimes.spark.streaming.batch_watermark import watermark_of_batch
+from sash.runtimes.spark.streaming.watermark_for_tasks import watermark_of_batch
 from sash.runtimes.spark.streaming.worker_gc import freeze_gc
 
 

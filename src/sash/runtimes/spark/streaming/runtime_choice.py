@@ -1,6 +1,6 @@
 """Where the state of a query that `start` begins is kept, and so which runtime it has.
 
-    files of the checkpoint    epochs (see `elastic`): one job per batch, panes folded by Spark's generated
+    files of the checkpoint    epochs (see `epochs`): one job per batch, panes folded by Spark's generated
                                code, and as many tasks as there are cores in each batch
     Spark's state store        what needs Spark's own watermark or several stateful steps, what has no
                                driver in this process, and every checkpoint that has its state there
@@ -12,26 +12,60 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.elastic.declaration import Elastic
 from sash.runtimes.spark.compat import HadoopFolder, is_connect
-from sash.runtimes.spark.elastic.epoch_journal import QUERY
-from sash.runtimes.spark.elastic.run import BUCKET_COUNT
-from sash.runtimes.spark.elastic.state_location import FOLDER, JOURNAL, StateLocation
+from sash.runtimes.spark.epochs.epoch_journal import QUERY
+from sash.runtimes.spark.epochs.epoch_run import BUCKET_COUNT
+from sash.runtimes.spark.epochs.store_of_state import FOLDER, JOURNAL, StateLocation
 from sash.runtimes.spark.files.same_place import same_place
 from sash.runtimes.spark.requirements import task_slots
 from sash.runtimes.spark.state.changes import refused
-from sash.runtimes.spark.streaming.streaming_source import StreamingSource
+
+if TYPE_CHECKING:
+    from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 
 STORE = "files"
 
 
+def why_state_store(source: StreamingSource, bound: BoundQuery) -> str | None:
+    """Why a query that `start` begins has its state in Spark's state store, whatever its checkpoint; None
+    where it runs in epochs."""
+    why = why_spark_time(source)
+    if why is not None:
+        return why
+    if source.plan(bound).pattern is not None:
+        return "a pattern has several stateful steps"
+    if source.shares_windows(bound):
+        return "busy buckets hand windows out"
+    return None
+
+
+def why_spark_time(source: StreamingSource) -> str | None:
+    """Why no query over this stream runs in epochs; None where some may."""
+    if source.idle is not None:
+        return "time goes on by the clock"
+    if source.upstream.columns:
+        return "the stream has a watermark of its own"
+    return source.why_session()
+
+
+def why_session(spark: SparkSession) -> str | None:
+    """Why no query of this session runs in epochs; None where some may."""
+    if is_connect(spark):
+        return "the driver of Spark Connect is another process"
+    if spark.sparkContext.getConf().get("spark.speculation") == "true":
+        return "with spark.speculation two tasks would write the state of one bucket"
+    return None
+
+
 def epochs_for(source: StreamingSource, bound: BoundQuery, checkpoint: str) -> Elastic | None:
     """How the query runs in epochs; None where its state is in Spark's state store."""
-    why = source.why_state_store(bound)
+    why = why_state_store(source, bound)
     if why is not None:
         _require_none_kept(source.df.sparkSession, checkpoint, why)
         return None
@@ -42,7 +76,7 @@ def epochs_together(
     source: StreamingSource, bounds: Iterable[BoundQuery], checkpoint: str
 ) -> Elastic | None:
     """The same for several queries over one stream."""
-    why = source.why_spark_time()
+    why = why_spark_time(source)
     if why is not None:
         _require_none_kept(source.df.sparkSession, checkpoint, why)
         return None

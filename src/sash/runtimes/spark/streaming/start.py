@@ -1,13 +1,14 @@
 """`q.start(sink, checkpoint=…)`: a streaming query with its sink, fixed or elastic.
 
 A fixed one has its parallelism frozen in its checkpoint, as every stateful query of Spark. An
-elastic one chooses the number of its tasks for every micro-batch (see `elastic`).
+elastic one chooses the number of its tasks for every micro-batch (see `epochs`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from os import PathLike, fspath
 from typing import Any, cast
 
@@ -16,40 +17,41 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sash.errors import ArgumentError, Unsupported
-from sash.operators.bound import WINDOW, BoundLatest, BoundQuery, BoundRolling
+from sash.operators.bound_query import WINDOW, BoundLatest, BoundQuery, BoundRolling
 from sash.operators.elastic.declaration import Elastic
-from sash.operators.elastic.mapping import Assignment, balanced
+from sash.operators.elastic.instance_of_share import Assignment, balanced
 from sash.operators.joins.asof.bound_asof import BoundAsof
 from sash.operators.joins.bound_join import BoundJoin
 from sash.planner.auto import Auto
 from sash.runtimes.folder_paths import resolved
 from sash.runtimes.spark.compat import HadoopFolder, is_connect
-from sash.runtimes.spark.elastic.executors import ExecutorDegree
-from sash.runtimes.spark.elastic.progress import remember
-from sash.runtimes.spark.elastic.run import ElasticQuery, ElasticRun
-from sash.runtimes.spark.elastic.state_location import require_reachable
+from sash.runtimes.spark.epochs.epoch_progress import remember
+from sash.runtimes.spark.epochs.epoch_run import ElasticQuery, ElasticRun
+from sash.runtimes.spark.epochs.executors import ExecutorDegree
+from sash.runtimes.spark.epochs.one_task import OneTask
+from sash.runtimes.spark.epochs.store_of_state import require_reachable
 from sash.runtimes.spark.joins.streaming_join import StreamingJoin, late_of
-from sash.runtimes.spark.native.epoch_fold import EpochFold
-from sash.runtimes.spark.packing.columns import flat as flat_columns, quoted
+from sash.runtimes.spark.packing.columns import flat as flat_columns
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.runtimes.spark.session import warn_of_costly_settings
-from sash.runtimes.spark.sinks.choice import require_free_columns, sinks_for
 from sash.runtimes.spark.sinks.folder import FolderSink
 from sash.runtimes.spark.sinks.online import publishing
 from sash.runtimes.spark.sinks.protocol import BatchSink, Sink
-from sash.runtimes.spark.sinks.shapes import ShapedSink
+from sash.runtimes.spark.sinks.sink_of_argument import require_free_columns, sinks_for
+from sash.runtimes.spark.sinks.wrapped_sinks import ShapedSink
+from sash.runtimes.spark.sql_folding.epoch_fold import EpochFold
 from sash.runtimes.spark.state.arenas import local_folders, remove_when_ended
 from sash.runtimes.spark.state.register import Register
 from sash.runtimes.spark.stateful.operator_stages import StreamingOperator
-from sash.runtimes.spark.streaming.batch_watermark import with_watermark
-from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.interruption import brief_when_interrupted
-from sash.runtimes.spark.streaming.running import RunningQuery
+from sash.runtimes.spark.streaming.running_query import RunningQuery
 from sash.runtimes.spark.streaming.runtime_choice import epochs_for
 from sash.runtimes.spark.streaming.sharing_out import sharing_out
+from sash.runtimes.spark.streaming.spark_watermark import Clock
 from sash.runtimes.spark.streaming.stateful_step import Emitted
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 from sash.runtimes.spark.streaming.upstream import Upstream
+from sash.runtimes.spark.streaming.watermark_for_tasks import with_watermark
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.runtimes.spark.streaming.write_outputs import BatchFunction, Delivery
 from sash.runtimes.trigger import Trigger
@@ -73,21 +75,20 @@ def start(
     online: str | PathLike[str] | None = None,
 ) -> StreamingQuery | ElasticQuery:
     """Begin; the handle shows its progress and stops it."""
-    place, sinks = fspath(checkpoint), sinks_for({REPORTS: ("sink", sink), LATE: ("late", late)})
+    spark, place = source.df.sparkSession, fspath(checkpoint)
+    sinks = sinks_for({REPORTS: ("sink", sink), LATE: ("late", late)})
     if flat:
         sinks[REPORTS] = flattening(sinks[REPORTS])
     if online is not None:
         pattern = source.plan(bound).pattern if elastic is None else None
-        spark = source.df.sparkSession
         sinks[REPORTS] = publishing(sinks[REPORTS], bound, online, spark, pattern=pattern)
     epochs = epochs_for(source, bound, place) if elastic is None else elastic
     if epochs is None:
-        spark, outputs = source.df.sparkSession, tuple(sinks)
         register = _register(spark, place)
         early = register is not None and source.folds_early(bound)
         buckets = None if register is None else register.buckets()
         return start_writing(
-            source.emitted(bound, outputs, buckets, early=early, shared=register is not None), sinks,
+            source.emitted(bound, tuple(sinks), buckets, early=early, shared=register is not None), sinks,
             checkpoint=place, trigger=trigger, name=name, register=register, early=early,
             on_arrival=_answers_on_arrival(bound),
         )  # fmt: skip
@@ -111,12 +112,13 @@ def start(
         stamps=epochs.max,
     )
     fold = EpochFold.of(stage, source.df) if source.rows_in_spark else None
-    arriving = source.packed(stage) if fold is None else source.df.select(*map(quoted, stage.columns))
-    query, run = start_epochs(
-        arriving, stage, sinks,
-        delays=[bound.query.delay], checkpoint=place, elastic=epochs, trigger=trigger, name=name,
-        fold=fold, on_arrival=_answers_on_arrival(bound),
+    run = ElasticRun(
+        stage, [bound.query.delay], epochs, HadoopFolder(spark, place).url, sinks,
+        fold=fold, packing=source.packing(stage), one_task=OneTask() if elastic is None else None,
+        executors=ExecutorDegree.of(spark) if epochs.executors else None,
+        on_arrival=_answers_on_arrival(bound),
     )  # fmt: skip
+    query = start_run(run, source.arriving(stage), trigger=trigger, name=name)
     return query if elastic is None else ElasticQuery(query, run)
 
 
@@ -255,18 +257,13 @@ def start_epochs(
     elastic: Elastic,
     trigger: DurationLike | None,
     name: str | None,
-    fold: EpochFold | None = None,
-    on_arrival: bool = False,
     mapping: Assignment = balanced,
 ) -> tuple[StreamingQuery, ElasticRun]:
-    """A query in epochs over the blocks of a stream, or of several, whose numbers `arriving` then has; with
-    `fold`, over the rows of a stream. `on_arrival`: nearly every batch with events has rows. `mapping` is
-    the operator's f_μ."""
+    """A join or an operator in epochs over the blocks of its streams, whose numbers `arriving` has.
+    `mapping` is the operator's f_μ."""
     executors = ExecutorDegree.of(arriving.sparkSession) if elastic.executors else None
     place = HadoopFolder(arriving.sparkSession, checkpoint).url
-    run = ElasticRun(
-        stage, delays, elastic, place, sinks, fold=fold, executors=executors, on_arrival=on_arrival
-    )
+    run = ElasticRun(stage, delays, elastic, place, sinks, executors=executors)
     if mapping is not balanced:
         run.assign = mapping
     return start_run(run, arriving, trigger=trigger, name=name), run
@@ -282,6 +279,9 @@ def start_run(
     require_free_columns(run.sinks, lambda output: run.stage.schemas[output].names)
     warn_of_costly_settings(spark, elastic=True)
     run.require_same_query(spark)
+    if run.fold is None and run.packing is not None:
+        # In the plan of the stream, and not in each batch: no batch needs the rows in another form.
+        arriving, run.packing = run.packing.selected(arriving), replace(run.packing, columns=())
     writer = _writer(arriving, run.checkpoint, trigger, name)
     query = writer.foreachBatch(brief_when_interrupted(run)).start()
     remember(str(query.runId), run)

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from sash.errors import SashError, Unsupported
-from sash.operators.bound import WINDOW, BoundQuery
+from sash.operators.bound_query import WINDOW, BoundQuery
 from sash.operators.engine import holds_whole_windows, keeps_panes
 from sash.operators.patterns.declared import Pattern
 from sash.operators.protocol import StreamOperator
@@ -26,21 +26,23 @@ from sash.planner.costs.constants import DEFAULTS
 from sash.planner.facts import Facts
 from sash.planner.plans.plan import Plan, make_plan
 from sash.planner.sampling import assumed
-from sash.runtimes.spark.compat import is_connect
-from sash.runtimes.spark.native.choice import spark_fold
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.answers import answers_with
-from sash.runtimes.spark.packing.blocks import NEWEST_AT, PACKED_BUCKET, PAYLOAD, Packing, pack_rows
-from sash.runtimes.spark.packing.bucket_ids import bucket_ids
-from sash.runtimes.spark.packing.columns import Share, arrow_schema
+from sash.runtimes.spark.packing.balanced_bucket_ids import bucket_ids
+from sash.runtimes.spark.packing.blocks import NEWEST_AT, PACKED_BUCKET, PAYLOAD, Packing
+from sash.runtimes.spark.packing.bucket_of_key_sql import Share
+from sash.runtimes.spark.packing.columns import arrow_schema
 from sash.runtimes.spark.packing.outputs import REPORTS, Outputs
+from sash.runtimes.spark.packing.row_packing import RowPacking
 from sash.runtimes.spark.patterns.stream_plan import impossible_on_streams, stream_stages_of
 from sash.runtimes.spark.patterns.streamed import farmed, is_chained
 from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions, task_slots
-from sash.runtimes.spark.streaming.clock import Clock
+from sash.runtimes.spark.sql_folding.when_spark_folds import spark_fold
 from sash.runtimes.spark.streaming.early_panes import why_rows
 from sash.runtimes.spark.streaming.heartbeat import heartbeats
 from sash.runtimes.spark.streaming.processor import WindowProcessor
+from sash.runtimes.spark.streaming.runtime_choice import why_session, why_state_store
+from sash.runtimes.spark.streaming.spark_watermark import Clock
 from sash.runtimes.spark.streaming.stateful_step import Emitted, answers_of
 from sash.runtimes.spark.streaming.upstream import NEWEST, NEWEST_TICK, Upstream
 from sash.runtimes.spark.streaming.window_stage import WindowStage
@@ -151,10 +153,13 @@ class StreamingSource:
         opens = answers_with({REPORTS: bound.output}).stages
         if plan.pattern is not None:
             return [pack, watermark, *stream_stages_of(plan.pattern, keys, opens)]
-        why, held = self.why_state_store(bound), "panes" if keeps_panes(bound) else "events"
+        why, held = why_state_store(self, bound), "panes" if keeps_panes(bound) else "events"
         if why is None:
             buckets = self.epoch_buckets(bound)
-            spread = f"shuffle {buckets} buckets to {min(buckets, self.slots)} tasks, one per core"
+            spread = (
+                f"shuffle {buckets} buckets to {min(buckets, self.slots)} tasks, one per core; small "
+                "batches after small ones are packed and computed in one task, without a shuffle"
+            )
             kept_in, opens = f"{held} in files of the checkpoint", ()
             written = ["write: 1 job of 2 stages a batch, both with Python; tasks write folders themselves"]
         else:
@@ -172,34 +177,9 @@ class StreamingSource:
             *written,
         ]
 
-    def why_state_store(self, bound: BoundQuery) -> str | None:
-        """Why a query that `start` begins has its state in Spark's state store, whatever its checkpoint;
-        None where it runs in epochs."""
-        why = self.why_spark_time()
-        if why is not None:
-            return why
-        if self.plan(bound).pattern is not None:
-            return "a pattern has several stateful steps"
-        if self.shares_windows(bound):
-            return "busy buckets hand windows out"
-        return None
-
-    def why_spark_time(self) -> str | None:
-        """Why no query over this stream runs in epochs; None where some may."""
-        if self.idle is not None:
-            return "time goes on by the clock"
-        if self.upstream.columns:
-            return "the stream has a watermark of its own"
-        return self._why_session()
-
-    def _why_session(self) -> str | None:
-        """The same, for the session of the stream."""
-        spark = self.df.sparkSession
-        if is_connect(spark):
-            return "the driver of Spark Connect is another process"
-        if spark.sparkContext.getConf().get("spark.speculation") == "true":
-            return "with spark.speculation two tasks would write the state of one bucket"
-        return None
+    def why_session(self) -> str | None:
+        """Why no query of the stream's session runs in epochs; None where some may."""
+        return why_session(self.df.sparkSession)
 
     def epoch_buckets(self, bound: BoundQuery) -> int:
         """How many a new query in epochs has, for good: a task serves several, so that more cores can be
@@ -320,7 +300,15 @@ class StreamingSource:
 
     def packed(self, stage: PackedStage) -> DataFrame:
         """The rows of the stream, a block for each bucket."""
-        return pack_rows(self.df, stage.columns, stage.shares, stage.packer)
+        return self.packing(stage).blocks(self.arriving(stage))
+
+    def arriving(self, stage: PackedStage) -> DataFrame:
+        """What `packing` makes blocks of."""
+        return self.df.select(*map(by_position.quoted, stage.columns))
+
+    def packing(self, stage: PackedStage) -> RowPacking:
+        shares = (share.sql for share in stage.shares)
+        return RowPacking((*by_position.placed(stage.columns), *shares), stage.packer)
 
 
 def _ticks(bound: BoundQuery) -> bool:

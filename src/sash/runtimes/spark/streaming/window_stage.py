@@ -9,20 +9,21 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.engine import operator_of, with_late_columns
 from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.blocks import Packer, RowRoute, block_schema, rows_of
-from sash.runtimes.spark.packing.columns import BUCKET, Share
+from sash.runtimes.spark.packing.bucket_of_key_sql import Share
+from sash.runtimes.spark.packing.columns import BUCKET
 from sash.runtimes.spark.packing.outputs import HANDED, LATE, REPORTS, Outputs, Schemas
 from sash.runtimes.spark.packing.pane_blocks import SharedPanes
 from sash.runtimes.spark.packing.stamps import StampedPacker
 from sash.runtimes.spark.patterns.handed_windows import HANDED_WINDOWS
 from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, describe
 from sash.runtimes.spark.streaming.bucket_call import BucketCall
-from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.early_panes import PanePacker
+from sash.runtimes.spark.streaming.spark_watermark import Clock
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from sash.runtimes.spark.packing.blocks import OUTPUT
 from sash.runtimes.spark.packing.outputs import Outputs
 from sash.runtimes.spark.sinks.online import OnlineSink
 from sash.runtimes.spark.sinks.protocol import BatchSink, Reads
-from sash.runtimes.spark.sinks.shapes import skip
+from sash.runtimes.spark.sinks.wrapped_sinks import skip
 
 BatchFunction: TypeAlias = Callable[[DataFrame, int], None]
 """Of `foreachBatch`: the rows of a batch, and its number."""
@@ -41,6 +41,8 @@ class Delivery:
     """Whether nearly every batch with events has rows, so that a function is called for each of them."""
     jobs: WholeJobs | None = None
     """What plans the jobs; None: they are planned as the user has set it."""
+    marked: bool = True
+    """Whether rows have the number of their output; otherwise there is one output, and all are its."""
     _first: bool = field(default=True, init=False)
     """Only the first batch of a run can be one that was executed before: Spark has written down who may
     execute the others. What is published for requests is compared in each: others can write there."""
@@ -104,6 +106,8 @@ class Delivery:
 
     def _counts(self) -> list[Column]:
         """How many rows were emitted for each output: its own, or blocks of them."""
+        if not self.marked:
+            return [F.count(F.lit(1)).alias(output) for output in self.outputs]
         return [
             F.count_if(F.col(OUTPUT) == number).alias(output) for number, output in enumerate(self.outputs)
         ]

@@ -22,10 +22,10 @@ from sash.aggregation.stores.epochs import EpochStore
 from sash.aggregation.stores.files import Files
 from sash.aggregation.stores.values import reading
 from sash.operators.engine import Change
-from sash.runtimes.spark.elastic.epoch_journal import QUERIES, QUERY, EpochJournal, where
-from sash.runtimes.spark.elastic.epoch_step import SAVED, EpochStep, Held
-from sash.runtimes.spark.elastic.held import HeldBucket
-from sash.runtimes.spark.elastic.run import BUCKET_COUNT, ElasticRun
+from sash.runtimes.spark.epochs.epoch_journal import QUERIES, QUERY, EpochJournal, where
+from sash.runtimes.spark.epochs.epoch_run import BUCKET_COUNT, ElasticRun
+from sash.runtimes.spark.epochs.epoch_step import SAVED, EpochStep, Held
+from sash.runtimes.spark.epochs.held_bucket import HeldBucket
 from sash.runtimes.spark.state.changes import change_of, refused
 from sash.runtimes.spark.state.fingerprint import canonical, without_buckets
 from sash.runtimes.spark.streaming.bucket_call import Block, BucketCall

@@ -13,16 +13,17 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.runtimes.spark.packing import columns as by_position
+from sash.runtimes.spark.packing.balanced_bucket_ids import bucket_ids
 from sash.runtimes.spark.packing.blocks import COUNTS, Packer, SeveralPackers
-from sash.runtimes.spark.packing.bucket_ids import bucket_ids
-from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL, Share
+from sash.runtimes.spark.packing.bucket_of_key_sql import Share
+from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL
 from sash.runtimes.spark.packing.outputs import REPORTS, Outputs, Schemas
 from sash.runtimes.spark.packing.pane_blocks import SharedPanes
 from sash.runtimes.spark.packing.stamps import StampedPacker
-from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.early_panes import PanePacker
+from sash.runtimes.spark.streaming.spark_watermark import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 
 _SPACING = 2**24

@@ -12,18 +12,18 @@ from pyspark.sql import DataFrame, functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sash.errors import Unsupported
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.elastic.declaration import Elastic
 from sash.runtimes.observed_counts import metric_of
 from sash.runtimes.spark.compat import HadoopFolder, is_connect
-from sash.runtimes.spark.native.epoch_fold import EpochFold
+from sash.runtimes.spark.epochs.one_task import OneTask
 from sash.runtimes.spark.packing.blocks import COUNTS, PACKED_BUCKET
-from sash.runtimes.spark.packing.columns import quoted
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions
-from sash.runtimes.spark.sinks.choice import sinks_for
 from sash.runtimes.spark.sinks.online import publishing
 from sash.runtimes.spark.sinks.protocol import BatchSink, Sink
+from sash.runtimes.spark.sinks.sink_of_argument import sinks_for
+from sash.runtimes.spark.sql_folding.epoch_fold import EpochFold
 from sash.runtimes.spark.state.register import Register
 from sash.runtimes.spark.streaming.light_processor import LightProcessor
 from sash.runtimes.spark.streaming.runtime_choice import epochs_together
@@ -92,13 +92,15 @@ def _in_epochs(
         (group,) = stage.groups
         # What is late for one query may be on time for another: it travels as rows.
         late_rows = stage.row_packer(group)
-        fold = EpochFold.over(stage.panes[group.buckets], source.df, group.buckets, stage, late=late_rows)
+        fold = EpochFold.over(
+            stage.panes[group.buckets], source.df, group.buckets, stage.columns, late=late_rows
+        )
     place = HadoopFolder(source.df.sparkSession, checkpoint).url
     run = TogetherRun(
-        cast(WindowStage, stage), [Duration(0, Unit.MICROSECONDS)], epochs, place, sinks, fold=fold
-    )
-    arriving = source.packed(stage) if fold is None else source.df.select(*map(quoted, stage.columns))
-    return start_run(run, arriving, trigger=trigger, name=name)
+        cast(WindowStage, stage), [Duration(0, Unit.MICROSECONDS)], epochs, place, sinks,
+        fold=fold, packing=source.packing(stage), one_task=OneTask(),
+    )  # fmt: skip
+    return start_run(run, source.arriving(stage), trigger=trigger, name=name)
 
 
 def stage_of(

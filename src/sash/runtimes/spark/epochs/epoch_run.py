@@ -4,7 +4,8 @@
     pack ─ blocks and stamps ┴▶ repartitionById(n) ─▶ step(m, m' of the stamps) ─▶ sinks ─▶ journal
 
 All of it but the journal is one job, where one sink reads every row once. Where Spark can fold the panes of
-a query, `native.epoch_fold` may stand in the place of the packing, batch by batch.
+a query, `sql_folding.epoch_fold` may stand in the place of the packing, batch by batch. Small batches have
+one task for packing and step, and no shuffle (`one_task`).
 
 What a batch emits depends on its rows and on m, never on n: the controller may answer as it likes, and
 another way after a restart. A failure anywhere leaves Spark at the same batch. When that is executed
@@ -32,23 +33,26 @@ from sash.arrays import Floats, Ints
 from sash.errors import StoreError
 from sash.operators.elastic.controller_samples import Sample
 from sash.operators.elastic.declaration import Elastic
-from sash.operators.elastic.mapping import Assignment, balanced, checked
+from sash.operators.elastic.instance_of_share import Assignment, balanced, checked
 from sash.runtimes.spark.batch_jobs import WholeJobs
 from sash.runtimes.spark.compat import HadoopFolder
-from sash.runtimes.spark.elastic.epoch_answers import EpochAnswers
-from sash.runtimes.spark.elastic.epoch_journal import EpochJournal, require_same_query, where
-from sash.runtimes.spark.elastic.epoch_step import EpochClock, EpochStep, Held, TaskReport, TaskReports
-from sash.runtimes.spark.elastic.executors import ExecutorDegree
-from sash.runtimes.spark.elastic.metering import BatchMeter, BatchMetrics, behind, metrics_of
-from sash.runtimes.spark.elastic.state_location import StateLocation
-from sash.runtimes.spark.native.epoch_fold import EpochFold
+from sash.runtimes.spark.epochs.epoch_answers import EpochAnswers
+from sash.runtimes.spark.epochs.epoch_journal import EpochJournal, require_same_query, where
+from sash.runtimes.spark.epochs.epoch_metering import BatchMeter, BatchMetrics, behind, metrics_of
+from sash.runtimes.spark.epochs.epoch_step import EpochStep, Held, TaskReport, TaskReports
+from sash.runtimes.spark.epochs.epoch_watermark import EpochClock
+from sash.runtimes.spark.epochs.executors import ExecutorDegree
+from sash.runtimes.spark.epochs.one_task import OneTask
+from sash.runtimes.spark.epochs.store_of_state import StateLocation
 from sash.runtimes.spark.packing.blocks import PACKED_BUCKET
+from sash.runtimes.spark.packing.row_packing import RowPacking, TooLarge
 from sash.runtimes.spark.packing.stamps import task_sql
 from sash.runtimes.spark.sinks.folder import FolderSink
 from sash.runtimes.spark.sinks.protocol import BatchSink
+from sash.runtimes.spark.sql_folding.epoch_fold import EpochFold
 from sash.runtimes.spark.state.arenas import QUERY_ID
 from sash.runtimes.spark.state.fingerprint import without_buckets
-from sash.runtimes.spark.streaming.batch_watermark import set_watermark
+from sash.runtimes.spark.streaming.watermark_for_tasks import set_watermark
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.runtimes.spark.streaming.write_outputs import Delivery
 from sash.semantics.durations import Duration
@@ -78,7 +82,11 @@ class ElasticRun:
     name: str = field(default_factory=lambda: uuid4().hex)
     """Of this run: a restart is another one."""
     fold: EpochFold | None = None
-    """How Spark could fold the rows of a batch; None: they come in blocks."""
+    """How Spark could fold the rows of a batch; None: they are not folded by Spark."""
+    packing: RowPacking | None = None
+    """How rows become blocks; None: they come in blocks."""
+    one_task: OneTask | None = None
+    """Which batches are packed and computed in one task; None: `elastic` decides alone."""
     executors: ExecutorDegree | None = None
     """None: their number is not changed."""
     on_arrival: bool = False
@@ -103,7 +111,15 @@ class ElasticRun:
         self._jobs.plan(arriving.sparkSession)
         with self._home(arriving).journal() as store:
             journal = self.journal(store, epoch)
-            reports = self._answered(arriving, epoch, journal)
+            alone = self.one_task is not None and self.one_task.suits_next(self._last)
+            try:
+                reports = self._answered(arriving, epoch, journal, in_one_task=alone)
+            except Exception as error:
+                if not alone or not TooLarge.is_in(error):
+                    raise
+                alone = False
+                self._jobs.plan(arriving.sparkSession)  # a function may have had its own settings
+                reports = self._answered(arriving, epoch, journal, in_one_task=False)
             newest = next(iter(reports.values())).newest
             journal.commit(newest)
         end = time.monotonic()
@@ -113,6 +129,7 @@ class ElasticRun:
         self._measure(
             BatchMetrics(
                 batch=epoch, watermark=self.clock.watermark(newest), began=began, waited=waited,
+                in_one_task=alone,
                 seconds=end - start, newest=max(newest), keys=sum(keys for keys, _ in self._held.values()),
                 state_bytes=sum(size for _, size in self._held.values()),
                 **metrics_of(list(reports.values()), self.queries, within=end - start),
@@ -177,10 +194,12 @@ class ElasticRun:
         query = packed.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
         return StateLocation.of(self.elastic.store, checkpoint=self.checkpoint, query=str(query))
 
-    def _answered(self, arriving: DataFrame, epoch: int, journal: EpochJournal) -> dict[int, TaskReport]:
+    def _answered(
+        self, arriving: DataFrame, epoch: int, journal: EpochJournal, *, in_one_task: bool
+    ) -> dict[int, TaskReport]:
         """Step and sinks; what each task of the step reports."""
-        degree = self.elastic.degree(list(self.meter.samples))
-        tasks = self._assigned(degree)
+        degree = 1 if in_one_task else self.elastic.degree(list(self.meter.samples))
+        tasks = None if in_one_task else self._assigned(degree)
         if self.executors is not None:
             self.executors.before(degree)
         if self._reports is None:
@@ -189,8 +208,9 @@ class ElasticRun:
         set_watermark(arriving.sparkSession, milliseconds)
         if self._delivery is None:
             self._delivery = Delivery(
-                tuple(self._answers.schemas), self._answers.opened, self.sinks, self.on_arrival, self._jobs
-            )
+                tuple(self._answers.schemas), self._answers.opened, self.sinks, self.on_arrival, self._jobs,
+                self._answers.marked,
+            )  # fmt: skip
         waiting = self._delivery.waiting(arriving.sparkSession, epoch)
         folders = {output: sink for output, sink in waiting.items() if isinstance(sink, FolderSink)}
         targets = {
@@ -203,12 +223,15 @@ class ElasticRun:
             newest=tuple(journal.newest), token=journal.token, mapping=tasks, reports=self._reports,
             files=files,
         )  # fmt: skip
-        emitted = (
-            self._blocks(arriving, milliseconds)
-            .repartitionById(degree, F.expr(task_sql(tasks, degree)))
-            .sortWithinPartitions(PACKED_BUCKET)
-            .mapInArrow(step, self._answers.struct)
-        )
+        if in_one_task and self.packing is not None:
+            emitted = self.packing.in_one_task(arriving, step, self._answers.struct)
+        else:
+            emitted = (
+                self._blocks(arriving, milliseconds)
+                .repartitionById(degree, F.expr(task_sql(tasks, degree)))
+                .sortWithinPartitions(PACKED_BUCKET)
+                .mapInArrow(step, self._answers.struct)
+            )
         others = {output: sink for output, sink in waiting.items() if output not in files}
         self._delivery.deliver(emitted, others, epoch)
         found = {task: report for (of, task), report in self._reports.value.items() if of == epoch}
@@ -232,13 +255,14 @@ class ElasticRun:
 
     def _blocks(self, arriving: DataFrame, milliseconds: int) -> DataFrame:
         """What is shuffled to the step."""
-        fold = self.fold
-        if fold is None:
-            return arriving
-        last = self.meter.batches[-1] if self.meter.batches else None
-        if last is None or fold.pays(events=last.events, saved=last.saved):
+        fold, last = self.fold, self._last
+        if fold is not None and (last is None or fold.pays(events=last.events, saved=last.saved)):
             return fold.blocks(arriving, milliseconds, self.elastic.max)
-        return fold.rows(arriving)
+        return arriving if self.packing is None else self.packing.blocks(arriving)
+
+    @property
+    def _last(self) -> BatchMetrics | None:
+        return self.meter.batches[-1] if self.meter.batches else None
 
     def _measure(self, batch: BatchMetrics) -> None:
         progress = None if self.query is None else self.query.lastProgress

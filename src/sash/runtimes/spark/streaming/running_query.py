@@ -21,7 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from sash.errors import QueryFailed
 from sash.runtimes.interrupts import CTRL_C, interrupts
-from sash.runtimes.spark.elastic.progress import completed
+from sash.runtimes.spark.epochs.epoch_progress import completed
 from sash.runtimes.spark.failures import in_words
 
 POLL = 0.5

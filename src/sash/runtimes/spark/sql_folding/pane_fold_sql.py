@@ -28,14 +28,15 @@ from pyspark.sql.types import (
 
 from sash.aggregation.monoid import Monoid
 from sash.aggregation.sql_form import COUNT, SqlForm
-from sash.operators.bound import REVISION, WINDOW, BoundQuery
+from sash.operators.bound_query import REVISION, WINDOW, BoundQuery
 from sash.operators.columns.arrow_columns import kind_of
 from sash.operators.columns.times import FARTHEST
 from sash.operators.folding.panes import Panes, clock_windows, pane_grid
-from sash.runtimes.spark.native.conditions import condition_sql
-from sash.runtimes.spark.native.numbers import as_number, from_number
 from sash.runtimes.spark.packing import columns as by_position
+from sash.runtimes.spark.packing.bucket_of_key_sql import key_hash
 from sash.runtimes.spark.packing.columns import quoted
+from sash.runtimes.spark.sql_folding.conditions_in_sql import condition_sql
+from sash.runtimes.spark.sql_folding.numbers_in_sql import as_number, from_number
 from sash.semantics.windows import TimeWindow
 
 TIME, NEWEST, EVENTS = "__sash_time", "__sash_newest", "__sash_events"
@@ -144,7 +145,7 @@ class NativeFold:
 
     def keys_and_times(self, df: DataFrame) -> DataFrame:
         """Of each row a number for its key, and its time: both bigint."""
-        return df.selectExpr(f"bigint({by_position.key_hash(self.bound)})", self.time)
+        return df.selectExpr(f"bigint({key_hash(self.bound)})", self.time)
 
     @property
     def time(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.operators.bound import WINDOW, BoundQuery
+from sash.operators.bound_query import WINDOW, BoundQuery
 
 
 def plain_names(column: str, fields: Iterable[str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
 from sash.runtimes.observed_counts import metric_of
-from sash.runtimes.spark.elastic.metering import BatchMeter, BatchMetrics
+from sash.runtimes.spark.epochs.epoch_metering import BatchMeter, BatchMetrics
 from sash.runtimes.spark.packing.blocks import COUNTS
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pyspark.sql.types import StructType
 
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.folding.panes import Panes
 from sash.planner.facts import EventFacts, SparkFold, panes_left
-from sash.runtimes.spark.native.fold import NativeFold
+from sash.runtimes.spark.sql_folding.pane_fold_sql import NativeFold
 
 WORTH = 0.5
 """Panes for each row, from which on they cost as much as the rows."""

@@ -11,22 +11,28 @@ know who has folded, and every batch is folded here or packed as rows, as it pay
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from sash.runtimes.spark.native.choice import WORTH
-from sash.runtimes.spark.native.fold import EVENTS, LATE_NUMBER, LATE_ROW, NativeFold, carries_late
 from sash.runtimes.spark.packing import columns as by_position
-from sash.runtimes.spark.packing.blocks import PACKED, Packer, Packing, gathered, pack_rows
-from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL, Share, places
+from sash.runtimes.spark.packing.blocks import PACKED, Packer, gathered
+from sash.runtimes.spark.packing.bucket_of_key_sql import bucket
+from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL, places
 from sash.runtimes.spark.packing.outputs import LATE
 from sash.runtimes.spark.packing.pane_blocks import SharedPanes
 from sash.runtimes.spark.packing.stamps import StampedPacker
+from sash.runtimes.spark.sql_folding.pane_fold_sql import (
+    EVENTS,
+    LATE_NUMBER,
+    LATE_ROW,
+    NativeFold,
+    carries_late,
+)
+from sash.runtimes.spark.sql_folding.when_spark_folds import WORTH
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.runtimes.spark.streaming.worker_gc import freeze_gc
 
@@ -73,17 +79,6 @@ def _late_rows(rows: pa.Table, packer: Packer) -> pa.Table:
     return pa.table(columns | {ORDINAL: rows[LATE_NUMBER], packer.share: rows[BUCKET]})
 
 
-class PackedRows(Protocol):
-    """What a stage has to pack rows for it."""
-
-    @property
-    def columns(self) -> list[str]: ...
-    @property
-    def shares(self) -> list[Share]: ...
-    @property
-    def packer(self) -> Packing: ...
-
-
 @dataclass(frozen=True)
 class EpochFold:
     """How Spark folds the panes of a query, batch by batch."""
@@ -91,7 +86,8 @@ class EpochFold:
     fold: NativeFold
     shared: SharedPanes
     buckets: tuple[int, ...]
-    stage: PackedRows
+    columns: tuple[str, ...]
+    """Of a row."""
     late: Packer | None
     """Of rows that are behind the watermark, where they travel as rows."""
 
@@ -101,18 +97,18 @@ class EpochFold:
         if stage.panes is None:
             return None
         late = stage.row_packer if LATE in stage.outputs else None
-        return cls.over(stage.panes, df, stage.buckets, stage, late=late)
+        return cls.over(stage.panes, df, stage.buckets, stage.columns, late=late)
 
     @classmethod
     def over(
-        cls, shared: SharedPanes, df: DataFrame, buckets: tuple[int, ...], stage: PackedRows, *,
+        cls, shared: SharedPanes, df: DataFrame, buckets: tuple[int, ...], columns: Sequence[str], *,
         late: Packer | None,
     ) -> EpochFold | None:  # fmt: skip
         """Of panes that several queries may share."""
         fold = NativeFold.of(shared.panes.bound, df.schema)
-        if isinstance(fold, str) or (late is not None and not carries_late(df.schema, stage.columns)):
+        if isinstance(fold, str) or (late is not None and not carries_late(df.schema, columns)):
             return None
-        return cls(fold, shared, buckets, stage, late)
+        return cls(fold, shared, buckets, tuple(columns), late)
 
     def pays(self, *, events: int, saved: int) -> bool:
         """Whether to fold a batch after one of so many events, so many of which never left their task."""
@@ -121,17 +117,13 @@ class EpochFold:
     def blocks(self, rows: DataFrame, milliseconds: int, tasks: int) -> DataFrame:
         """Blocks of the panes of a batch that this watermark judges, and stamps for so many tasks."""
         shared, bound, late = self.shared, self.shared.panes.bound, self.late
-        columns = None if late is None else self.stage.columns
+        columns = None if late is None else self.columns
         panes = self.fold.arrived(rows, shared.panes, shared.watermark(milliseconds), columns)
         names = shared.panes.folded.schema.names
-        bucket = f"{by_position.bucket(bound, len(self.buckets))} AS {BUCKET}"
+        share = f"{bucket(bound, len(self.buckets))} AS {BUCKET}"
         more = [EVENTS] if late is None else [EVENTS, LATE_ROW, LATE_NUMBER]
         packer = FoldedPacker(shared, self.buckets, milliseconds, late)
         counted = (EVENTS, places(names)[len(bound.keys)]) if late is None else None
-        return panes.selectExpr(*by_position.placed(names), bucket, *more).mapInArrow(
+        return panes.selectExpr(*by_position.placed(names), share, *more).mapInArrow(
             StampedPacker(packer, tasks, counted), PACKED
         )
-
-    def rows(self, rows: DataFrame) -> DataFrame:
-        """Blocks of rows as they are, for a batch that is not to be folded."""
-        return pack_rows(rows, self.stage.columns, self.stage.shares, self.stage.packer)

@@ -16,10 +16,10 @@ import numpy as np
 from pyspark.sql import DataFrame
 
 from sash.arrays import Ints
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.planner.sampling import distinct
 from sash.runtimes.spark.compat import analysed_plan
-from sash.runtimes.spark.native.fold import NativeFold
+from sash.runtimes.spark.sql_folding.pane_fold_sql import NativeFold
 
 ROWS = 4096
 SCANS = {

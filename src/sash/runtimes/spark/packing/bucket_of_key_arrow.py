@@ -1,6 +1,6 @@
 """Which bucket the key of a row belongs to, for rows that Spark has not seen: its `hash`, on Arrow columns.
 
-    bucket of a row  =  pmod(hash(keys), count)               as Spark computes it for `columns.bucket`
+    bucket of a row  =  pmod(hash(keys), count)          as Spark computes it for `bucket_of_key_sql.bucket`
 
 One hash for both ways: a checkpoint that was made over `spark.readStream.parquet` goes on over
 `sash.read_stream_parquet`, and back.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession, Window, functions as F
 
-from sash.operators.bound import REVISION
+from sash.operators.bound_query import REVISION
 from sash.runtimes.spark.packing.columns import quoted
 from sash.runtimes.spark.sinks.protocol import BatchSink, Reads
 

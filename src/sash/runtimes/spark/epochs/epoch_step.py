@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, groupby
 from operator import itemgetter
@@ -31,14 +31,14 @@ from pyspark.accumulators import Accumulator, AccumulatorParam
 from sash.aggregation.stores.epochs import EpochStore
 from sash.errors import StoreError
 from sash.operators.engine import Change
-from sash.runtimes.spark.elastic.epoch_answers import EpochAnswers
-from sash.runtimes.spark.elastic.held import HeldBucket
-from sash.runtimes.spark.elastic.state_location import StateLocation
+from sash.runtimes.spark.epochs.epoch_answers import EpochAnswers
+from sash.runtimes.spark.epochs.epoch_watermark import EpochClock
+from sash.runtimes.spark.epochs.held_bucket import HeldBucket
+from sash.runtimes.spark.epochs.store_of_state import StateLocation
 from sash.runtimes.spark.packing.blocks import INPUT, NEWEST_AT, PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.packing.stamps import Stamps, is_stamp
 from sash.runtimes.spark.sinks.task_files import TaskFiles, WrittenFile
 from sash.runtimes.spark.streaming.bucket_call import Block
-from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.runtimes.spark.streaming.worker_gc import freeze_gc
 
@@ -64,6 +64,8 @@ class TaskReport:
     counts: dict[str, int]
     load: dict[int, int]
     """Bytes of the blocks that came, by bucket."""
+    packers: int
+    """Tasks that packed the rows."""
     saved: int = 0
     """Events that panes came for, less those panes."""
     held: Held = field(default_factory=dict)
@@ -82,26 +84,6 @@ class TaskReports(AccumulatorParam[dict[tuple[int, int], TaskReport]]):
     ) -> dict[tuple[int, int], TaskReport]:
         value1.update(value2)
         return value1
-
-
-@dataclass(frozen=True)
-class EpochClock:
-    """The watermark, from how far time has come on each input."""
-
-    clock: Clock
-    delays: tuple[int, ...]
-    """Of each input, in its unit."""
-
-    def watermark(self, newest: Sequence[int]) -> int:
-        """In the query's unit."""
-        return self.clock.watermark(self.milliseconds(newest))
-
-    def milliseconds(self, newest: Sequence[int]) -> int:
-        """As Spark computes it: whole milliseconds, never below 0, where 0 means that nothing is known. Of
-        several inputs it is the least; one that has brought nothing yet holds it back."""
-        delays = (int(self.clock.spark_delay(delay).split()[0]) for delay in self.delays)
-        each = (time // 1000 - delay for time, delay in zip(newest, delays, strict=True))
-        return max(min(each), 0)
 
 
 @dataclass(frozen=True)
@@ -206,6 +188,7 @@ class EpochStep:
                 stamps.newest,
                 dict(counts),
                 load,
+                stamps.packers,
                 saved,
                 held,
                 {output: file for output, file in written.items() if file is not None},

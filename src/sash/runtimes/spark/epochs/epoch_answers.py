@@ -4,7 +4,8 @@
     0      | {A, …, 3}              | null
     1      | null                   | {B, "behind the watermark"}
 
-Arrow carries them to Spark, so that lists and maps need no stage that unpacks them.
+Arrow carries them to Spark, so that lists and maps need no stage that unpacks them. Where there is one
+output, rows are its own, without a struct: to open it would take longer than a small batch gains elsewhere.
 """
 
 from __future__ import annotations
@@ -29,8 +30,16 @@ class EpochAnswers:
 
     schemas: Schemas
 
+    @property
+    def marked(self) -> bool:
+        """Whether each row has the number of its output."""
+        return len(self.schemas) > 1
+
     @cached_property
     def schema(self) -> pa.Schema:
+        if not self.marked:
+            (only,) = self.schemas.values()
+            return only
         rows = [
             pa.field(f"rows_{number}", pa.struct(list(one)))
             for number, one in enumerate(self.schemas.values())
@@ -49,13 +58,17 @@ class EpochAnswers:
 
     def _batch(self, number: int, part: pa.Table) -> pa.RecordBatch:
         schema = self.schema
+        (rows,) = part.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema=part.schema)]
+        if not self.marked:
+            return rows.cast(schema)
         columns = [pa.nulls(part.num_rows, field.type) for field in schema]
         columns[0] = pa.array([number] * part.num_rows, pa.int64())
-        (rows,) = part.combine_chunks().to_batches()
         columns[1 + number] = rows.to_struct_array().cast(schema[1 + number].type)
         return pa.record_batch(columns, schema=schema)
 
     def opened(self, emitted: DataFrame, output: str) -> DataFrame:
         """The rows of one output again."""
-        mine = rows_of_output(emitted, self.schemas, output) if len(self.schemas) > 1 else emitted
+        if not self.marked:
+            return emitted.select("*")  # a function may unpersist its rows, and these are kept for others
+        mine = rows_of_output(emitted, self.schemas, output)
         return mine.select(f"rows_{list(self.schemas).index(output)}.*")

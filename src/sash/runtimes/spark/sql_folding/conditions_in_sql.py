@@ -15,8 +15,8 @@ from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
-from sash.runtimes.spark.native.numbers import as_number
 from sash.runtimes.spark.packing.columns import quoted
+from sash.runtimes.spark.sql_folding.numbers_in_sql import as_number
 from sash.semantics.condition import Condition
 from sash.semantics.expression import COMPARISONS, Column, Constant, Node, Operation
 

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 from sash.operators.elastic.controller_samples import Sample
 from sash.runtimes.observed_counts import in_all
-from sash.runtimes.spark.elastic.epoch_step import TaskReport
+from sash.runtimes.spark.epochs.epoch_step import TaskReport
 from sash.runtimes.spark.packing.blocks import COUNTS
 
 REMEMBERED = 1000
@@ -54,6 +54,10 @@ class BatchMetrics:
     """Its stateful step, from the first task's begin to the last one's end."""
     busy: float
     """What the tasks of that step worked, added up."""
+    in_one_task: bool = False
+    """Whether one task packed its rows and served its buckets, without a shuffle."""
+    packers: int = 1
+    """The tasks that packed its rows."""
     saved: int = 0
     """Events that were folded into panes before the shuffle, less those panes."""
     newest: int = 0
@@ -82,6 +86,7 @@ def metrics_of(
         "degree": len(reports),
         "step": _step([one.began for one in reports], [one.took for one in reports], within),
         "busy": sum(report.busy for report in reports),
+        "packers": max((report.packers for report in reports), default=0),
         "saved": sum(report.saved for report in reports),
     }
 

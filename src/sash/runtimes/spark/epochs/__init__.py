@@ -1,0 +1,16 @@
+"""Epochs: a micro-batch is an epoch, and any number of tasks can serve its buckets. Queries of `start` and
+of `together` run so, with a task per core; elastic ones choose how many.
+
+    pack or fold → repartitionById(bucket mod n) → step, state in a decoupled store → sinks
+
+store_of_state.py   where the state lives: a store for each bucket, one for the journal
+epoch_journal.py    what the driver remembers from batch to batch
+epoch_watermark.py  how far time has come
+held_bucket.py      the operator of a bucket in its store
+epoch_step.py       what a task does with its buckets
+epoch_answers.py    how rows leave the step
+epoch_metering.py   what a batch took, and what a controller sees of it
+epoch_progress.py   the same in Spark's progress reports
+executors.py        executors that come and go with the tasks
+epoch_run.py        a micro-batch, and the handle of an elastic query
+"""

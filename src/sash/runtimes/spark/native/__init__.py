@@ -1,1 +1,0 @@
-"""What Spark's generated code computes by itself, so that no row crosses to Python: see `fold`."""
