@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from benchmarks.harness import Table, finish, options, race
 from sash.aggregation import built_in
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.engine import WindowOperator
 from sash.operators.kinds import KINDS
 from sash.operators.kinds.delta_by_definition import ExactDeltaKind

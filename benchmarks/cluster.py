@@ -21,7 +21,7 @@ from benchmarks.harness import Opponent, Table, Times, finish, options
 from benchmarks.spark.inputs import events, written
 from benchmarks.spark.runs import STORES, drain, median_batch, state_store, stream
 from sash.aggregation.kernels.compiler.module_cache import directory
-from sash.runtimes.spark.sinks.passing import NoopSink
+from sash.runtimes.spark.sinks.console_and_noop import NoopSink
 from tests.cluster.standalone import Cluster
 
 if TYPE_CHECKING:

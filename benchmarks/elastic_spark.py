@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 import sash
 from benchmarks.harness import Table, finish
-from sash.runtimes.spark.elastic.metering import BatchMetrics
+from sash.runtimes.spark.epochs.epoch_metering import BatchMetrics
 
 CIRCLE = (1, 1, 1, 2, 2, 2, 4, 4, 4)
 LIMIT = 1.3

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import sash
 from benchmarks import hot_key_streams
 from benchmarks.harness import Table, finish, options, race
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.planner.plans.plan import Plan
 from sash.runtimes.spark.batch.static_source import SparkSource
 

@@ -25,7 +25,7 @@ from benchmarks.harness import Table
 from benchmarks.spark.inputs import written
 from benchmarks.user_functions import steps_of
 from sash.arrays import Ints
-from sash.operators.bound import BoundQuery
+from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.table_bytes import bytes_of, table_of
 from sash.operators.engine import WindowOperator, holds_whole_windows
 from sash.runtimes.spark.compat import struct_of
@@ -34,8 +34,8 @@ from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL, places
 from sash.runtimes.spark.packing.outputs import REPORTS
 from sash.runtimes.spark.patterns.agnostic import RANGES, WORKER, Dealer
 from sash.runtimes.spark.streaming import sharing_out
-from sash.runtimes.spark.streaming.clock import Clock
 from sash.runtimes.spark.streaming.early_panes import PanePacker
+from sash.runtimes.spark.streaming.spark_watermark import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 
 if TYPE_CHECKING:

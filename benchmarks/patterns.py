@@ -27,8 +27,8 @@ import pyarrow as pa
 import sash
 from benchmarks.harness import Table, finish, options, race
 from examples import algo_trader, skyline
-from sash.operators.bound import BoundQuery, BoundWhole
-from sash.operators.bounded import answer
+from sash.operators.bound_query import BoundQuery, BoundWhole
+from sash.operators.bounded_input import answer
 from sash.operators.columns.layout import Layout
 from sash.operators.folding.values import Values
 from sash.operators.patterns.agnostic import handed_out

@@ -8,8 +8,8 @@ Java has compiled what they run; the rest is what there was at most.
 
     cores       CPU seconds of the JVM and of all Python workers, for a batch       /proc
     memory      of all Python workers, pages that they share once: PSS              /proc
-    local disk  Spark's local folder: arenas, RocksDB, files of shuffles            the folder
-    durable     the checkpoint at the end                                           the folder
+    local disk  arenas, and files of shuffles as long as Spark may keep them        the folder, and REST
+    durable     the checkpoint, at its largest                                      the folder
     network     shuffle                                                             Spark's REST interface
                 state                                                               the query's progress
                 source and reports, as Arrow has them                               the files
@@ -54,7 +54,12 @@ from sash.runtimes.spark.sizing.load import ExpectedLoad, SampleEvents
 SCHEMA = pa.schema([("ts", pa.timestamp("us", "UTC")), ("user", pa.string()), ("amount", pa.float64())])
 PARTITIONS = 2
 CLOSE = 0.3
-LOADS = (ExpectedLoad(rate=2_000, keys=4_000, seconds=5), ExpectedLoad(rate=20_000, keys=40_000, seconds=5))
+LOADS = (
+    ExpectedLoad(rate=2_000, keys=4_000, seconds=5),  # the constants of cores are fitted to these two
+    ExpectedLoad(rate=20_000, keys=40_000, seconds=5),
+    ExpectedLoad(rate=500, keys=1_000, seconds=5),
+    ExpectedLoad(rate=60_000, keys=120_000, seconds=5),
+)
 QUICK = (ExpectedLoad(rate=100, keys=200, seconds=10),)
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -131,9 +136,10 @@ def measured(load: ExpectedLoad, seconds: float, folder: Path) -> Measured:
     rows = spark.readStream.schema(struct_of(SCHEMA)).option("maxFilesPerTrigger", 1).parquet(str(source))
     checkpoint, first = folder / "checkpoint", batches // 2
     running = query_over(rows).start(out, checkpoint=checkpoint, trigger="available now")
-    found, since = Measured(batches), None
+    found, since, arenas = Measured(batches), None, 0
     while running.isActive:
-        found.disk = max(found.disk, bytes_below(local))
+        arenas = max(arenas, *map(bytes_below, local.glob("sash-arenas-*")), 0)
+        found.durable = max(found.durable, bytes_below(checkpoint))
         found.memory = max(found.memory, sum(map(shared_size, workers())))
         if since is None and (checkpoint / "commits" / str(first - 1)).exists():
             since = cpu_seconds(), shuffled(spark)
@@ -148,7 +154,8 @@ def measured(load: ExpectedLoad, seconds: float, folder: Path) -> Measured:
     reports = ds.dataset(out, format="parquet", partitioning="hive").to_table()
     by_state = sum(count.get("written", 0) for count in counts) + shuffled(spark) - since[1]
     found.network = by_state / events + (arrived + reports.nbytes) / (load.rate * load.seconds * batches)
-    found.durable = bytes_below(checkpoint)
+    # Spark removes shuffles when it collects garbage, at the latest after longer than this run lasts.
+    found.disk = arenas + shuffled(spark)
     spark.stop()
     return found
 

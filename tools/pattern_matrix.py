@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from sash.aggregation import built_in
 from sash.errors import SashError
-from sash.operators.bound import BoundLatest, BoundQuery, BoundRolling, BoundWhole
+from sash.operators.bound_query import BoundLatest, BoundQuery, BoundRolling, BoundWhole
 from sash.operators.folding.whole_windows import Apply
 from sash.operators.patterns.allowed import refusal
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce

@@ -22,6 +22,8 @@ SCHEMA = pa.schema(
         ("v", pa.int64()),
     ]
 )
+LASTING_SESSION = "session, 1 day"
+"""Of which none ends while batches are timed: the keys are idle, and have nothing to report."""
 KINDS = (
     "rolling", "sliding", "tumbling", "cumulate", "rows", "session", "slide_by_tuple", "slide_by_time",
     "delta", "threshold", "punctuated", "policy", "policy, interpreted",
@@ -67,6 +69,7 @@ def query(kind: str, data: Any, count: int) -> Any:
         "cumulate": sash.cumulate("1 day", "1 minute"),
         "rows": sash.rows(per_key, every=1),
         "session": sash.session("1 hour"),
+        LASTING_SESSION: sash.session("1 day"),
         "slide_by_tuple": sash.slide_by_tuple("24 hours", 10),
         "slide_by_time": sash.slide_by_time(per_key, "1 second"),
         "delta": sash.delta("v", per_key, 1),

@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.flat import queries
 from sash.operators.engine import WindowOperator
-from sash.operators.engine.rings import RingLane
+from sash.operators.engine.lanes.ring_lane import RingLane
 from sash.operators.protocol import Saved
 
 

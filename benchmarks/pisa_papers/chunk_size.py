@@ -13,7 +13,7 @@ from benchmarks.amta_paper.chart import Chart, Panel, Series
 from benchmarks.amta_paper.measuring import ProgressPrinter
 from benchmarks.harness import race
 from benchmarks.patterns import fits, in_chunks, sums
-from sash.operators.bounded import answer
+from sash.operators.bounded_input import answer
 
 WORKERS = 2
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 import sash
 from benchmarks.pisa_papers.chunk_size import in_chunks
 from examples.algo_trader import fitted, quote_table
-from sash.operators.bounded import answer
+from sash.operators.bounded_input import answer
 from sash.semantics.window import Window
 
 RATE = 200_000
