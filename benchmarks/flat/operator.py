@@ -6,12 +6,16 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import count
+from statistics import fmean, median
 from typing import Any
 
 from benchmarks.flat.queries import LASTING_SESSION
 from benchmarks.harness import Table
 
-BATCHES = 23
+BATCHES, ROUNDS = 23, 3
 FLAT, LIMIT, INTERPRETED = 1.5, 0.003, 0.060
 BY_CLOCK = ("sliding", "cumulate", "slide_by_time")
 """Windows that keys without events report too, so that none of them is idle: a million keys have a million
@@ -29,17 +33,35 @@ def run(mode: str, folder: str, kind: str, held: int, keys: int, *more: int) -> 
     return found
 
 
-def measured(kind: str, held: int, *, keys: int) -> dict[str, Any]:
-    """Batches over so many held events, in a process of their own."""
+@contextmanager
+def filled(kind: str, held: int, *, keys: int) -> Iterator[Callable[[], dict[str, Any]]]:
+    """So many held events, and a function that runs batches over them in a process of their own; each time
+    in a new one, which goes on where the one before stopped."""
     with tempfile.TemporaryDirectory(prefix="sash-flat-") as folder:
-        filled = run("fill", folder, kind, held, keys)
-        served = run("serve", folder, kind, held, keys, BATCHES)
-    times, written = served["seconds"], served["written"]
-    whole = sum(times) / len(times) + sum(written) / len(written)
+        run("fill", folder, kind, held, keys)
+        first = count(step=BATCHES)
+        yield lambda: run("serve", folder, kind, held, keys, next(first), BATCHES)
+
+
+def compared(kind: str, little: tuple[int, int], much: tuple[int, int]) -> list[dict[str, Any]]:
+    """Batches over little and over much (events held, keys), in turns: an odd minute of the machine then
+    is one of both."""
+    with ExitStack() as stack:
+        both = [stack.enter_context(filled(kind, held, keys=keys)) for held, keys in (little, much)]
+        rounds = [[serve() for serve in both] for _ in range(ROUNDS)]
+    return [_summary(list(served)) for served in zip(*rounds, strict=True)]
+
+
+def _summary(rounds: list[dict[str, Any]]) -> dict[str, Any]:
+    """Of the medians of the rounds the middle one, and the least time of all."""
+    whole = [fmean(served["seconds"]) + fmean(served["written"]) for served in rounds]
     return {
-        **served, "median": times[len(times) // 2], "best": times[0], "whole": whole,
-        "durable": filled["durable"], "fill": filled["seconds"],
-    }  # fmt: skip
+        "median": median(median(served["seconds"]) for served in rounds),
+        "best": min(served["seconds"][0] for served in rounds),
+        "whole": median(whole),
+        "anonymous": max(served["anonymous"] for served in rounds),
+        "reads": rounds[0]["reads"],
+    }
 
 
 def flat(kinds: list[str], *, few: int, many: int) -> list[Table]:
@@ -53,7 +75,7 @@ def flat(kinds: list[str], *, few: int, many: int) -> list[Table]:
     table.start()
     found = []
     for kind in kinds:
-        little, much = (measured(kind, held, keys=1_000) for held in (few, many))
+        little, much = compared(kind, (few, 1_000), (many, 1_000))
         table.add(
             f"{kind} ({1e3 * little['median']:.2f} ms)",
             much["median"],
@@ -95,7 +117,7 @@ def idle(kinds: list[str], *, few: int, many: int) -> list[Table]:
     for kind in [kind for kind in kinds if kind not in BY_CLOCK]:
         kind = LASTING_SESSION if kind == "session" else kind
         # As many events as keys on average, so that nearly all keys hold something.
-        little, much = (measured(kind, 2 * keys, keys=keys) for keys in (few, many))
+        little, much = compared(kind, (2 * few, few), (2 * many, many))
         ratio = much["median"] / little["median"]
         table.add(f"{kind} ({1e3 * little['median']:.2f} ms)", much["median"], ratio, limit=FLAT)
     return [table]

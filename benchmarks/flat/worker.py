@@ -1,7 +1,7 @@
 """One process of the operator benchmark: it fills an arena, or goes on with one that another has filled.
 
 python -m benchmarks.flat.worker fill FOLDER KIND HELD KEYS
-python -m benchmarks.flat.worker serve FOLDER KIND HELD KEYS BATCHES
+python -m benchmarks.flat.worker serve FOLDER KIND HELD KEYS FIRST BATCHES
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ def main() -> None:
     if mode == "fill":
         print(json.dumps(fill(query.bound, header, chunks, held, keys)))
     else:
-        print(json.dumps(serve(query.bound, header, chunks, held, int(sys.argv[6]))))
+        numbers = range(int(sys.argv[6]), int(sys.argv[6]) + int(sys.argv[7]))
+        print(json.dumps(serve(query.bound, header, chunks, held, numbers)))
 
 
 def fill(bound: Any, header: Path, chunks: Chunks, held: int, keys: int) -> dict[str, float]:
@@ -82,12 +83,12 @@ def fill(bound: Any, header: Path, chunks: Chunks, held: int, keys: int) -> dict
     return {"seconds": time.perf_counter() - began, "durable": chunks.bytes}
 
 
-def serve(bound: Any, header: Path, chunks: Chunks, held: int, count: int) -> dict[str, Any]:
+def serve(bound: Any, header: Path, chunks: Chunks, held: int, numbers: range) -> dict[str, Any]:
     """Batches of a thousand events; the first three, which also load kernels, are not timed. `seconds` are
     those of `insert` and `advance`; `written` those of journal, snapshots and what is put together."""
     operator = WindowOperator.load(bound, header.read_bytes(), chunks, name="bucket")
     seconds, written, combines = [], [], []
-    for number in range(count):
+    for number in numbers:
         rows = queries.batch(number, after=held).select(bound.columns)
         until = int(rows["t"][-1].value)
         before, began = _combines(operator), time.perf_counter()
@@ -100,6 +101,7 @@ def serve(bound: Any, header: Path, chunks: Chunks, held: int, count: int) -> di
         chunks.take(saved)
         operator.resume(saved.header, chunks)
         written.append(time.perf_counter() - began)
+    header.write_bytes(saved.header)
     anonymous = next(
         int(line.split()[1])
         for line in Path("/proc/self/status").read_text().splitlines()
