@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sash.cli.commands import bench
-from sash.cli.commands.comparison import WIDTHS, compare
+from sash.cli.commands.bench_comparison import WIDTHS, compare
 from sash.cli.main import app
 
 

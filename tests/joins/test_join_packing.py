@@ -17,7 +17,7 @@ from sash.runtimes.spark.joins.join_routes import bucket_count
 from sash.runtimes.spark.joins.streaming_join import JoinBucketCall, JoinStage
 from sash.runtimes.spark.packing.blocks import PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.packing.columns import places
-from sash.runtimes.spark.streaming.spark_watermark import Clock
+from sash.runtimes.spark.streaming.watermark_units import Clock
 from sash.semantics.expression import Side
 from sash.semantics.join import How, JoinBatch
 

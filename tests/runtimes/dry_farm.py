@@ -30,7 +30,7 @@ from sash.runtimes.spark.patterns.streamed import (
 )
 from sash.runtimes.spark.state.operators_in_state import OPERATORS
 from sash.runtimes.spark.streaming.processor import WindowProcessor
-from sash.runtimes.spark.streaming.spark_watermark import Clock
+from sash.runtimes.spark.streaming.watermark_units import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from tests.runtimes.micro_batches import MicroBatches
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.aggregation.stores.epochs import EpochStore
+from sash.aggregation.stores.epoch_store import EpochStore
 from sash.aggregation.stores.lmdb import LMDB
 from sash.operators.bound_query import BoundQuery
 from sash.operators.elastic.declaration import Elastic
@@ -34,7 +34,7 @@ from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs
 from sash.runtimes.spark.packing.stamps import StampedPacker
 from sash.runtimes.spark.state.operators_in_state import OPERATORS
 from sash.runtimes.spark.stateful.operator_stages import OperatorStage, packer_of_input
-from sash.runtimes.spark.streaming.spark_watermark import Clock
+from sash.runtimes.spark.streaming.watermark_units import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.semantics.expression import Side
 from tests.runtimes.micro_batches import placed

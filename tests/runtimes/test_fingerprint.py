@@ -15,7 +15,7 @@ import pytest
 from sash.aggregation import built_in
 from sash.errors import DifferentQuery
 from sash.operators.bound_query import BoundQuery
-from sash.runtimes.spark.state.changes import change_of
+from sash.runtimes.spark.state.checkpoint_compatibility import change_of
 from sash.runtimes.spark.state.fingerprint import canonical, describe
 from sash.semantics import windows
 from sash.semantics.query import Query

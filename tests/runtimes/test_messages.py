@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import sash
-from sash.api.window_text import window_of
+from sash.api.window_parser import window_of
 from sash.errors import ArgumentError, PredicateError, UnknownColumn, Unsupported
 
 EVENTS = pa.table({"t": [1, 2, 3], "amount": [1.0, 2.0, 3.0], "line": ["a b", "c", "d e f"]})

@@ -16,7 +16,7 @@ import sash
 from sash.errors import ArgumentError, DifferentQuery, Unsupported
 from sash.operators import Input, Stateful
 from sash.operators.stateful.streaming import BoundOperator
-from sash.runtimes.spark.streaming.spark_watermark import TICKS_SHIFT
+from sash.runtimes.spark.streaming.watermark_units import TICKS_SHIFT
 from sash.semantics.durations import Duration, Unit
 from tests.operators.several_inputs import INPUTS, Arrived, OnTime, batches, diary, seen, table
 from tests.runtimes.elastic_batches import DryOperator, Try

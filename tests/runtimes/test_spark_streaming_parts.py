@@ -22,11 +22,11 @@ from sash.operators.joins.join_operator import JoinOperator
 from sash.runtimes.spark.packing import blocks as packing
 from sash.runtimes.spark.packing.balanced_bucket_ids import bucket_ids, partition_of
 from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL
-from sash.runtimes.spark.state.changes import change_of
+from sash.runtimes.spark.state.checkpoint_compatibility import change_of
 from sash.runtimes.spark.state.fingerprint import canonical, describe, fingerprint
 from sash.runtimes.spark.state.operators_in_state import OperatorCache
-from sash.runtimes.spark.streaming.spark_watermark import TICKS_SHIFT, UNKNOWN, Clock
-from sash.runtimes.spark.streaming.upstream import Upstream
+from sash.runtimes.spark.streaming.watermark_of_input import Upstream
+from sash.runtimes.spark.streaming.watermark_units import TICKS_SHIFT, UNKNOWN, Clock
 from sash.semantics import windows
 from sash.semantics.expression import Side
 from sash.semantics.query import Query

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sash.api.window_text import _KINDS, window_of
+from sash.api.window_parser import _KINDS, window_of
 from sash.errors import SashError
 from sash.semantics import windows
 from sash.semantics.window import Window

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from sash.arrays import Ints
 from sash.operators.answer import Answer, features, reports
 from sash.operators.bound_query import BoundLatest, BoundQuery, BoundRolling
-from sash.operators.columns.heap import keep_freed_memory
+from sash.operators.columns.freed_memory import keep_freed_memory
 from sash.operators.columns.layout import Arrangement, Layout, balanced
 from sash.operators.columns.times import to_integers
 from sash.operators.engine.groups.latest_rows import latest_of

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from sash.api.window_text import window_of
+from sash.api.window_parser import window_of
 from sash.errors import ArgumentError, did_you_mean
 from sash.semantics import durations
 from sash.semantics.durations import DurationLike

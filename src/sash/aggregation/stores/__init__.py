@@ -1,1 +1,1 @@
-"""Key-value stores that move from epoch to epoch as a whole: memory, LMDB, Redis."""
+"""Key-value stores that move from epoch to epoch as a whole: memory, files, LMDB, Redis."""

@@ -32,7 +32,7 @@ from uuid import uuid4
 
 from pyarrow import fs
 
-from sash.aggregation.stores.epochs import FRESH, Committed, Delta, EpochStore, followed_by
+from sash.aggregation.stores.epoch_store import FRESH, Committed, Delta, EpochStore, followed_by
 from sash.aggregation.stores.protocol import check_namespace
 from sash.aggregation.stores.values import reading, seal, unseal
 from sash.disk_space import room_for

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from sash.aggregation.stores import lmdb_environment
-from sash.aggregation.stores.epochs import FRESH, Committed, Delta, EpochStore, followed_by
+from sash.aggregation.stores.epoch_store import FRESH, Committed, Delta, EpochStore, followed_by
 from sash.aggregation.stores.lmdb_environment import Environment
 from sash.aggregation.stores.protocol import Payload, check_namespace
 from sash.aggregation.stores.values import seal, unseal

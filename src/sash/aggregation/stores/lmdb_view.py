@@ -15,7 +15,7 @@ from typing import Any
 
 import lmdb
 
-from sash.aggregation.stores.epochs import Committed
+from sash.aggregation.stores.epoch_store import Committed
 from sash.aggregation.stores.lmdb import read_meta
 from sash.aggregation.stores.lmdb_environment import DATA, DATABASES
 from sash.aggregation.stores.values import unseal

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sash.aggregation.stores.epochs import FRESH, Committed, Delta, EpochStore
+from sash.aggregation.stores.epoch_store import FRESH, Committed, Delta, EpochStore
 from sash.errors import StoreError
 
 

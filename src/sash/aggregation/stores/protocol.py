@@ -12,6 +12,9 @@ executed again after a failure, in the same way:
 
 A store remembers two states, the committed one and the one before it; older ones are gone. An empty
 store is at epoch −1, so that Spark's batch numbers, which start from 0, are epochs as they are.
+
+A new store is an `EpochStore` (`epoch_store.py`) in a module of its own, opened by name in
+`runtimes/spark/epochs/store_of_state.py`.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sash.aggregation.stores.epochs import FRESH, TOKENS, Committed, Delta, EpochStore, followed_by
+from sash.aggregation.stores.epoch_store import FRESH, TOKENS, Committed, Delta, EpochStore, followed_by
 from sash.aggregation.stores.protocol import check_namespace
 from sash.aggregation.stores.redis_package import address_of, redis_package, unreachable
 from sash.aggregation.stores.values import seal, unseal

@@ -1,1 +1,1 @@
-"""One module for each command: `sash state` is `state.py`."""
+"""What commands do: `sash state` is `state.py`; `run`, `check` and `explain` share `pipelines.py`."""

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 import sash
-from sash.cli.commands.comparison import Measured, compare
+from sash.cli.commands.bench_comparison import Measured, compare
 from sash.errors import ArgumentError
 
 REPOSITORY = Path(sash.__file__).parents[2]

@@ -86,7 +86,7 @@ def draw(
     out: Annotated[Path | None, typer.Option("--out", help="An SVG file; without it, text.")] = None,
 ) -> None:
     """Draw events and the windows that engines report, as text or as an SVG file."""
-    from sash.api.window_text import window_of
+    from sash.api.window_parser import window_of
     from sash.display.timeline.engine_lanes import draw as drawn
 
     picture = drawn(

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 import sash
-from sash.api.window_text import window_of
+from sash.api.window_parser import window_of
 from sash.cli.event_files import read_events
 from sash.errors import ArgumentError, UnknownColumn
 from sash.semantics.durations import DurationLike

@@ -5,14 +5,14 @@ from sash.operators.engine.arrival import ArrivalOperator
 from sash.operators.engine.groups.latest_rows_due import LatestOperator
 from sash.operators.engine.operator import WindowOperator
 from sash.operators.engine.pane_operator import PanePartsOperator
-from sash.operators.engine.plan import (
+from sash.operators.engine.saving.changed_aggregates import upgrade
+from sash.operators.engine.saving.renamed_words import Change
+from sash.operators.engine.state_layout import (
     StatePlan,
     holds_whole_windows,
     keeps_panes,
     with_late_columns,
 )
-from sash.operators.engine.saving.changed_aggregates import upgrade
-from sash.operators.engine.saving.renamed_words import Change
 
 
 def operator_of(bound: BoundQuery) -> type[WindowOperator]:

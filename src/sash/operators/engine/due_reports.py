@@ -4,7 +4,7 @@
     early, or corrected       by the rules of `emit`, and only if their content has changed since
 
 `semantics.reference` defines it window by window; here for all of them at once. A bounded input is a turn
-that ends everything (`bounded_input`).
+that ends everything (`bounded_input`). Rows of `.latest` are due by `groups.latest_rows_due`.
 """
 
 from __future__ import annotations

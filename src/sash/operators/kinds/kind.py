@@ -8,7 +8,8 @@ A kind remembers a few numbers per key, so that identifiers and extents are thos
 although most elements are gone. A bounded input is a stream of one batch with nothing to remember before
 it.
 
-Every window kind has one class here, in a module of its own, and an entry in `KINDS`.
+Every window kind of `semantics.windows` has one class in this package, in a module of its own, and an entry
+in `KINDS` of `operators/kinds/__init__.py`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from functools import partial
 from sash.errors import Unsupported
 from sash.operators.bound_query import BoundQuery, BoundWhole
 from sash.operators.columns.layout import Layout
-from sash.operators.folding.folder import compiles
+from sash.operators.folding.range_folder import compiles
 from sash.operators.folding.values import Evaluator, Values, evaluated, in_order
 from sash.operators.folding.whole_windows import WholeWindow
 from sash.operators.patterns import thread_pool

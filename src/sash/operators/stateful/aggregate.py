@@ -30,7 +30,7 @@ from sash.aggregation.monoid import Monoid
 from sash.errors import ArgumentError, UnknownColumn
 from sash.operators.bound_query import at_time, result_type
 from sash.operators.elastic.instance_of_share import Assignment, balanced
-from sash.operators.folding.folder import ObjectFolder
+from sash.operators.folding.range_folder import ObjectFolder
 from sash.operators.order.interleaved import Input
 from sash.operators.stateful.declaration import SHARES, Answer, Stateful
 from sash.operators.stateful.keys import Keys, key_function

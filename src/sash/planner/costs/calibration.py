@@ -20,11 +20,11 @@ from sash.aggregation.built_in import collect, correlation, count
 from sash.aggregation.monoid import Monoid
 from sash.operators.answer import report_table
 from sash.operators.bound_query import BoundQuery
-from sash.operators.columns.heap import keep_freed_memory
+from sash.operators.columns.freed_memory import keep_freed_memory
 from sash.operators.columns.layout import Layout, arrange
 from sash.operators.folding.early_panes import folded_block
-from sash.operators.folding.folder import folder_of
 from sash.operators.folding.panes import Panes
+from sash.operators.folding.range_folder import folder_of
 from sash.operators.folding.values import Values, values_over
 from sash.operators.patterns import thread_pool
 from sash.operators.patterns.pane_farm import PaneRanges

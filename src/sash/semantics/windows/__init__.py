@@ -1,4 +1,8 @@
-"""The window kinds, one module each: the formula, a doctest that shows it, and its validation."""
+"""The window kinds, one module each: the formula, a doctest that shows it, and its validation.
+
+How windows of a kind are found among the events that are held is in `operators/kinds`, in a module of the
+same name.
+"""
 
 from sash.semantics.windows.cumulate import CumulateWindow, cumulate
 from sash.semantics.windows.delta import DeltaWindow, delta

@@ -1,4 +1,5 @@
-"""Kernel templates over rings (see `rings`): nodes are folded once, ranges from O(log n) of them.
+"""Kernel templates over rings (see `rings`): nodes are folded once, ranges from O(log n) of them: those of
+look-backs (`.rolling`, `.latest`), and of all other windows over kept elements.
 
     grow_trees     the nodes of the blocks that have become complete, and those above
     fold_ranges    one fold per range of ordinals, from the left to the right

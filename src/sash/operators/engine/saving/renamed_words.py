@@ -22,10 +22,10 @@ from sash.operators.columns.table_bytes import bytes_of, table_of
 from sash.operators.engine.lanes.element_layout import KNOWN, Form
 from sash.operators.engine.lanes.row_words import BITS, Words
 from sash.operators.engine.pending_events import COLUMNS
-from sash.operators.engine.plan import LanePlan, StatePlan
 from sash.operators.engine.saving.journal_entries import joined, parts_of
 from sash.operators.engine.saving.snapshot import heap_in, heap_table, words_in, words_table
 from sash.operators.engine.saving.snapshot_names import Names, names_of
+from sash.operators.engine.state_layout import LanePlan, StatePlan
 from sash.operators.folding.panes import part_name
 
 _BOOKKEEPING = [f"__{name}" for name in COLUMNS]

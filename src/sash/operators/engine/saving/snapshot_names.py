@@ -15,7 +15,7 @@ from sash.operators.engine.lanes.element_layout import Form
 from sash.operators.engine.lanes.row_words import Words
 
 if TYPE_CHECKING:
-    from sash.operators.engine.plan import StatePlan
+    from sash.operators.engine.state_layout import StatePlan
 
 Names = dict[str, list[str]]
 _SLOT = ["hash", "state", "closes", "expires", "newest"]

@@ -19,11 +19,11 @@ from typing import Any
 
 from pyarrow import fs
 
-from sash.aggregation.stores.epochs import EpochStore
+from sash.aggregation.stores.epoch_store import EpochStore
 from sash.aggregation.stores.values import reading
 from sash.errors import EpochError
 from sash.runtimes.spark.files.open_files import located
-from sash.runtimes.spark.state.changes import change_of, refused
+from sash.runtimes.spark.state.checkpoint_compatibility import change_of, refused
 from sash.runtimes.spark.state.fingerprint import canonical
 
 QUERY, NEWEST, CHECKPOINT = b"query", b"newest", b"checkpoint"

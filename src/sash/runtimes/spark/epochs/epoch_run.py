@@ -1,11 +1,11 @@
-"""One micro-batch of an elastic query after the other, and the handle of the whole.
+"""One micro-batch after the other of a query in epochs, and the handle of the whole.
 
     journal ─ m ─────────────┐
     pack ─ blocks and stamps ┴▶ repartitionById(n) ─▶ step(m, m' of the stamps) ─▶ sinks ─▶ journal
 
 All of it but the journal is one job, where one sink reads every row once. Where Spark can fold the panes of
 a query, `sql_folding.epoch_fold` may stand in the place of the packing, batch by batch. Small batches have
-one task for packing and step, and no shuffle (`one_task`).
+one task for packing and step, and no shuffle (`one_task` decides, `packing.row_packing` does it).
 
 What a batch emits depends on its rows and on m, never on n: the controller may answer as it likes, and
 another way after a restart. A failure anywhere leaves Spark at the same batch. When that is executed
@@ -28,7 +28,7 @@ from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame, SparkSession, functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from sash.aggregation.stores.epochs import EpochStore
+from sash.aggregation.stores.epoch_store import EpochStore
 from sash.arrays import Floats, Ints
 from sash.errors import StoreError
 from sash.operators.elastic.controller_samples import Sample

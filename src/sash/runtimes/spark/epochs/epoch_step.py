@@ -28,7 +28,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
-from sash.aggregation.stores.epochs import EpochStore
+from sash.aggregation.stores.epoch_store import EpochStore
 from sash.errors import StoreError
 from sash.operators.engine import Change
 from sash.runtimes.spark.epochs.epoch_answers import EpochAnswers

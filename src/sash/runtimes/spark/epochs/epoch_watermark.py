@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sash.runtimes.spark.streaming.spark_watermark import Clock
+from sash.runtimes.spark.streaming.watermark_units import Clock
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Iterator
 from uuid import uuid4
 
-from sash.aggregation.stores.epochs import EpochStore
+from sash.aggregation.stores.epoch_store import EpochStore
 from sash.operators.engine import Change
 from sash.operators.protocol import Saved
 from sash.runtimes.spark.state.arenas import arena_name

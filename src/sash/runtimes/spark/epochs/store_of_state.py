@@ -1,4 +1,4 @@
-"""Where an elastic query keeps its state: away from the tasks, so that any task can serve any bucket.
+"""Where a query in epochs keeps its state: away from the tasks, so that any task can serve any bucket.
 
     bucket-0 … bucket-63     a namespace of the store for each bucket: its operator
     journal                  one for the driver
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pyarrow import fs
 
-from sash.aggregation.stores.epochs import EpochStore
+from sash.aggregation.stores.epoch_store import EpochStore
 from sash.aggregation.stores.files import Files
 from sash.aggregation.stores.lmdb import LMDB
 from sash.aggregation.stores.redis import Redis

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from sash.aggregation.stores.epochs import EpochStore
+from sash.aggregation.stores.epoch_store import EpochStore
 from sash.aggregation.stores.files import Files
 from sash.aggregation.stores.lmdb_environment import DATA
 from sash.aggregation.stores.lmdb_view import Namespace, looking

@@ -23,7 +23,7 @@ from sash.arrays import Ints, Mask
 from sash.operators.columns.table_bytes import batch_of
 from sash.operators.columns.times import to_integers
 from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL, ORIGINAL, places
-from sash.runtimes.spark.streaming.spark_watermark import Clock
+from sash.runtimes.spark.streaming.watermark_units import Clock
 from sash.runtimes.spark.streaming.worker_gc import freeze_gc
 
 ROWS = 2**17

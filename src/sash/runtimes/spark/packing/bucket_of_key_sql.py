@@ -1,4 +1,4 @@
-"""Which bucket a row goes to, by its key, in SQL. Python's form of the same number: `bucket_of_key`."""
+"""Which bucket a row goes to, by its key, in SQL. Over Arrow: `bucket_of_key_arrow`."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ from sash.runtimes.spark.packing.blocks import block, packed_blocks
 from sash.runtimes.spark.packing.columns import places
 from sash.runtimes.spark.state.fingerprint import canonical
 from sash.runtimes.spark.state.plain_json import plain
-from sash.runtimes.spark.streaming.spark_watermark import Clock
+from sash.runtimes.spark.streaming.watermark_units import Clock
 
 NEWEST = "__sash_newest"
 _HEADER = struct.Struct("<8sqq")

@@ -13,7 +13,7 @@ import pyarrow as pa
 from sash.operators.answer import Answer
 from sash.operators.bound_query import BoundQuery
 from sash.operators.engine import WindowOperator
-from sash.operators.engine.plan import StatePlan
+from sash.operators.engine.state_layout import StatePlan
 from sash.runtimes.spark.patterns.agnostic import BATCH, Dealer
 from sash.runtimes.spark.state.operators_in_state import Bucket
 from sash.runtimes.spark.streaming.processor import WindowProcessor

@@ -1,4 +1,8 @@
-"""What a sink is to a query, and a function as a sink."""
+"""What a sink is to a query, and a function as a sink.
+
+A new sink is a module beside this one; users make it by a function of `sash/sinks.py`, and in pipeline
+files by an entry of `pipeline/sinks.py`.
+"""
 
 from __future__ import annotations
 

@@ -4,9 +4,9 @@
     fingerprint  =  SHA-256 of the description, written canonically
 
 Every bucket keeps both. The fingerprint is compared whenever a bucket is loaded, and where it differs
-`changes` compares the descriptions. Functions are compared by what they close over, and by their byte code
-as long as both come from the same version of Python, otherwise by name (see `plain`); what they read from
-their module is not seen.
+`checkpoint_compatibility` compares the descriptions. Functions are compared by what they close over, and by
+their byte code as long as both come from the same version of Python, otherwise by name (see `plain_json`);
+what they read from their module is not seen.
 """
 
 from __future__ import annotations

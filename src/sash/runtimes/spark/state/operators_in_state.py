@@ -28,7 +28,7 @@ from sash.operators.bound_query import BoundQuery
 from sash.operators.engine import Change, WindowOperator, upgrade
 from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark.state.arenas import arena_name
-from sash.runtimes.spark.state.changes import change_of
+from sash.runtimes.spark.state.checkpoint_compatibility import change_of
 from sash.runtimes.spark.state.fingerprint import canonical, fingerprint
 from sash.runtimes.spark.state.worker_memory import memory_of_workers
 

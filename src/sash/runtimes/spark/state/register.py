@@ -26,7 +26,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sash.aggregation.stores.values import reading, seal, unseal
 from sash.errors import CorruptValue
 from sash.runtimes.spark.compat import HadoopFolder
-from sash.runtimes.spark.state.changes import change_of, refused
+from sash.runtimes.spark.state.checkpoint_compatibility import change_of, refused
 from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, canonical
 from sash.runtimes.spark.streaming.write_outputs import BatchFunction
 

@@ -51,9 +51,9 @@ from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, BUCKETS, descr
 from sash.runtimes.spark.stateful.key_sets import KeySetPacker, KeySetRoute, in_bucket
 from sash.runtimes.spark.streaming.bucket_call import BucketCall
 from sash.runtimes.spark.streaming.processor import WindowProcessor
-from sash.runtimes.spark.streaming.spark_watermark import Clock
 from sash.runtimes.spark.streaming.stateful_step import Emitted, answers_of
-from sash.runtimes.spark.streaming.upstream import NEWEST, NEWEST_TICK, Upstream
+from sash.runtimes.spark.streaming.watermark_of_input import NEWEST, NEWEST_TICK, Upstream
+from sash.runtimes.spark.streaming.watermark_units import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 
 _SENT = ("send each tuple once to each bucket that owns a key of it", "shuffle by bucket")

@@ -43,15 +43,15 @@ from sash.runtimes.spark.sql_folding.epoch_fold import EpochFold
 from sash.runtimes.spark.state.arenas import local_folders, remove_when_ended
 from sash.runtimes.spark.state.register import Register
 from sash.runtimes.spark.stateful.operator_stages import StreamingOperator
+from sash.runtimes.spark.streaming.handing_out_choice import sharing_out
 from sash.runtimes.spark.streaming.interruption import brief_when_interrupted
 from sash.runtimes.spark.streaming.running_query import RunningQuery
 from sash.runtimes.spark.streaming.runtime_choice import epochs_for
-from sash.runtimes.spark.streaming.sharing_out import sharing_out
-from sash.runtimes.spark.streaming.spark_watermark import Clock
 from sash.runtimes.spark.streaming.stateful_step import Emitted
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
-from sash.runtimes.spark.streaming.upstream import Upstream
 from sash.runtimes.spark.streaming.watermark_for_tasks import with_watermark
+from sash.runtimes.spark.streaming.watermark_of_input import Upstream
+from sash.runtimes.spark.streaming.watermark_units import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.runtimes.spark.streaming.write_outputs import BatchFunction, Delivery
 from sash.runtimes.trigger import Trigger

@@ -23,7 +23,7 @@ from sash.runtimes.spark.patterns.handed_windows import HANDED_WINDOWS
 from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, describe
 from sash.runtimes.spark.streaming.bucket_call import BucketCall
 from sash.runtimes.spark.streaming.early_panes import PanePacker
-from sash.runtimes.spark.streaming.spark_watermark import Clock
+from sash.runtimes.spark.streaming.watermark_units import Clock
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from sash.aggregation.stores.epochs import EpochStore
+from sash.aggregation.stores.epoch_store import EpochStore
 from sash.aggregation.stores.files import Files
 from sash.aggregation.stores.values import reading
 from sash.operators.engine import Change
@@ -26,7 +26,7 @@ from sash.runtimes.spark.epochs.epoch_journal import QUERIES, QUERY, EpochJourna
 from sash.runtimes.spark.epochs.epoch_run import BUCKET_COUNT, ElasticRun
 from sash.runtimes.spark.epochs.epoch_step import SAVED, EpochStep, Held
 from sash.runtimes.spark.epochs.held_bucket import HeldBucket
-from sash.runtimes.spark.state.changes import change_of, refused
+from sash.runtimes.spark.state.checkpoint_compatibility import change_of, refused
 from sash.runtimes.spark.state.fingerprint import canonical, without_buckets
 from sash.runtimes.spark.streaming.bucket_call import Block, BucketCall
 from sash.runtimes.spark.together.shared_rows import SharedRows

@@ -23,7 +23,7 @@ from sash.runtimes.spark.packing.outputs import REPORTS, Outputs, Schemas
 from sash.runtimes.spark.packing.pane_blocks import SharedPanes
 from sash.runtimes.spark.packing.stamps import StampedPacker
 from sash.runtimes.spark.streaming.early_panes import PanePacker
-from sash.runtimes.spark.streaming.spark_watermark import Clock
+from sash.runtimes.spark.streaming.watermark_units import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 
 _SPACING = 2**24

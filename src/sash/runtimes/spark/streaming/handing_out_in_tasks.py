@@ -1,4 +1,4 @@
-"""Which buckets hand windows out in a micro-batch, known to its tasks: see `sharing_out`."""
+"""Which buckets hand windows out in a micro-batch, known to its tasks: see `handing_out_choice`."""
 
 from __future__ import annotations
 

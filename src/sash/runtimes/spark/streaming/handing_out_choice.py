@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame, Observation
 
 from sash.runtimes.spark.patterns.handed_windows import BucketLoad, HandedWindows, loads_in
-from sash.runtimes.spark.streaming.batch_handing import PROPERTY, Handing
+from sash.runtimes.spark.streaming.handing_out_in_tasks import PROPERTY, Handing
 from sash.runtimes.spark.streaming.write_outputs import BatchFunction
 
 SKEWED = 1.5
