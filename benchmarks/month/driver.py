@@ -111,7 +111,8 @@ def _retire(home: Path, hour: int) -> None:
     """Retention, which is not the queries' task: files of hours before, and all but the last batches."""
     for path in (home / "files").glob("[0-9]*"):
         if int(path.name) < hour:
-            shutil.rmtree(path)
+            for file in path.iterdir():  # not the folder: a query may be about to list it
+                file.unlink()
     for sink in (home / "sinks").glob("*"):
         for old in sorted(sink.glob("batch=*"), key=lambda each: int(each.name[6:]))[:-KEPT]:
             shutil.rmtree(old)
