@@ -1,6 +1,6 @@
 """What a pattern costs on Spark, over a static DataFrame, step by step.
 
-    buckets of keys    scan → shuffle all rows → sort by bucket → fold; the busiest task has the hottest key
+    buckets of keys    scan → shuffle all rows → Python → fold; the busiest task has the hottest key
     … folded by Spark  scan and fold panes in generated code → shuffle panes → windows, in SQL or Python
     PaneFarm(p, w)     scan → fold panes where rows lie → shuffle panes → fold windows
     WinMapReduce       the same, after rows have been dealt out evenly
@@ -46,7 +46,7 @@ class _BatchEstimate(SparkEstimate):
     def _buckets(self) -> Iterator[CostStep]:
         yield CostStep("two stages", 2 * self.costs.stage)
         yield self._per_row("scan and shuffle rows", self.costs.scan + self.costs.shuffle, self.even)
-        yield self._per_row("sort by bucket", self.costs.group, self.hottest)
+        yield self._per_row("hand rows to Python", self.costs.python, self.hottest)
         yield CostStep("compute windows", self.computing(), self.hottest)
 
     def _folded_by_spark(self) -> Iterator[CostStep]:
@@ -59,7 +59,7 @@ class _BatchEstimate(SparkEstimate):
         if self.facts.spark.of == "panes":
             share = self._busiest_by_panes(panes)
             yield CostStep("one stage more", self.costs.stage)
-            yield CostStep("sort panes by bucket", panes * (self.costs.shuffle + self.costs.group), share)
+            yield CostStep("hand panes to Python", panes * (self.costs.shuffle + self.costs.python), share)
             yield CostStep("compute windows", self.computing(panes), share)
 
     def _panes(self, pattern: Pattern, inner: PaneFarm | WinMapReduce) -> Iterator[CostStep]:
@@ -83,10 +83,10 @@ class _BatchEstimate(SparkEstimate):
         by_windows = window_workers(pattern)
         share = self.even if by_windows > 1 else self.hottest
         yield CostStep("two stages", 2 * self.costs.stage)
-        each = self.costs.scan + self.costs.python + self.costs.route
+        copies = self.copies(by_windows)
+        each = self.costs.scan + self.costs.python + copies * self.costs.route
         yield self._per_row("scan and route rows", each, self.even)
-        travelling = self.copies(by_windows) * (self.costs.shuffle + self.costs.python)
-        yield self._per_row("shuffle rows", travelling, share)
+        yield self._per_row("shuffle rows", copies * (self.costs.shuffle + self.costs.python), share)
         yield CostStep("compute windows", self.computing(), share)
 
     def _agnostic(self, workers: int) -> Iterator[CostStep]:

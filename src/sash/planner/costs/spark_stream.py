@@ -6,7 +6,8 @@
     PaneFarm, WinMapReduce   pack → step that folds panes → step that folds windows from panes
 
 Blocks of columns travel cheaply, so that what matters is what the busiest bucket has to fold, how much each
-window takes, and that every step costs something in every micro-batch.
+window takes, and that every micro-batch and every step in it costs something. Buckets of keys are computed
+in epochs; patterns, and functions over whole windows, over Spark's state store.
 """
 
 from __future__ import annotations
@@ -45,10 +46,9 @@ class _StreamEstimate(SparkEstimate):
         inner = pattern.held if isinstance(pattern, Farm) else pattern
         two = isinstance(inner, PaneFarm | WinMapReduce)
         agnostic = isinstance(pattern, WinFarm) and pattern.model == "agnostic"
-        stages = 2 + (two or agnostic)
         # Panes are sent to their windows later, and an owner has all events of its keys.
         copies = 1.0 if two or agnostic else self.copies(window_workers(pattern))
-        yield CostStep("schedule micro-batches", -(-rows // BATCH) * stages * self.costs.stage)
+        yield CostStep("run micro-batches", -(-rows // BATCH) * self._batch(pattern, two, agnostic))
         yield CostStep("scan and pack rows", rows * (self.costs.scan + self.costs.python), self.even)
         yield CostStep("shuffle blocks", rows * copies * self.block, self.even)
         if agnostic:
@@ -64,6 +64,12 @@ class _StreamEstimate(SparkEstimate):
             share = self._share(pattern)
             yield CostStep("hold events", rows * copies * self.costs.fold, share)
             yield CostStep("compute windows", self.computing(self._panes if self._paned else rows), share)
+
+    def _batch(self, pattern: Pattern | None, two: bool, agnostic: bool) -> float:
+        """A micro-batch, however little it brings."""
+        if pattern is None and not self.facts.whole:
+            return self.costs.epoch
+        return self.costs.stateful + two * self.costs.step + agnostic * self.costs.stage
 
     @property
     def _paned(self) -> bool:

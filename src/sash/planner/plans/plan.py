@@ -58,7 +58,9 @@ class Plan:
     forced: bool = False
     """Whether the user named the pattern."""
     measured: bool = False
-    """Whether the constants behind the estimates were measured on this machine."""
+    """Whether the constants behind the estimates were measured: on Spark those of Spark."""
+    constants: str = "default constants"
+    """Which ones, in words."""
 
     @property
     def chosen(self) -> Candidate:
@@ -87,10 +89,28 @@ def make_plan(
         why = f"as requested; by itself the planner would choose {best.name}"
         if best == winner:
             why = "as requested, and as the planner would choose"
+    on_spark = facts.where in ("spark batch", "spark streaming")
     return Plan(
         winner.pattern, why, facts, costed, tuple(forbidden),
-        forced=forced, measured=costs.measured,
+        forced=forced, measured=costs.spark_measured if on_spark else costs.measured,
+        constants=_in_words(costs, on_spark=on_spark),
     )  # fmt: skip
+
+
+def _in_words(costs: Costs, *, on_spark: bool) -> str:
+    """Which constants the estimates are from.
+
+    >>> _in_words(Costs(spark_measured=True), on_spark=True)
+    'constants of Spark measured, of processes by default'
+    """
+    if not on_spark:
+        return "constants of this machine" if costs.measured else "default constants"
+    spark, process = (
+        "measured" if known else "by default" for known in (costs.spark_measured, costs.measured)
+    )
+    if spark == process:
+        return f"constants of Spark and of processes {spark}"
+    return f"constants of Spark {spark}, of processes {process}"
 
 
 def cheapest(costed: tuple[Candidate, ...]) -> Candidate:
