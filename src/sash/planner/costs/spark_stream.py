@@ -53,9 +53,10 @@ class _StreamEstimate(SparkEstimate):
         yield CostStep("shuffle blocks", rows * copies * self.block, self.even)
         if agnostic:
             assert pattern is not None
-            yield CostStep("hold events", rows * self.costs.fold, self.hottest)
-            yield CostStep("hand windows out", rows * self.block, self.hottest)
-            yield CostStep("compute windows", self.computing(rows), max(1 / pattern.workers, self.even))
+            share = self.by_keys(self.facts.cores)
+            yield CostStep("hold events", rows * self.costs.fold, share)
+            yield CostStep("hand windows out", rows * self.block, share)
+            yield CostStep("compute windows", self.computing(rows), self.by_tasks(pattern.workers))
         elif two:
             yield CostStep("fold panes", rows * self.costs.fold, self.even)
             yield CostStep("shuffle panes", self._panes * self.block, self.even)
@@ -86,6 +87,7 @@ class _StreamEstimate(SparkEstimate):
         """Of the busiest bucket."""
         if isinstance(pattern, WinSeq):
             return 1.0
-        keys = max(1 / pattern.degree, self.hottest) if isinstance(pattern, KeyFarm) else self.hottest
+        windows = window_workers(pattern)
+        keys = self.by_keys(pattern.degree if isinstance(pattern, KeyFarm) else self.facts.cores)
         # Events of a micro-batch lie close together: only windows that overlap get their events at once.
-        return max(self.even, keys / self.copies(window_workers(pattern)))
+        return max(self.by_tasks(windows) if windows > 1 else self.even, keys / self.copies(windows))

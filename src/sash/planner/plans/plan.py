@@ -1,6 +1,6 @@
 """The plan: the cheapest candidate, or the simplest of those that are as good.
 
-    candidates → what is forbidden leaves → seconds of each → within 5 % of the least: the simplest
+    candidates → what is forbidden leaves → the best degree of each → within 5 % of the least: the simplest
 
 Equal facts and equal constants give an equal plan.
 """
@@ -20,6 +20,7 @@ from sash.planner.costs.step import CostStep, total
 from sash.planner.facts import Facts
 from sash.planner.plans.candidates import Choice, Forbidden, Refuse, allowed, candidates, named, never
 from sash.planner.plans.choice_reason import because
+from sash.planner.plans.degrees import of_all_degrees
 
 TIE = 0.05
 """Estimates that differ by less are equal: constants are not known any better."""
@@ -53,7 +54,7 @@ class Plan:
     why: str
     facts: Facts
     candidates: tuple[Candidate, ...]
-    """The simplest first."""
+    """The simplest first, each with the degree that is best for it."""
     forbidden: tuple[Forbidden, ...] = ()
     forced: bool = False
     """Whether the user named the pattern."""
@@ -77,7 +78,9 @@ def make_plan(
         choices.append(parallelism)
     possible, forbidden = allowed(choices, bound, refuse)
     costed = tuple(
-        Candidate(choice, tuple(steps_of(choice, facts, costs, forced=choice == parallelism)))
+        Candidate(choice, tuple(steps_of(choice, facts, costs, forced=True)))
+        if choice == parallelism
+        else best_degree(choice, facts, costs)
         for choice in possible
     )
     if not forced:
@@ -117,6 +120,13 @@ def cheapest(costed: tuple[Candidate, ...]) -> Candidate:
     """The first whose cost is within `TIE` of the least."""
     least = min(candidate.seconds for candidate in costed)
     return next(candidate for candidate in costed if candidate.seconds <= least * (1 + TIE))
+
+
+def best_degree(choice: Choice, facts: Facts, costs: Costs) -> Candidate:
+    """The candidate with as many workers as suit it; as many as there are cores where another number is not
+    clearly better, since rows and keys are often not known well."""
+    tried = [choice] if choice is None else of_all_degrees(choice, facts.where, facts.cores)
+    return cheapest(tuple(Candidate(one, tuple(steps_of(one, facts, costs))) for one in tried))
 
 
 def steps_of(choice: Choice, facts: Facts, costs: Costs, *, forced: bool = False) -> list[CostStep]:

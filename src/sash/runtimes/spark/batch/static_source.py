@@ -24,6 +24,7 @@ from sash.operators.folding.panes import Panes
 from sash.operators.kinds import kind_of
 from sash.planner.auto import AUTO, Auto, Parallelism
 from sash.planner.costs.constants import costs
+from sash.planner.costs.spark_batch import TASKS_PER_CORE
 from sash.planner.facts import EventFacts, Facts, with_density
 from sash.planner.plans.plan import Plan, make_plan
 from sash.planner.sampling import SAMPLE, assumed, seen
@@ -54,8 +55,6 @@ from sash.runtimes.spark.sql_folding.first_rows import rows_per_pane
 from sash.runtimes.spark.sql_folding.pane_fold_sql import NativeFold
 from sash.runtimes.spark.sql_folding.when_spark_folds import native_stages, spark_fold
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
-
-TASKS_PER_CORE = 4
 
 # A function of this module would let every worker import it, with the planner and all that is of streams.
 REPORTS: Callable[[Answer], pa.Table] = attrgetter("reports")
