@@ -1,9 +1,11 @@
 """The constants of the cost model: what one row, one combine, one job cost, in nanoseconds of one core.
 
-The defaults were measured on one machine. What matters is how they relate to each other, which differs far
-less between machines than they do themselves. `sash calibrate` measures those of this process, and with
-`--spark` those of Spark, once, and keeps them beside the machine code (`$SASH_CACHE_DIR`). Without that
-file plans depend on nothing but the query and its events.
+The defaults of the process were measured on one machine. Of those of Spark, what a micro-batch in epochs, a
+row on its way to Python and a row in generated code cost follow from measurements of whole queries; the
+others are estimates until somebody calibrates on an idle machine. What matters is how they relate to each
+other, which differs far less between machines than they do themselves. `sash calibrate` measures those of
+this process, and with `--spark` those of Spark, once, and keeps them beside the machine code
+(`$SASH_CACHE_DIR`). Without that file plans depend on nothing but the query and its events.
 """
 
 from __future__ import annotations
