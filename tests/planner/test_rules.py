@@ -15,6 +15,7 @@ from sash.operators.bound_query import BoundQuery
 from sash.operators.patterns.allowed import refusal
 from sash.planner.auto import AUTO, Auto
 from sash.planner.costs.constants import DEFAULTS, Costs, ProcessCosts
+from sash.planner.costs.spark_batch import bucket_tasks
 from sash.planner.costs.step import total
 from sash.planner.facts import EventFacts, Facts, Where, cut_of
 from sash.planner.plans.candidates import candidates, named, never
@@ -353,3 +354,18 @@ def test_no_other_degree_of_a_candidate_is_clearly_better(where: Where) -> None:
                 continue
             for other in of_all_degrees(one.pattern, where, 16):
                 assert one.seconds <= (1 + TIE) * total(steps_of(other, plan.facts, DEFAULTS))
+
+
+def test_a_shuffle_by_key_has_fewer_tasks_where_rows_are_known_to_be_few() -> None:
+    bound = query(sash.rows(50, every=12), HEAVY)
+    tasks = {
+        (events.rows, events.known): bucket_tasks(
+            Facts.of(bound, events, where="spark batch", cores=2), DEFAULTS.spark, DEFAULTS.process
+        )
+        for events in (
+            replace(MILLION, rows=20_000, known="sampled"),
+            replace(MILLION, rows=20_000, known="assumed"),
+            replace(MILLION, rows=50_000_000, known="sampled"),
+        )
+    }
+    assert tasks == {(20_000, "sampled"): 2, (20_000, "assumed"): 8, (50_000_000, "sampled"): 8}

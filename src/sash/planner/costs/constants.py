@@ -2,7 +2,8 @@
 
 The defaults of the process were measured on one machine. Of those of Spark, what a micro-batch in epochs, a
 row on its way to Python and a row in generated code cost follow from measurements of whole queries; the
-others are estimates until somebody calibrates on an idle machine. What matters is how they relate to each
+others are estimates until somebody calibrates on an idle machine (`task`: about half of `epoch`, as on a
+busy one). What matters is how they relate to each
 other, which differs far less between machines than they do themselves. `sash calibrate` measures those of
 this process, and with `--spark` those of Spark, once, and keeps them beside the machine code
 (`$SASH_CACHE_DIR`). Without that file plans depend on nothing but the query and its events.
@@ -89,7 +90,7 @@ class SparkCosts:
     """Find the workers whose windows hold it, and hand it back to Spark for one of them."""
     stage: float = 50_000_000.0
     """A stage: plan it, schedule a task per core, wake Python workers."""
-    task: float = 5_000_000.0
+    task: float = 60_000_000.0
     """A task that a core begins after another one of the same stage."""
     epoch: float = 130_000_000.0
     """A micro-batch in epochs, of two stages, however little it brings."""

@@ -14,6 +14,7 @@ one task gets most of them.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from sash.operators.patterns.declared import (
     Farm,
@@ -26,7 +27,7 @@ from sash.operators.patterns.declared import (
 )
 from sash.planner.costs.constants import ProcessCosts, SparkCosts
 from sash.planner.costs.spark_estimate import SparkEstimate
-from sash.planner.costs.step import CostStep
+from sash.planner.costs.step import CostStep, total
 from sash.planner.facts import Facts
 
 
@@ -34,18 +35,35 @@ def spark_steps(
     pattern: Pattern | None, facts: Facts, costs: SparkCosts, process: ProcessCosts
 ) -> list[CostStep]:
     """The steps of a query under this pattern; None: by buckets of keys."""
-    return list(_BatchEstimate(facts, costs, process).steps(pattern))
+    return list(_BatchEstimate(facts, costs, process, bucket_tasks(facts, costs, process)).steps(pattern))
 
 
 TASKS_PER_CORE = 4
-"""Of a shuffle by key: small pieces stay in the cache of a core."""
+"""Of a shuffle by key, where rows are many or not known: small pieces stay in the cache of a core."""
+FEWER = 2, 1
+"""What else is tried, where it is known how many rows there are."""
+BETTER = 0.95
+"""Of the estimate: what fewer tasks must stay below."""
 
 
+def bucket_tasks(facts: Facts, costs: SparkCosts, process: ProcessCosts) -> int:
+    """How many tasks get the rows of a shuffle by key."""
+    if facts.events.known == "assumed":
+        return TASKS_PER_CORE * facts.cores
+    tried = [each * facts.cores for each in (TASKS_PER_CORE, *FEWER)]
+    seconds = {tasks: total(_BatchEstimate(facts, costs, process, tasks).steps(None)) for tasks in tried}
+    best = min(tried, key=lambda tasks: seconds[tasks])
+    return best if seconds[best] < BETTER * seconds[tried[0]] else tried[0]
+
+
+@dataclass(frozen=True)
 class _BatchEstimate(SparkEstimate):
+    by_key: int
+    """The tasks that get the rows of a shuffle by key."""
+
     @property
     def _tasks(self) -> int:
-        """That get the rows of a shuffle by key."""
-        return TASKS_PER_CORE * self.facts.cores if self.facts.events.keys > 1 else 1
+        return self.by_key if self.facts.events.keys > 1 else 1
 
     def steps(self, pattern: Pattern | None) -> Iterator[CostStep]:
         inner = pattern.held if isinstance(pattern, Farm) else pattern
