@@ -88,6 +88,7 @@ def test_a_query_tells_its_counts_times_windows_and_keys(spark: SparkSession, tm
     assert frames[-1]["open"] == 2  # the watermark is 10:30:17: [10, 20) and [15, 25)
     assert frames[-1]["state_bytes"] > 0
     assert frames[-1]["degree"] == 2
+    assert frames[0]["decisions"][-1] == "two stages: nothing is known of a first batch"
     assert messages_of(feed, "ended")[0]["error"] is None
     written = pq.read_table(tmp_path / "out").to_pylist()
     assert frames[-1]["totals"]["reports"] == len(written)

@@ -126,7 +126,8 @@ def test_the_same_is_there_for_machines_under_keys_that_stay(capsys: pytest.Capt
     assert explanation["state"]["kept"] == "nothing"
     pattern = explanation["pattern"]
     assert pattern.keys() == {
-        "name", "workers", "forced", "why", "candidates", "forbidden", "measured", "levels", "level"
+        "name", "workers", "forced", "why", "candidates", "forbidden", "measured", "constants", "levels",
+        "level",
     }  # fmt: skip
     assert [one["pattern"] for one in pattern["candidates"] if one["chosen"]] == [pattern["name"]]
     assert all(one["seconds"] > 0 and one["dearest"] for one in pattern["candidates"])

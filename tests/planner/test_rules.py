@@ -15,9 +15,12 @@ from sash.operators.bound_query import BoundQuery
 from sash.operators.patterns.allowed import refusal
 from sash.planner.auto import AUTO, Auto
 from sash.planner.costs.constants import DEFAULTS, Costs, ProcessCosts
-from sash.planner.facts import EventFacts, Facts, cut_of
+from sash.planner.costs.spark_batch import bucket_tasks
+from sash.planner.costs.step import total
+from sash.planner.facts import EventFacts, Facts, Where, cut_of
 from sash.planner.plans.candidates import candidates, named, never
-from sash.planner.plans.plan import TIE, Plan, cheapest, make_plan
+from sash.planner.plans.degrees import degrees, of_all_degrees
+from sash.planner.plans.plan import TIE, Plan, cheapest, make_plan, steps_of
 from sash.runtimes.spark.patterns.static_plan import impossible, not_planned
 from sash.runtimes.spark.patterns.stream_plan import impossible_on_streams
 from tests.runtimes.strategies import any_window
@@ -313,3 +316,56 @@ def test_auto_is_the_default_and_takes_what_is_known() -> None:
     assert chosen(windowed.agg(**LIGHT).parallel(sash.Auto(cores=3))) == sash.Auto(cores=3)
     with pytest.raises(ArgumentError, match="'auto', a number of workers, or a pattern"):
         windowed.parallel("fast")
+
+
+def test_fewer_workers_than_cores_are_chosen_where_handing_out_costs_more() -> None:
+    bound, chosen = query(sash.rows(100, every=10), HEAVY), []
+    for rows in (200_000, 50_000_000):
+        plan = plan_of(bound, replace(MILLION, rows=rows), cores=64)
+        farms = (one.pattern for one in plan.candidates if isinstance(one.pattern, sash.KeyFarm))
+        chosen.append(next(farms).degree)
+    few, many = chosen
+    assert 1 < few < many <= 64
+
+
+def test_more_tasks_than_cores_are_chosen_where_few_keys_are_shared_out_unevenly() -> None:
+    bound = query(sash.tumbling(100), ORDERED)
+    estimate = {
+        keys: plan_of(bound, replace(UNKNOWN, keys=keys, hottest=1 / keys), where="spark batch", cores=4)
+        for keys in (40, 1_000_000)
+    }
+    farms = {
+        keys: {
+            degree: total(steps_of(sash.KeyFarm(degree), plan.facts, DEFAULTS))
+            for degree in degrees("spark batch", 4)
+        }
+        for keys, plan in estimate.items()
+    }
+    assert farms[40][16] < 0.95 * farms[40][4]
+    assert farms[1_000_000][16] > 0.95 * farms[1_000_000][4]
+
+
+@pytest.mark.parametrize("where", ["process", "spark batch"])
+def test_no_other_degree_of_a_candidate_is_clearly_better(where: Where) -> None:
+    for events in (MILLION, HOT, ONE_KEY, replace(MILLION, rows=3_000)):
+        plan = plan_of(query(sash.rows(1_000, every=10), HEAVY), events, where=where, cores=16)
+        for one in plan.candidates:
+            if one.pattern is None:
+                continue
+            for other in of_all_degrees(one.pattern, where, 16):
+                assert one.seconds <= (1 + TIE) * total(steps_of(other, plan.facts, DEFAULTS))
+
+
+def test_a_shuffle_by_key_has_fewer_tasks_where_rows_are_known_to_be_few() -> None:
+    bound = query(sash.rows(50, every=12), HEAVY)
+    tasks = {
+        (events.rows, events.known): bucket_tasks(
+            Facts.of(bound, events, where="spark batch", cores=2), DEFAULTS.spark, DEFAULTS.process
+        )
+        for events in (
+            replace(MILLION, rows=20_000, known="sampled"),
+            replace(MILLION, rows=20_000, known="assumed"),
+            replace(MILLION, rows=50_000_000, known="sampled"),
+        )
+    }
+    assert tasks == {(20_000, "sampled"): 2, (20_000, "assumed"): 8, (50_000_000, "sampled"): 8}

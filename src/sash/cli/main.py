@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 
 from sash._version import __version__
 from sash.cli.commands import secret
-from sash.errors import PipelineErrors, SashError
+from sash.errors import ArgumentError, PipelineErrors, SashError
 
 # The backslash keeps Rich from reading the name of the table as markup.
 SAFE = r"Refuse what is code: \[spark], select, options that are not known to be data."
@@ -216,10 +216,29 @@ def why(
 
 
 @app.command()
-def calibrate() -> None:
+def calibrate(
+    ctx: typer.Context,
+    spark: Annotated[
+        bool, typer.Option("--spark", help="Measure Spark instead of this process: about half a minute.")
+    ] = False,
+    master: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="With --spark: a cluster, such as spark://host:7077 (local[*])."),
+    ] = None,
+    folder: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="With --master: a folder that all executors can write and read."),
+    ] = None,
+) -> None:
     """Measure this machine for the planner's estimates, once; plans work without it."""
-    from sash.cli.commands.calibrate import run
+    from sash.cli.commands.calibrate import run, run_on_spark
 
+    if spark:
+        run_on_spark(master, folder=folder, debug=_debugging(ctx))
+        return
+    for option, given in (("master", master), ("folder", folder)):
+        if given is not None:
+            raise ArgumentError(f"--{option}", given, "given with --spark")
     run()
 
 

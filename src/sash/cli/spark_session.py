@@ -24,8 +24,9 @@ _CHATTY = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 @contextmanager
 def spark_session(
-    *, app: str, debug: bool, settings: Mapping[str, str] | None = None, log: Path | None = None
-) -> Iterator[SparkSession]:
+    *, app: str, debug: bool, master: str = "local[*]", settings: Mapping[str, str] | None = None,
+    log: Path | None = None,
+) -> Iterator[SparkSession]:  # fmt: skip
     """The session of this process, or one that ends with the block.
 
     debug: let Spark write to the terminal.
@@ -40,7 +41,7 @@ def spark_session(
         return
     level = {} if debug else {"spark.log.level": "OFF" if log is None else "ERROR"}
     with in_one_sentence(), nullcontext() if debug else _standard_error_to(log or Path(os.devnull)):
-        spark = sash.spark_session(app=app, **level, **(settings or {}))
+        spark = sash.spark_session(master=master, app=app, **level, **(settings or {}))
     if not debug:
         from pyspark.logger import PySparkLogger
 

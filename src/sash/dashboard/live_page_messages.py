@@ -18,6 +18,8 @@ several that run together 'stream/query'. A frame has
     state_rows, state_bytes      what the state store holds; of all queries that run together, `shared`
     read, written       bytes of state that this micro-batch moved
     degree              the tasks that shared the stateful work
+    decisions           how it was computed, and why: a sentence for each thing that was decided between two
+                        batches
 """
 
 from __future__ import annotations
@@ -96,7 +98,14 @@ def _frame(
         "read": counts.get("read"),
         "written": counts.get("written"),
         "degree": states[0].get("numShufflePartitions") if states else None,
+        "decisions": _decisions(progress),
     }
+
+
+def _decisions(progress: Mapping[str, Any]) -> list[str]:
+    """The same for all queries that run together."""
+    rows = (progress.get("observedMetrics") or {}).values()
+    return next((list(row["decisions"]) for row in rows if row.get("decisions")), [])
 
 
 def instant(text: Any) -> int | None:

@@ -20,6 +20,15 @@ def metric_of(query: str = "") -> str:
     return " ".join(filter(None, (_PREFIX, query, uuid4().hex[:8])))
 
 
+def is_of_sash(metric: str) -> bool:
+    """Whether the counts under this name are of a query of Sash.
+
+    >>> is_of_sash("sash bars 1f3a09bc"), is_of_sash("their own")
+    (True, False)
+    """
+    return metric.split(" ")[:-1][:1] == [_PREFIX]
+
+
 def counts_by_query(
     observed: Mapping[str, Mapping[str, Any]], names: Iterable[str]
 ) -> dict[str, dict[str, int]]:

@@ -19,7 +19,7 @@ _SHIP = "spark-submit --py-files sash.zip …, or install sash where PYSPARK_PYT
 
 def cluster(master: str) -> list[HealthCheck]:
     """What a query would find there. Starts a Spark application, and stops it."""
-    silent = _silent(master)
+    silent = why_silent(master)
     if silent:
         return [HealthCheck("cluster", "wrong", silent, "start a master there, or give another --master")]
     from pyspark.sql import SparkSession
@@ -40,7 +40,7 @@ def cluster(master: str) -> list[HealthCheck]:
         spark.stop()
 
 
-def _silent(master: str) -> str:
+def why_silent(master: str) -> str:
     """Why nobody answers there; empty where somebody does, or no address is known."""
     found = re.fullmatch(r"spark://([^:/,]+):(\d+)", master)
     if found is None:

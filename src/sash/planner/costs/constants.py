@@ -1,9 +1,12 @@
 """The constants of the cost model: what one row, one combine, one job cost, in nanoseconds of one core.
 
-The defaults were measured on one machine. What matters is how they relate to each other, which differs far
-less between machines than they do themselves. `sash calibrate` measures those of this process, once, and
-keeps them beside the machine code (`$SASH_CACHE_DIR`). Without that file plans depend on nothing but the
-query and its events.
+The defaults of the process were measured on one machine. Of those of Spark, what a micro-batch in epochs, a
+row on its way to Python and a row in generated code cost follow from measurements of whole queries; the
+others are estimates until somebody calibrates on an idle machine (`task`: about half of `epoch`, as on a
+busy one). What matters is how they relate to each
+other, which differs far less between machines than they do themselves. `sash calibrate` measures those of
+this process, and with `--spark` those of Spark, once, and keeps them beside the machine code
+(`$SASH_CACHE_DIR`). Without that file plans depend on nothing but the query and its events.
 """
 
 from __future__ import annotations
@@ -13,11 +16,14 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 from sash.aggregation.kernels.compiler.module_cache import directory
 
-FILE = "costs-1.json"
+FILE = "costs-2.json"
 """The number goes up when a constant changes its meaning."""
+PROCESS, SPARK = "process", "spark"
+"""The two parts of the file, of which either may be missing."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +72,12 @@ class ProcessCosts:
 
 @dataclass(frozen=True)
 class SparkCosts:
-    """On Spark. A task is a core; figures are for one row."""
+    """On Spark. A task is a core; the first ones are of one row, the last ones of a stage or a batch."""
 
-    scan: float = 1_000.0
+    scan: float = 300.0
     """Read it, and select columns."""
     python: float = 600.0
-    """Hand it to Python as Arrow, and take it back."""
+    """Hand it to Python as Arrow."""
     shuffle: float = 700.0
     """Write it for another task, and read it there."""
     group: float = 900.0
@@ -81,9 +87,17 @@ class SparkCosts:
     native: float = 70.0
     """Fold it into the pane of its key by Spark's generated code."""
     route: float = 60.0
-    """Find the workers whose windows hold it."""
-    stage: float = 150_000_000.0
-    """A stage: schedule tasks, wake Python workers."""
+    """Find the workers whose windows hold it, and hand it back to Spark for one of them."""
+    stage: float = 50_000_000.0
+    """A stage: plan it, schedule a task per core, wake Python workers."""
+    task: float = 60_000_000.0
+    """A task that a core begins after another one of the same stage."""
+    epoch: float = 130_000_000.0
+    """A micro-batch in epochs, of two stages, however little it brings."""
+    stateful: float = 350_000_000.0
+    """A micro-batch with a step over Spark's state store, however little it brings."""
+    step: float = 200_000_000.0
+    """A further step over the state store in such a micro-batch."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +108,12 @@ class Costs:
     spark: SparkCosts = SparkCosts()
     measured: bool = False
     """Whether those of this process were measured on this machine."""
+    spark_measured: bool = False
+    """Whether those of Spark were measured, here or on the cluster that was named."""
 
 
 DEFAULTS = Costs()
+Constants = TypeVar("Constants", ProcessCosts, SparkCosts)
 
 
 def path() -> Path:
@@ -106,24 +123,39 @@ def path() -> Path:
 
 @cache
 def costs() -> Costs:
-    """The constants of this machine if they were measured, otherwise the defaults."""
-    # A file that cannot be read is like one that is not there: it costs a worse plan, never an answer.
-    with suppress(OSError, ValueError, TypeError):
-        kept = json.loads(path().read_text(encoding="utf-8"))
-        return Costs(process=_numbers(kept), measured=True)
-    return DEFAULTS
+    """The constants of this machine as far as they were measured, otherwise the defaults."""
+    kept = _kept()
+    process, spark = _numbers(ProcessCosts, kept.get(PROCESS)), _numbers(SparkCosts, kept.get(SPARK))
+    if process is None and spark is None:
+        return DEFAULTS
+    return Costs(
+        process or DEFAULTS.process, spark or DEFAULTS.spark,
+        measured=process is not None, spark_measured=spark is not None,
+    )  # fmt: skip
 
 
-def keep(measured: ProcessCosts) -> Path:
-    """Write measured constants, for this process and all later ones."""
+def keep(measured: ProcessCosts | SparkCosts) -> Path:
+    """Write measured constants beside those of the other part, for this process and all later ones."""
+    part = PROCESS if isinstance(measured, ProcessCosts) else SPARK
+    content = {**_kept(), part: asdict(measured)}
+    path().write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     costs.cache_clear()
-    path().write_text(json.dumps(asdict(measured), indent=2) + "\n", encoding="utf-8")
     return path()
 
 
-def _numbers(kept: object) -> ProcessCosts:
-    if not isinstance(kept, dict) or kept.keys() != {field.name for field in fields(ProcessCosts)}:
-        raise ValueError("not the constants of this version")
+def _kept() -> dict[str, object]:
+    # A file that cannot be read is like one that is not there: it costs a worse plan, never an answer.
+    with suppress(OSError, ValueError):
+        found = json.loads(path().read_text(encoding="utf-8"))
+        if isinstance(found, dict):
+            return {part: found[part] for part in (PROCESS, SPARK) if part in found}
+    return {}
+
+
+def _numbers(of: type[Constants], kept: object) -> Constants | None:
+    """None where these are not the constants of this version."""
+    if not isinstance(kept, dict) or kept.keys() != {field.name for field in fields(of)}:
+        return None
     if not all(isinstance(value, int | float) and value > 0 for value in kept.values()):
-        raise ValueError("a cost that is not positive")
-    return ProcessCosts(**kept)
+        return None
+    return of(**kept)

@@ -176,7 +176,9 @@ class _ProcessEstimate:
         return CostStep("hand out", jobs * each)
 
     def _key_share(self, workers: int) -> float:
-        return min(1.0, max(1 / workers, self.facts.events.hottest))
+        """Of the busiest worker, that has the hottest key or one key more than others."""
+        keys = max(1, self.facts.events.keys)
+        return min(1.0, max(1 / workers, self.facts.events.hottest, -(-keys // workers) / keys))
 
     def _shared(self, load: Load, workers: int) -> Load:
         several = load.workers * workers

@@ -6,7 +6,8 @@
     PaneFarm, WinMapReduce   pack → step that folds panes → step that folds windows from panes
 
 Blocks of columns travel cheaply, so that what matters is what the busiest bucket has to fold, how much each
-window takes, and that every step costs something in every micro-batch.
+window takes, and that every micro-batch and every step in it costs something. Buckets of keys are computed
+in epochs; patterns, and functions over whole windows, over Spark's state store.
 """
 
 from __future__ import annotations
@@ -45,17 +46,17 @@ class _StreamEstimate(SparkEstimate):
         inner = pattern.held if isinstance(pattern, Farm) else pattern
         two = isinstance(inner, PaneFarm | WinMapReduce)
         agnostic = isinstance(pattern, WinFarm) and pattern.model == "agnostic"
-        stages = 2 + (two or agnostic)
         # Panes are sent to their windows later, and an owner has all events of its keys.
         copies = 1.0 if two or agnostic else self.copies(window_workers(pattern))
-        yield CostStep("schedule micro-batches", -(-rows // BATCH) * stages * self.costs.stage)
+        yield CostStep("run micro-batches", -(-rows // BATCH) * self._batch(pattern, two, agnostic))
         yield CostStep("scan and pack rows", rows * (self.costs.scan + self.costs.python), self.even)
         yield CostStep("shuffle blocks", rows * copies * self.block, self.even)
         if agnostic:
             assert pattern is not None
-            yield CostStep("hold events", rows * self.costs.fold, self.hottest)
-            yield CostStep("hand windows out", rows * self.block, self.hottest)
-            yield CostStep("compute windows", self.computing(rows), max(1 / pattern.workers, self.even))
+            share = self.by_keys(self.facts.cores)
+            yield CostStep("hold events", rows * self.costs.fold, share)
+            yield CostStep("hand windows out", rows * self.block, share)
+            yield CostStep("compute windows", self.computing(rows), self.by_tasks(pattern.workers))
         elif two:
             yield CostStep("fold panes", rows * self.costs.fold, self.even)
             yield CostStep("shuffle panes", self._panes * self.block, self.even)
@@ -64,6 +65,12 @@ class _StreamEstimate(SparkEstimate):
             share = self._share(pattern)
             yield CostStep("hold events", rows * copies * self.costs.fold, share)
             yield CostStep("compute windows", self.computing(self._panes if self._paned else rows), share)
+
+    def _batch(self, pattern: Pattern | None, two: bool, agnostic: bool) -> float:
+        """A micro-batch, however little it brings."""
+        if pattern is None and not self.facts.whole:
+            return self.costs.epoch
+        return self.costs.stateful + two * self.costs.step + agnostic * self.costs.stage
 
     @property
     def _paned(self) -> bool:
@@ -80,6 +87,7 @@ class _StreamEstimate(SparkEstimate):
         """Of the busiest bucket."""
         if isinstance(pattern, WinSeq):
             return 1.0
-        keys = max(1 / pattern.degree, self.hottest) if isinstance(pattern, KeyFarm) else self.hottest
+        windows = window_workers(pattern)
+        keys = self.by_keys(pattern.degree if isinstance(pattern, KeyFarm) else self.facts.cores)
         # Events of a micro-batch lie close together: only windows that overlap get their events at once.
-        return max(self.even, keys / self.copies(window_workers(pattern)))
+        return max(self.by_tasks(windows) if windows > 1 else self.even, keys / self.copies(windows))

@@ -83,7 +83,9 @@ class PatternExplanation:
     candidates: tuple[CandidateExplanation, ...]
     forbidden: tuple[Forbidden, ...]
     measured: bool
-    """Whether the estimates are from constants that were measured on this machine."""
+    """Whether the estimates are from constants that were measured; on Spark, those of Spark."""
+    constants: str
+    """Which constants they are from, in words."""
     levels: tuple[str, ...]
     """The stage graph as declared, and after each level of fusion."""
     level: int | None
@@ -231,6 +233,7 @@ def _pattern(plan: Plan) -> PatternExplanation:
         candidates=costed,
         forbidden=plan.forbidden,
         measured=plan.measured,
+        constants=plan.constants,
         levels=levels,
         level=None if plan.pattern is None else level_of(plan.pattern),
     )

@@ -164,11 +164,10 @@ def _candidates(explanation: Explanation, pattern: PatternExplanation) -> list[s
     if len(pattern.candidates) < 2:
         return []
     events = explanation.events
-    constants = "constants of this machine" if pattern.measured else "default constants"
     keys = f"{events.keys:,} key{'s' * (events.keys > 1)}"
     lines = [
         f"candidates for {explanation.cores} cores, {events.rows:,} events of {keys}, the hottest with "
-        f"{events.hottest:.0%} ({events.known}); {constants}:"
+        f"{events.hottest:.0%} ({events.known}); {pattern.constants}:"
     ]
     width = max(len(one.pattern) for one in pattern.candidates)
     for one in sorted(pattern.candidates, key=lambda one: one.seconds):

@@ -1,7 +1,7 @@
 """The patterns that could compute a query, the simplest first: where two are as good, the first one wins.
 
-Degrees are those that use every core once. A pattern that the algebra, the window's class or the runtime
-forbids is no candidate; it is listed with the reason.
+Degrees are those that use every core once; `degrees` has the others. A pattern that the algebra, the
+window's class or the runtime forbids is no candidate; it is listed with the reason.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ def because(choice: Choice, facts: Facts) -> str:
         case _ if on_spark and folds_panes(choice):
             return "panes are folded where rows lie: few of them travel, and a hot key is small by then"
         case KeyFarm():
-            return f"{_keys(facts.events)} share out well over {facts.cores} workers{_with_panes(choice)}"
+            return f"{_keys(facts.events)} share out well over {choice.degree} workers{_with_panes(choice)}"
         case WinFarm(model="agnostic"):
             return f"{_keys(facts.events)}: any free worker takes the next windows, whosever they are"
         case WinFarm():

@@ -1,6 +1,6 @@
 """The plan: the cheapest candidate, or the simplest of those that are as good.
 
-    candidates → what is forbidden leaves → seconds of each → within 5 % of the least: the simplest
+    candidates → what is forbidden leaves → the best degree of each → within 5 % of the least: the simplest
 
 Equal facts and equal constants give an equal plan.
 """
@@ -20,6 +20,7 @@ from sash.planner.costs.step import CostStep, total
 from sash.planner.facts import Facts
 from sash.planner.plans.candidates import Choice, Forbidden, Refuse, allowed, candidates, named, never
 from sash.planner.plans.choice_reason import because
+from sash.planner.plans.degrees import of_all_degrees
 
 TIE = 0.05
 """Estimates that differ by less are equal: constants are not known any better."""
@@ -53,12 +54,14 @@ class Plan:
     why: str
     facts: Facts
     candidates: tuple[Candidate, ...]
-    """The simplest first."""
+    """The simplest first, each with the degree that is best for it."""
     forbidden: tuple[Forbidden, ...] = ()
     forced: bool = False
     """Whether the user named the pattern."""
     measured: bool = False
-    """Whether the constants behind the estimates were measured on this machine."""
+    """Whether the constants behind the estimates were measured: on Spark those of Spark."""
+    constants: str = "default constants"
+    """Which ones, in words."""
 
     @property
     def chosen(self) -> Candidate:
@@ -75,7 +78,9 @@ def make_plan(
         choices.append(parallelism)
     possible, forbidden = allowed(choices, bound, refuse)
     costed = tuple(
-        Candidate(choice, tuple(steps_of(choice, facts, costs, forced=choice == parallelism)))
+        Candidate(choice, tuple(steps_of(choice, facts, costs, forced=True)))
+        if choice == parallelism
+        else best_degree(choice, facts, costs)
         for choice in possible
     )
     if not forced:
@@ -87,16 +92,41 @@ def make_plan(
         why = f"as requested; by itself the planner would choose {best.name}"
         if best == winner:
             why = "as requested, and as the planner would choose"
+    on_spark = facts.where in ("spark batch", "spark streaming")
     return Plan(
         winner.pattern, why, facts, costed, tuple(forbidden),
-        forced=forced, measured=costs.measured,
+        forced=forced, measured=costs.spark_measured if on_spark else costs.measured,
+        constants=_in_words(costs, on_spark=on_spark),
     )  # fmt: skip
+
+
+def _in_words(costs: Costs, *, on_spark: bool) -> str:
+    """Which constants the estimates are from.
+
+    >>> _in_words(Costs(spark_measured=True), on_spark=True)
+    'constants of Spark measured, of processes by default'
+    """
+    if not on_spark:
+        return "constants of this machine" if costs.measured else "default constants"
+    spark, process = (
+        "measured" if known else "by default" for known in (costs.spark_measured, costs.measured)
+    )
+    if spark == process:
+        return f"constants of Spark and of processes {spark}"
+    return f"constants of Spark {spark}, of processes {process}"
 
 
 def cheapest(costed: tuple[Candidate, ...]) -> Candidate:
     """The first whose cost is within `TIE` of the least."""
     least = min(candidate.seconds for candidate in costed)
     return next(candidate for candidate in costed if candidate.seconds <= least * (1 + TIE))
+
+
+def best_degree(choice: Choice, facts: Facts, costs: Costs) -> Candidate:
+    """The candidate with as many workers as suit it; as many as there are cores where another number is not
+    clearly better, since rows and keys are often not known well."""
+    tried = [choice] if choice is None else of_all_degrees(choice, facts.where, facts.cores)
+    return cheapest(tuple(Candidate(one, tuple(steps_of(one, facts, costs))) for one in tried))
 
 
 def steps_of(choice: Choice, facts: Facts, costs: Costs, *, forced: bool = False) -> list[CostStep]:

@@ -46,8 +46,11 @@ const DEGREE = {
   label: "Degree", unit: "tasks", read: (frame) => frame.degree, write: count, step: true, wide: true,
   note: (frame, query) => (query.about?.elastic
     ? `${several(changes(query.frames).length, "reconfiguration")} shown, without a restart and without moving state`
-    : "fixed: the shuffle partitions of this query"),
+    : decided(frame) || "fixed: the shuffle partitions of this query"),
 };
+
+/** How the micro-batch was computed, and why: what the driver has decided between two of them. */
+const decided = (frame) => (frame.decisions ?? []).join(" · ");
 
 /** Where the number of tasks changed: [{at, from, to}]. */
 export function changes(frames) {

@@ -24,6 +24,7 @@ from sash.operators.folding.panes import Panes
 from sash.operators.kinds import kind_of
 from sash.planner.auto import AUTO, Auto, Parallelism
 from sash.planner.costs.constants import costs
+from sash.planner.costs.spark_batch import TASKS_PER_CORE, bucket_tasks
 from sash.planner.facts import EventFacts, Facts, with_density
 from sash.planner.plans.plan import Plan, make_plan
 from sash.planner.sampling import SAMPLE, assumed, seen
@@ -54,8 +55,6 @@ from sash.runtimes.spark.sql_folding.first_rows import rows_per_pane
 from sash.runtimes.spark.sql_folding.pane_fold_sql import NativeFold
 from sash.runtimes.spark.sql_folding.when_spark_folds import native_stages, spark_fold
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
-
-TASKS_PER_CORE = 4
 
 # A function of this module would let every worker import it, with the planner and all that is of streams.
 REPORTS: Callable[[Answer], pa.Table] = attrgetter("reports")
@@ -136,9 +135,9 @@ class SparkSource:
         plan = self.plan(bound)
         pattern = plan.pattern
         if pattern is None and plan.facts.folded_by_spark:
-            return self._folded_by_spark(bound)
+            return self._folded_by_spark(bound, plan)
         if pattern is None:
-            return self._windowed(bound, bound.columns, bound.output, REPORTS)
+            return self._windowed(bound, bound.columns, bound.output, REPORTS, plan=plan)
         positions = over_positions(pattern, bound)
         if positions is not None:
             cells = CELLS * task_slots(self.df.sparkSession)
@@ -166,14 +165,15 @@ class SparkSource:
             return [select, *first, *stages_of(plan.pattern, keys)]
         if plan.facts.spark is not None and plan.facts.folded_by_spark:
             return [select, *native_stages(plan.facts.spark, keys)]
-        spread = "" if self._tasks is None else f" to {self._tasks} tasks"
+        tasks = self._tasks(plan)
+        spread = "" if tasks is None else f" to {tasks} tasks"
         return [
             select,
             f"shuffle{spread} by ({keys})" if bound.keys else "all rows to one task: no key",
             "window and fold in Arrow",
         ]
 
-    def _folded_by_spark(self, bound: BoundQuery) -> DataFrame:
+    def _folded_by_spark(self, bound: BoundQuery, plan: Plan) -> DataFrame:
         """Windows by SQL, or panes by SQL and windows by Python."""
         fold = NativeFold.of(bound, self.df.schema)
         assert isinstance(fold, NativeFold), fold
@@ -182,18 +182,20 @@ class SparkSource:
         panes = Panes.of(bound)
         assert panes is not None, "only for queries that fold panes"
         folded, names = panes.folded, panes.folded.schema.names
-        return self._windowed(folded, names, bound.output, REPORTS, rows=fold.panes(self.df, panes))
+        return self._windowed(
+            folded, names, bound.output, REPORTS, rows=fold.panes(self.df, panes), plan=plan
+        )
 
     def _windowed(
         self, bound: BoundQuery, columns: list[str], output: pa.Schema, part: Callable[[Answer], pa.Table],
-        *, rows: DataFrame | None = None,
+        *, rows: DataFrame | None = None, plan: Plan | None = None,
     ) -> DataFrame:  # fmt: skip
         query = BucketQuery(bound, tuple(columns))
 
         struct = struct_of(output)
         window = PartitionWindows(query, part, arrow_of(struct, zone="UTC"))
         placed = self._rows(query, f"{key_hash(bound)} AS {HASH}", rows=rows)
-        tasks = self._tasks if bound.keys else 1
+        tasks = self._tasks(plan) if bound.keys else 1
         spread = placed.repartition(HASH) if tasks is None else placed.repartition(tasks, HASH)
         return spread.drop(HASH).mapInArrow(window, struct)
 
@@ -207,14 +209,16 @@ class SparkSource:
             placed = placed.crossJoin(F.broadcast(newest))
         return placed
 
-    @property
-    def _tasks(self) -> int | None:
-        """Several per core: small pieces stay in its cache. None: as many partitions as Spark has for a
-        shuffle, which it puts together where they are small; so it is where there are more of them, or
-        where the cores are not known."""
+    def _tasks(self, plan: Plan | None) -> int | None:
+        """As many as the plan has for a shuffle by key; without a plan, several per core. None: as many
+        partitions as Spark has for a shuffle, which it puts together where they are small; so it is where
+        there are more of them, or where the cores are not known."""
         spark = self.df.sparkSession
-        tasks = 0 if is_connect(spark) else TASKS_PER_CORE * task_slots(spark)
-        return tasks if tasks > shuffle_partitions(spark) else None
+        if is_connect(spark) or TASKS_PER_CORE * task_slots(spark) <= shuffle_partitions(spark):
+            return None
+        if plan is None:
+            return TASKS_PER_CORE * task_slots(spark)
+        return bucket_tasks(plan.facts, costs().spark, costs().process)
 
     def _bucket(self, bound: BoundQuery) -> str:
         buckets = shuffle_partitions(self.df.sparkSession) * BUCKETS_PER_PARTITION

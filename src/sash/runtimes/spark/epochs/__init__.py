@@ -13,5 +13,8 @@ epoch_answers.py    how rows leave the step
 epoch_metering.py   what a batch took, and what a controller sees of it
 epoch_progress.py   the same in Spark's progress reports
 executors.py        executors that come and go with the tasks
-epoch_run.py        a micro-batch, and the handle of an elastic query
+one_task.py         which batches one task computes
+batch_decisions.py  what was decided for a batch, and why
+epoch_run.py        a micro-batch
+elastic_query.py    the handle of an elastic query
 """

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 
 from sash.operators.elastic.controller_samples import Sample
 from sash.runtimes.observed_counts import in_all
+from sash.runtimes.spark.epochs.batch_decisions import Decision
 from sash.runtimes.spark.epochs.epoch_step import TaskReport
 from sash.runtimes.spark.packing.blocks import COUNTS
 
@@ -68,6 +69,8 @@ class BatchMetrics:
     """What the store has of them."""
     by_query: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """The counts of each of several queries that run together."""
+    decisions: tuple[Decision, ...] = ()
+    """How it was computed, and why."""
 
 
 def metrics_of(

@@ -1,6 +1,7 @@
 """Progress reports of queries that run in epochs, with what Spark does not know of them.
 
-    observedMetrics    events, late events, reports and the other counts of a batch, as of other queries
+    observedMetrics    events, late events, reports and the other counts of a batch, as of other queries;
+                       and how it was computed (`batch_decisions`)
     eventTime          the newest time and the watermark, where times are clock times
     stateOperators     keys, bytes of state, and the tasks of the step
 
@@ -16,6 +17,7 @@ from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
 from sash.runtimes.observed_counts import metric_of
+from sash.runtimes.spark.epochs.batch_decisions import with_decisions
 from sash.runtimes.spark.epochs.epoch_metering import BatchMeter, BatchMetrics
 from sash.runtimes.spark.packing.blocks import COUNTS
 
@@ -40,7 +42,12 @@ def remember(run_id: str, run: MeteredRun) -> None:
 
 
 def completed(report: Mapping[str, Any]) -> dict[str, Any]:
-    """One of Spark's reports (its JSON); the same where the query does not run in epochs."""
+    """One of Spark's reports (its JSON), with what was decided for its batch. The rest is the same where
+    the query does not run in epochs."""
+    return with_decisions(_with_counts(report))
+
+
+def _with_counts(report: Mapping[str, Any]) -> dict[str, Any]:
     found, run = dict(report), _RUNS.get(str(report["runId"]))
     batch = None if run is None else run.meter.of(int(report["batchId"]))
     if run is None or batch is None:

@@ -1,4 +1,4 @@
-"""One micro-batch after the other of a query in epochs, and the handle of the whole.
+"""One micro-batch after the other of a query in epochs.
 
     journal ─ m ─────────────┐
     pack ─ blocks and stamps ┴▶ repartitionById(n) ─▶ step(m, m' of the stamps) ─▶ sinks ─▶ journal
@@ -31,11 +31,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sash.aggregation.stores.epoch_store import EpochStore
 from sash.arrays import Floats, Ints
 from sash.errors import StoreError
-from sash.operators.elastic.controller_samples import Sample
 from sash.operators.elastic.declaration import Elastic
 from sash.operators.elastic.instance_of_share import Assignment, balanced, checked
 from sash.runtimes.spark.batch_jobs import WholeJobs
 from sash.runtimes.spark.compat import HadoopFolder
+from sash.runtimes.spark.epochs.batch_decisions import Decision
 from sash.runtimes.spark.epochs.epoch_answers import EpochAnswers
 from sash.runtimes.spark.epochs.epoch_journal import EpochJournal, require_same_query, where
 from sash.runtimes.spark.epochs.epoch_metering import BatchMeter, BatchMetrics, behind, metrics_of
@@ -111,13 +111,13 @@ class ElasticRun:
         self._jobs.plan(arriving.sparkSession)
         with self._home(arriving).journal() as store:
             journal = self.journal(store, epoch)
-            alone = self.one_task is not None and self.one_task.suits_next(self._last)
+            alone, too_large = self.one_task is not None and self.one_task.suits_next(self._last), False
             try:
                 reports = self._answered(arriving, epoch, journal, in_one_task=alone)
             except Exception as error:
                 if not alone or not TooLarge.is_in(error):
                     raise
-                alone = False
+                alone, too_large = False, True
                 self._jobs.plan(arriving.sparkSession)  # a function may have had its own settings
                 reports = self._answered(arriving, epoch, journal, in_one_task=False)
             newest = next(iter(reports.values())).newest
@@ -129,7 +129,7 @@ class ElasticRun:
         self._measure(
             BatchMetrics(
                 batch=epoch, watermark=self.clock.watermark(newest), began=began, waited=waited,
-                in_one_task=alone,
+                in_one_task=alone, decisions=self._decided(alone=alone, too_large=too_large),
                 seconds=end - start, newest=max(newest), keys=sum(keys for keys, _ in self._held.values()),
                 state_bytes=sum(size for _, size in self._held.values()),
                 **metrics_of(list(reports.values()), self.queries, within=end - start),
@@ -255,10 +255,32 @@ class ElasticRun:
 
     def _blocks(self, arriving: DataFrame, milliseconds: int) -> DataFrame:
         """What is shuffled to the step."""
-        fold, last = self.fold, self._last
-        if fold is not None and (last is None or fold.pays(events=last.events, saved=last.saved)):
-            return fold.blocks(arriving, milliseconds, self.elastic.max)
+        if self.fold is not None and self._spark_folds():
+            return self.fold.blocks(arriving, milliseconds, self.elastic.max)
         return arriving if self.packing is None else self.packing.blocks(arriving)
+
+    def _spark_folds(self) -> bool:
+        fold, last = self.fold, self._last
+        return fold is not None and (last is None or fold.pays(events=last.events, saved=last.saved))
+
+    def _decided(self, *, alone: bool, too_large: bool) -> tuple[Decision, ...]:
+        """How this batch was computed, and why; before it is the last one."""
+        found, last = [], self._last
+        if self.fold is not None and not alone:
+            choice = "Spark folds panes" if self._spark_folds() else "Python folds panes"
+            why = "nothing is known of a first batch"
+            if last is not None:
+                why = self.fold.why(events=last.events, saved=last.saved)
+            found.append(Decision("panes", choice, why))
+        if self.one_task is not None:
+            why = "more came than one task should have" if too_large else self.one_task.why
+            found.append(Decision("tasks", "one task" if alone else "two stages", why))
+        return tuple(found)
+
+    def decisions_of(self, batch: int) -> tuple[Decision, ...]:
+        """What was decided for a batch, if it is remembered."""
+        found = self.meter.of(batch)
+        return () if found is None else found.decisions
 
     @property
     def _last(self) -> BatchMetrics | None:
@@ -275,41 +297,3 @@ class ElasticRun:
             pending=behind((source.endOffset, source.latestOffset) for source in progress.sources),
             bookkeeping=(took.get("triggerExecution", 0) - took.get("addBatch", 0)) / 1000,
         )
-
-
-class ElasticQuery:
-    """A running elastic query: Spark's StreamingQuery, and what the batches of this run did."""
-
-    def __init__(self, query: StreamingQuery, run: ElasticRun) -> None:
-        self.query, self._run = query, run
-
-    @property
-    def metrics(self) -> list[BatchMetrics]:
-        """The batches of this run, the oldest first."""
-        return list(self._run.meter.batches)
-
-    @property
-    def samples(self) -> list[Sample]:
-        """What the controller was shown."""
-        return list(self._run.meter.samples)
-
-    @property
-    def degrees(self) -> dict[int, int]:
-        """How many tasks served the buckets, for each batch."""
-        return {batch.batch: batch.degree for batch in self.metrics}
-
-    @property
-    def degree(self) -> int:
-        """Of the latest batch; the least that is allowed before there is one."""
-        return self.metrics[-1].degree if self.metrics else self._run.elastic.min
-
-    def __repr__(self) -> str:
-        if not self.metrics:
-            return "<sash elastic query: no batch is done yet>"
-        last, events = self.metrics[-1], sum(batch.events for batch in self.metrics)
-        degree = f"{last.degree} task{'s' * (last.degree != 1)}"
-        return f"<sash elastic query: batch {last.batch} done by {degree}, {events:,} events in this run>"
-
-    def __getattr__(self, name: str) -> Any:
-        """Everything else is the StreamingQuery's: `awaitTermination`, `stop`, `lastProgress` and so on."""
-        return getattr(self.query, name)

@@ -29,18 +29,31 @@ class OneTask:
     def __init__(self) -> None:
         self._shared_out: BatchMetrics | None = None
         """The last batch in two stages."""
-        self._wait, self._alone = WARM_UP, 0
+        self._wait, self._alone, self._was_slower = WARM_UP, 0, False
+        self.why = ""
+        """Of the latest choice."""
 
     def suits_next(self, last: BatchMetrics | None) -> bool:
         """Whether one task is to have the batch after `last`; called once per batch."""
         if last is None:
+            self.why = "nothing is known of a first batch"
             return False
         if not last.in_one_task:
             self._shared_out, self._alone = last, 0
         elif self._shared_out is not None and _was_slower(last, self._shared_out):
-            self._wait = PAUSE
+            self._wait, self._was_slower = PAUSE, True
         self._wait = max(0, self._wait - 1)
-        return not self._wait and _is_small(last) and not self._is_to_compare(last)
+        against = self._against(last)
+        self.why = against or f"the batch before had {last.events:,} events and {last.busy:.3f} s of work"
+        return not against
+
+    def _against(self, last: BatchMetrics) -> str:
+        """Why not; empty where one task has the next batch."""
+        if self._wait and self._was_slower:
+            return f"one task was slower; it is not tried for {self._wait} more batches"
+        if self._wait:
+            return "workers start in the first batches"
+        return _too_large(last) or ("to compare with one task" if self._is_to_compare(last) else "")
 
     def _is_to_compare(self, last: BatchMetrics) -> bool:
         """Whether the next batch has two stages, since none of about this size had them for long."""
@@ -49,9 +62,17 @@ class OneTask:
         return compared is None or self._alone > PAUSE or last.events > 2 * max(compared.events, LEAST)
 
 
-def _is_small(last: BatchMetrics) -> bool:
-    few = last.events <= EVENTS and last.keys <= KEYS and last.packers <= PACKERS
-    return few and last.busy <= BUSY
+def _too_large(last: BatchMetrics) -> str:
+    """What of a batch is too large for one task; empty where nothing is."""
+    if last.events > EVENTS:
+        return f"the batch before had {last.events:,} events, more than {EVENTS:,}"
+    if last.keys > KEYS:
+        return f"{last.keys:,} keys are held, more than {KEYS:,}"
+    if last.packers > PACKERS:
+        return f"{last.packers} tasks read the source, more than {PACKERS}"
+    if last.busy > BUSY:
+        return f"the batch before had {last.busy:.3f} s of work, more than {BUSY}"
+    return ""
 
 
 def _was_slower(alone: BatchMetrics, shared_out: BatchMetrics) -> bool:

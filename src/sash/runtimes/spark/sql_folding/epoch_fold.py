@@ -114,6 +114,13 @@ class EpochFold:
         """Whether to fold a batch after one of so many events, so many of which never left their task."""
         return events >= LEAST and saved >= events * WORTH
 
+    def why(self, *, events: int, saved: int) -> str:
+        """The reason for that, of which the first part decides where there were few."""
+        if events < LEAST:
+            return f"the batch before had {events:,} events; a further stage pays from {LEAST:,} on"
+        share = f"panes saved {saved / events:.0%} of the {events:,} events of the batch before"
+        return share if saved >= events * WORTH else f"{share}, less than {WORTH:.0%}"
+
     def blocks(self, rows: DataFrame, milliseconds: int, tasks: int) -> DataFrame:
         """Blocks of the panes of a batch that this watermark judges, and stamps for so many tasks."""
         shared, bound, late = self.shared, self.shared.panes.bound, self.late

@@ -12,11 +12,14 @@ one that is executed again after a crash.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, Observation
 
+from sash.runtimes.spark.epochs.batch_decisions import Decision
+from sash.runtimes.spark.epochs.epoch_metering import REMEMBERED
 from sash.runtimes.spark.patterns.handed_windows import BucketLoad, HandedWindows, loads_in
 from sash.runtimes.spark.streaming.handing_out_in_tasks import PROPERTY, Handing
 from sash.runtimes.spark.streaming.write_outputs import BatchFunction
@@ -40,6 +43,17 @@ class Sharing:
     _price: dict[int, float] = field(default_factory=dict)
     """Of handing out, as a part of what computing takes, where that has been seen."""
 
+    @property
+    def decision(self) -> Decision:
+        """For the next batch."""
+        if not self.handing:
+            return Decision("windows", "buckets compute their own windows", "none was far busier")
+        buckets = f"{len(self.handing)} of the buckets {'hand' if len(self.handing) > 1 else 'hands'}"
+        return Decision(
+            "windows", f"{buckets} windows to {self.workers} workers",
+            f"more than {SKEWED} times the mean, and more than {STAGE / 2} s are gained",
+        )  # fmt: skip
+
     def see(self, loads: Mapping[int, BucketLoad]) -> None:
         """Of a batch. A bucket that has closed no window is left as it is."""
         loads = {bucket: load for bucket, load in loads.items() if load.windows}
@@ -58,23 +72,27 @@ class Sharing:
                 self.handing -= {bucket}
 
 
-def sharing_out(deliver: BatchFunction, windows: HandedWindows) -> BatchFunction:
+class SharingOut:
     """The same function of `foreachBatch`, in which busy buckets hand their windows out."""
-    sharing: Sharing | None = None
 
-    def shared(emitted: DataFrame, batch: int) -> None:
-        nonlocal sharing
-        context = emitted.sparkSession.sparkContext
+    def __init__(self, deliver: BatchFunction, windows: HandedWindows) -> None:
+        self._deliver, self._windows, self._sharing = deliver, windows, Sharing(0, 0)
+        self._decided: deque[tuple[int, Decision]] = deque(maxlen=REMEMBERED)
+
+    def __call__(self, emitted: DataFrame, batch: int) -> None:
+        context, windows, sharing = emitted.sparkSession.sparkContext, self._windows, self._sharing
         slots = context.defaultParallelism
-        sharing = sharing or Sharing(0, 0)
         # Executors come and go.
         sharing.workers, sharing.slots = max(slots, len(windows.buckets)), slots
         handing = Handing(sharing.workers, sharing.handing)
+        self._decided.append((batch, sharing.decision))
         context.setLocalProperty(PROPERTY, str(handing))
         if handing.buckets:
             emitted = windows.computed(emitted, workers=handing.workers)
         seen = Observation()
-        deliver(emitted.observe(seen, windows.loads().alias("loads")), batch)
+        self._deliver(emitted.observe(seen, windows.loads().alias("loads")), batch)
         sharing.see(loads_in(seen.get["loads"]))
 
-    return shared
+    def decisions_of(self, batch: int) -> tuple[Decision, ...]:
+        """What was decided for a batch, if it is remembered."""
+        return tuple(decision for number, decision in self._decided if number == batch)[-1:]

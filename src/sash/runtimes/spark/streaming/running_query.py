@@ -1,4 +1,5 @@
-"""A streaming query that runs: Spark's handle, with two differences where somebody waits for its end.
+"""A streaming query that runs: Spark's handle, with reports that are complete, `explain("plan")` for how
+the latest batch was computed, and two differences where somebody waits for its end.
 
 it fails     StreamFailed with the sentence that helps, in place of the stacks of two languages;
              `query.exception()` still has these
@@ -13,7 +14,7 @@ import sys
 import time
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.listener import StreamingQueryProgress
@@ -21,6 +22,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from sash.errors import QueryFailed
 from sash.runtimes.interrupts import CTRL_C, interrupts
+from sash.runtimes.spark.epochs.batch_decisions import decisions_in, in_lines
 from sash.runtimes.spark.epochs.epoch_progress import completed
 from sash.runtimes.spark.failures import in_words
 
@@ -61,6 +63,20 @@ class RunningQuery(StreamingQuery):
     def recentProgress(self) -> list[StreamingQueryProgress]:
         """The reports of the latest batches, as many as `spark.sql.streaming.numRecentProgressUpdates`."""
         return [_completed(report) for report in super().recentProgress]
+
+    @property
+    def decisions(self) -> list[str]:
+        """How the latest batch was computed, and why; empty where nothing was decided for it."""
+        report = super().lastProgress
+        return [] if report is None else decisions_in(completed(json.loads(report.json)))
+
+    def explain(self, extended: bool | Literal["plan"] = False) -> None:
+        """Print Spark's plan of the latest batch; with "plan", what was decided for it, and why."""
+        if extended != "plan":
+            super().explain(bool(extended))
+            return
+        report = super().lastProgress
+        print("no batch is done yet" if report is None else in_lines(report.batchId, self.decisions))
 
     def awaitTermination(self, timeout: float | None = None) -> bool | None:
         """Wait for the end; with a timeout in seconds, return whether it has come.

@@ -25,8 +25,10 @@ from sash.operators.joins.bound_join import BoundJoin
 from sash.planner.auto import Auto
 from sash.runtimes.folder_paths import resolved
 from sash.runtimes.spark.compat import HadoopFolder, is_connect
+from sash.runtimes.spark.epochs.batch_decisions import remember_decisions
+from sash.runtimes.spark.epochs.elastic_query import ElasticQuery
 from sash.runtimes.spark.epochs.epoch_progress import remember
-from sash.runtimes.spark.epochs.epoch_run import ElasticQuery, ElasticRun
+from sash.runtimes.spark.epochs.epoch_run import ElasticRun
 from sash.runtimes.spark.epochs.executors import ExecutorDegree
 from sash.runtimes.spark.epochs.one_task import OneTask
 from sash.runtimes.spark.epochs.store_of_state import require_reachable
@@ -43,7 +45,7 @@ from sash.runtimes.spark.sql_folding.epoch_fold import EpochFold
 from sash.runtimes.spark.state.arenas import local_folders, remove_when_ended
 from sash.runtimes.spark.state.register import Register
 from sash.runtimes.spark.stateful.operator_stages import StreamingOperator
-from sash.runtimes.spark.streaming.handing_out_choice import sharing_out
+from sash.runtimes.spark.streaming.handing_out_choice import SharingOut
 from sash.runtimes.spark.streaming.interruption import brief_when_interrupted
 from sash.runtimes.spark.streaming.running_query import RunningQuery
 from sash.runtimes.spark.streaming.runtime_choice import epochs_for
@@ -147,8 +149,9 @@ def start_writing(
     require_free_columns(sinks, lambda output: emitted.output(output).columns)
     warn_of_costly_settings(spark)
     delivery: BatchFunction = Delivery(emitted.outputs, emitted.opened, sinks, on_arrival)
-    if emitted.windows is not None:
-        delivery = sharing_out(delivery, emitted.windows)
+    sharing = None if emitted.windows is None else SharingOut(delivery, emitted.windows)
+    if sharing is not None:
+        delivery = sharing
     if early:
         delivery = with_watermark(delivery, spark, fspath(checkpoint))
     if register is not None:
@@ -157,6 +160,8 @@ def start_writing(
     writer = _writer(emitted.rows, fspath(checkpoint), trigger, name).outputMode("append")
     with without_empty_batches(spark) if on_arrival else nullcontext():
         query = writer.foreachBatch(brief_when_interrupted(delivery)).start()
+    if sharing is not None:
+        remember_decisions(str(query.runId), sharing)
     return _running(query, spark, fspath(checkpoint), sinks)
 
 
@@ -285,6 +290,7 @@ def start_run(
     writer = _writer(arriving, run.checkpoint, trigger, name)
     query = writer.foreachBatch(brief_when_interrupted(run)).start()
     remember(str(query.runId), run)
+    remember_decisions(str(query.runId), run)
     run.query = query
     return _running(query, spark, run.checkpoint, run.sinks)
 

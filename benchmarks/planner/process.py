@@ -1,41 +1,21 @@
-"""The planner's choice against every other candidate, on generated workloads.
+"""Twenty workloads in process, the same ones every time.
 
-    python -m benchmarks.planner [--quick] [--json PATH] [--rounds 3]
-
-Twenty queries are drawn from a fixed seed: keys and skew, window kind and overlap, aggregates from one
-count to eight regressions, lists, and functions over whole windows. Each candidate of a plan computes each
-of them; they take turns, and the best round of each counts. A choice is good when it takes at most 15 %
-longer than the fastest candidate; at least 18 of 20 must be good. Of a function over whole windows the
-choice is made while it runs, so it is raced as a contender of its own.
+Of a function over whole windows the choice is made while it runs, so it is raced as a contender of its own.
 """
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 import sash
-from benchmarks.harness import Table, finish, options, race
-from sash.planner.costs.constants import costs
+from benchmarks.planner.contest import WORKLOADS, Contest
 
-WORKLOADS = 20
-GOOD = 1.15
-NEEDED = 18
 AUTO = "auto"
-
-
-@dataclass(frozen=True)
-class Workload:
-    """A query, and what was drawn for it."""
-
-    name: str
-    query: sash.WindowQuery
 
 
 def events(random: np.random.Generator, rows: int, keys: int, hottest: float) -> pa.Table:
@@ -74,8 +54,8 @@ def busily(seconds: float) -> Any:
     return fn
 
 
-def workloads(*, quick: bool) -> Iterator[Workload]:
-    """The same ones every time."""
+def contests(*, quick: bool) -> Iterator[Contest]:
+    """Every candidate of each plan."""
     random = np.random.default_rng(20)
     few = {"n": sash.count(), "s": sash.sum("x")}
     many = {f"r{k}": sash.linear_regression("x", "y") for k in range(8)}
@@ -105,39 +85,12 @@ def workloads(*, quick: bool) -> Iterator[Workload]:
         else:
             query = windowed.apply(computed, schema="n bigint")
         hot = f", one with {hottest:.0%}" if hottest and keys > 1 else ""
-        yield Workload(f"{label}, {chosen.label}, {keys} keys{hot}", query)
+        yield _contest(f"{label}, {chosen.label}, {keys} keys{hot}", query)
 
 
-def judged(workload: Workload, *, rounds: int) -> tuple[str, str, float, float]:
-    """The choice, the fastest candidate, the choice's seconds, and its ratio to the fastest."""
-    query = workload.query
+def _contest(name: str, query: sash.WindowQuery) -> Contest:
     plan = query.source.plan(query.bound)
     contenders = {one.name: query.parallel(one.pattern).collect for one in plan.candidates if one.pattern}
-    choice = plan.chosen.name
-    if plan.facts.whole:
-        choice = AUTO
-        contenders[AUTO] = query.collect
-    seconds = race(contenders, rounds=rounds)
-    fastest = min(seconds, key=lambda name: seconds[name])
-    return choice, fastest, seconds[choice], seconds[choice] / seconds[fastest]
-
-
-def main() -> int:
-    chosen = options("The planner's choices against every other candidate.")
-    table = Table("choices of the planner", "the fastest candidate")
-    table.start()
-    good = 0
-    for number, workload in enumerate(workloads(quick=chosen.quick), start=1):
-        choice, fastest, seconds, ratio = judged(workload, rounds=chosen.rounds)
-        good += ratio <= GOOD
-        table.add(f"{number:>2}. {choice}", seconds, ratio)
-        other = "" if choice == fastest else f"; the fastest was {fastest}"
-        print(f"      {workload.name}{other}")
-    measured = "measured here" if costs().measured else "the defaults"
-    print(f"\n{good} of {WORKLOADS} within {GOOD - 1:.0%} of the fastest; constants: {measured}")
-    table.add("choices that are not good, of 20", 0.0, WORKLOADS - good, limit=WORKLOADS - NEEDED)
-    return finish([table], chosen)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    if not plan.facts.whole:
+        return Contest(name, plan.chosen.name, contenders)
+    return Contest(name, AUTO, contenders | {AUTO: query.collect})

@@ -1,0 +1,75 @@
+"""What was decided for a micro-batch, and why: by the driver, between two batches, from what it measured.
+
+    panes      who folds them before the shuffle: Spark's generated code, or tasks of Python
+    tasks      one task for packing and step, or two stages
+    windows    which buckets hand windows out
+
+None of these is a part of the state, so that every batch can be computed in another way than the last one.
+The progress of a query has them beside its counts, and the live page shows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+from weakref import WeakValueDictionary
+
+from sash.runtimes.observed_counts import is_of_sash
+
+DECISIONS = "decisions"
+"""Beside the counts of a query in a progress report."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One of them.
+
+    >>> print(Decision("tasks", "one task", "the batch before had 200 events"))
+    one task: the batch before had 200 events
+    """
+
+    about: Literal["panes", "tasks", "windows"]
+    choice: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.choice}: {self.why}"
+
+
+class DecidingRun(Protocol):
+    """One run of a query whose batches are decided on."""
+
+    def decisions_of(self, batch: int) -> tuple[Decision, ...]: ...
+
+
+_RUNS: WeakValueDictionary[str, DecidingRun] = WeakValueDictionary()
+"""Of this process, by the identifier that Spark gave them."""
+
+
+def remember_decisions(run_id: str, run: DecidingRun) -> None:
+    _RUNS[run_id] = run
+
+
+def with_decisions(report: Mapping[str, Any]) -> dict[str, Any]:
+    """One of Spark's progress reports (its JSON), whose counts are there, with what was decided."""
+    found, run = dict(report), _RUNS.get(str(report["runId"]))
+    decided = () if run is None else run.decisions_of(int(report["batchId"]))
+    if decided:
+        texts = [str(one) for one in decided]
+        observed = (report.get("observedMetrics") or {}).items()
+        found["observedMetrics"] = {
+            name: {**counts, DECISIONS: texts} if is_of_sash(name) else counts for name, counts in observed
+        }
+    return found
+
+
+def decisions_in(report: Mapping[str, Any]) -> list[str]:
+    """What a progress report has of them: the same of all queries that run together."""
+    every = (report.get("observedMetrics") or {}).items()
+    return next((list(row[DECISIONS]) for name, row in every if is_of_sash(name) and DECISIONS in row), [])
+
+
+def in_lines(batch: int, decided: Iterable[str]) -> str:
+    """For people."""
+    return "\n".join([f"how batch {batch} was computed", *(f"  {one}" for one in decided)])
