@@ -45,6 +45,7 @@ def draw(found: list[dict[str, Any]], directory: Path) -> Path:
             ax.grid(color="#dddddd", linewidth=0.7)
             ax.legend(loc="upper center", bbox_to_anchor=(0.5, 1.12), ncol=4, frameon=False)
         axes[-1].set(xlabel="day")
+        directory.mkdir(parents=True, exist_ok=True)
         path = directory / "month.png"
         figure.savefig(path, dpi=100)
         plt.close(figure)
