@@ -31,6 +31,10 @@ class Times:
     def median(self) -> float:
         return statistics.median(self.rounds)
 
+    @property
+    def text(self) -> str:
+        return f"{self.median:.3g} / {self.best:.3g} s"
+
 
 @dataclass(frozen=True)
 class Opponent:
@@ -51,6 +55,7 @@ class BenchmarkRow:
     ratio: float
     limit: float | None = None
     opponent: Opponent | None = None
+    median: float | None = None
 
     @property
     def reached(self) -> bool:
@@ -71,20 +76,23 @@ class Table:
 
     def add(
         self, what: str, seconds: float, ratio: float,
-        *, limit: float | None = None, opponent: Opponent | None = None,
+        *, limit: float | None = None, opponent: Opponent | None = None, times: Times | None = None,
     ) -> None:  # fmt: skip
-        row = BenchmarkRow(what, seconds, ratio, limit, opponent)
+        """`times` are the rounds that `seconds` is the best of, where their median is to be shown too."""
+        row = BenchmarkRow(what, seconds, ratio, limit, opponent, times and times.median)
         self.rows.append(row)
         promised = "" if limit is None else f"≤ {limit:.3g}"
         verdict = "" if limit is None else "  met" if row.reached else "  missed"
         print(f"{what:<44}{1e3 * seconds:>10.4f}{ratio:>20.2f}{promised:>9}{verdict}", flush=True)
+        if times is not None:
+            other = "" if opponent is None else f"; the opponent {opponent.theirs.text}"
+            print(f"    median / best: Sash {times.text}{other}", flush=True)
 
     def against(self, opponent: Opponent, *, limit: float | None = None) -> None:
         """Sash beside one opponent, by their best rounds: a row of what `make bench` ends with."""
         ours, theirs = opponent.ours, opponent.theirs
-        self.add(
-            f"against {opponent.name}", ours.best, ours.best / theirs.best, limit=limit, opponent=opponent
-        )
+        ratio = ours.best / theirs.best
+        self.add(f"against {opponent.name}", ours.best, ratio, limit=limit, opponent=opponent, times=ours)
 
 
 def turns(contenders: Mapping[str, Callable[[], Any]], *, rounds: int) -> dict[str, Times]:
