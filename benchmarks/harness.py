@@ -31,6 +31,10 @@ class Times:
     def median(self) -> float:
         return statistics.median(self.rounds)
 
+    @property
+    def text(self) -> str:
+        return f"{self.median:.3g} / {self.best:.3g} s"
+
 
 @dataclass(frozen=True)
 class Opponent:
@@ -51,6 +55,7 @@ class BenchmarkRow:
     ratio: float
     limit: float | None = None
     opponent: Opponent | None = None
+    median: float | None = None
 
     @property
     def reached(self) -> bool:
@@ -71,20 +76,23 @@ class Table:
 
     def add(
         self, what: str, seconds: float, ratio: float,
-        *, limit: float | None = None, opponent: Opponent | None = None,
+        *, limit: float | None = None, opponent: Opponent | None = None, times: Times | None = None,
     ) -> None:  # fmt: skip
-        row = BenchmarkRow(what, seconds, ratio, limit, opponent)
+        """`times` are the rounds that `seconds` is the best of, where their median is to be shown too."""
+        row = BenchmarkRow(what, seconds, ratio, limit, opponent, times and times.median)
         self.rows.append(row)
         promised = "" if limit is None else f"≤ {limit:.3g}"
         verdict = "" if limit is None else "  met" if row.reached else "  missed"
         print(f"{what:<44}{1e3 * seconds:>10.4f}{ratio:>20.2f}{promised:>9}{verdict}", flush=True)
+        if times is not None:
+            other = "" if opponent is None else f"; the opponent {opponent.theirs.text}"
+            print(f"    median / best: Sash {times.text}{other}", flush=True)
 
     def against(self, opponent: Opponent, *, limit: float | None = None) -> None:
         """Sash beside one opponent, by their best rounds: a row of what `make bench` ends with."""
         ours, theirs = opponent.ours, opponent.theirs
-        self.add(
-            f"against {opponent.name}", ours.best, ours.best / theirs.best, limit=limit, opponent=opponent
-        )
+        ratio = ours.best / theirs.best
+        self.add(f"against {opponent.name}", ours.best, ratio, limit=limit, opponent=opponent, times=ours)
 
 
 def turns(contenders: Mapping[str, Callable[[], Any]], *, rounds: int) -> dict[str, Times]:
@@ -104,14 +112,20 @@ def race(contenders: Mapping[str, Callable[[], Any]], *, rounds: int) -> dict[st
     return {name: times.best for name, times in turns(contenders, rounds=rounds).items()}
 
 
-def options(description: str, *, parts: tuple[str, ...] = ()) -> argparse.Namespace:
-    """The options that every kernel benchmark takes; `parts` are those of one that can be run in parts."""
+def options(
+    description: str, *, parts: tuple[str, ...] = (), rows: int | None = None
+) -> argparse.Namespace:
+    """The options that every kernel benchmark takes; `parts` are those of one that can be run in parts.
+
+    `rows` is the default of one that takes a number of them."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="small sizes, and no ratio is judged")
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the tables there as well")
     parser.add_argument("--rounds", type=int, default=3, help="the best of how many rounds counts")
     if parts:
         parser.add_argument("--only", nargs="+", choices=parts, default=list(parts), metavar="PART")
+    if rows is not None:
+        parser.add_argument("--rows", type=int, default=rows, help="how many rows, without --quick")
     return parser.parse_args()
 
 

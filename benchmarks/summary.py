@@ -46,10 +46,6 @@ def _cells(title: str, row: BenchmarkRow) -> tuple[str, ...]:
         "" if row.limit is None else f"≤ {row.limit:.2g} × its time: {'met' if row.reached else 'missed'}"
     )
     return (
-        title, f"{opponent.rows:,}", str(len(opponent.ours.rounds)), _times(opponent.ours), opponent.name,
-        _times(opponent.theirs), verdict, wanted,
+        title, f"{opponent.rows:,}", str(len(opponent.ours.rounds)), opponent.ours.text, opponent.name,
+        opponent.theirs.text, verdict, wanted,
     )  # fmt: skip
-
-
-def _times(times: Times) -> str:
-    return f"{times.median:.3g} / {times.best:.3g} s"

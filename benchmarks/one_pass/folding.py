@@ -11,6 +11,7 @@ import pyarrow as pa
 
 import sash
 from benchmarks.harness import Opponent, Table, turns
+from benchmarks.spark import sql_panes
 from benchmarks.spark.inputs import events, written
 from benchmarks.spark.runs import finish as run_to_end, stream, to_folder
 from benchmarks.spark.streaming import against_spark, three, three_of_spark, worded
@@ -38,17 +39,22 @@ def static(
     spark: SparkSession, path: Path, lengths: tuple[str, str | None],
     *, rows: int, rounds: int, limit: float,
 ) -> Table:  # fmt: skip
+    """Windows that overlap are also compared with panes in SQL, whose answer is the same."""
     df = spark.read.parquet(str(path))
-    times = turns(
-        {
-            "sash": lambda: run_to_end(three(df, *lengths).dataframe()),
-            "native": lambda: run_to_end(three_of_spark(df, *lengths)),
-        },
-        rounds=rounds,
-    )
+    contenders: dict[str, Callable[[], None]] = {
+        "sash": lambda: run_to_end(three(df, *lengths).dataframe()),
+        "Spark, F.window": lambda: run_to_end(three_of_spark(df, *lengths)),
+    }
+    limits = {"Spark, F.window": limit}
+    if lengths == SLIDING:
+        assert sql_panes.digest(sql_panes.three(df)) == sql_panes.digest(three(df, *lengths).dataframe())
+        contenders |= sql_panes.contenders(spark, lambda: run_to_end(sql_panes.three(df)))
+        limits |= dict.fromkeys(sql_panes.FRAMES, 1.0)
+    times = turns(contenders, rounds=rounds)
     table = Table(f"Spark batch: {worded(*lengths)}, {KEYS:,} keys, count, sum and max", "opponent")
     table.start()
-    table.against(Opponent("Spark, F.window", rows, times["sash"], times["native"]), limit=limit)
+    for name, most in limits.items():
+        table.against(Opponent(name, rows, times["sash"], times[name]), limit=most)
     return table
 
 

@@ -1,4 +1,4 @@
-"""Static DataFrames: sliding windows against `F.window`, look-backs against Spark's segment tree."""
+"""Static DataFrames: sliding windows against `F.window` and SQL panes, look-backs against segment trees."""
 
 # ruff: noqa: N805 (a monoid's functions have no self)
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 
 import sash
 from benchmarks.harness import Opponent, Table, turns
+from benchmarks.spark import sql_panes
 from benchmarks.spark.inputs import SCHEMA, events, written
 from benchmarks.spark.runs import finish
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 DAY = 86_400
-SEGMENT_TREE = "spark.sql.window.segmentTree.enabled"
 
 
 @sash.monoid(commutative=True)
@@ -44,10 +44,13 @@ def sliding(spark: SparkSession, folder: Path, *, rows: int, rounds: int) -> lis
     10,000 rows then need four minutes.
     """
     df = spark.read.parquet(str(written(folder / "all", events(rows, 100, 3600), files=4)))
+    found = sql_panes.digest(_sliding(df, "60 seconds", sash.sum("x")))
+    assert found == sql_panes.digest(sql_panes.one(df))
     times = turns(
         {
             "sash, 60 s": lambda: finish(_sliding(df, "60 seconds", sash.sum("x"))),
             "F.window, 60 s": lambda: finish(_native(df, "60 seconds")),
+            **sql_panes.contenders(spark, lambda: finish(sql_panes.one(df))),
             "sash, 3600 s": lambda: finish(_sliding(df, "3600 seconds", sash.sum("x"))),
             "sash, 60 s, a user's sum": lambda: finish(_sliding(df, "60 seconds", Total("x"))),
         },
@@ -57,6 +60,8 @@ def sliding(spark: SparkSession, folder: Path, *, rows: int, rounds: int) -> lis
     native = Table("Spark batch: 60 s every 1 s, 100 keys, sum", "opponent")
     native.start()
     native.against(Opponent("Spark, F.window", rows, ours, times["F.window, 60 s"]), limit=0.25)
+    for name in sql_panes.FRAMES:
+        native.against(Opponent(name, rows, ours, times[name]), limit=1.0)
     own = Table("batch: the same, against our own 60 s", "sash, 60 s")
     own.start()
     for name, limit in (("sash, 3600 s", 1.5), ("sash, 60 s, a user's sum", 1.3)):
@@ -83,17 +88,16 @@ def rolling(spark: SparkSession, folder: Path, *, rows: int, rounds: int) -> lis
     path = written(folder / "day", events(rows, 100, DAY), files=4)
     half = written(folder / "half", events(rows // 2, 100, DAY), files=4)
     whole_day, thin_day = spark.read.parquet(str(path)), spark.read.parquet(str(half))
-    spark.conf.set(SEGMENT_TREE, "true")
-    times = turns(
-        {
-            "all": lambda: finish(_features(whole_day)),
-            "half": lambda: finish(_features(thin_day)),
-            "segment tree": lambda: finish(_ranges(whole_day)),
-            "floor": lambda: finish(_as_wide(whole_day)),
-        },
-        rounds=rounds,
-    )
-    spark.conf.unset(SEGMENT_TREE)
+    with sql_panes.segment_tree(spark):
+        times = turns(
+            {
+                "all": lambda: finish(_features(whole_day)),
+                "half": lambda: finish(_features(thin_day)),
+                "segment tree": lambda: finish(_ranges(whole_day)),
+                "floor": lambda: finish(_as_wide(whole_day)),
+            },
+            rounds=rounds,
+        )
     table = Table("Spark batch: rolling, 3 look-backs × 5 aggregates, 100 keys, one day", "opponent")
     table.start()
     for name, limit, opponent in (

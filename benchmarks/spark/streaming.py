@@ -67,7 +67,7 @@ def against_spark(
         table.against(opponent, limit=limit)
     best = min(times[store].best for store in STORES)
     for name, what in (("elastic", "sash, elastic"), ("files", "sash, read_stream_parquet")):
-        table.add(what, times[name].best, times[name].best / best)
+        table.add(what, times[name].best, times[name].best / best, times=times[name])
     return table
 
 
