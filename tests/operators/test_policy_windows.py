@@ -1,25 +1,34 @@
-"""Policy windows by descent in the tree, against the reference: compiled, interpreted and by definition."""
+"""Policy windows by descent in the tree, against the reference: compiled, calling, interpreted and by
+definition."""
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
+from numba.core.runtime import rtsys
+from numba.core.runtime._nrt_python import memsys_disable_stats, memsys_enable_stats
 
 import sash
 from sash.aggregation import built_in
+from sash.aggregation.kernels.compiler import machine
+from sash.aggregation.kernels.compiler.compiled import Compiled
 from sash.aggregation.kernels.compiler.machine import jit_disabled
+from sash.aggregation.kernels.compiler.monoids_source import CallingSource
+from sash.aggregation.kernels.state.policy_slide import slide_policy
+from sash.aggregation.monoid import Monoid
 from sash.errors import IntegerOverflow, PredicateError
 from sash.operators.bound_query import BoundQuery
 from sash.operators.engine import WindowOperator
 from sash.operators.engine.groups import policy_group as engine
-from sash.operators.predicates.policies import PolicyCondition, types_of
+from sash.operators.predicates.policies import InterpretedPolicy, PolicyCondition, types_of
 from sash.operators.windows.windowers import vectorised
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
@@ -33,7 +42,7 @@ from tests.runtimes.tables import expected_rows, rows_of, table_of
 TYPES = {"e": pa.int64(), "x": pa.int64(), "y": pa.float64(), "w": pa.string()}
 SCHEMA = table_of([], TYPES).schema
 AGGREGATES = {"n": built_in.count(), "s": built_in.sum("x"), "held": built_in.collect("e")}
-WAYS = ["compiled", "interpreted", "by definition"]
+WAYS = ["compiled", "calling", "interpreted", "by definition"]
 compiling = pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
 
 
@@ -88,14 +97,21 @@ POLICIES: list[Callable[[int], PolicyWindow]] = [*COMPILED, words, no_tree]
 limits = st.sampled_from([1, 2, 3, 7, 20, 45])
 
 
+@cache
+def interpreted_slides(machines: tuple[Compiled, ...]) -> machine.Kernel:
+    return machine.interpreted(slide_policy, CallingSource(tuple(one.source for one in machines)))
+
+
 @contextmanager
 def only(way: str) -> Iterator[None]:
     """Policy windows are found in this way, or not at all where a faster one would have to give up."""
 
     def ways(policy: engine.PolicySlides) -> list[Any]:
-        return [
-            way_ for way_ in original(policy) if (way_[0].mode == "interpreted") == (way == "interpreted")
-        ]
+        form = PolicyCondition if way == "compiled" else InterpretedPolicy
+        found = [(kernel, policy_) for kernel, policy_ in original(policy) if isinstance(policy_, form)]
+        if way == "interpreted":
+            return [(interpreted_slides(policy.machines), policy_) for _, policy_ in found]
+        return found
 
     original: Any = engine.PolicySlides.ways.func  # type: ignore[attr-defined]
     scan = engine.policy_by_definition.begins
@@ -196,7 +212,7 @@ def test_oracle_every_batch_is_answered_as_the_reference_answers_it(
     bound = BoundQuery(query, SCHEMA, "t", ("k",))
     often = data.draw(st.sampled_from([0.0, 0.2, 1.0]))
     random = data.draw(st.randoms(use_true_random=False))
-    if way == "interpreted" and "w" in window.track:
+    if way in ("calling", "interpreted") and "w" in window.track:
         way = "by definition"
     if jit_disabled() and way == "compiled":
         way = "by definition" if "w" in window.track else "interpreted"
@@ -325,6 +341,64 @@ def test_times_are_times() -> None:
         query = sash.stream(rows, time="t").window(hour).agg(held=sash.collect("e"))
         assert query.collect()["held"].to_pylist() == [[0], [0, 1], [0, 1, 2], [1, 2, 3], [4]]
         assert vectorised(hour, rows.schema) == (type_.unit == "us")
+
+
+# Aggregates of users
+
+
+class Weight(NamedTuple):
+    total: float
+    count: int
+
+
+def total_of(**functions: Any) -> Monoid:
+    """A sum of x and a count, whose functions may be ones that Numba does not know."""
+    given: dict[str, Any] = {
+        "identity": lambda: Weight(0.0, 0),
+        "lift": lambda x: Weight(1.0 * x, 1),
+        "combine": lambda a, b: Weight(a[0] + b[0], a[1] + b[1]),
+        "lower": lambda a: a[0],
+    }
+    return Monoid("total", ("x",), **(given | functions))
+
+
+FUNCTIONS: dict[str, dict[str, Any]] = {
+    "names": {"lower": lambda a: a.total},
+    "lift": {"lift": lambda x: Weight(float(f"{x:.1f}"), 1)},
+    "combine": {"combine": lambda a, b: Weight(float(f"{a[0] + b[0]:.1f}"), a[1] + b[1])},
+    "lower": {"lower": lambda a: float(f"{a[0]:.1f}")},
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*cannot be compiled")
+@pytest.mark.parametrize("changed", FUNCTIONS)
+def test_aggregates_whose_functions_cannot_be_compiled_have_policies(changed: str) -> None:
+    monoid = total_of(**FUNCTIONS[changed])
+    window = windows.policy(
+        lambda total, old: total.s - old.s >= 6 and total.n > old.n,
+        track={"s": monoid, "n": sash.count()},
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine.policy_by_definition, "begins", None)
+        assert begins(window, x=[3, 2, 1, 3, 2, 1, 3]) == [[at] for at in [0, 0, 0, 1, 2, 3, 4]]
+
+
+@compiling
+def test_a_policy_that_raises_does_not_keep_the_columns_of_its_batch() -> None:
+    window = windows.policy(
+        lambda total, old: total.n - old.n >= 3 and 1 // (total.n - old.n - 3) > 0,
+        track={"n": sash.count()},
+    )
+    stats = rtsys.get_allocation_stats
+    memsys_enable_stats()
+    try:
+        before = stats()
+        with pytest.raises(PredicateError):
+            begins(window, x=list(range(9)))
+        after = stats()
+    finally:
+        memsys_disable_stats()
+    assert after.mi_alloc - before.mi_alloc == after.mi_free - before.mi_free > 0
 
 
 @compiling

@@ -10,11 +10,12 @@ Constants stay outside of the text, so that policies which differ in a limit sha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -35,6 +36,9 @@ from sash.semantics.expression import (
     trace_folds,
 )
 from sash.semantics.windows import PolicyWindow
+
+if TYPE_CHECKING:
+    from sash.aggregation.kernels.compiler.python_calls import PythonFunction
 
 Types = Mapping[str, pa.DataType | None]
 """Of the results of tracked aggregates; None where that is not known."""
@@ -69,6 +73,10 @@ class PolicyCondition:
     """Up to which magnitude 64 bits compute what Python does; then the constants."""
     kinds: tuple[Kind, ...]
     """Of the results."""
+
+    def called(self) -> AbstractContextManager[tuple[int | float, ...]]:
+        """What comes with a call of a kernel."""
+        return nullcontext(self.numbers)
 
     @classmethod
     def of(cls, window: PolicyWindow, types: Types) -> PolicyCondition | None:
@@ -112,27 +120,59 @@ def _is_time(kind: Kind | None) -> bool:
     return kind in ("time", "local time")
 
 
-class Asked:
-    """The policy itself, about tuples of results as the monoids compute them."""
+class InterpretedPolicy:
+    """The policy itself, called with tuples of elements: first of a whole window, then of its prefixes.
 
-    def __init__(self, window: PolicyWindow, types: Types) -> None:
-        self._window, self._names = window, tuple(window.track)
-        self._readers = [
-            (place, _reader(type_)) for place, type_ in enumerate(types.values()) if _is_temporal(type_)
+    What it raises is kept until the kernel has returned (`python_calls` has the reason); until then it is
+    not called any more, and nothing leaves.
+    """
+
+    def __init__(self, window: PolicyWindow, types: Types, lowers: Sequence[Callable[[Any], Any]]) -> None:
+        objects = [
+            _as_objects(lower, type_) if type_ is not None and _is_temporal(type_) else lower
+            for lower, type_ in zip(lowers, types.values(), strict=True)
         ]
-        self._last: tuple[Any, ...] | None = None
+        self._window = window
+        self._parts = [(at, name, objects[at]) for at, name in enumerate(window.track)]
         self._total = SimpleNamespace()
+        self._raised: BaseException | None = None
 
-    def __call__(self, total: tuple[Any, ...], old: tuple[Any, ...]) -> bool:
-        if total is not self._last:
-            self._last, self._total = total, self._named(total)
-        return self._window.evicts(self._total, self._named(old))
+    @contextmanager
+    def called(self) -> Iterator[tuple[PythonFunction, PythonFunction]]:
+        """As `kernels.compiler.monoids_source.CallingSource` has it, for one call of a kernel."""
+        # Imported where a policy is interpreted: it loads Numba's compiler.
+        from sash.aggregation.kernels.compiler.python_calls import PythonFunction
 
-    def _named(self, results: tuple[Any, ...]) -> SimpleNamespace:
-        values = dict(zip(self._names, results, strict=True))
-        for place, reader in self._readers:
-            values[self._names[place]] = reader(results[place])
-        return SimpleNamespace(**values)
+        try:
+            yield PythonFunction(self._see), PythonFunction(self._leaves)
+        finally:
+            raised, self._raised = self._raised, None
+        try:
+            if raised is not None:
+                raise raised
+        finally:
+            del raised  # its traceback has this frame: a cycle
+
+    def _see(self, total: tuple[Any, ...]) -> None:
+        if self._raised is None:
+            try:
+                self._total = self._named(total)
+            except BaseException as error:
+                self._raised = error
+
+    def _leaves(self, old: tuple[Any, ...]) -> bool:
+        if self._raised is None:
+            try:
+                return self._window.evicts(self._total, self._named(old))
+            except BaseException as error:
+                self._raised = error
+        return False
+
+    def _named(self, elements: tuple[Any, ...]) -> SimpleNamespace:
+        results = {}
+        for at, name, lower in self._parts:  # twice as fast as one expression with `zip`
+            results[name] = lower(elements[at])
+        return SimpleNamespace(**results)
 
 
 def are_numbers(type_: pa.DataType | None) -> bool:
@@ -150,7 +190,7 @@ def _leaves(type_: pa.DataType) -> list[pa.DataType]:
     return [leaf for at in range(type_.num_fields) for leaf in _leaves(type_.field(at).type)]
 
 
-def _reader(type_: pa.DataType) -> Callable[[Any], Any]:
+def _as_objects(lower: Callable[[Any], Any], type_: pa.DataType) -> Callable[[Any], Any]:
     """Times are numbers to kernels, and objects to Python."""
     storage = pa.int32() if type_.bit_width == 32 else pa.int64()
-    return lambda value: pa.scalar(value, storage).cast(type_).as_py()
+    return lambda element: pa.scalar(lower(element), storage).cast(type_).as_py()

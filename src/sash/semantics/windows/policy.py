@@ -125,6 +125,8 @@ class PolicyWindow(ContextAwareWindow):
             raise PredicateError(
                 f"the slide policy raised {type(error).__name__}: {error}; called with {total=}, {old=}"
             ) from error
+        if isinstance(answer, bool):  # nearly always: to prepare an error takes as long as a policy
+            return answer
         return truth(answer, owner=str(self), about=(total, old))
 
 

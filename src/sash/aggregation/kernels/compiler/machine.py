@@ -15,6 +15,7 @@ import re
 import threading
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from typing import Any, Literal
 
 import numba
@@ -31,6 +32,8 @@ Mode = Literal["cached", "in memory", "interpreted"]
 
 OPTIONS: dict[str, dict[str, bool]] = {
     "entry": {"nogil": True},
+    # A kernel that calls Python (`python_calls`) must hold the interpreter's lock.
+    "calling": {"nogil": False},
     "maker": {"nogil": True},
     # Helpers never allocate, so they need no reference counts; with counts (atomic ones, for each array of
     # each call) DABA takes 2.5 times as long.
@@ -38,7 +41,10 @@ OPTIONS: dict[str, dict[str, bool]] = {
     "word": {"nogil": True, "_nrt": False, "forceinline": True},
     "user": {"nogil": True, "forceinline": True},
 }
-"""How Numba treats a kernel, the word that allocates, a kernel's helper, a word, a monoid's function."""
+"""How Numba treats a kernel, one that calls Python, the word that allocates, a kernel's helper, a word, a
+monoid's function."""
+
+PYTHON_CALLS = "sash.aggregation.kernels.compiler.python_calls"
 
 HEADER = '''\
 """Written by sash {casts}; kept beside it is the machine code. Safe to delete."""
@@ -51,7 +57,7 @@ from numba import njit
 from sash import errors
 from sash.aggregation.kernels.compiler.casts import as_bool, as_float, as_int, put_result
 from sash.aggregation.kernels.compiler.machine_code import kept_on_disk
-
+{more}
 {decorators}
 
 
@@ -122,7 +128,8 @@ def build(template: Callable[..., Any], source: KernelSource | None = None) -> K
         return interpreted(template, source)
     try:
         with PARSING:
-            text = _header() + specialise(template, source)
+            header = _header(calls_python=source is not None and source.calls_python)
+            text = header + specialise(template, source)
         return Kernel(getattr(module_cache.module(text), ENTRY), "cached")
     except (NoSource, OSError) as error:
         return in_memory(template, source, why=str(error))
@@ -140,6 +147,7 @@ def in_memory(template: Callable[..., Any], source: KernelSource | None, *, why:
         outside |= {
             name: f for name, f in source.outside().items() if hasattr(f, "py_func") or inspect.isbuiltin(f)
         }
+        outside |= _call_of(source)
     with PARSING:
         text = specialise(template, source)
     return Kernel(_executed(text, decorators | outside), "in memory", why=why)
@@ -150,7 +158,7 @@ def interpreted(template: Callable[..., Any], source: KernelSource | None, *, wh
     outside: dict[str, Any] = {}
     if source is not None:
         source = source.as_(plain=True, embedded=False)
-        outside = source.outside()
+        outside = source.outside() | _call_of(source)
     decorators: dict[str, Any] = dict.fromkeys(OPTIONS, lambda function: function)
     with PARSING:
         text = specialise(template, source)
@@ -179,14 +187,26 @@ def _executed(text: str, outside: dict[str, Any]) -> Callable[..., Any]:
     return function
 
 
+def _call_of(source: KernelSource) -> dict[str, Callable[..., Any]]:
+    return {"call_python": _python_calls().call_python} if source.calls_python else {}
+
+
+def _python_calls() -> Any:
+    """Imported by what needs it: it loads Numba's compiler, a quarter of a second of a first query."""
+    return import_module(PYTHON_CALLS)
+
+
 @cache
-def _header() -> str:
+def _header(*, calls_python: bool) -> str:
     # The casts are imported, not written into the text; their own text therefore joins the key. So does
     # that of `machine_code`: how functions are named is part of what is kept.
-    digest = hashlib.sha256("".join(map(inspect.getsource, (casts, machine_code))).encode()).hexdigest()[:8]
-    makers = dict.fromkeys(OPTIONS, "njit") | {"entry": "kept_on_disk"}
-    lines = [f"{name} = {makers[name]}(**{options!r})" for name, options in OPTIONS.items()]
-    return HEADER.format(casts=digest, decorators="\n".join(lines))
+    imported = [casts, machine_code, *([_python_calls()] if calls_python else [])]
+    digest = hashlib.sha256("".join(map(inspect.getsource, imported)).encode()).hexdigest()[:8]
+    names = [name for name in OPTIONS if calls_python or name != "calling"]
+    makers = dict.fromkeys(names, "njit") | {"calling" if calls_python else "entry": "kept_on_disk"}
+    lines = [f"{name} = {makers[name]}(**{OPTIONS[name]!r})" for name in names]
+    more = f"from {PYTHON_CALLS} import call_python\n" if calls_python else ""
+    return HEADER.format(casts=digest, more=more, decorators="\n".join(lines))
 
 
 __all__ = ["Kernel", "Mode", "NumbaError", "build", "interpreted", "jit_disabled", "short_reason"]

@@ -4,8 +4,8 @@
     lifted(total, inputs, i, known, …)   =  (m0_combine(total[0], m0_lift(inputs[0], i)) if known, …)
 
 Each monoid keeps its own words, under names of its own; the words of the template are made of them. What a
-template needs of a slide policy is a word, too: compiled, it is a condition over results; interpreted, the
-policy itself comes with the call.
+template needs of a slide policy is words, too: of a condition over results, which is compiled with the
+monoids (`MonoidsSource`), or of functions of Python that come with the call (`CallingSource`).
 """
 
 from __future__ import annotations
@@ -38,6 +38,10 @@ class MonoidsSource:
     leaves: str = ""
     plain: bool = False
 
+    @property
+    def calls_python(self) -> bool:
+        return False
+
     def as_(self, *, plain: bool, embedded: bool) -> MonoidsSource:
         sources = tuple(source.as_(plain=plain, embedded=embedded) for source in self.sources)
         return replace(self, sources=sources, plain=plain)
@@ -57,9 +61,10 @@ class MonoidsSource:
         }
 
     def definitions(self, word: str) -> list[str]:
+        if word == "shown":
+            return ["def shown(total, policy):\n    return total"]
         if word == "leaves":
-            body = "    return policy(total, old)" if self.plain else self.leaves
-            return [f"def leaves(total, old, policy):\n{body}"]
+            return [f"def leaves(total, old, policy):\n{self.leaves}"]
         if self.plain and word in _LISTS:
             return [f"def {word}({_PARAMETERS[word]}):\n    {_LISTS[word]}"]
         own = [self._own_definition(word, k) for k in range(len(self.sources))]
@@ -85,6 +90,29 @@ class MonoidsSource:
         assert isinstance(node, ast.FunctionDef)
         node.name = _own(word, k)
         return ast.unparse(Renamed({name: _own(name, k) for name in self.sources[k].outside()}).visit(node))
+
+
+@dataclass(frozen=True)
+class CallingSource(MonoidsSource):
+    """A policy is two functions of Python: the first gets the whole window, the second answers for a
+    prefix. Both get elements and lower them by themselves: only lift and combine are machine code."""
+
+    @property
+    def calls_python(self) -> bool:
+        return True
+
+    def functions(self, word: str) -> dict[str, Callable[..., Any]]:
+        return {} if word in _CALLS else super().functions(word)
+
+    def definitions(self, word: str) -> list[str]:
+        return [_CALLS[word]] if word in _CALLS else super().definitions(word)
+
+
+_CALLS = {
+    "lower": "def lower(element):\n    return element",
+    "shown": "def shown(total, policy):\n    return call_python(policy[0], total)",
+    "leaves": "def leaves(total, old, policy):\n    return call_python(policy[1], old)",
+}
 
 
 def _own(name: str, k: int) -> str:

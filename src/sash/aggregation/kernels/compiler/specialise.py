@@ -48,6 +48,7 @@ WORDS = (
     "put_result",
     "push",
     "peek",
+    "shown",
     "leaves",
     "lifted",
     "joined",
@@ -61,6 +62,10 @@ ENTRY = "kernel"
 
 class KernelSource(Protocol):
     """Gives the words of the vocabulary their meaning, for one monoid or (`MonoidsSource`) for several."""
+
+    @property
+    def calls_python(self) -> bool:
+        """Whether some words call Python, also from machine code."""
 
     def outside(self) -> dict[str, Callable[..., Any] | None]: ...
     def functions(self, word: str) -> dict[str, Callable[..., Any]]: ...
@@ -82,6 +87,10 @@ class MonoidSource:
     plain: bool = False
     embedded: bool = True
 
+    @property
+    def calls_python(self) -> bool:
+        return False
+
     def as_(self, *, plain: bool, embedded: bool) -> MonoidSource:
         return replace(self, plain=plain, embedded=embedded)
 
@@ -96,6 +105,15 @@ class MonoidSource:
             "user_lower": m.lower,
             "shaped": shaped,
         }
+
+    @property
+    def lower(self) -> Callable[[Any], Any]:
+        """The monoid's own, for elements as machine code has them: flat tuples without names."""
+        lower, shaped = self.monoid.lower, self.outside()["shaped"]
+        if shaped is tuple or self.shape.scalar:
+            return lower
+        assert shaped is not None
+        return lambda element: lower(shaped(element))
 
     def functions(self, word: str) -> dict[str, Callable[..., Any]]:
         """The monoid's own functions that must be written before a word, under these names."""
@@ -202,9 +220,11 @@ def store(columns, i, element):
 
 def specialise(template: Callable[..., Any], source: KernelSource | None) -> str:
     """The definitions that `template` needs, ending with itself, each decorated with its role:
-    `@entry`, `@part` (a template's helper), `@word`, `@maker` (the word that allocates), `@user`."""
+    `@entry` or `@calling`, `@part` (a template's helper), `@word`, `@maker` (the word that allocates),
+    `@user`."""
     writer = _Writer(source)
-    writer.function(template, "entry", symbol=ENTRY)
+    role = "calling" if source is not None and source.calls_python else "entry"
+    writer.function(template, role, symbol=ENTRY)
     return "\n\n\n".join(writer.blocks) + "\n"
 
 

@@ -83,8 +83,14 @@ def put_result(results: Columns, i: int, result: Any) -> None:
     raise NotImplementedError
 
 
+def shown(total: Any, policy: Any) -> Any:
+    """The result of a whole window as a slide policy sees it, for all prefixes of that window."""
+    raise NotImplementedError
+
+
 def leaves(total: Any, old: Any, policy: Any) -> bool:
-    """Whether a slide policy wants a prefix out: of the results of the whole window and of that prefix."""
+    """Whether a slide policy wants a prefix out: of the whole window as `shown`, and the result of the
+    prefix."""
     raise NotImplementedError
 
 

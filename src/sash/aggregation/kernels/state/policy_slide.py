@@ -7,8 +7,9 @@ that the policy wants out; it is found by descent.
 
 From its beginning to the middle a window consists of ever larger blocks of the tree, from there on of ever
 smaller ones. Of the back, the fold is kept while the window grows, and from one batch to the next. Of the
-front, the folds of all prefixes that end with a block are kept in a stack until something leaves: these are
-tested first, without a combine. Then the descent goes on within the first block that stays.
+front, the folds of all prefixes that end with a block are kept in a stack until something leaves: after the
+oldest event these are tested first, without a combine. Then the descent goes on within the first block that
+stays.
 
 Every fold depends on lo and hi alone, not on how the window came to be: a stream that is resumed decides as
 one that was never interrupted, floats included. The whole window is tested last of all, when everything but
@@ -31,6 +32,7 @@ from sash.aggregation.kernels.compiler.vocabulary import (
     peek,
     push,
     scratch,
+    shown,
     store,
 )
 from sash.aggregation.kernels.state.rings import LEAF, LEAF_BITS, node
@@ -76,12 +78,15 @@ def slide_policy(
             if middle < hi:
                 total = combine(total, back)
                 combines += 1
-            whole = lower(total)
+            whole = shown(lower(total), policy)
 
-            # Up: the blocks of the front, as long as they leave.
+            # If the oldest event stays, everything does. Otherwise up: the blocks of the front, as long as
+            # they leave.
+            oldest = _block(inputs, nodes, start, wrap, -1, begin)
+            anything = levels[0] < 0 or leaves(whole, lower(oldest), policy)
             passed, at, prefix = 0, begin, total
-            stays = hi + 1  # the end of the shortest prefix that is known to stay
-            while passed < depth and (ends[passed] < hi or levels[passed] < 0):
+            stays = hi + 1 if anything else begin + 1  # the end of the shortest prefix known to stay
+            while stays > hi and passed < depth and (ends[passed] < hi or levels[passed] < 0):
                 grown = peek(stack, passed)
                 if not leaves(whole, lower(grown), policy):
                     stays = int(ends[passed])
@@ -97,7 +102,7 @@ def slide_policy(
                     if at > begin:
                         grown = combine(prefix, grown)
                         combines += 1
-                    if leaves(whole, lower(grown), policy):
+                    if (level < 0 and at == begin) or leaves(whole, lower(grown), policy):
                         at, prefix = further, grown
                     else:
                         stays = further

@@ -1,8 +1,9 @@
 """Slide policies over the tree of a lane: what leaves is found by descent (`kernels.state.policy_slide`).
 
     compiled        tracked aggregates and the policy are machine code: one call per batch, for all keys
-    interpreted     the same text run by Python: a policy that has no tree, or for which 64 bits are too few
-    by definition   aggregates that are no numbers
+    calling         the policy has no tree, or 64 bits are too few for it: machine code folds, and calls it
+    interpreted     the same text run by Python: aggregates that cannot be compiled
+    by definition   aggregates that are no numbers, policies that raise for some prefix
 
 Besides the elements a lane keeps one fold of each key, that of the newest part of its window, so that the
 next batch goes on from it. Where it is missing it is computed from the elements.
@@ -20,7 +21,7 @@ import pyarrow as pa
 from sash.aggregation.kernels.compiler import machine
 from sash.aggregation.kernels.compiler.compiled import Compiled
 from sash.aggregation.kernels.compiler.machine import Kernel
-from sash.aggregation.kernels.compiler.monoids_source import MonoidsSource
+from sash.aggregation.kernels.compiler.monoids_source import CallingSource, MonoidsSource
 from sash.aggregation.kernels.state.policy_slide import slide_policy
 from sash.aggregation.kernels.state.rings import LANE
 from sash.aggregation.monoid import Monoid
@@ -32,7 +33,7 @@ from sash.operators.engine.lanes.element_layout import Form, LaneAggregate
 from sash.operators.engine.lanes.ring_lane import RingLane, columns_as
 from sash.operators.engine.lanes.slots import FIRST, SLOTS, Slots
 from sash.operators.kinds.kind import Held
-from sash.operators.predicates.policies import Asked, PolicyCondition, are_numbers, types_of
+from sash.operators.predicates.policies import InterpretedPolicy, PolicyCondition, are_numbers, types_of
 from sash.operators.windows.numbering import numbered
 from sash.operators.windows.ranges import Ranges
 from sash.semantics.windows import PolicyWindow
@@ -81,14 +82,15 @@ class PolicySlides:
         return found if whole else ()
 
     @cached_property
-    def ways(self) -> list[tuple[Kernel, Any]]:
+    def ways(self) -> list[tuple[Kernel, PolicyCondition | InterpretedPolicy]]:
         """The kernels that can slide such windows, the fastest first, each with its form of the policy."""
-        found: list[tuple[Kernel, Any]] = []
+        found: list[tuple[Kernel, PolicyCondition | InterpretedPolicy]] = []
         if self.machines:
             condition = PolicyCondition.of(self.window, self._types)
             if condition is not None and _agree(self.machines, condition):
-                found.append((_compiled(self.machines, condition.body), condition.numbers))
-            found.append((_interpreted(self.machines), Asked(self.window, self._types)))
+                found.append((_compiled(self.machines, condition.body), condition))
+            lowers = [one.source.lower for one in self.machines]
+            found.append((_calling(self.machines), InterpretedPolicy(self.window, self._types, lowers)))
         return found
 
 
@@ -106,8 +108,13 @@ def _compiled(machines: tuple[Compiled, ...], body: str) -> Kernel:
 
 
 @lru_cache(maxsize=256)
-def _interpreted(machines: tuple[Compiled, ...]) -> Kernel:
-    return machine.interpreted(slide_policy, MonoidsSource(tuple(one.source for one in machines)))
+def _calling(machines: tuple[Compiled, ...]) -> Kernel:
+    source = CallingSource(tuple(one.source for one in machines))
+    if any(one.mode == "interpreted" for one in machines):
+        return machine.interpreted(slide_policy, source)
+    kernel = machine.build(slide_policy, source)
+    kernel.fallback = lambda error: machine.interpreted(slide_policy, source, why=str(error))
+    return kernel
 
 
 class Slider:
@@ -137,15 +144,16 @@ class Slider:
         begins = np.empty(int((until - since).sum()), np.int64)
         if not len(begins):
             return begins
-        for kernel, needed in self._policy.ways:
+        for kernel, policy in self._policy.ways:
             columns = [lane.columns_of(aggregate) for aggregate in self._policy.aggregates]
             backs = self._table[self._slots]
             try:
-                combines = kernel(
-                    tuple(inputs for inputs, _ in columns), tuple(nodes for _, nodes in columns),
-                    held.base, held.mask, since, until, lo, needed, backs[:, MIDDLE], backs[:, FILLED],
-                    self._folds(backs), begins,
-                )  # fmt: skip
+                with policy.called() as called:
+                    combines = kernel(
+                        tuple(inputs for inputs, _ in columns), tuple(nodes for _, nodes in columns),
+                        held.base, held.mask, since, until, lo, called, backs[:, MIDDLE],
+                        backs[:, FILLED], self._folds(backs), begins,
+                    )  # fmt: skip
             except Exception:  # a slower way can do without it, or raises what is wrong
                 continue
             lane.combines.update(dict.fromkeys((a.name for a in self._policy.aggregates), combines))
