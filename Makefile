@@ -100,11 +100,18 @@ format: $(READY)  ## let ruff fix what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-peers: $(PEERS)/flink/.ready $(PEERS)/beam/.ready  ## install the engines that `make secret` probes
+peers: $(PEERS)/flink/.ready $(PEERS)/beam/.ready $(PEERS)/flink/jars/.ready  ## install the engines that `make secret` probes and `make bench` meets
 
 $(PEERS)/flink/.ready: Makefile
 	$(PEER_PYTHON) -m venv $(PEERS)/flink
 	$(PEERS)/flink/bin/python -m pip install --quiet --disable-pip-version-check apache-flink==2.3.0
+	@touch $@
+
+# The format of the files that it is given by benchmarks/flink_sql.py, which PyFlink does not bring.
+$(PEERS)/flink/jars/.ready: Makefile tools/kafka/settings.xml | $(PEERS)/flink/.ready
+	@tools/ensure mvn maven
+	mvn --quiet --batch-mode -gs tools/kafka/settings.xml dependency:copy \
+		-Dartifact=org.apache.flink:flink-sql-parquet:2.3.0 -DoutputDirectory=$(abspath $(PEERS))/flink/jars
 	@touch $@
 
 $(PEERS)/beam/.ready: Makefile

@@ -21,7 +21,7 @@ from pathlib import Path
 from benchmarks import summary
 
 HERE = Path(__file__).parent
-OPPONENTS = ("rolling", "windows", "features_joins", "spark", "one_pass", "cluster", "kafka")
+OPPONENTS = ("rolling", "windows", "features_joins", "spark", "one_pass", "cluster", "kafka", "flink_sql")
 """The programs that compare Sash with others, each with the option --json."""
 
 

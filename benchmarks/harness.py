@@ -112,14 +112,20 @@ def race(contenders: Mapping[str, Callable[[], Any]], *, rounds: int) -> dict[st
     return {name: times.best for name, times in turns(contenders, rounds=rounds).items()}
 
 
-def options(description: str, *, parts: tuple[str, ...] = ()) -> argparse.Namespace:
-    """The options that every kernel benchmark takes; `parts` are those of one that can be run in parts."""
+def options(
+    description: str, *, parts: tuple[str, ...] = (), rows: int | None = None
+) -> argparse.Namespace:
+    """The options that every kernel benchmark takes; `parts` are those of one that can be run in parts.
+
+    `rows` is the default of one that takes a number of them."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="small sizes, and no ratio is judged")
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the tables there as well")
     parser.add_argument("--rounds", type=int, default=3, help="the best of how many rounds counts")
     if parts:
         parser.add_argument("--only", nargs="+", choices=parts, default=list(parts), metavar="PART")
+    if rows is not None:
+        parser.add_argument("--rows", type=int, default=rows, help="how many rows, without --quick")
     return parser.parse_args()
 
 
