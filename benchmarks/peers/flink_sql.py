@@ -2,9 +2,9 @@
 
 The form: streaming execution with a parallelism of 2, window TVFs, from parquet files to parquet files by
 the filesystem connector, so that all of it is generated Java and none of it Python. Objects are reused,
-state is on the heap, and no checkpoints are taken: Flink's fastest settings, of which a real stream would
-have the last only at the price of losing its state. Aggregates have two phases and share slices of windows,
-which is its default.
+state is on the heap, and no checkpoints are taken: settings for speed, by what they are for; not all others
+were tried, and a real stream would take checkpoints. Aggregates have two phases and share slices of windows
+by default.
 
 A line has the window ("TUMBLE" or "HOP"), the folder of the rows, and the folder for the answer. The
 answer has the seconds from the submission of the job until it has ended; the JVM stays, and each job starts
