@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks.flat.queries import LASTING_SESSION
 from benchmarks.harness import Table
 
-BATCHES, ROUNDS = 23, 3
+BATCHES, ROUNDS = 23, 7
 FLAT, LIMIT, INTERPRETED = 1.5, 0.003, 0.060
 BY_CLOCK = ("sliding", "cumulate", "slide_by_time")
 """Windows that keys without events report too, so that none of them is idle: a million keys have a million
