@@ -18,6 +18,7 @@ from sash.aggregation.encoding import decode, encode
 from sash.aggregation.stores.values import seal, unseal
 from sash.errors import CorruptValue, SashError
 from sash.operators import Aggregate, Input
+from sash.operators.columns.table_bytes import bytes_of, table_of
 from sash.operators.engine import WindowOperator
 from sash.operators.engine.saving import journal, journal_entries as entries
 from sash.operators.joins import two_sided
@@ -169,3 +170,16 @@ def test_elements_that_are_nested_without_end_are_refused() -> None:
     for deep in (b"[\1\0\0\0" * 20_000 + b"N", b"{" * 200_000):
         with pytest.raises(CorruptValue, match="damaged"):
             decode(deep)
+
+
+@pytest.mark.parametrize("column", ["start", "key", "0", "0.0"])
+def test_a_chunk_of_an_operator_with_another_column_is_refused(column: str) -> None:
+    """Found by the test above: a byte of a name was another, and Arrow joins no such tables."""
+    saved = SAVED["stateful operator"]()
+    number = max(saved.chunks)
+    name = saved.chunk_name(number)
+    table = table_of(unseal(name, saved.chunks[number]))
+    names = [" " if each == column else each for each in table.column_names]
+    other = seal(name, bytes_of(table.rename_columns(names), compressed=True))
+    with pytest.raises(CorruptValue):
+        saved.goes_on(saved.header, saved.chunks | {number: other})

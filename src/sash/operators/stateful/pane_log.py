@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.aggregation.kernels.compiler.vocabulary import Columns
+from sash.aggregation.stores.values import reading
 from sash.arrays import Array, Ints, Mask
 from sash.operators.order.interleaved import Interleaved
 from sash.operators.stateful.pane_table import Expired
@@ -63,9 +64,12 @@ class PaneLog:
 
     def load(self, chunks: Mapping[int, pa.Table], watermark: int) -> None:
         self._chunks = dict(chunks)
-        table = _since(self._floor(watermark), list(chunks.values()))
-        if table is not None:
-            self._running.take_panes(*self._arrays(table, watermark))
+        # Each may be a table and still none that was saved here: with other columns, or columns of others.
+        with reading("the panes of an operator"):
+            table = _since(self._floor(watermark), list(chunks.values()))
+            arrays = None if table is None else self._arrays(table, watermark)
+        if arrays is not None:
+            self._running.take_panes(*arrays)
 
     def _folded(self, table: pa.Table) -> pa.Table:
         return self._table(self._running.folded_panes(*self._arrays(table, _newest(table))))
