@@ -43,7 +43,7 @@ def window(random: np.random.Generator, rows: int, keys: int) -> Any:
 
 
 def busily(seconds: float) -> Any:
-    """A function that keeps the interpreter busy."""
+    """A function that keeps the interpreter busy; it travels to executors, too."""
 
     def fn(rows: pa.Table) -> dict[str, int]:
         until = time.thread_time() + seconds

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ import pyarrow as pa
 
 import sash
 from benchmarks.planner.contest import WORKLOADS
-from benchmarks.planner.process import events, window
+from benchmarks.planner.process import busily, events, window
 
 SEED = 40
 
@@ -33,18 +32,6 @@ class Drawn:
         if isinstance(self.computed, dict):
             return windowed.agg(**self.computed)
         return windowed.apply(self.computed, schema="n bigint")
-
-
-def busily(seconds: float) -> Any:
-    """A function that keeps the interpreter busy. Travels to executors."""
-
-    def fn(rows: pa.Table) -> dict[str, int]:
-        until = time.thread_time() + seconds
-        while time.thread_time() < until:
-            pass
-        return {"n": rows.num_rows}
-
-    return fn
 
 
 def drawn(rows: int, *, costly: float = 2e-3) -> Iterator[Drawn]:
