@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sash.runtimes.spark.epochs.epoch_metering import BatchMetrics
-from sash.runtimes.spark.epochs.one_task import PAUSE, WARM_UP, OneTask
+from sash.runtimes.spark.epochs.one_task import LATELY, PAUSE, WARM_UP, OneTask
 
 SMALL = BatchMetrics(
     batch=0, degree=2, events=100, late=0, reports=0, forgotten=0, restored=0, read=0, written=0,
@@ -28,8 +28,8 @@ def test_the_first_batches_are_shared_out() -> None:
 
 @pytest.mark.parametrize(
     "large",
-    [{"events": 20_000}, {"busy": 0.2}, {"packers": 64}, {"keys": 10**6}],
-    ids=["events", "work", "partitions", "keys"],
+    [{"events": 20_000}, {"packers": 64}, {"keys": 10**6}],
+    ids=["events", "partitions", "keys"],
 )
 def test_a_large_batch_is_followed_by_one_that_is_shared_out(large: dict[str, float]) -> None:
     choice = OneTask()
@@ -38,11 +38,27 @@ def test_a_large_batch_is_followed_by_one_that_is_shared_out(large: dict[str, fl
     assert choice.suits_next(SMALL)
 
 
+def test_batches_with_much_work_are_shared_out_and_one_that_was_delayed_is_not() -> None:
+    choice = OneTask()
+    after(choice, [SMALL] * WARM_UP)
+    much = replace(SMALL, busy=0.2)
+    assert [choice.suits_next(much) for _ in range(LATELY)] == [True] * (LATELY - 1) + [False]
+    assert choice.suits_next(SMALL)
+
+
+def test_one_batch_that_was_delayed_does_not_count_against_one_task() -> None:
+    choice = OneTask()
+    after(choice, [SMALL] * WARM_UP)
+    alone = replace(SMALL, in_one_task=True)
+    slow = replace(alone, seconds=1.0)
+    assert all(choice.suits_next(batch) for batch in [slow, slow, alone] * 5)
+
+
 def test_one_task_that_was_slower_is_not_tried_again_for_a_while() -> None:
     choice = OneTask()
     after(choice, [SMALL] * WARM_UP)
     slow = replace(SMALL, seconds=1.0, in_one_task=True)
-    assert not choice.suits_next(slow)
+    assert not after(choice, [slow] * LATELY)
     assert not after(choice, [SMALL] * (PAUSE - 2))
     assert choice.suits_next(SMALL)
 
@@ -54,7 +70,7 @@ def test_batches_that_have_grown_are_compared_again() -> None:
     assert not choice.suits_next(larger)  # no batch of this size had two stages
     assert choice.suits_next(replace(larger, in_one_task=False))
     assert choice.suits_next(larger)
-    assert not choice.suits_next(replace(larger, seconds=2.0))  # slower than the one that had
+    assert not after(choice, [replace(larger, seconds=2.0)] * LATELY)  # slower than the one that had
 
 
 def test_now_and_then_a_batch_has_two_stages_to_compare() -> None:
