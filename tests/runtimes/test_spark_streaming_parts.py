@@ -25,7 +25,7 @@ from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL
 from sash.runtimes.spark.state.checkpoint_compatibility import change_of
 from sash.runtimes.spark.state.fingerprint import canonical, describe, fingerprint
 from sash.runtimes.spark.state.operators_in_state import OperatorCache
-from sash.runtimes.spark.streaming.watermark_of_input import Upstream
+from sash.runtimes.spark.streaming.upstream_watermark import Upstream
 from sash.runtimes.spark.streaming.watermark_units import TICKS_SHIFT, UNKNOWN, Clock
 from sash.semantics import windows
 from sash.semantics.expression import Side

@@ -1,4 +1,5 @@
-"""Messages about running queries: plain JSON, the same in memory, in a file and on the wire.
+"""Messages about running queries: plain JSON, the same in memory, in a file and on the wire. The page shows
+the numbers of a frame in `static/js/live-page-numbers.js`.
 
     about     what the query is: explain() as data and as text, its keys, whether it is elastic
     started   a run of it began

@@ -8,7 +8,8 @@ The class of a window decides which parallel model may compute it:
 - **FCF**, forward-context-free: the ends up to an event are known once that event has been seen.
 - **FCA**, forward-context-aware: where a window begins is only known when a later event has been seen.
 
-A `Window` is the declaration: small, frozen, validated, and shipped to executors as it is.
+A `Window` is the declaration: small, frozen, validated, and shipped to executors as it is. A new kind is
+one module in `semantics/windows/` and one in `operators/kinds/`, which finds its ranges.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
     controller(samples, oldest first) → degree
 
 Plain functions without a memory: what they remember is in the samples. So a decision can be made again
-from a record, and a test needs no stream.
+from a record, and a test needs no stream. On Spark, small batches of `start()` have one task whatever a
+controller returns (`runtimes/spark/epochs/one_task.py`).
 
 >>> from sash.operators.elastic.controller_samples import Sample
 >>> busy = Sample(time=1.0, seconds=1.0, degree=2, rate=100.0, pending=0, utilisation=0.95)

@@ -1,4 +1,7 @@
-"""Sessions: maximal chains of events whose neighbours are at most `gap` apart."""
+"""Sessions: maximal chains of events whose neighbours are at most `gap` apart.
+
+On a stream an open session is one running fold; `engine/groups/growing_group.py` joins it with new events.
+"""
 
 from __future__ import annotations
 

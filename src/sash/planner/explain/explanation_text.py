@@ -1,5 +1,5 @@
 """An explanation as text, for people: in a few lines, or with the whole plan. It shows only what an
-`Explanation` holds."""
+`Explanation` holds. The words for joins and O+ are in `api/join_text.py` and `api/operator_query.py`."""
 
 from __future__ import annotations
 

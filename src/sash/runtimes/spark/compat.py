@@ -10,7 +10,8 @@
     executors    which there are, more of them, fewer of them                      the JVM's SparkContext
     state        whether Python can talk to the state store                  the messages of both
 
-PySpark 4.1, 4.2 and 4.3 differ here, and nowhere else that we use.
+PySpark 4.1, 4.2 and 4.3 differ here, and nowhere else that we use. Which versions are accepted: `OLDEST` in
+`runtimes/spark/__init__.py`, and pyproject.toml.
 """
 
 from __future__ import annotations

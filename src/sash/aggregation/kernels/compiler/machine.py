@@ -23,7 +23,7 @@ import numpy as np
 from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
 from sash import errors
-from sash.aggregation.kernels.compiler import casts, machine_code, module_cache
+from sash.aggregation.kernels.compiler import casts, machine_code_on_disk, module_cache
 from sash.aggregation.kernels.compiler.function_source import NoSource
 from sash.aggregation.kernels.compiler.specialise import ENTRY, KernelSource, specialise
 from sash.gc_pause import paused_collector
@@ -56,7 +56,7 @@ from numba import njit
 
 from sash import errors
 from sash.aggregation.kernels.compiler.casts import as_bool, as_float, as_int, put_result
-from sash.aggregation.kernels.compiler.machine_code import kept_on_disk
+from sash.aggregation.kernels.compiler.machine_code_on_disk import kept_on_disk
 {more}
 {decorators}
 
@@ -199,8 +199,8 @@ def _python_calls() -> Any:
 @cache
 def _header(*, calls_python: bool) -> str:
     # The casts are imported, not written into the text; their own text therefore joins the key. So does
-    # that of `machine_code`: how functions are named is part of what is kept.
-    imported = [casts, machine_code, *([_python_calls()] if calls_python else [])]
+    # that of `machine_code_on_disk`: how functions are named is part of what is kept.
+    imported = [casts, machine_code_on_disk, *([_python_calls()] if calls_python else [])]
     digest = hashlib.sha256("".join(map(inspect.getsource, imported)).encode()).hexdigest()[:8]
     names = [name for name in OPTIONS if calls_python or name != "calling"]
     makers = dict.fromkeys(names, "njit") | {"calling" if calls_python else "entry": "kept_on_disk"}

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sash.aggregation.kernels.compiler.machine_code import kept_on_disk
+from sash.aggregation.kernels.compiler.machine_code_on_disk import kept_on_disk
 from sash.arrays import Ints
 
 QUADRATIC = 64

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sash.aggregation.kernels.compiler.machine_code import kept_on_disk
+from sash.aggregation.kernels.compiler.machine_code_on_disk import kept_on_disk
 from sash.arrays import Ints, Numbers, read_only
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sash.aggregation.kernels.compiler.machine_code import kept_on_disk
+from sash.aggregation.kernels.compiler.machine_code_on_disk import kept_on_disk
 from sash.arrays import Ints, Mask, Numbers
 
 NOT_A_NUMBER, DECREASED = 1, 2

@@ -21,7 +21,7 @@ from sash.runtimes.spark.files.parquet_files import first_schema
 from sash.runtimes.spark.files.parquet_stream import FileSource
 from sash.runtimes.spark.packing.outputs import REPORTS
 from sash.runtimes.spark.streaming.runtime_choice import why_state_store
-from sash.runtimes.spark.streaming.watermark_of_input import Upstream
+from sash.runtimes.spark.streaming.upstream_watermark import Upstream
 
 _HIDDEN = ("_", ".")
 """How the names of files begin that Spark does not read."""

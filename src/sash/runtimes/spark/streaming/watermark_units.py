@@ -7,7 +7,7 @@ better. Timestamps are microseconds. Integer times count one tick a millisecond 
 those before 0 have a watermark too; timestamps are not, because people read the watermark in Spark's
 progress reports: windows that end before 1970 therefore wait until the watermark passes it.
 
-A stream that comes with a watermark keeps it (see `watermark_of_input`); what is given as a further delay
+A stream that comes with a watermark keeps it (see `upstream_watermark`); what is given as a further delay
 is then taken off here.
 """
 

@@ -30,7 +30,7 @@ from sash.runtimes.spark.streaming.runtime_choice import epochs_together
 from sash.runtimes.spark.streaming.start import flattening, start_run, start_writing
 from sash.runtimes.spark.streaming.stateful_step import Emitted
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
-from sash.runtimes.spark.streaming.watermark_of_input import Upstream
+from sash.runtimes.spark.streaming.upstream_watermark import Upstream
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.runtimes.spark.together.epochs import TogetherRun
 from sash.runtimes.spark.together.processor import TogetherProcessor

@@ -2,7 +2,7 @@
 
 Spark allows one watermark on the way from a source to a sink, so a stream that has one keeps it. Which it
 has is read from the analysed plan: a Python stage forgets on which column the watermark was, the plan does
-not.
+not. Our own watermark is defined in `semantics/watermark.py`.
 """
 
 from __future__ import annotations
