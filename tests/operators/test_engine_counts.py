@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from statistics import median
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ from sash.operators.bound_query import BoundQuery, BoundRolling, BoundWhole
 from sash.operators.engine import WindowOperator
 from sash.operators.engine.groups.growing_group import RunGroup
 from sash.operators.engine.lanes.ring_lane import RingLane
+from sash.operators.engine.saving import journal
 from sash.operators.folding.whole_windows import Apply
 from sash.semantics import windows
 from sash.semantics.query import Query
@@ -116,6 +118,36 @@ def test_a_worker_that_never_served_the_bucket_reads_no_chunk_where_the_arena_is
     assert stream.store.reads == 0
 
 
+@pytest.mark.parametrize("kind", READ)
+def test_nor_when_entries_are_put_together(kind: str, name: str) -> None:
+    stream = Stream(READ[kind], way=Way.ARENA, name=name)
+    with patch.object(journal, "FAN", 6), patch.object(journal, "LEAST", 10**9):
+        stream.fill(35 * 2_000, 10)
+        head = stream.operator.journal.head
+        assert len(head.runs) == 5
+        assert (head.young, stream.store.reads) == (5, 0)
+        # The runs themselves are put together once in FAN² batches, and are read for it.
+        stream.batch(np.arange(10), 70_000 + np.arange(10))
+        assert 0 < stream.store.reads <= 30
+
+
+def test_an_arena_that_was_behind_copies_no_entries_of_others(name: str) -> None:
+    """Entries of two machines in turn: what each has a copy of is not what the journal ends with."""
+    stream, other = Stream(READ["rolling"], way=Way.ARENA, name=name), "counted-elsewhere"
+    with patch.object(journal, "FAN", 6), patch.object(journal, "LEAST", 10**9):
+        for number in range(40):
+            stream.batch(np.arange(10), 10 * number + np.arange(10))
+            if number % 4 == 3:
+                stream.operator.arena.close()
+                stream.name = other if stream.name == name else name
+                stream.operator = WindowOperator.load(
+                    stream.bound, stream.header, stream.store, name=stream.name
+                )
+    entries = list(stream.operator.journal.contents()[1])
+    assert [int(entry.inserts[0]["t"][0].as_py()) for entry in entries] == [10 * n for n in range(40)]
+    ArenaHome.default().remove(other)
+
+
 def test_an_arena_that_missed_some_batches_reads_those_and_the_one_before_them(name: str) -> None:
     stream = Stream(READ["rolling"], way=Way.ARENA, name=name)
     now = stream.fill(20_000, 10)
@@ -128,6 +160,27 @@ def test_an_arena_that_missed_some_batches_reads_those_and_the_one_before_them(n
     WindowOperator.load(stream.bound, stream.header, stream.store, name=name)
     assert stream.store.reads == 5
     ArenaHome.default().remove(stream.name)
+
+
+# What is stored
+
+
+@pytest.mark.parametrize("kind", ["rolling", "tumbling", "session", "rows"])
+def test_durable_bytes_are_bounded_by_what_is_alive_also_before_the_first_snapshot(kind: str) -> None:
+    bound = {
+        "rolling": rolling(10**9),
+        "tumbling": bound_to(windows.tumbling(10**9)),
+        "session": bound_to(windows.session(10**9)),
+        "rows": bound_to(windows.rows(10, every=10)),
+    }[kind]
+    stream, now = Stream(bound), 0
+    for _ in range(60):
+        size = 2_000
+        stream.batch(np.arange(size) * 7 % 5_003, now + np.arange(size))
+        now += size
+        live = stream.operator.size
+        if live > 2 * journal.LEAST:
+            assert stream.durable <= 2.5 * live
 
 
 # What is combined

@@ -29,6 +29,7 @@ from sash.operators.engine.lanes.ring_lane import RingLane
 from sash.operators.engine.lanes.row_words import Words
 from sash.operators.engine.lanes.running_lane import RunningLane
 from sash.operators.engine.lanes.slots import FIRST, Slots
+from sash.operators.engine.saving import recent_entries
 from sash.operators.engine.tracks import Track
 from sash.operators.folding.panes import Panes
 from sash.operators.folding.whole_windows import Fold
@@ -181,7 +182,7 @@ class StatePlan:
     def tables(self) -> dict[str, TableSpec]:
         """Of the arena."""
         _, _, words = self._words
-        tables = Slots.tables(self.keys, words=words) | waiting.tables()
+        tables = Slots.tables(self.keys, words=words) | waiting.tables() | recent_entries.tables()
         for lane in self.lanes:
             tables |= lane.tables
         return tables

@@ -30,7 +30,7 @@ import pyarrow as pa
 
 from sash.aggregation.stores.values import reading, seal, unseal
 from sash.errors import CorruptValue
-from sash.operators.engine.saving import snapshot
+from sash.operators.engine.saving import recent_entries, snapshot
 from sash.operators.engine.saving.journal_entries import Entry, Payloads, cut, joined, parts_of
 from sash.operators.protocol import Saved
 
@@ -44,7 +44,10 @@ LEAST = 1 << 16
 """A journal of fewer bytes is not worth a snapshot."""
 SHRINKS = 8
 """An entry of so many times the bytes of a snapshot is longer than it also when it is compressed, and is
-not packed to find that out."""
+not packed to find that out. For as much a snapshot is taken to shrink before one was."""
+FIRST = 2
+"""The first snapshot is taken when the journal has so many times its bytes: until windows close, nothing
+in the journal is dead, and a snapshot would be the same once more."""
 TOGETHER = 1 << 18
 """How many rows are replayed at once."""
 FAN = 32
@@ -75,8 +78,8 @@ class JournalHead:
     snapshot_version: str = ""
     snapshot_facts: Mapping[str, Any] = field(default_factory=dict)
     snapshot_bytes: int = 0
-    snapshot_ratio: float = 1.0
-    """Its bytes, to those of what it was taken of."""
+    snapshot_ratio: float = 1 / SHRINKS
+    """Its bytes, to those of what it was taken of; of a sample, before the first."""
     journal_bytes: int = 0
     watermark: int | None = None
     keys: int = 0
@@ -133,30 +136,41 @@ class Journal:
         facts: dict[str, Any] = {
             "version": version, "watermark": operator.clock.value, "keys": len(operator.slots)
         }  # fmt: skip
-        # Not to the size of the last snapshot: most of what was in it may be dead.
-        limit = max(operator.size * head.snapshot_ratio, LEAST)
-        if entry.nbytes >= SHRINKS * limit:
+        if self._is_due(operator, entry.nbytes // SHRINKS):
             return self._snapshot(operator, facts)
         packed, rows = entry.packed(), entry.rows
         grown = head.journal_bytes + len(packed)
-        if grown >= limit:
+        if self._is_due(operator, grown):
             return self._snapshot(operator, facts)
-        self.head = replace(head, journal_bytes=grown, **facts)
+        self.head = replace(self.head, journal_bytes=grown, **facts)
         if head.young + 1 < FAN:
+            recent_entries.keep(operator.arena, packed, rows)
             return self._appended([packed], rows)
-        return self._put_together(packed, rows)
+        return self._put_together(operator, packed, rows)
+
+    def _is_due(self, operator: OperatorState, size: int) -> bool:
+        """Whether a journal of so many bytes is as long as a snapshot of what is alive would be. Not as
+        the last one was: most of what was in it may be dead."""
+        factor = 1 if self.head.parts else FIRST
+        if size < max(factor * operator.size * self.head.snapshot_ratio, LEAST):
+            return False
+        if not self.head.parts:
+            # Nothing is known of how well this state can be compressed but what a sample shows.
+            self.head = replace(self.head, snapshot_ratio=snapshot.sampled_ratio(operator))
+        return size >= max(factor * operator.size * self.head.snapshot_ratio, LEAST)
 
     def _appended(self, entries: list[Any], rows: int) -> Saved:
         written = cut(joined(entries), first=self.head.next, rows=rows)
         self.head = replace(self.head, next=self.head.next + len(written), young=self.head.young + 1)
         return Saved(self.head.sealed(), written)
 
-    def _put_together(self, packed: bytes, rows: int) -> Saved:
+    def _put_together(self, operator: OperatorState, packed: bytes, rows: int) -> Saved:
         """The single entries become a run; with it the runs before them, if they are as many."""
-        head = self.head
+        head, copied = self.head, recent_entries.kept(operator.arena, self.head.young)
         if not _is_small([(head.first, head.next)]):
             saved = self._appended([packed], rows)
             run = EntryRun(head.first, self.head.next, 1)
+            recent_entries.forget(operator.arena)
             self.head = replace(self.head, runs=(*head.runs, run), young=0)
             return replace(saved, header=self.head.sealed())
         runs, spans, rank = list(head.runs), [(head.first, head.next)], 1
@@ -166,16 +180,19 @@ class Journal:
                 break
             runs, spans, rank = runs[: 1 - FAN], before + spans, rank + 1
         entries = list[Any]()
-        for begin, end in spans:
+        for begin, end in spans if copied is None else spans[:-1]:
             for payload, some in self._payloads.between(begin, end):
                 entries += parts_of(payload)
                 rows += some
-        saved = self._appended([*entries, packed], rows)
+        single, some = copied or ([], 0)
+        saved = self._appended([*entries, *single, packed], rows + some)
+        recent_entries.forget(operator.arena)
         self.head = replace(self.head, runs=(*runs, EntryRun(head.next, self.head.next, rank)), young=0)
         return Saved(self.head.sealed(), saved.written, _numbers(spans))
 
     def _snapshot(self, operator: OperatorState, facts: dict[str, Any]) -> Saved:
         head, data = self.head, snapshot.taken(operator)
+        recent_entries.forget(operator.arena)
         written = cut(data, first=head.next)
         dropped = _numbers([(head.snapshot_first, head.begin), *head.spans])
         self.head = JournalHead(
@@ -197,6 +214,7 @@ class Journal:
         head, at = self.head, operator.adopted()
         if at is not None and at[0] == head.version:
             return
+        recent_entries.forget(operator.arena)
         entries = self._missed(*at) if at is not None else None
         if entries is None:
             operator.reset()

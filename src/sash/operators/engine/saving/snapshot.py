@@ -35,6 +35,9 @@ from sash.operators.windows.ranges import NEVER
 if TYPE_CHECKING:
     from sash.operators.engine.state import OperatorState
 
+SAMPLED = 2048
+"""Keys whose words show how well all can be compressed, and eight times as many elements."""
+
 
 def taken(operator: OperatorState) -> bytes:
     """The state as bytes."""
@@ -65,6 +68,21 @@ def taken(operator: OperatorState) -> bytes:
         )
         streams.append(bytes_of(moved.table(), compressed=True))
     return joined([json.dumps(names_of(operator.plan)).encode(), *streams])
+
+
+def sampled_ratio(operator: OperatorState) -> float:
+    """About what part of `operator.size` a snapshot would have, by the words of a few keys."""
+    live = operator.slots.live()[:SAMPLED]
+    parts = [operator.slots.rows[live]]
+    for group in operator.groups:
+        lane = group.lane
+        if isinstance(lane, RingLane):
+            held = lane.held(live)
+            each = 8 * SAMPLED // max(len(live), 1)
+            which, at = numbered(np.minimum(held.count - held.head, each))
+            parts.append(lane.elements[held.positions(which, held.head[which] + at)])
+    packed = sum(len(bytes_of(words_table(part), compressed=True)) for part in parts)
+    return min(packed / max(sum(part.nbytes for part in parts), 1), 1.0)
 
 
 def restored(operator: OperatorState, data: Any) -> None:
