@@ -13,7 +13,6 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from benchmarks.flat import queries
 from benchmarks.harness import Table
 
-KINDS = ("rolling", "rows", "session", "slide_by_tuple", "sliding", "delta", "threshold", "policy")
 BATCHES, ROUNDS = 16, 2
 FLAT = 1.25
 
@@ -24,7 +23,7 @@ def flat(spark: Any, kinds: list[str], *, few: int, many: int) -> list[Table]:
     first = Table(f"Spark: the first batch, of {many:,} rows", "a second")
     table.start()
     seconds = {}
-    for kind in [kind for kind in KINDS if kind in kinds]:
+    for kind in kinds:
         measured(spark, kind, few)  # loads the kernels in all workers
         rounds = [(measured(spark, kind, few), measured(spark, kind, many)) for _ in range(ROUNDS)]
         little = min(one for (one, _), _ in rounds)

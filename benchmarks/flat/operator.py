@@ -60,7 +60,7 @@ def _summary(rounds: list[dict[str, Any]]) -> dict[str, Any]:
         "best": min(served["seconds"][0] for served in rounds),
         "whole": median(whole),
         "anonymous": max(served["anonymous"] for served in rounds),
-        "reads": rounds[0]["reads"],
+        "reads": max(served["reads"] for served in rounds),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from sash.operators.arena import ArenaHome, TableSpec
+from sash.runtimes.spark.state import arenas
 from sash.runtimes.spark.state.arenas import remove_when_ended
 
 TABLES = {"rows": TableSpec(2)}
@@ -79,3 +81,39 @@ def test_on_a_cluster_executors_remove_their_own(home: ArenaHome) -> None:
     remove_when_ended(query, session("spark://somewhere:7077"))
     time.sleep(0.05)
     assert mine.exists()
+
+
+def test_an_arena_that_a_task_still_works_on_goes_when_the_task_has_ended(
+    home: ArenaHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arenas, "PAUSES", (0.05,) * 100)
+    folder, query = fill(home, MINE), Query()
+    held = home.open(MINE, TABLES, b"a query")
+    assert held is not None
+    remove_when_ended(query, session("local[2]"))
+    query.ended.set()
+    time.sleep(0.6)  # longer than one attempt waits for the lock
+    assert folder.exists()
+    held.close()
+    assert is_gone(folder)
+
+
+def test_arenas_of_killed_applications_are_found_beside_those_of_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark gives each application a folder of its own, which stays when it is killed."""
+    monkeypatch.delenv("SASH_ARENA_DIR")
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path / "blockmgr-mine"))
+    folders = []
+    for application in ("mine", "killed"):
+        own = tmp_path / f"blockmgr-{application}"
+        own.mkdir()
+        place = ArenaHome(own / f"sash-arenas-{os.getuid()}")
+        place.folder.mkdir(mode=0o700)
+        folders.append(fill(place, OTHERS))
+    found = {place.folder for place in ArenaHome.on_this_machine(tmp_path)}
+    assert found == {folder.parent for folder in folders}
+    monkeypatch.setattr("sash.operators.arena.home.is_gone", lambda owner: True)
+    monkeypatch.setattr("sash.operators.arena.home._swept", {})
+    ArenaHome.default().tend()
+    assert not any(folder.exists() for folder in folders)

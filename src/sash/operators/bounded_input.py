@@ -24,10 +24,11 @@ from sash.operators.columns.times import to_integers
 from sash.operators.engine.groups.latest_rows import latest_of
 from sash.operators.folding.early_panes import Early
 from sash.operators.folding.values import Evaluator, evaluated
+from sash.operators.kinds.look_back import LookBackKind
 from sash.operators.late_rows import UNTIMED, late_rows
 from sash.operators.step_counter import counted
 from sash.operators.windows.ranges import Ranges
-from sash.operators.windows.windowers import look_back_ranges, misfits_of, window_ranges
+from sash.operators.windows.windowers import misfits_of, window_ranges
 from sash.semantics.event import Order
 from sash.semantics.window import Window
 
@@ -112,7 +113,7 @@ def _over(bound: BoundQuery, layout: Layout, horizon: int, evaluate: Evaluator) 
         return _AnswerPart([latest_of(bound, layout, horizon)], [])
     if isinstance(bound, BoundRolling):
         lookbacks = [
-            evaluate(bound, window, layout, look_back_ranges(window, layout)).columns
+            evaluate(bound, window, layout, LookBackKind.of_layout(window, layout)).columns
             for window in bound.query.windows
         ]
         return _AnswerPart([features(bound, layout.rows, lookbacks)], [])

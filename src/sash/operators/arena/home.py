@@ -83,11 +83,16 @@ class ArenaHome:
         return (cls(folder) for folder in folders if folder.is_dir())
 
     def remove_all(self, prefix: str) -> int:
-        """Delete the arenas whose names begin so; return how many that were."""
-        with suppress(OSError):
+        """Delete the arenas whose names begin so; return how many are in use, and stay."""
+        try:
             names = [entry.name for entry in os.scandir(self.folder) if entry.name.startswith(prefix)]
-            return sum(self._remove(name, WAIT, lambda _: True) for name in names)
-        return 0
+        except OSError:
+            return 0
+        stay = 0
+        for name in names:
+            with suppress(OSError):  # somebody else has removed it
+                stay += not self._remove(name, WAIT, lambda _: True)
+        return stay
 
     def remove(self, name: str, *, wait: float = WAIT) -> bool:
         """Delete an arena; False if there is none, or if it is locked for longer than `wait` seconds."""

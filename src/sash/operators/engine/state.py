@@ -21,8 +21,9 @@ import numpy as np
 import pyarrow as pa
 
 from sash.aggregation.kernels.state import rings
-from sash.aggregation.stores.values import reading
+from sash.aggregation.stores.values import reading, seal, unseal
 from sash.arrays import Ints, Mask
+from sash.errors import CorruptValue
 from sash.operators.answer import Answer
 from sash.operators.arena import Arena, ArenaHome
 from sash.operators.arena.locked import WAIT
@@ -237,15 +238,19 @@ class OperatorState(ABC):
         self.pending, self.ledgers = None, [Ledger.blank() for _ in self.bound.query.windows]
 
     def adopted(self) -> tuple[str, int] | None:
-        """The version of the arena, and the number of the entry that comes next; None if it has none."""
+        """The version of the arena, and the number of the entry that comes next; None if it has none, or is
+        damaged."""
         if not self.arena.version:
             return None
         if self.arena.version.hex() != self._at[0]:
-            facts, *ledgers = parts_of(self.arena.get_blob(REST))
+            try:
+                facts, *ledgers = parts_of(unseal(REST.encode(), self.arena.get_blob(REST)))
+                pending = waiting.kept(self.arena)
+            except CorruptValue:
+                return None  # somebody else has written to its files
             read = json.loads(bytes(facts))
             self._at = self.arena.version.hex(), read["next"]
             self.restore_facts(read)
-            pending = waiting.kept(self.arena)
             if pending is not None:
                 gone = (pending.sequence < self.turned) & self._is_final(pending.time, self.settled)
                 # Time alone does not decide it for sessions: their log is rewritten when events leave it.
@@ -258,7 +263,8 @@ class OperatorState(ABC):
     def _rest(self) -> bytes:
         """What is not in the tables of the arena."""
         facts = json.dumps({"next": self._at[1], **self.facts()}).encode()
-        return joined([facts, *(bytes_of(ledger.table()) for ledger in self.ledgers)])
+        rest = joined([facts, *(bytes_of(ledger.table()) for ledger in self.ledgers)])
+        return seal(REST.encode(), rest)
 
     @property
     def is_sparse(self) -> bool:

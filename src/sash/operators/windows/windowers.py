@@ -13,15 +13,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregation.kernels.windows.cuts import look_back
 from sash.operators.columns.layout import Layout
 from sash.operators.engine.groups.policy_group import bounded_slides
 from sash.operators.kinds import kind_of
 from sash.operators.kinds.kind import GrowingKind, Held, Memory, Moment, Runs, WindowKind
 from sash.operators.predicates.row_predicates import truths
-from sash.operators.windows.ranges import MISSING, NEVER, Ranges
+from sash.operators.windows.ranges import NEVER, Ranges
 from sash.semantics.window import PredicateWindow, Window
-from sash.semantics.windows import PolicyWindow, SlideByTupleWindow
+from sash.semantics.windows import PolicyWindow
 
 
 def window_ranges(window: Window, layout: Layout, *, horizon: int, empty: bool = False) -> Ranges:
@@ -40,15 +39,6 @@ def window_ranges(window: Window, layout: Layout, *, horizon: int, empty: bool =
     found: Ranges = kind.ranges(held, memory, moment)  # type: ignore[attr-defined]
     moved = layout.offsets[found.slot]
     return replace(found, lo=found.lo + moved, hi=found.hi + moved)
-
-
-def look_back_ranges(window: Window, layout: Layout) -> Ranges:
-    """What a look-back of `.rolling` reads for each event, in the order of the layout."""
-    assert isinstance(window, SlideByTupleWindow)
-    lo, hi = look_back(layout.times, layout.offsets, window.size)
-    # Rows of look-backs have no window whose bounds could be asked for: they take no memory.
-    none = np.broadcast_to(np.int64(MISSING), len(lo))
-    return Ranges(layout.slot_of_position(), np.arange(len(lo)), lo, hi, none, none, none)
 
 
 def _runs(window: Window, layout: Layout) -> Runs:

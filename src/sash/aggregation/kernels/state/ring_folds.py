@@ -2,7 +2,8 @@
 look-backs (`.rolling`, `.latest`), and of all other windows over kept elements.
 
     grow_trees     the nodes of the blocks that have become complete, and those above
-    fold_ranges    one fold per range of ordinals, from the left to the right
+    fold_ranges    one fold per range of ordinals, from the left to the right (`run_folds` has those of
+                   keys with many ranges in one batch)
 
 Both are for several aggregates at once, which share the way through the tree and every row that is read. An
 element is lifted when it is read: a row holds the inputs of all aggregates, each column once. `valid` has a
@@ -97,10 +98,11 @@ def fold_ranges(
     elements: Ints, node_rows: Ints,
     middles: Columns, middles_known: Ints, middle_rows: Ints, span: int,
     base: Ints, mask: Ints, count: Ints, tail: int, which: Ints, lo: Ints, hi: Ints,
-    first: int, each: int, dealt: int, out: Columns, found: Ints,
+    first: int, each: int, dealt: int, out: Columns, found: Ints, stretches: Ints,
 ) -> int:  # fmt: skip
-    """Fold the range [lo, hi) of key `which`; nodes hold all but the last `tail` elements of a key. `found`
-    gets the bits of the aggregates that counted anything. Returns the combines made.
+    """Fold the range [lo, hi) of key `which`, of all ranges in the `stretches` begin ≤ index < end;
+    nodes hold all but the last `tail` elements of a key. `found` gets the bits of the aggregates that
+    counted anything. Returns the combines made.
 
     The ranges are those of the windows first, …, first + dealt − 1 out of `each`, by turns; the results are
     those of the first window, then those of the second, … A long range that moved little since its window's
@@ -110,8 +112,10 @@ def fold_ranges(
     combines, ranges, no_lengths = 0, len(which), np.empty(0, np.int64)
     steps, ends = np.empty(AT_ONCE * LONGEST, np.int64), np.empty(AT_ONCE, np.int64)
     share, remembers = ranges // dealt, len(middle_rows) > 0
-    for since in range(0, ranges, AT_ONCE):
-        until, filled = min(since + AT_ONCE, ranges), 0
+    stretch, since = 0, 0
+    while stretch < len(stretches):
+        since = max(since, stretches[stretch, 0])
+        until, filled = min(since + AT_ONCE, stretches[stretch, 1]), 0
         if remembers:
             for index in range(since, until):
                 key = which[index]
@@ -162,4 +166,7 @@ def fold_ranges(
             target = index % dealt * share + index // dealt
             store(out, target, total)
             found[target] = counted
+        since = until
+        if until == stretches[stretch, 1]:
+            stretch += 1
     return combines

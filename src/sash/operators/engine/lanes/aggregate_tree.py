@@ -16,7 +16,7 @@ from sash.aggregation.kernels.compiler import machine
 from sash.aggregation.kernels.compiler.compiled import Compiled
 from sash.aggregation.kernels.compiler.machine import Kernel
 from sash.aggregation.kernels.compiler.monoids_source import MonoidsSource
-from sash.aggregation.kernels.state import ring_folds
+from sash.aggregation.kernels.state import ring_folds, run_folds
 
 if TYPE_CHECKING:
     from sash.operators.engine.lanes.element_layout import LaneAggregate
@@ -56,6 +56,10 @@ class TreeGroup:
     @cached_property
     def fold(self) -> Kernel:
         return _kernel(ring_folds.fold_ranges, self.machines)
+
+    @cached_property
+    def fold_runs(self) -> Kernel:
+        return _kernel(run_folds.fold_runs, self.machines)
 
 
 def groups_of(aggregates: Iterable[LaneAggregate]) -> list[TreeGroup]:

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.aggregation.kernels.compiler.vocabulary import Columns
-from sash.aggregation.kernels.state import rings
+from sash.aggregation.kernels.state import rings, run_folds
 from sash.aggregation.kernels.state.rings import COUNT, HEAD, LOG
 from sash.arrays import Bytes, Ints, Mask
 from sash.operators.arena import Arena, TableSpec
@@ -36,6 +36,7 @@ from sash.semantics.event import Order
 
 SPAN = 2
 """Words of a middle for each group of aggregates: where it begins and ends. Then comes what a node has."""
+NO_RUNS = np.empty((0, 2), np.int64)
 FOLDS = rings.LIVE + 1
 """In the words of the free lists, after `LIVE`: how many bytes of folds there are."""
 
@@ -278,9 +279,12 @@ class RingLane:
         `dealt` windows of the lane by turns, from `window` on; folds are those of the first window, then
         those of the second, …"""
         found: dict[str, Elements] = {}
+        runs = NO_RUNS, np.array([[0, len(ranges)]], np.int64)
+        if len(ranges) and np.bincount(ranges.slot[::dealt]).max() >= run_folds.LEAST:
+            runs = run_folds.runs_kernel()(ranges.slot, ranges.lo, ranges.hi, dealt)
         for group in self.form.groups:
             if any(aggregate.name in names for aggregate in group.aggregates):
-                found |= self._folds_of_group(group, held, ranges, window, dealt)
+                found |= self._folds_of_group(group, held, ranges, window, dealt, *runs)
         for name in names:
             aggregate = self.form.aggregates[name]
             if aggregate.machine is None:
@@ -290,15 +294,27 @@ class RingLane:
         return found
 
     def _folds_of_group(
-        self, group: TreeGroup, held: Held, ranges: Ranges, window: int, dealt: int
+        self,
+        group: TreeGroup,
+        held: Held,
+        ranges: Ranges,
+        window: int,
+        dealt: int,
+        runs: Ints,
+        others: Ints,
     ) -> dict[str, Elements]:
+        """`runs` and `others` are all ranges: those that follow each other, and the rest."""
         out = tuple(machine.empty(len(ranges)) for machine in group.machines)
         counted = np.empty(len(ranges), np.int64)
-        combines = group.fold(
-            *self._tree(group), self.elements, self.nodes, *self._remembered(group),
-            held.base, held.mask, held.count, int(self.growing_tail), ranges.slot, ranges.lo, ranges.hi,
-            window, self.windows, dealt, out, counted,
-        )  # fmt: skip
+        tree = (*self._tree(group), self.elements, self.nodes)
+        where = held.base, held.mask, held.count, int(self.growing_tail), ranges.slot, ranges.lo, ranges.hi
+        combines = 0
+        if len(others):
+            combines += group.fold(
+                *tree, *self._remembered(group), *where, window, self.windows, dealt, out, counted, others
+            )
+        if len(runs):
+            combines += group.fold_runs(*tree, *where, runs, dealt, out, counted)
         self._count(group, combines)
         everywhere = bool((counted == group.wanted).all())
         return {

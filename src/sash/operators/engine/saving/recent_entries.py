@@ -2,8 +2,9 @@
 
 The store has them too. But a process that did not write them would have to read them back only to write
 them again, and the arena is at hand. The copy is of just these entries while as many have been kept as the
-head counts: whoever changes the journal without the arena (`forget`) or leaves a long entry out makes the
-two numbers differ until the next run.
+head counts: whoever changes the journal without the arena (`forget`) or leaves an entry out makes the two
+numbers differ until the next run. Each is sealed, because it becomes a part of the journal: where a
+checksum does not match, the entries are read from the store.
 """
 
 from __future__ import annotations
@@ -12,12 +13,17 @@ from typing import Any
 
 import numpy as np
 
+from sash.aggregation.stores.values import seal, unseal
+from sash.errors import CorruptValue
 from sash.operators.arena import Arena, TableSpec
-from sash.operators.engine.saving.journal_entries import PART, joined, parts_of
+from sash.operators.engine.saving.journal_entries import joined, parts_of
 
 TABLE = "entries"
 BYTES, COUNT, ROWS = 13, 14, 15
 """In the arena's numbers: of the copy."""
+MOST = 1 << 26
+"""Bytes of a copy: entries that are longer together are not put together."""
+_NAME = b"recent entry"
 
 
 def tables() -> dict[str, TableSpec]:
@@ -27,10 +33,11 @@ def tables() -> dict[str, TableSpec]:
 
 def keep(arena: Arena, packed: bytes, rows: int) -> None:
     """One more entry was written."""
-    if arena.is_anonymous or len(packed) > PART:
+    used = int(arena.numbers[BYTES])
+    if arena.is_anonymous or used + len(packed) > MOST:
         return
     arena.begin()
-    data, used = np.frombuffer(joined([packed]), np.uint8), int(arena.numbers[BYTES])
+    data = np.frombuffer(joined([seal(_NAME, packed)]), np.uint8)
     arena.reserve(TABLE, used + len(data))
     arena.bytes_of(TABLE)[used : used + len(data)] = data
     arena.numbers[[BYTES, COUNT, ROWS]] += len(data), 1, rows
@@ -44,7 +51,12 @@ def forget(arena: Arena) -> None:
 
 
 def kept(arena: Arena, count: int) -> tuple[list[Any], int] | None:
-    """The newest entries and their rows, if the copy has so many."""
+    """The newest entries and their rows, if the copy has so many and is undamaged."""
     if arena.is_anonymous or arena.numbers[COUNT] != count:
         return None
-    return list(parts_of(arena.bytes_of(TABLE)[: arena.numbers[BYTES]])), int(arena.numbers[ROWS])
+    try:
+        sealed = parts_of(arena.bytes_of(TABLE)[: arena.numbers[BYTES]])
+        entries = [unseal(_NAME, each) for each in sealed]
+    except CorruptValue:
+        return None
+    return (entries, int(arena.numbers[ROWS])) if len(entries) == count else None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
@@ -20,6 +21,8 @@ from pyspark import TaskContext
 from sash.operators.arena import ArenaHome
 from sash.runtimes.spark.compat import is_connect
 
+PAUSES = (0.5, 2.0, 10.0, 30.0)
+"""Seconds between two attempts to remove what is still in use when its query ends."""
 QUERY_ID = "sql.streaming.queryId"
 """The property of a stream's thread that holds the identifier in its checkpoint."""
 
@@ -47,8 +50,10 @@ def remove_when_ended(query: Any, spark: Any) -> None:
     def wait() -> None:
         with suppress(Exception):  # the one who started the query gets its failure
             query.awaitTermination()
-        for folder in folders:
-            for home in ArenaHome.on_this_machine(Path(folder)):
-                home.remove_all(name)
+        for pause in PAUSES:  # a task that was cancelled may work on its arena for a while
+            homes = [home for folder in folders for home in ArenaHome.on_this_machine(Path(folder))]
+            if not sum(home.remove_all(name) for home in homes):
+                return
+            time.sleep(pause)
 
     Thread(target=wait, name="sash arenas", daemon=True).start()
