@@ -18,6 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, functions as F
 
 from sash.errors import Unsupported
+from sash.operators.elastic.declaration import Elastic
 from sash.operators.joins.asof.asof_operator import AsofOperator
 from sash.operators.joins.asof.bound_asof import BoundAsof
 from sash.operators.joins.bound_join import BoundJoin
@@ -188,17 +189,16 @@ class StreamingJoin:
         return answers_of(left.unionAll(right), WindowProcessor(cast(WindowStage, stage)))
 
     def elastic(
-        self, bound: BoundJoin | BoundAsof, outputs: Outputs, *, buckets: int, most: int
+        self, bound: BoundJoin | BoundAsof, outputs: Outputs, elastic: Elastic
     ) -> tuple[DataFrame, JoinStage]:
-        """The blocks of both sides for the elastic runtime, which has so many buckets and at most so many
-        tasks, and what its tasks do with them."""
-        count = elastic_bucket_count(bound.strategy, bound.kept, buckets=buckets, tasks=most)
+        """The blocks of both sides for the elastic runtime, and what its tasks do with them."""
+        count = elastic_bucket_count(bound.strategy, bound.kept, buckets=elastic.buckets, tasks=elastic.max)
         stage = JoinStage(
             bound, outputs, tuple(range(count)), Clock.of(ticks=bound.left.ticks), derived=False
         )
         left, right = (
             df.selectExpr(*by_position.placed(bound.of(side).schema.names))
-            .mapInArrow(StampedPacker(stage.packer(side), most), PACKED)
+            .mapInArrow(StampedPacker(stage.packer(side), elastic.max), PACKED)
             .withColumn(INPUT, F.lit(_number(side)))
             for side, df in zip(Side, (self.left, self.right), strict=True)
         )
