@@ -30,7 +30,6 @@ from sash.runtimes.spark.packing.answers import answers_with
 from sash.runtimes.spark.packing.balanced_bucket_ids import bucket_ids
 from sash.runtimes.spark.packing.blocks import (
     INPUT,
-    NEWEST_AT,
     PACKED,
     PACKED_BUCKET,
     PAYLOAD,
@@ -46,7 +45,7 @@ from sash.runtimes.spark.state.fingerprint import describe_join
 from sash.runtimes.spark.streaming.bucket_call import BucketCall
 from sash.runtimes.spark.streaming.processor import WindowProcessor
 from sash.runtimes.spark.streaming.stateful_step import Emitted, answers_of
-from sash.runtimes.spark.streaming.upstream_watermark import NEWEST, NEWEST_TICK, Upstream
+from sash.runtimes.spark.streaming.upstream_watermark import Upstream
 from sash.runtimes.spark.streaming.watermark_units import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.semantics.expression import Side
@@ -209,12 +208,8 @@ class StreamingJoin:
         upstream.require_about(df, own.time, ticks=own.ticks)
         rows = df.selectExpr(*by_position.placed(own.schema.names))
         packed = rows.mapInArrow(stage.packer(side), PACKED).withColumn(INPUT, F.lit(_number(side)))
-        if not upstream.columns:
-            name = NEWEST_TICK if own.ticks else NEWEST
-            packed = packed.withColumnRenamed(NEWEST_AT, name)
-            delay = stage.clock.spark_delay(stage.bound.join.delay(side).length)
-            packed = packed.withWatermark(name, delay)
-        return packed.select(PACKED_BUCKET, PAYLOAD, INPUT)
+        delay = stage.clock.spark_delay(stage.bound.join.delay(side).length)
+        return upstream.watermarked(packed, delay, ticks=own.ticks).select(PACKED_BUCKET, PAYLOAD, INPUT)
 
 
 def _number(side: Side) -> int:

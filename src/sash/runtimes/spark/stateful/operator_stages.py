@@ -35,7 +35,6 @@ from sash.runtimes.spark.packing.answers import answers_with
 from sash.runtimes.spark.packing.balanced_bucket_ids import BUCKETS_PER_PARTITION, bucket_ids, bucket_ids_on
 from sash.runtimes.spark.packing.blocks import (
     INPUT,
-    NEWEST_AT,
     PACKED,
     PACKED_BUCKET,
     PAYLOAD,
@@ -52,7 +51,7 @@ from sash.runtimes.spark.stateful.key_sets import KeySetPacker, KeySetRoute, in_
 from sash.runtimes.spark.streaming.bucket_call import BucketCall
 from sash.runtimes.spark.streaming.processor import WindowProcessor
 from sash.runtimes.spark.streaming.stateful_step import Emitted, answers_of
-from sash.runtimes.spark.streaming.upstream_watermark import NEWEST, NEWEST_TICK, Upstream
+from sash.runtimes.spark.streaming.upstream_watermark import Upstream
 from sash.runtimes.spark.streaming.watermark_units import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 
@@ -265,11 +264,8 @@ class StreamingOperator:
         """Blocks with the watermark of their input."""
         ticks = _ticks(self.bound.operator)
         upstream.require_about(self.frames[number], self.bound.operator.inputs[number].time, ticks=ticks)
-        if not upstream.columns:
-            name = NEWEST_TICK if ticks else NEWEST
-            delay = clock_of(self.bound.operator).spark_delay(self.bound.delays[number].length)
-            blocks = blocks.withColumnRenamed(NEWEST_AT, name).withWatermark(name, delay)
-        return blocks.select(PACKED_BUCKET, PAYLOAD)
+        delay = clock_of(self.bound.operator).spark_delay(self.bound.delays[number].length)
+        return upstream.watermarked(blocks, delay, ticks=ticks).select(PACKED_BUCKET, PAYLOAD)
 
     def elastic(self, outputs: Outputs, elastic: Elastic) -> tuple[DataFrame, OperatorStage]:
         """The blocks of all inputs for the elastic runtime, and what its tasks do with them."""
