@@ -10,7 +10,7 @@ Each input is packed by itself, into blocks of one common schema, and all of the
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import starmap
 from typing import Any, ClassVar, NoReturn, cast
@@ -25,7 +25,7 @@ from sash.operators.elastic.instance_of_share import balanced, checked
 from sash.operators.order.interleaved import END_OF_TIME, weave
 from sash.operators.stateful.common_rows import CommonRows
 from sash.operators.stateful.declaration import TIME, Stateful
-from sash.operators.stateful.streaming import BoundOperator, OperatorOnStream, in_stream
+from sash.operators.stateful.streaming import BoundOperator, OperatorOnStream
 from sash.runtimes.spark.batch.driver_memory import brought
 from sash.runtimes.spark.compat import struct_of
 from sash.runtimes.spark.files.parquet_stream import ParquetStream
@@ -105,7 +105,7 @@ class OperatorStage:
 
     def of_bucket(self, number: int) -> BoundOperator:
         place = self.buckets.index(number)
-        return in_stream(self.bound, in_bucket(self.bound.operator, place, len(self.buckets)))
+        return replace(self.bound, operator=in_bucket(self.bound.operator, place, len(self.buckets)))
 
     def arrived(self, bucket: int, blocks: Iterable[tuple[bytes | pa.Buffer, int]]) -> pa.Table:
         """Rows of all inputs: each has the time of its own."""
