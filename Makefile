@@ -120,7 +120,7 @@ $(PEERS)/beam/.ready: Makefile
 	@touch $@
 
 secret: $(READY) java peers  ## probe the live engines, and write docs/secret
-	SASH_PEERS=$(PEERS) $(BIN)/python -m sash.engines.live docs/secret/results.json
+	SASH_PEERS=$(PEERS) $(BIN)/python tools/probe_engines.py docs/secret/results.json
 	$(BIN)/sash secret table --format markdown --results docs/secret/results.json > docs/secret/table.md
 	$(BIN)/sash secret table --format html --results docs/secret/results.json > docs/secret/table.html
 

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from typer.testing import CliRunner
 
-from sash.cli.doctor import disk_and_stores, machine_leftovers, report, software
+from sash.cli.doctor import disk_and_stores, leftovers, report, software
 from sash.cli.doctor.cluster import cluster
 from sash.cli.doctor.health_check import HealthCheck
 from sash.cli.doctor.version_bounds import Requirement
@@ -286,7 +286,7 @@ def test_what_killed_processes_have_left_in_memory_is_found_and_removed(
     for pid in (ended.pid, os.getpid()):
         (tmp_path / f"sash-{pid}-abc").mkdir()
         (tmp_path / f"sash-{pid}-abc" / "rows").write_bytes(bytes(100_000))
-    monkeypatch.setattr(machine_leftovers, "MEMORY", tmp_path)
+    monkeypatch.setattr(leftovers, "MEMORY", tmp_path)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("SASH_ARENA_DIR", str(tmp_path))
     shown = CliRunner().invoke(app, ["doctor", "--clean", "machine"])

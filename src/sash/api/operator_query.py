@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class OperatorRuntime(Protocol):
     """The inputs of an operator, and the runtime that they belong to."""
 
-    bounded: ClassVar[bool]
-
+    @property
+    def bounded(self) -> bool: ...
     def collect(self) -> pa.Table: ...
     def dataframe(self) -> Any: ...
     @property
@@ -81,15 +81,16 @@ class OperatorQuery(QueryHandle):
         return self.runtime.dataframe()
 
     def _started(self, sink: Sink, launch: Launch) -> Any:
-        from sash.runtimes.spark.stateful.join_frames import StreamingJoinOperator
+        from sash.runtimes.spark.stateful.join_frames import JoinFrames
         from sash.runtimes.spark.stateful.operator_stages import StreamingOperator
         from sash.runtimes.spark.streaming.start import start_join, start_operator
 
         runtime = self.runtime
-        if isinstance(runtime, StreamingJoinOperator):
-            join = runtime.join if launch.elastic is None else runtime.elastic_join
+        if isinstance(runtime, JoinFrames):
+            if launch.elastic is None:
+                runtime.require_no_mapping()
             return start_join(
-                join, runtime.bound, sink, late=launch.late_of_sides(),
+                runtime.streams, runtime.bound, sink, late=launch.late_of_sides(),
                 checkpoint=launch.checkpoint, elastic=launch.elastic, trigger=launch.trigger,
                 name=launch.name, mapping=self.operator.mapping,
             )  # fmt: skip
@@ -154,20 +155,20 @@ def _runtime(operator: Stateful, data: tuple[Any, ...], delay: Any) -> OperatorR
         raise ArgumentError("data", [type(each).__name__ for each in data], "all DataFrames, or all tables")
     from sash.operators.stateful.streaming import BoundOperator
     from sash.runtimes.spark.stateful import operator_stages as operating
-    from sash.runtimes.spark.stateful.join_frames import StaticJoinOperator, StreamingJoinOperator
+    from sash.runtimes.spark.stateful.join_frames import JoinFrames
 
     frames = tuple(map(operating.frame_of, data))
     operating.require_fitting(operator, frames)
     if not any(df.isStreaming for df in frames):
         if isinstance(operator, Join):
-            return StaticJoinOperator(operator, frames)
+            return JoinFrames(operator, frames)
         return operating.StaticOperator(operator, frames)
     if not all(df.isStreaming for df in frames):
         kinds = ["streaming" if df.isStreaming else "static" for df in frames]
         raise ArgumentError("data", kinds, "all streaming DataFrames, or all static ones")
     delays = _delays(delay, len(frames))
     if isinstance(operator, Join):
-        return StreamingJoinOperator(operator, delays, frames)
+        return JoinFrames(operator, frames, delays)
     return operating.StreamingOperator(BoundOperator(operator, delays), frames)
 
 

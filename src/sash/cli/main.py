@@ -306,7 +306,7 @@ def doctor(
     The exit code is 0 when everything that is needed is there, and 1 otherwise.
     """
     from sash.cli.doctor import run
-    from sash.cli.doctor.redis_leftovers import clean as cleaned
+    from sash.cli.doctor.leftovers import clean as cleaned
 
     if clean is not None:
         cleaned(clean, delete=delete, as_json=as_json)

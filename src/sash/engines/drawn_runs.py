@@ -60,12 +60,3 @@ def families(runs: Sequence[ProbeRun]) -> list[list[ProbeRun]]:
     [2, 1]
     """
     return [list(some) for _, some in groupby(runs, key=ProbeRun.watermarks)]
-
-
-def disorder(times: Sequence[int]) -> int:
-    """How far an event lies behind the newest one before it, at most.
-
-    >>> disorder([30, 35, 31, 32, 40])
-    4
-    """
-    return max(max(times[: index + 1]) - time for index, time in enumerate(times))

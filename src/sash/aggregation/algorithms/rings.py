@@ -4,7 +4,7 @@ A window is a ring of elements, a few cells beside it (`edge`) and a header of i
 kernels change in place. A ring that is full, or eight times too large, is exchanged when something is
 inserted; that copy is paid for by the insertions and evictions since the one before it.
 
-Over numbers a kernel is machine code (`compiled.rings`). Over objects it is its own template, called with
+Over numbers a kernel is machine code (`compiled.build`). Over objects it is its own template, called with
 the monoid's functions and with `ABSENT` as the identity, which costs no combine.
 """
 

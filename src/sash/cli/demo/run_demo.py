@@ -5,16 +5,15 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.live import Live
 
 from sash.cli.demo.board import Board
-from sash.cli.demo.page import served
 from sash.cli.demo.queries import NAME, PIPELINE, queries, started
 from sash.cli.demo.quote_feed import Feeder
 from sash.cli.demo.summary import summary
@@ -22,8 +21,11 @@ from sash.cli.spark_session import spark_session
 from sash.dashboard.feed import Feed
 from sash.dashboard.live_page_messages import name_in
 from sash.dashboard.query_watcher import watch
-from sash.errors import ArgumentError
+from sash.errors import ArgumentError, MissingDependency
 from sash.runtimes.interrupts import interrupts
+
+if TYPE_CHECKING:
+    from sash.dashboard.server import Server
 
 LOOK, LINE = 0.25, 5.0
 """Seconds between two looks, and between two lines where there is no terminal."""
@@ -46,7 +48,7 @@ def run(*, seconds: float, symbols: int, rate: float, out: Path | None, page: bo
         watching = watch(spark, feed)
         ending.callback(watching.stop)
         if page:
-            server, about = served(feed)
+            server, about = _served(feed)
             if server is not None:
                 ending.callback(server.stop)
             console.print(about, highlight=False)
@@ -143,3 +145,17 @@ def shown(console: Console, board: Board) -> Iterator[Any]:
 def _title(feeder: Feeder, passed: float, state: str) -> str:
     burst = f", a burst at {1 + feeder.burst:.1f} times the usual rate" if feeder.burst > 1 else ""
     return f"{passed:.0f} s, {feeder.quotes:,} quotes have arrived" + (f", {state}" if state else burst)
+
+
+def _served(feed: Feed) -> tuple[Server | None, str]:
+    """The page, and the line about it. A demo needs no particular port, and runs without a page too."""
+    from sash.dashboard.server import serve
+
+    try:
+        with suppress(ArgumentError):  # the usual port is in use
+            page = serve(feed)
+            return page, f"live page: {page.url}"
+        page = serve(feed, port=0)
+    except MissingDependency as missing:
+        return None, f"no live page: {missing}"
+    return page, f"live page: {page.url}"

@@ -9,7 +9,7 @@ software.py       Python, Java, packages
 disk_and_stores.py disk, memory, stores
 cluster.py        a Spark cluster: its workers, and settings that cost time
 report.py         all checks, printed
-redis_leftovers.py state on a Redis server whose checkpoint is gone
+leftovers.py      what dead processes and deleted checkpoints have left
 """
 
 from sash.cli.doctor.report import run

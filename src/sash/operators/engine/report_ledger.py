@@ -5,7 +5,7 @@ The content of a window is known by a fingerprint (see `content`). Which of them
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import numpy as np
 import pyarrow as pa
@@ -53,9 +53,6 @@ class Ledger:
 
     def without_slots(self, slots: Ints) -> Ledger:
         return self.take(np.flatnonzero(~np.isin(self.slot, slots))) if len(slots) else self
-
-    def with_slots(self, new_slot: Ints) -> Ledger:
-        return replace(self, slot=new_slot[self.slot])
 
 
 def joined(*ledgers: Ledger) -> Ledger:

@@ -30,9 +30,8 @@ from sash.operators.kinds.as_engine_ranges import (
     starts,
     ticks,
 )
-from sash.operators.kinds.by_layout import LayoutKind
+from sash.operators.kinds.by_layout import LayoutKind, Progress
 from sash.operators.kinds.kind import Moment
-from sash.operators.kinds.progress import Progress
 from sash.operators.windows.ranges import MISSING, Ranges
 from sash.semantics.run_as import EngineWindow
 from sash.semantics.secret.engine_state import EngineState

@@ -44,11 +44,6 @@ class EngineMemory:
     hi: Ints
     """What was reported last, as numbers of the key's events."""
 
-    @classmethod
-    def blank(cls, slots: int) -> EngineMemory:
-        none, missing = np.zeros(slots, np.int64), np.full(slots, MISSING)
-        return cls(none, missing, missing, missing, none, none)
-
 
 def on_columns(window: EngineWindow) -> bool:
     """Whether the profile's reports have a closed form."""

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from sash.aggregation.kernels.compiler.machine import kernel_of
 from sash.aggregation.kernels.windows import clock
 from sash.arrays import Ints, Mask
 from sash.operators.kinds.kind import Held, Memory, Moment, RangeKind
@@ -51,7 +52,7 @@ class ClockKind(RangeKind[TimeWindow | CumulateWindow]):
         room = 4 * len(held) + 64
         while True:
             slot, w, lo, hi = (np.empty(room, np.int64) for _ in range(4))
-            found = clock.kernel()(
+            found = kernel_of(clock.clock_windows)(
                 held.times, held.base, held.mask, held.head, held.count, first, last,
                 window.size, slide, window.origin, step, empty, slot, w, lo, hi,
             )  # fmt: skip

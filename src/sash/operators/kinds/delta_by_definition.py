@@ -17,9 +17,8 @@ import pyarrow as pa
 
 from sash.arrays import Ints
 from sash.operators.columns.layout import Layout
-from sash.operators.kinds.by_layout import LayoutKind
+from sash.operators.kinds.by_layout import LayoutKind, Progress
 from sash.operators.kinds.kind import Held, Memory, Moment
-from sash.operators.kinds.progress import Progress
 from sash.operators.windows.ranges import MISSING, Ranges
 from sash.semantics.event import Event
 from sash.semantics.window import Extent, spanned

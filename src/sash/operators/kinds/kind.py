@@ -22,6 +22,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from sash.aggregation.kernels.compiler.machine import kernel_of
 from sash.aggregation.kernels.state import ring_search, rings
 from sash.arrays import Array, Ints, Mask, Numbers
 from sash.operators.columns.arrow_columns import to_numpy
@@ -98,7 +99,7 @@ class Held:
         ordinals that are not after those, to look for them from there."""
         cuts = np.empty(len(bounds), np.int64)
         column = self.times if values is None else values
-        ring_search.cut()(
+        kernel_of(ring_search.cut_rings)(
             column, self.base, self.mask, self.head, self.count, which, bounds, after, since, cuts
         )
         return cuts

@@ -12,7 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from sash.aggregation.kernels.state.look_back_bounds import look_backs
+from sash.aggregation.kernels.compiler.machine import kernel_of
+from sash.aggregation.kernels.state.look_back_bounds import cut_look_backs
 from sash.aggregation.kernels.windows.cuts import look_back
 from sash.arrays import Ints
 from sash.operators.columns.layout import Layout
@@ -46,7 +47,7 @@ class LookBackKind(SlideByTupleKind):
         sizes = np.array([kind.window.size for kind in kinds], np.int64)
         since = np.stack([memory["lo"] for memory in memories])
         lo, hi = np.empty((2, len(slot) * len(kinds)), np.int64)
-        look_backs()(
+        kernel_of(cut_look_backs)(
             held.times, held.base, held.mask, held.head, held.count, slot, ordinals, sizes, since, lo, hi
         )
         if len(kinds) > 1:

@@ -1,10 +1,10 @@
-"""O+, the generalised stateful operator: what it is (declaration.py), and how it runs (running.py).
+"""O+, the generalised stateful operator: what it is (declaration.py), how it runs (running_operator.py).
 
 declaration.py   the parameters, with the defaults of the STRETCH paper
 windows.py       what a user's functions see: a tuple that arrives, the windows of a key
 keys.py          f_MK over columns: a set of keys for every tuple
-names.py         keys that are not integers, as integers
-running.py       shares of keys, each touched by one instance at a time
+keys_as_integers.py     keys that are not integers, as integers
+running_operator.py     shares of keys, each touched by one instance at a time
 prepared.py      what instances need of a run, computed by them together
 interpreted_shares.py   shares for functions in plain Python
 process_shares.py       the same in worker processes      share_worker.py   what these do

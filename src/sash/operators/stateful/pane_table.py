@@ -9,6 +9,7 @@ from math import gcd
 import numpy as np
 
 from sash.aggregation.kernels.compiler.compiled import Compiled
+from sash.aggregation.kernels.compiler.machine import kernel_of
 from sash.aggregation.kernels.compiler.vocabulary import Columns
 from sash.aggregation.kernels.folds import keyed_panes as kernel
 from sash.arrays import Array, Ints, Mask
@@ -117,7 +118,7 @@ class PaneTable:
             # A slice is a plain copy, which a mask is not; in a young table all keys are alive.
             kept = before if used == room else before.reshape(-1, width)[live].reshape(-1)
             new[: used * width] = kept
-        kernel.entering()(self.index, self.book, stride, used)
+        kernel_of(kernel.enter)(self.index, self.book, stride, used)
         self.progress[kernel.USED] = used
 
     @property

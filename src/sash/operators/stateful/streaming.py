@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
@@ -265,11 +265,6 @@ def chunks_of(header: bytes) -> frozenset[int]:
     """The chunks that a header names."""
     facts = _facts_in(header)
     return frozenset(facts["live"] if "layout" not in facts else [*facts["tuples"], *facts["windows"]])
-
-
-def in_stream(bound: BoundOperator, operator: Stateful) -> BoundOperator:
-    """The same for another operator, such as that of one bucket."""
-    return replace(bound, operator=operator)
 
 
 def chunk_name(number: int) -> bytes:

@@ -135,6 +135,12 @@ def build(template: Callable[..., Any], source: KernelSource | None = None) -> K
         return in_memory(template, source, why=str(error))
 
 
+@cache
+def kernel_of(template: Callable[..., Any]) -> Kernel:
+    """What `build` makes of a template that stands for no monoid: once for a process."""
+    return build(template)
+
+
 def in_memory(template: Callable[..., Any], source: KernelSource | None, *, why: str) -> Kernel:
     """Machine code that this process keeps for itself: for functions whose text is not to be had."""
     decorators = {name: numba.njit(**options) for name, options in OPTIONS.items()}

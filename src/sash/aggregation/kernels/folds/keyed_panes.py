@@ -19,12 +19,9 @@ full, GROW when no entry is free, with its place in `progress`.
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import numpy.typing as npt
 
-from sash.aggregation.kernels.compiler.machine import Kernel, build
 from sash.aggregation.kernels.compiler.vocabulary import Columns, combine, identity, load, store
 from sash.arrays import Ints, Mask
 
@@ -151,8 +148,3 @@ def enter(index: Index, book: Ints, stride: int, used: int) -> None:
     """Put the entries of a book into an empty index."""
     for entry in range(used):
         index[place(index, book, stride, book[entry * stride])] = entry
-
-
-@cache
-def entering() -> Kernel:
-    return build(enter)

@@ -15,11 +15,9 @@ and codes in order, and only slots at random.
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 
-from sash.aggregation.kernels.compiler.machine import Kernel, build
+from sash.aggregation.kernels.compiler.machine import kernel_of
 from sash.aggregation.kernels.joins.pairs import read_only
 from sash.arrays import Ints
 from sash.semantics.asof import Direction
@@ -36,7 +34,7 @@ def matches(
     columns = tuple(map(read_only, (left_codes, left_times, right_codes, right_times)))
     farthest = _FARTHEST if reach is None else min(reach, _FARTHEST)
     found = np.empty(len(left_codes), np.int64)
-    kernel = _backward() if direction == "backward" else _forward()
+    kernel = kernel_of(backward) if direction == "backward" else kernel_of(forward)
     kernel(*columns, farthest, np.full(keys, -1), found)
     return found
 
@@ -44,7 +42,7 @@ def matches(
 def nearer(left_times: Ints, right_times: Ints, before: Ints, after: Ints) -> Ints:
     """Of the rows before and after each, the nearer."""
     found = before.copy()
-    _nearer()(*map(read_only, (left_times, right_times, after)), found)
+    kernel_of(put_nearer)(*map(read_only, (left_times, right_times, after)), found)
     return found
 
 
@@ -93,18 +91,3 @@ def put_nearer(left_times: Ints, right_times: Ints, after: Ints, found: Ints) ->
             or right_times[after[left]] - left_times[left] < left_times[left] - right_times[found[left]]
         ):
             found[left] = after[left]
-
-
-@cache
-def _backward() -> Kernel:
-    return build(backward)
-
-
-@cache
-def _forward() -> Kernel:
-    return build(forward)
-
-
-@cache
-def _nearer() -> Kernel:
-    return build(put_nearer)

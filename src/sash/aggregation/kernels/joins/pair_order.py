@@ -9,11 +9,9 @@ times as fast as a general sort by three columns.
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 
-from sash.aggregation.kernels.compiler.machine import Kernel, build
+from sash.aggregation.kernels.compiler.machine import kernel_of
 from sash.aggregation.kernels.rows.csr import rows_by_key
 from sash.arrays import Ints
 
@@ -33,7 +31,7 @@ def pair_order(time: Ints, left: Ints, right: Ints) -> Ints:
     if codes.max() >= _SPARSE * len(time):
         codes = np.unique(codes, return_inverse=True)[1]
     offsets, order = rows_by_key(codes, int(codes.max()) + 1)
-    _kernel()(offsets, one * size + two, order)
+    kernel_of(sort_runs)(offsets, one * size + two, order)
     return order
 
 
@@ -44,8 +42,3 @@ def sort_runs(offsets: Ints, keys: Ints, order: Ints) -> None:
         if hi - lo > 1:
             rows = order[lo:hi].copy()
             order[lo:hi] = rows[np.argsort(keys[rows])]
-
-
-@cache
-def _kernel() -> Kernel:
-    return build(sort_runs)

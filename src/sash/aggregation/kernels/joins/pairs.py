@@ -18,12 +18,11 @@ it: rows are compared exhaustively, as in ScaleJoin (Gulisano, Nikolakopoulos, P
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sash.aggregation.kernels.compiler.machine import Kernel, build
+from sash.aggregation.kernels.compiler.machine import Kernel, kernel_of
 from sash.aggregation.kernels.compiler.vocabulary import Columns
 from sash.arrays import Array, Ints
 
@@ -51,7 +50,7 @@ def candidates(
     if len(codes):
         inputs = tuple(map(read_only, (probe_codes, probe_times, codes, times)))
         least, greatest = (int(times.min()), int(times.max())) if span is None else span
-        most = _candidates()(*inputs, reach, within, least, greatest, *out)
+        most = kernel_of(candidate_ranges)(*inputs, reach, within, least, greatest, *out)
     else:
         most = 0
     return CandidateRanges(*(column[:most] for column in out))
@@ -159,8 +158,3 @@ def read_only(column: Array) -> Array:
     view = np.ascontiguousarray(column).view()
     view.flags.writeable = False
     return view
-
-
-@cache
-def _candidates() -> Kernel:
-    return build(candidate_ranges)

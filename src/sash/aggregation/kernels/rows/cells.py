@@ -12,11 +12,9 @@ Neighbours mostly lie in one pane, so that there is a division only where a pane
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 
-from sash.aggregation.kernels.compiler.machine import Kernel, build
+from sash.aggregation.kernels.compiler.machine import kernel_of
 from sash.arrays import Ints
 
 SPARSE = 4
@@ -34,7 +32,9 @@ def pane_cells(slots: Ints, times: Ints, *, origin: int, length: int) -> tuple[I
         return None
     codes, firsts = np.empty(len(times), np.int64), np.empty(min(cells, len(times)), np.int64)
     seen = np.full(cells, -1)
-    groups = _kernel()(_frozen(slots), _frozen(times), origin, length, first, span, seen, codes, firsts)
+    groups = kernel_of(number_cells)(
+        _frozen(slots), _frozen(times), origin, length, first, span, seen, codes, firsts
+    )
     return codes, firsts[:groups]
 
 
@@ -63,8 +63,3 @@ def _frozen(array: Ints) -> Ints:
     view = np.ascontiguousarray(array, np.int64).view()
     view.flags.writeable = False
     return view
-
-
-@cache
-def _kernel() -> Kernel:
-    return build(number_cells)

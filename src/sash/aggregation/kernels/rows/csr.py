@@ -10,12 +10,10 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import numpy.typing as npt
 
-from sash.aggregation.kernels.compiler.machine import Kernel, build
+from sash.aggregation.kernels.compiler.machine import kernel_of
 from sash.arrays import Ints, read_only
 from sash.errors import ArgumentError
 
@@ -24,7 +22,7 @@ def rows_by_key(codes: npt.NDArray[np.integer], keys: int) -> tuple[Ints, Ints]:
     """Offsets and order of rows whose keys are coded 0 … keys − 1."""
     view = read_only(codes.astype(np.int32 if codes.dtype.itemsize <= 4 else np.int64, copy=False))
     offsets, order = np.zeros(keys + 1, np.int64), np.empty(len(codes), np.int64)
-    bad = _kernel()(view, offsets, order)
+    bad = kernel_of(counting_sort)(view, offsets, order)
     if bad >= 0:
         raise ArgumentError("codes", f"{codes[bad]} at {bad}", f"from 0 to {keys - 1}")
     return offsets, order
@@ -36,7 +34,7 @@ def is_sorted(first: npt.NDArray[np.integer], *then: npt.NDArray[np.integer]) ->
     >>> is_sorted(np.array([1, 1, 2]), np.array([5, 7, 0])), is_sorted(np.array([1, 1]), np.array([7, 5]))
     (True, False)
     """
-    return bool(_sorted()(*map(read_only, (first, then[0] if then else first))))
+    return bool(kernel_of(stands_sorted)(*map(read_only, (first, then[0] if then else first))))
 
 
 def stands_sorted(first: Ints, then: Ints) -> bool:
@@ -64,13 +62,3 @@ def counting_sort(codes: npt.NDArray[np.integer], offsets: Ints, order: Ints) ->
         offsets[key] = offsets[key - 1]
     offsets[0] = 0
     return -1
-
-
-@cache
-def _kernel() -> Kernel:
-    return build(counting_sort)
-
-
-@cache
-def _sorted() -> Kernel:
-    return build(stands_sorted)

@@ -10,13 +10,11 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import numpy.typing as npt
 
-from sash.aggregation.kernels.compiler.machine import Kernel, build
-from sash.aggregation.kernels.folds.keyed_panes import FREE, Index, entering, place
+from sash.aggregation.kernels.compiler.machine import kernel_of
+from sash.aggregation.kernels.folds.keyed_panes import FREE, Index, enter, place
 from sash.arrays import Ints, read_only
 
 Codes = npt.NDArray[np.int32]
@@ -31,13 +29,13 @@ def numbered(values: Ints) -> tuple[Codes, Ints]:
     index, distinct = _table(SMALLEST)
     row = used = 0
     while True:
-        row, used = _kernel()(values, row, used, index, distinct, codes)
+        row, used = kernel_of(number_values)(values, row, used, index, distinct, codes)
         if row == len(values):
             return codes, distinct[:used].copy()
         index, more = _table(4 * len(index))
         more[:used] = distinct[:used]
         distinct = more
-        entering()(index, distinct, 1, used)
+        kernel_of(enter)(index, distinct, 1, used)
 
 
 def number_values(
@@ -63,8 +61,3 @@ def number_values(
 
 def _table(slots: int) -> tuple[Index, Ints]:
     return np.full(slots, FREE, np.int32), np.empty(slots // 2, np.int64)
-
-
-@cache
-def _kernel() -> Kernel:
-    return build(number_values)

@@ -19,12 +19,10 @@ each has a block of rows, codes of its own, and where the rows of each of its co
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import numpy.typing as npt
 
-from sash.aggregation.kernels.compiler.machine import Kernel, build
+from sash.aggregation.kernels.compiler.machine import kernel_of
 from sash.aggregation.kernels.rows.numbering import Codes
 from sash.arrays import Array, Ints, read_only
 
@@ -34,24 +32,24 @@ Places = npt.NDArray[np.int32] | Ints
 def count(codes: Codes, groups: int) -> Ints:
     """How many rows have each code; codes are trusted, here and below."""
     counts = np.zeros(groups, np.int64)
-    _kernel(count_codes)(read_only(codes), counts)
+    kernel_of(count_codes)(read_only(codes), counts)
     return counts
 
 
 def place_rows(codes: Codes, free: Ints, places: Places) -> None:
     """Fill places; `free` is where the rows of each code begin, and then where they end."""
-    _kernel(fill_places)(read_only(codes), free, places)
+    kernel_of(fill_places)(read_only(codes), free, places)
 
 
 def move(values: Array, places: Places, out: Array) -> None:
     """out[places[i]] = values[i], for values of 1, 2, 4 or 8 bytes."""
     bits = np.dtype(f"u{values.dtype.itemsize}")
-    _kernel(scatter)(read_only(values.view(bits)), read_only(places), out.view(bits))
+    kernel_of(scatter)(read_only(values.view(bits)), read_only(places), out.view(bits))
 
 
 def grows_within(times: Ints, offsets: Ints) -> bool:
     """Whether times never decrease within a group."""
-    return bool(_kernel(never_decreases)(read_only(times), read_only(offsets)))
+    return bool(kernel_of(never_decreases)(read_only(times), read_only(offsets)))
 
 
 def count_codes(codes: Codes, counts: Ints) -> None:
@@ -77,8 +75,3 @@ def never_decreases(times: Ints, offsets: Ints) -> bool:
             if times[at] < times[at - 1]:
                 return False
     return True
-
-
-@cache
-def _kernel(template: object) -> Kernel:
-    return build(template)  # type: ignore[arg-type]

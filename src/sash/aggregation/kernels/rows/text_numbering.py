@@ -8,12 +8,10 @@ are read eight at a time, as the words that they lie in.
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import numpy.typing as npt
 
-from sash.aggregation.kernels.compiler.machine import Kernel, build
+from sash.aggregation.kernels.compiler.machine import kernel_of
 from sash.aggregation.kernels.folds.keyed_panes import FREE, Index
 from sash.aggregation.kernels.rows.numbering import SMALLEST, Codes
 from sash.arrays import Bytes, Ints, read_only
@@ -48,7 +46,7 @@ def numbered_texts(offsets: Offsets, data: Bytes) -> tuple[Codes, Ints] | None:
     # Machine code wraps around silently; interpreted, numpy would warn of it.
     with np.errstate(over="ignore"):
         while True:
-            row, used = _numbering()(offsets, words, last, row, used, index, texts, codes)
+            row, used = kernel_of(number_texts)(offsets, words, last, row, used, index, texts, codes)
             if row == rows:
                 return codes, texts[3 : used * FIELDS : FIELDS].astype(np.int64)
             if offsets[row + 1] - offsets[row] > LONGEST:
@@ -56,7 +54,7 @@ def numbered_texts(offsets: Offsets, data: Bytes) -> tuple[Codes, Ints] | None:
             index, more = _table(4 * len(index))
             more[: len(texts)] = texts
             texts = more
-            _entering()(index, texts, used)
+            kernel_of(enter_texts)(index, texts, used)
 
 
 def eight_bytes(words: Words, last: np.uint64, at: int, length: int) -> np.uint64:
@@ -129,13 +127,3 @@ def enter_texts(index: Index, texts: Words, used: int) -> None:
 
 def _table(slots: int) -> tuple[Index, Words]:
     return np.full(slots, FREE, np.int32), np.empty(slots // 2 * FIELDS, np.uint64)
-
-
-@cache
-def _numbering() -> Kernel:
-    return build(number_texts)
-
-
-@cache
-def _entering() -> Kernel:
-    return build(enter_texts)

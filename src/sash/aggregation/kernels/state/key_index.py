@@ -8,12 +8,10 @@ lie in a heap, those of keys that are looked up in a buffer of their own.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from sash.aggregation.kernels.compiler.machine import Kernel, build
 from sash.aggregation.kernels.compiler.prefetching import AHEAD, prefetch
 from sash.arrays import Bytes, Ints, Mask
 
@@ -137,9 +135,3 @@ def gather_bytes(heap: Bytes, begins: Ints, lengths: Ints, offsets: Ints, out: B
     for run in range(len(begins)):
         for at in range(lengths[run]):
             out[offsets[run] + at] = heap[begins[run] + at]
-
-
-@cache
-def kernel(name: str) -> Kernel:
-    """The compiled form of a function of this module."""
-    return build(globals()[name])

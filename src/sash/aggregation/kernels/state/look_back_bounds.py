@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
-from sash.aggregation.kernels.compiler.machine import Kernel, build
 from sash.aggregation.kernels.compiler.prefetching import AHEAD, prefetch
 from sash.aggregation.kernels.state.ring_search import first_from
 from sash.arrays import Ints
@@ -38,9 +35,3 @@ def cut_look_backs(
             if begin <= at and times[first + (begin & ring)] <= bound:
                 begin = first_from(times, first, ring, begin + 1, at + 1, bound, True)
             lo[index * each + window], hi[index * each + window] = begin, end
-
-
-@cache
-def look_backs() -> Kernel:
-    """The compiled form."""
-    return build(cut_look_backs)

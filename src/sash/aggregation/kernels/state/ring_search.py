@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
-from sash.aggregation.kernels.compiler.machine import Kernel, build
 from sash.aggregation.kernels.compiler.prefetching import AHEAD, prefetch
 from sash.arrays import Ints, Numbers
 
@@ -57,9 +54,3 @@ def first_from(values: Numbers, base: int, mask: int, lo: int, hi: int, bound: f
 
 def _below(value: float, bound: float, after: bool) -> bool:
     return value < bound or (after and value == bound)
-
-
-@cache
-def cut() -> Kernel:
-    """The compiled form of `cut_rings`."""
-    return build(cut_rings)

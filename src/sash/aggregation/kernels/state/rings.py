@@ -15,12 +15,10 @@ A lane is four words of a key's row: where its region is, how large, and which o
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from sash.aggregation.kernels.compiler.machine import Kernel, build
 from sash.aggregation.kernels.compiler.prefetching import AHEAD, prefetch
 from sash.arrays import Ints
 
@@ -323,9 +321,3 @@ def live_nodes(base: Ints, mask: Ints, head: Ints, done: Ints) -> Ints:
                 filled += 1
             size, level = 2 * size, level + 1
     return rows[:filled]
-
-
-@cache
-def kernel(name: str) -> Kernel:
-    """The compiled form of a function of this module."""
-    return build(globals()[name])

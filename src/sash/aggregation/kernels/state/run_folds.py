@@ -13,11 +13,8 @@ combines per range. Where ranges move on by more than they hold, they are cut in
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 
-from sash.aggregation.kernels.compiler.machine import Kernel, build
 from sash.aggregation.kernels.compiler.vocabulary import (
     Columns,
     combine,
@@ -136,9 +133,3 @@ def fold_runs(
                         found[target] = counted
                 first = last + dealt
     return combines
-
-
-@cache
-def runs_kernel() -> Kernel:
-    """The compiled form of `long_runs`."""
-    return build(long_runs)

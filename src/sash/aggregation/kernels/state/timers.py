@@ -7,9 +7,6 @@ nothing.
 
 from __future__ import annotations
 
-from functools import cache
-
-from sash.aggregation.kernels.compiler.machine import Kernel, build
 from sash.aggregation.kernels.compiler.prefetching import prefetch
 from sash.arrays import Ints
 
@@ -49,9 +46,3 @@ def pop_timers(heap: Ints, count: int, until: int, times: Ints, keys: Ints) -> i
             at = child
         heap[at, 0], heap[at, 1] = time, key
     return taken
-
-
-@cache
-def kernel(name: str) -> Kernel:
-    """The compiled form of a function of this module."""
-    return build(globals()[name])

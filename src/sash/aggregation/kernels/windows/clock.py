@@ -9,9 +9,6 @@ depends on how many windows are found, not on how far apart they lie.
 
 from __future__ import annotations
 
-from functools import cache
-
-from sash.aggregation.kernels.compiler.machine import Kernel, build
 from sash.aggregation.kernels.compiler.prefetching import AHEAD, prefetch
 from sash.aggregation.kernels.state.ring_search import first_from
 from sash.arrays import Ints
@@ -58,8 +55,3 @@ def clock_windows(
             found += 1
             w += 1
     return found
-
-
-@cache
-def kernel() -> Kernel:
-    return build(clock_windows)

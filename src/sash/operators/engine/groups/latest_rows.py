@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sash.aggregation.kernels.compiler.machine import kernel_of
 from sash.aggregation.kernels.state import key_index
 from sash.arrays import Ints
 from sash.operators.bound_query import UPDATED_AT, BoundLatest
@@ -30,7 +31,7 @@ def row_codes(rows: pa.Table) -> Ints:
     codec = Words(rows.schema)
     words, data = codec.encode(grouped(rows))
     hashes = np.empty(len(words), np.int64)
-    key_index.kernel("hash_keys")(words, codec.variable, data, hashes)
+    kernel_of(key_index.hash_keys)(words, codec.variable, data, hashes)
     codes: Ints = hashes[:-1] ^ hashes[-1]
     return codes
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sash.aggregation.kernels.compiler.machine import kernel_of
 from sash.aggregation.kernels.state import rings
 from sash.arrays import Bytes, Ints
 from sash.operators.engine.lanes.ring_lane import RingLane
@@ -94,7 +95,7 @@ def _held(lane: RingLane, slots: Slots) -> Callable[[], Ints]:
 def _nodes(lane: RingLane, slots: Slots) -> Callable[[], Ints]:
     def rows() -> Ints:
         held = lane.held(slots.live())
-        found: Ints = rings.kernel("live_nodes")(held.base, held.mask, held.head, held.count)
+        found: Ints = kernel_of(rings.live_nodes)(held.base, held.mask, held.head, held.count)
         return found
 
     return rows

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sash.aggregation.kernels.compiler.machine import kernel_of
 from sash.aggregation.kernels.state import rings
 from sash.arrays import Ints
 from sash.operators.engine.lanes.element_layout import KNOWN, LaneAggregate
@@ -74,7 +75,7 @@ class ObjectTree:
 
     def grow(self, held: Held, first: Ints, done: Ints) -> None:
         """Of each key, the elements [first, done) are new and will not change."""
-        nodes = rings.kernel("grown_nodes")(held.base, held.mask, held.head, first, done)
+        nodes = kernel_of(rings.grown_nodes)(held.base, held.mask, held.head, first, done)
         for at in range(0, len(nodes[0]), SLICE):
             self._grow(held, *(part[at : at + SLICE] for part in nodes))
 
@@ -83,7 +84,7 @@ class ObjectTree:
         blocks = np.flatnonzero(level == 0)
         ordinals = (number[blocks, None] << rings.LEAF_BITS) + np.arange(rings.LEAF)
         leaves = self._lifted(held.positions(np.repeat(which[blocks], rings.LEAF), ordinals.ravel()))
-        rows = rings.kernel("node_rows")(held.base, held.mask, which, level, number)
+        rows = kernel_of(rings.node_rows)(held.base, held.mask, which, level, number)
         new, block = _NewNodes(rows, self._lane.folds.size), 0
         for at, height in enumerate(level.tolist()):
             if height == 0:

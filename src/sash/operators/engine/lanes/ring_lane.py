@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sash.aggregation.kernels.compiler.machine import kernel_of
 from sash.aggregation.kernels.compiler.vocabulary import Columns
 from sash.aggregation.kernels.state import rings, run_folds
 from sash.aggregation.kernels.state.rings import COUNT, HEAD, LOG
@@ -99,7 +100,7 @@ class RingLane:
     def held(self, slots: Ints, *, policy: Any = None) -> Held:
         """The elements of these keys, as window kinds see them."""
         base, mask, head, count = np.empty((4, len(slots)), np.int64)
-        rings.kernel("held_rings")(self.slots.rows, self.word, slots, base, mask, head, count)
+        kernel_of(rings.held_rings)(self.slots.rows, self.word, slots, base, mask, head, count)
         return Held(
             self.elements[:, TIME], base, mask, head, count, self.order, self._column,
             self._gatherer(slots), policy,
@@ -151,7 +152,7 @@ class RingLane:
             self._grow_trees(Held(self.elements[:, TIME], base, mask, head, done), first)
 
     def _append(self, slots: Ints, added: Ints, words: Ints, grown: Ints) -> int:
-        found: int = rings.kernel("append")(
+        found: int = kernel_of(rings.append)(
             self.slots.rows, self.word, slots, added, words, self.elements, self.nodes, self._middles,
             self.windows, self._free, int(self.growing_tail), *grown,
         )  # fmt: skip
@@ -249,10 +250,10 @@ class RingLane:
     def let_go(self, slots: Ints, heads: Ints) -> None:
         """Elements before these ordinals are needed no more."""
         rows, free = self.slots.rows, self._free
-        regions = rings.kernel("let_go")(rows, self.word, slots, heads, self.elements, free)
+        regions = kernel_of(rings.let_go)(rows, self.word, slots, heads, self.elements, free)
         if regions:
             self._reserve(regions)
-            rings.kernel("shrink")(
+            kernel_of(rings.shrink)(
                 rows, self.word, slots, self.elements, self.nodes, self._middles, self.windows, free
             )
 
@@ -281,7 +282,7 @@ class RingLane:
         found: dict[str, Elements] = {}
         runs = NO_RUNS, np.array([[0, len(ranges)]], np.int64)
         if len(ranges) and np.bincount(ranges.slot[::dealt]).max() >= run_folds.LEAST:
-            runs = run_folds.runs_kernel()(ranges.slot, ranges.lo, ranges.hi, dealt)
+            runs = kernel_of(run_folds.long_runs)(ranges.slot, ranges.lo, ranges.hi, dealt)
         for group in self.form.groups:
             if any(aggregate.name in names for aggregate in group.aggregates):
                 found |= self._folds_of_group(group, held, ranges, window, dealt, *runs)
@@ -326,7 +327,7 @@ class RingLane:
         """The elements and nodes that the folds of these ranges are made of; only such nodes as are kept,
         whose length is not negative."""
         done = np.maximum(held.count - int(self.growing_tail), 0) & ~np.int64(rings.LEAF - 1)
-        found: tuple[Ints, Ints] = rings.kernel("steps_of")(
+        found: tuple[Ints, Ints] = kernel_of(rings.steps_of)(
             held.base, held.mask, done, ranges.slot, ranges.lo, ranges.hi, lengths, self.elements,
             self.nodes,
         )  # fmt: skip

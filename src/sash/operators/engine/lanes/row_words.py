@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.aggregation.encoding import decode, encode
-from sash.aggregation.kernels.state.key_index import kernel
+from sash.aggregation.kernels.compiler.machine import kernel_of
+from sash.aggregation.kernels.state.key_index import gather_bytes
 from sash.arrays import Array, Bytes, Ints, Mask, as_words
 from sash.operators.columns.arrow_columns import from_numpy, kind_of, to_numpy
 
@@ -133,7 +134,7 @@ def gathered(heap: Bytes, begins: Ints, lengths: Ints) -> tuple[Bytes, Ints]:
     """Runs of bytes one after the other, and where each begins and ends."""
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     data = np.empty(int(offsets[-1]), np.uint8)
-    kernel("gather_bytes")(
+    kernel_of(gather_bytes)(
         heap, np.ascontiguousarray(begins), np.ascontiguousarray(lengths), offsets[:-1], data
     )
     return data, offsets

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from sash.aggregation.kernels.compiler.machine import kernel_of
 from sash.aggregation.kernels.state import key_index, timers
 from sash.arrays import Bytes, Ints
 from sash.operators.arena import Arena, TableSpec
@@ -100,7 +101,7 @@ class Slots:
         """The hash, the words and the bytes of the key of each row."""
         words, data = self.codec.encode(grouped(keys)) if keys.num_columns else _NO_KEY
         hashes = np.empty(len(words), np.int64)
-        key_index.kernel("hash_keys")(words, self.codec.variable, data, hashes)
+        kernel_of(key_index.hash_keys)(words, self.codec.variable, data, hashes)
         return hashes, words, data
 
     def keys_of(self, slots: Ints) -> pa.Table:
@@ -111,7 +112,7 @@ class Slots:
     def _found(self, hashes: Ints, words: Ints, data: Bytes) -> Ints:
         found = np.full(len(hashes), -1, np.int64)
         if len(self):
-            key_index.kernel("find_keys")(
+            kernel_of(key_index.find_keys)(
                 self._index, self.rows, HASH, self.first_key_word, hashes, words,
                 self.codec.variable, data, self.arena.bytes_of(KEYS), found,
             )  # fmt: skip
@@ -166,7 +167,7 @@ class Slots:
             self.arena.numbers[INDEX_SIZE] = size
             self._index[:] = 0
             slots = self.live()
-        key_index.kernel("add_keys")(self._index, self.rows, HASH, slots)
+        kernel_of(key_index.add_keys)(self._index, self.rows, HASH, slots)
 
     def restore(self, rows: Ints, keys: Bytes) -> None:
         """These are the slots 0, 1, 2, … of an empty arena; their keys point to these bytes."""
@@ -184,7 +185,7 @@ class Slots:
         if not len(slots):
             return
         numbers, rows = self.arena.numbers, self.rows
-        key_index.kernel("drop_keys")(self._index, rows, HASH, slots)
+        kernel_of(key_index.drop_keys)(self._index, rows, HASH, slots)
         rows[slots, STATE] = 0
         rows[slots, CLOSES] = rows[slots, EXPIRES] = NEVER
         chain = np.append(slots[1:] + 1, numbers[FREE])
@@ -194,7 +195,7 @@ class Slots:
 
     def ask_for(self, slots: Ints) -> None:
         """The rows of these slots will be read: they may lie anywhere among millions."""
-        key_index.kernel("ask_for_rows")(self.rows, slots)
+        kernel_of(key_index.ask_for_rows)(self.rows, slots)
 
     # Timers
 
@@ -208,7 +209,7 @@ class Slots:
         self.rows[slots, word] = times
         count = int(self.arena.numbers[counter])
         self.arena.reserve(heap, count + len(slots))
-        push = timers.kernel("push_timers")
+        push = kernel_of(timers.push_timers)
         self.arena.numbers[counter] = push(self.arena.ints(heap), count, times, slots)
 
     def due(self, heap: str, until: int) -> Ints:
@@ -218,7 +219,7 @@ class Slots:
         while True:
             times, slots = np.empty(1024, np.int64), np.empty(1024, np.int64)
             count = int(self.arena.numbers[counter])
-            taken = timers.kernel("pop_timers")(self.arena.ints(heap), count, until, times, slots)
+            taken = kernel_of(timers.pop_timers)(self.arena.ints(heap), count, until, times, slots)
             if not taken and not found:
                 return slots[:0]
             self.arena.numbers[counter] -= taken
@@ -244,5 +245,5 @@ class Slots:
         _, counter = TIMERS[heap]
         spent = np.empty(1, np.int64)
         count = int(self.arena.numbers[counter])
-        taken = timers.kernel("pop_timers")(self.arena.ints(heap), count, NEVER, spent, spent.copy())
+        taken = kernel_of(timers.pop_timers)(self.arena.ints(heap), count, NEVER, spent, spent.copy())
         self.arena.numbers[counter] -= taken

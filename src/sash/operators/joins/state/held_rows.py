@@ -18,7 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.aggregation.kernels.state.key_index import kernel
+from sash.aggregation.kernels.compiler.machine import kernel_of
+from sash.aggregation.kernels.state.key_index import hash_keys
 from sash.arrays import Ints, Mask
 from sash.operators.engine.lanes.row_words import Words
 from sash.operators.joins.state.archive import Rows
@@ -40,7 +41,7 @@ class KeyHash:
             columns = {name: _plain(table[name].cast(type_)) for name, type_ in self.types.items()}
             codec = Words(pa.schema({name: column.type for name, column in columns.items()}))
             words, data = codec.encode(pa.table(columns))
-            kernel("hash_keys")(words, codec.variable, data, hashes)
+            kernel_of(hash_keys)(words, codec.variable, data, hashes)
         return hashes
 
 

@@ -1,4 +1,4 @@
-"""The keys of a bucket, each with its slot: 0, 1, 2, … in the order in which they first came."""
+"""Keys, each with its slot: 0, 1, 2, … in the order in which they first came."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sash.operators.columns.coded_keys import key_codes
 
 
 class Keyring:
-    """Null is a key of its own. A stream without a key has one, which holds everything."""
+    """Null is a key of its own."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
@@ -22,7 +22,7 @@ class Keyring:
 
     def slots_of(self, rows: pa.Table) -> Ints:
         """The slot of each row; keys that are new get the next ones."""
-        keys = self._keys(rows)
+        keys = rows.select(list(self.names))
         known = keys.slice(0, 0) if self.table is None else self.table
         both = pa.concat_tables([known, keys])
         codes = key_codes(both, both.column_names)
@@ -36,20 +36,3 @@ class Keyring:
             first = new[np.unique(codes[new], return_index=True)[1]]
             self.table = pa.concat_tables([known, both.take(pa.array(first))])
         return slots
-
-    def find(self, rows: pa.Table) -> Ints:
-        """The slot of each row; −1 for a key that is not here."""
-        before, count = self.table, len(self)
-        slots = self.slots_of(rows)
-        self.table = before
-        return np.where(slots < count, slots, -1)
-
-    def keep(self, slots: Ints) -> None:
-        """Forget all others; the slot at position i becomes slot i."""
-        assert self.table is not None
-        self.table = self.table.take(pa.array(slots))
-
-    def _keys(self, rows: pa.Table) -> pa.Table:
-        if self.names:
-            return rows.select(list(self.names))
-        return pa.table({"no key": np.zeros(rows.num_rows, np.int8)})

@@ -13,7 +13,7 @@ older is no larger than the newer. So rows are sorted again a logarithmic number
 few.
 
 The rows of a side that an outer join keeps are all archived, also those that can match no row, and followed
-until they have met one (`alone.py`).
+until they have met one (`unmatched_rows.py`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Joins of two DataFrames of Spark: static ones, or streams.
 
-    static       spread over buckets → cogroup(bucket) → pairs                            join_static.py
-    streaming    spread over buckets → pack → union → join, in a state store → unpack     join_streaming.py
+    static       spread over buckets → cogroup(bucket) → pairs                            static_join.py
+    streaming    spread over buckets → pack → union → join, in a state store → unpack     streaming_join.py
 
-A row can go to several buckets, but every pair meets in one (`join_spreading`). Spark itself joins two
+A row can go to several buckets, but every pair meets in one (`join_routes`). Spark itself joins two
 streams only where there is an equality; here the buckets are ours.
 """
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, functions as F
 
 from sash.errors import Unsupported
+from sash.operators.elastic.declaration import Elastic
 from sash.operators.joins.asof.asof_operator import AsofOperator
 from sash.operators.joins.asof.bound_asof import BoundAsof
 from sash.operators.joins.bound_join import BoundJoin
@@ -29,7 +30,6 @@ from sash.runtimes.spark.packing.answers import answers_with
 from sash.runtimes.spark.packing.balanced_bucket_ids import bucket_ids
 from sash.runtimes.spark.packing.blocks import (
     INPUT,
-    NEWEST_AT,
     PACKED,
     PACKED_BUCKET,
     PAYLOAD,
@@ -45,7 +45,7 @@ from sash.runtimes.spark.state.fingerprint import describe_join
 from sash.runtimes.spark.streaming.bucket_call import BucketCall
 from sash.runtimes.spark.streaming.processor import WindowProcessor
 from sash.runtimes.spark.streaming.stateful_step import Emitted, answers_of
-from sash.runtimes.spark.streaming.upstream_watermark import NEWEST, NEWEST_TICK, Upstream
+from sash.runtimes.spark.streaming.upstream_watermark import Upstream
 from sash.runtimes.spark.streaming.watermark_units import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.semantics.expression import Side
@@ -188,17 +188,16 @@ class StreamingJoin:
         return answers_of(left.unionAll(right), WindowProcessor(cast(WindowStage, stage)))
 
     def elastic(
-        self, bound: BoundJoin | BoundAsof, outputs: Outputs, *, buckets: int, most: int
+        self, bound: BoundJoin | BoundAsof, outputs: Outputs, elastic: Elastic
     ) -> tuple[DataFrame, JoinStage]:
-        """The blocks of both sides for the elastic runtime, which has so many buckets and at most so many
-        tasks, and what its tasks do with them."""
-        count = elastic_bucket_count(bound.strategy, bound.kept, buckets=buckets, tasks=most)
+        """The blocks of both sides for the elastic runtime, and what its tasks do with them."""
+        count = elastic_bucket_count(bound.strategy, bound.kept, buckets=elastic.buckets, tasks=elastic.max)
         stage = JoinStage(
             bound, outputs, tuple(range(count)), Clock.of(ticks=bound.left.ticks), derived=False
         )
         left, right = (
             df.selectExpr(*by_position.placed(bound.of(side).schema.names))
-            .mapInArrow(StampedPacker(stage.packer(side), most), PACKED)
+            .mapInArrow(StampedPacker(stage.packer(side), elastic.max), PACKED)
             .withColumn(INPUT, F.lit(_number(side)))
             for side, df in zip(Side, (self.left, self.right), strict=True)
         )
@@ -209,12 +208,8 @@ class StreamingJoin:
         upstream.require_about(df, own.time, ticks=own.ticks)
         rows = df.selectExpr(*by_position.placed(own.schema.names))
         packed = rows.mapInArrow(stage.packer(side), PACKED).withColumn(INPUT, F.lit(_number(side)))
-        if not upstream.columns:
-            name = NEWEST_TICK if own.ticks else NEWEST
-            packed = packed.withColumnRenamed(NEWEST_AT, name)
-            delay = stage.clock.spark_delay(stage.bound.join.delay(side).length)
-            packed = packed.withWatermark(name, delay)
-        return packed.select(PACKED_BUCKET, PAYLOAD, INPUT)
+        delay = stage.clock.spark_delay(stage.bound.join.delay(side).length)
+        return upstream.watermarked(packed, delay, ticks=own.ticks).select(PACKED_BUCKET, PAYLOAD, INPUT)
 
 
 def _number(side: Side) -> int:

@@ -17,9 +17,8 @@ from sash.runtimes.spark.compat import HadoopFolder, existing_session
 from sash.runtimes.spark.files.same_place import same_place
 from sash.runtimes.spark.sinks import manifest_runs
 from sash.runtimes.spark.sinks.manifests import Manifest, Manifests, folder_of
-from sash.runtimes.spark.sinks.protocol import BATCH, Reads
+from sash.runtimes.spark.sinks.protocol import BATCH, Reads, writer_of
 from sash.runtimes.spark.sinks.task_files import TaskFiles, WrittenFile, as_spark_writes, codec_of
-from sash.runtimes.spark.sinks.writer_id import writer_of
 
 ROWS = "rows"
 CODEC = "spark.sql.parquet.compression.codec"

@@ -18,9 +18,8 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 from sash.errors import UnknownColumn
 from sash.runtimes.spark.compat import Database
 from sash.runtimes.spark.packing.columns import flat
-from sash.runtimes.spark.sinks.protocol import BATCH, WRITER, Reads
+from sash.runtimes.spark.sinks.protocol import BATCH, WRITER, Reads, writer_of
 from sash.runtimes.spark.sinks.wrapped_sinks import newest_revisions
-from sash.runtimes.spark.sinks.writer_id import writer_of
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 from pyspark.sql import DataFrame, SparkSession
 
+from sash.runtimes.spark.state.arenas import QUERY_ID
+
 
 class Reads(Enum):
     """How a sink reads the rows of a batch: the step behind them must run once, and as a whole."""
@@ -77,3 +79,10 @@ class FunctionSink:
 
     def write(self, rows: DataFrame, batch: int) -> None:
         self.function(rows, batch)
+
+
+def writer_of(spark: SparkSession) -> str:
+    """What distinguishes two queries that have batches of the same number: the first hexadecimal digits of
+    the identifier in the checkpoint of the running query, the same after a restart. Zeros where none is."""
+    query = spark.sparkContext.getLocalProperty(QUERY_ID)
+    return query.replace("-", "")[:12] if query else "0" * 12

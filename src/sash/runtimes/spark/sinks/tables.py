@@ -23,9 +23,8 @@ from pyspark.sql import DataFrame, SparkSession
 from sash.errors import ArgumentError, UnknownColumn
 from sash.runtimes.folder_paths import resolved
 from sash.runtimes.spark.compat import snapshot_summaries
-from sash.runtimes.spark.sinks.protocol import Reads
+from sash.runtimes.spark.sinks.protocol import Reads, writer_of
 from sash.runtimes.spark.sinks.wrapped_sinks import newest_revisions
-from sash.runtimes.spark.sinks.writer_id import writer_of
 
 PROPERTY = "sash-batch-of-"
 

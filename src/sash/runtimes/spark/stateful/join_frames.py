@@ -6,7 +6,6 @@ It runs as `stream.join` does, elastic or not; an operator with one input joins 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NoReturn
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -21,56 +20,41 @@ from sash.semantics.durations import Duration
 
 
 @dataclass(frozen=True)
-class StaticJoinOperator:
-    """J+ over static DataFrames."""
+class JoinFrames:
+    """J+ over DataFrames, which are all static or all streams."""
 
     operator: Join
     frames: tuple[DataFrame, ...]
-
-    bounded: ClassVar[bool] = True
-
-    @property
-    def _join(self) -> StaticJoin:
-        _require_no_mapping(self.operator)
-        return StaticJoin(self.frames[0], self.frames[-1])
-
-    def collect(self) -> pa.Table:
-        return self._join.collect(self.operator.bound)
-
-    def dataframe(self) -> DataFrame:
-        return self._join.dataframe(self.operator.bound)
+    delays: tuple[Duration, ...] = ()
+    """Of streams."""
 
     @property
-    def stages(self) -> list[str]:
-        return self._join.stages(self.operator.bound)
-
-
-@dataclass(frozen=True)
-class StreamingJoinOperator:
-    """J+ over streaming DataFrames."""
-
-    operator: Join
-    delays: tuple[Duration, ...]
-    frames: tuple[DataFrame, ...]
-
-    bounded: ClassVar[bool] = False
+    def bounded(self) -> bool:
+        return not self.frames[0].isStreaming
 
     @property
     def bound(self) -> BoundJoin:
-        return self.operator.late_by(self.delays)
+        return self.operator.bound if self.bounded else self.operator.late_by(self.delays)
+
+    def require_no_mapping(self) -> None:
+        """Only the tasks of an elastic join change from batch to batch, as the operator's f_μ has them."""
+        if self.operator.mapping is not balanced:
+            raise Unsupported(
+                "mapping", self.operator.mapping, "left out of a join on Spark without elastic=…",
+                hint="Its buckets are a grid over Spark's partitions, in which both sides have to meet.",
+            )  # fmt: skip
 
     @property
-    def join(self) -> StreamingJoin:
-        _require_no_mapping(self.operator)
-        return self.elastic_join
+    def join(self) -> StaticJoin | StreamingJoin:
+        self.require_no_mapping()
+        return StaticJoin(self.frames[0], self.frames[-1]) if self.bounded else self.streams
 
     @property
-    def elastic_join(self) -> StreamingJoin:
-        """Its tasks change from batch to batch, as the operator's f_μ has them."""
+    def streams(self) -> StreamingJoin:
         return StreamingJoin(self.frames[0], self.frames[-1])
 
-    def collect(self) -> NoReturn:
-        self.join.collect(self.bound)
+    def collect(self) -> pa.Table:
+        return self.join.collect(self.bound)
 
     def dataframe(self) -> DataFrame:
         return self.join.dataframe(self.bound)
@@ -78,11 +62,3 @@ class StreamingJoinOperator:
     @property
     def stages(self) -> list[str]:
         return self.join.stages(self.bound)
-
-
-def _require_no_mapping(operator: Join) -> None:
-    if operator.mapping is not balanced:
-        raise Unsupported(
-            "mapping", operator.mapping, "left out of a join on Spark without elastic=…",
-            hint="Its buckets are a grid over Spark's partitions, in which both sides have to meet.",
-        )  # fmt: skip

@@ -10,7 +10,7 @@ Each input is packed by itself, into blocks of one common schema, and all of the
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import starmap
 from typing import Any, ClassVar, NoReturn, cast
@@ -25,7 +25,7 @@ from sash.operators.elastic.instance_of_share import balanced, checked
 from sash.operators.order.interleaved import END_OF_TIME, weave
 from sash.operators.stateful.common_rows import CommonRows
 from sash.operators.stateful.declaration import TIME, Stateful
-from sash.operators.stateful.streaming import BoundOperator, OperatorOnStream, in_stream
+from sash.operators.stateful.streaming import BoundOperator, OperatorOnStream
 from sash.runtimes.spark.batch.driver_memory import brought
 from sash.runtimes.spark.compat import struct_of
 from sash.runtimes.spark.files.parquet_stream import ParquetStream
@@ -35,7 +35,6 @@ from sash.runtimes.spark.packing.answers import answers_with
 from sash.runtimes.spark.packing.balanced_bucket_ids import BUCKETS_PER_PARTITION, bucket_ids, bucket_ids_on
 from sash.runtimes.spark.packing.blocks import (
     INPUT,
-    NEWEST_AT,
     PACKED,
     PACKED_BUCKET,
     PAYLOAD,
@@ -52,7 +51,7 @@ from sash.runtimes.spark.stateful.key_sets import KeySetPacker, KeySetRoute, in_
 from sash.runtimes.spark.streaming.bucket_call import BucketCall
 from sash.runtimes.spark.streaming.processor import WindowProcessor
 from sash.runtimes.spark.streaming.stateful_step import Emitted, answers_of
-from sash.runtimes.spark.streaming.upstream_watermark import NEWEST, NEWEST_TICK, Upstream
+from sash.runtimes.spark.streaming.upstream_watermark import Upstream
 from sash.runtimes.spark.streaming.watermark_units import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 
@@ -106,7 +105,7 @@ class OperatorStage:
 
     def of_bucket(self, number: int) -> BoundOperator:
         place = self.buckets.index(number)
-        return in_stream(self.bound, in_bucket(self.bound.operator, place, len(self.buckets)))
+        return replace(self.bound, operator=in_bucket(self.bound.operator, place, len(self.buckets)))
 
     def arrived(self, bucket: int, blocks: Iterable[tuple[bytes | pa.Buffer, int]]) -> pa.Table:
         """Rows of all inputs: each has the time of its own."""
@@ -265,11 +264,8 @@ class StreamingOperator:
         """Blocks with the watermark of their input."""
         ticks = _ticks(self.bound.operator)
         upstream.require_about(self.frames[number], self.bound.operator.inputs[number].time, ticks=ticks)
-        if not upstream.columns:
-            name = NEWEST_TICK if ticks else NEWEST
-            delay = clock_of(self.bound.operator).spark_delay(self.bound.delays[number].length)
-            blocks = blocks.withColumnRenamed(NEWEST_AT, name).withWatermark(name, delay)
-        return blocks.select(PACKED_BUCKET, PAYLOAD)
+        delay = clock_of(self.bound.operator).spark_delay(self.bound.delays[number].length)
+        return upstream.watermarked(blocks, delay, ticks=ticks).select(PACKED_BUCKET, PAYLOAD)
 
     def elastic(self, outputs: Outputs, elastic: Elastic) -> tuple[DataFrame, OperatorStage]:
         """The blocks of all inputs for the elastic runtime, and what its tasks do with them."""

@@ -6,7 +6,7 @@ elastic one chooses the number of its tasks for every micro-batch (see `epochs`)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from os import PathLike, fspath
@@ -32,7 +32,7 @@ from sash.runtimes.spark.epochs.epoch_run import ElasticRun
 from sash.runtimes.spark.epochs.executors import ExecutorDegree
 from sash.runtimes.spark.epochs.one_task import OneTask
 from sash.runtimes.spark.epochs.store_of_state import require_reachable
-from sash.runtimes.spark.joins.streaming_join import StreamingJoin, late_of
+from sash.runtimes.spark.joins.streaming_join import JoinStage, StreamingJoin, late_of
 from sash.runtimes.spark.packing.columns import flat as flat_columns
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.runtimes.spark.session import warn_of_costly_settings
@@ -44,7 +44,7 @@ from sash.runtimes.spark.sinks.wrapped_sinks import ShapedSink
 from sash.runtimes.spark.sql_folding.epoch_fold import EpochFold
 from sash.runtimes.spark.state.arenas import local_folders, remove_when_ended
 from sash.runtimes.spark.state.register import Register
-from sash.runtimes.spark.stateful.operator_stages import StreamingOperator
+from sash.runtimes.spark.stateful.operator_stages import OperatorStage, StreamingOperator
 from sash.runtimes.spark.streaming.handing_out_choice import SharingOut
 from sash.runtimes.spark.streaming.interruption import brief_when_interrupted
 from sash.runtimes.spark.streaming.running_query import RunningQuery
@@ -201,18 +201,13 @@ def start_join(
     """A join of two streams."""
     given = {late_of(side): (f"late[{side.value!r}]", late.get(side)) for side in Side}
     sinks = sinks_for({REPORTS: ("sink", sink), **given})
-    if elastic is not None:
-        _require_elastic(elastic)
-        blocks, stage = inputs.elastic(bound, tuple(sinks), buckets=elastic.buckets, most=elastic.max)
-        query, run = start_epochs(
-            blocks, cast(WindowStage, stage), sinks,  # it has the same face
-            delays=[bound.join.delay(side) for side in Side], checkpoint=fspath(checkpoint),
-            elastic=elastic, trigger=trigger, name=name, mapping=mapping,
-        )  # fmt: skip
-        return ElasticQuery(query, run)
-    emitted, place = inputs.emitted(bound, tuple(sinks)), fspath(checkpoint)
-    register = _register(inputs.left.sparkSession, place)
-    return start_writing(emitted, sinks, checkpoint=place, trigger=trigger, name=name, register=register)
+    return _start_blocks(
+        inputs.left.sparkSession, sinks,
+        emitted=lambda: inputs.emitted(bound, tuple(sinks)),
+        blocks=lambda elastic: inputs.elastic(bound, tuple(sinks), elastic),
+        delays=[bound.join.delay(side) for side in Side], mapping=mapping,
+        checkpoint=fspath(checkpoint), elastic=elastic, trigger=trigger, name=name,
+    )  # fmt: skip
 
 
 def start_operator(
@@ -227,20 +222,44 @@ def start_operator(
 ) -> StreamingQuery | ElasticQuery:
     """A stateful operator over streams. Tuples that come too late go to the sink `late`."""
     sinks = sinks_for({REPORTS: ("sink", sink), LATE: ("late", late)})
-    place, spark = fspath(checkpoint), inputs.frames[0].sparkSession
-    if elastic is not None:
-        _require_elastic(elastic)
-        blocks, stage = inputs.elastic(tuple(sinks), elastic)
-        query, run = start_epochs(
-            blocks, cast(WindowStage, stage), sinks,  # it has the same face
-            delays=inputs.bound.delays, checkpoint=place, elastic=elastic, trigger=trigger, name=name,
-            mapping=inputs.bound.operator.mapping,
-        )  # fmt: skip
-        return ElasticQuery(query, run)
-    return start_writing(
-        inputs.emitted(tuple(sinks)), sinks,
-        checkpoint=place, trigger=trigger, name=name, register=_register(spark, place),
+    return _start_blocks(
+        inputs.frames[0].sparkSession, sinks,
+        emitted=lambda: inputs.emitted(tuple(sinks)),
+        blocks=lambda elastic: inputs.elastic(tuple(sinks), elastic),
+        delays=inputs.bound.delays, mapping=inputs.bound.operator.mapping,
+        checkpoint=fspath(checkpoint), elastic=elastic, trigger=trigger, name=name,
     )  # fmt: skip
+
+
+def _start_blocks(
+    spark: SparkSession,
+    sinks: Mapping[str, BatchSink],
+    *,
+    emitted: Callable[[], Emitted],
+    blocks: Callable[[Elastic], tuple[DataFrame, JoinStage | OperatorStage]],
+    delays: Sequence[Duration],
+    mapping: Assignment,
+    checkpoint: str,
+    elastic: Elastic | None,
+    trigger: DurationLike | None,
+    name: str | None,
+) -> StreamingQuery | ElasticQuery:
+    """A join or an operator, whose streams are packed into blocks. In epochs, where it is elastic, blocks
+    have the number of their stream, and `mapping` is the operator's f_μ."""
+    if elastic is None:
+        return start_writing(
+            emitted(), sinks,
+            checkpoint=checkpoint, trigger=trigger, name=name, register=_register(spark, checkpoint),
+        )  # fmt: skip
+    _require_elastic(elastic)
+    arriving, stage = blocks(elastic)
+    run = ElasticRun(
+        cast(WindowStage, stage), delays, elastic, HadoopFolder(spark, checkpoint).url, sinks,
+        executors=ExecutorDegree.of(spark) if elastic.executors else None,
+    )  # fmt: skip
+    if mapping is not balanced:
+        run.assign = mapping
+    return ElasticQuery(start_run(run, arriving, trigger=trigger, name=name), run)
 
 
 def _require_elastic(given: Any) -> None:
@@ -250,28 +269,6 @@ def _require_elastic(given: Any) -> None:
 
 def _register(spark: SparkSession, checkpoint: str) -> Register | None:
     return None if is_connect(spark) else Register(spark, checkpoint)
-
-
-def start_epochs(
-    arriving: DataFrame,
-    stage: WindowStage,
-    sinks: Mapping[str, BatchSink],
-    *,
-    delays: Sequence[Duration],
-    checkpoint: str,
-    elastic: Elastic,
-    trigger: DurationLike | None,
-    name: str | None,
-    mapping: Assignment = balanced,
-) -> tuple[StreamingQuery, ElasticRun]:
-    """A join or an operator in epochs over the blocks of its streams, whose numbers `arriving` has.
-    `mapping` is the operator's f_μ."""
-    executors = ExecutorDegree.of(arriving.sparkSession) if elastic.executors else None
-    place = HadoopFolder(arriving.sparkSession, checkpoint).url
-    run = ElasticRun(stage, delays, elastic, place, sinks, executors=executors)
-    if mapping is not balanced:
-        run.assign = mapping
-    return start_run(run, arriving, trigger=trigger, name=name), run
 
 
 def start_run(

@@ -29,7 +29,7 @@ from sash.planner.sampling import assumed
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.answers import answers_with
 from sash.runtimes.spark.packing.balanced_bucket_ids import bucket_ids
-from sash.runtimes.spark.packing.blocks import NEWEST_AT, PACKED_BUCKET, PAYLOAD, Packing
+from sash.runtimes.spark.packing.blocks import PACKED_BUCKET, PAYLOAD, Packing
 from sash.runtimes.spark.packing.bucket_of_key_sql import Share
 from sash.runtimes.spark.packing.columns import arrow_schema
 from sash.runtimes.spark.packing.outputs import REPORTS, Outputs
@@ -43,7 +43,7 @@ from sash.runtimes.spark.streaming.heartbeat import heartbeats
 from sash.runtimes.spark.streaming.processor import WindowProcessor
 from sash.runtimes.spark.streaming.runtime_choice import why_session, why_state_store
 from sash.runtimes.spark.streaming.stateful_step import Emitted, answers_of
-from sash.runtimes.spark.streaming.upstream_watermark import NEWEST, NEWEST_TICK, Upstream
+from sash.runtimes.spark.streaming.upstream_watermark import Upstream
 from sash.runtimes.spark.streaming.watermark_units import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.semantics.durations import Duration, Unit
@@ -274,9 +274,7 @@ class StreamingSource:
         blocks = self.packed(stage)
         if self.idle is not None:
             blocks = blocks.unionAll(heartbeats(self.df.sparkSession, stage, self.idle))
-        if not upstream.columns:
-            name = NEWEST_TICK if stage.ticks else NEWEST
-            blocks = blocks.withColumnRenamed(NEWEST_AT, name).withWatermark(name, stage.spark_delay)
+        blocks = upstream.watermarked(blocks, stage.spark_delay, ticks=stage.ticks)
         return blocks.select(PACKED_BUCKET, PAYLOAD)
 
     def require_clock(self, idle: Duration, upstream: Upstream, *, ticks: bool) -> None:

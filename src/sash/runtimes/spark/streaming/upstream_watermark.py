@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 
 from sash.errors import ArgumentError
 from sash.runtimes.spark.compat import analysed_plan
+from sash.runtimes.spark.packing.blocks import NEWEST_AT
 
 NEWEST, NEWEST_TICK = "__sash_newest", "__sash_newest_tick"
 """The columns that carry our own watermarks, for timestamps and for integers."""
@@ -64,6 +65,13 @@ class Upstream:
                 "time", time, f"what the stream's watermark is on ({_names(watermarked, foreign)})",
                 hint="Spark allows one watermark for a stream; without one, sash.stream sets its own.",
             )  # fmt: skip
+
+    def watermarked(self, blocks: DataFrame, delay: str, *, ticks: bool) -> DataFrame:
+        """Blocks with a watermark: the stream's own, or one of their stamps."""
+        if self.columns:
+            return blocks
+        name = NEWEST_TICK if ticks else NEWEST
+        return blocks.withColumnRenamed(NEWEST_AT, name).withWatermark(name, delay)
 
 
 def _names(watermarked: list[str], foreign: list[str]) -> str:

@@ -8,7 +8,6 @@
 stage.py        what executors know: the queries, their buckets, the columns of a block
 shared_rows.py  what has come for a bucket, and what of it each query gets
 epochs.py       the step in epochs, where `start` runs it
-processor.py    the step over Spark's state store, for checkpoints that have theirs there
-named_state.py  the state of each query in that store
+processor.py    the step over Spark's state store, for checkpoints that have theirs there, by query
 start_together.py  from queries to a running stream
 """

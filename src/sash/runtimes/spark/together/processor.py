@@ -21,14 +21,39 @@ from pyspark.sql.streaming.stateful_processor import (
 
 from sash.runtimes.spark.packing.answers import Answers, PlainAnswers
 from sash.runtimes.spark.packing.blocks import PAYLOAD
-from sash.runtimes.spark.state.operators_in_state import Bucket, StateOfBuckets
+from sash.runtimes.spark.state.operators_in_state import TOKEN, Bucket, StateOfBuckets
 from sash.runtimes.spark.streaming.bucket_call import BucketCall
 from sash.runtimes.spark.streaming.processor import timer_of
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.runtimes.spark.streaming.worker_gc import freeze_gc
-from sash.runtimes.spark.together.named_state import NamedState
 from sash.runtimes.spark.together.shared_rows import SharedRows
 from sash.runtimes.spark.together.stage import TogetherStage, output_of
+
+
+class NamedState:
+    """What `StateOfBuckets` uses of a MapState, for one of the queries."""
+
+    def __init__(self, state: MapState, name: str) -> None:
+        self._state, self._name = state, name
+
+    def getValue(self, key: tuple[int]) -> Any:
+        return self._state.getValue((self._name, *key))
+
+    def updateValue(self, key: tuple[int], value: tuple[bytes]) -> None:
+        self._state.updateValue((self._name, *key), value)
+
+    def removeKey(self, key: tuple[int]) -> None:
+        self._state.removeKey((self._name, *key))
+
+    def clear(self) -> None:
+        """Remove all of it. Buckets that have nothing under the name are left after one look."""
+        if self.getValue((TOKEN,)) is not None:
+            for key in list(self.keys()):
+                self.removeKey(key)
+
+    def keys(self) -> Iterator[tuple[int]]:
+        every = self._state.keys()
+        return ((number,) for name, number in every if name == self._name)
 
 
 @dataclass(frozen=True)

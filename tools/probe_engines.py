@@ -1,4 +1,4 @@
-"""Probe every live engine, and write down what was found: `python -m sash.engines.live results.json`.
+"""Probe every live engine, and write down what was found: `python tools/probe_engines.py results.json`.
 
 An engine that fails is written down with its last lines; the others are probed all the same. Names after
 the file choose among the engines; the findings on the others are kept as they are in the file.

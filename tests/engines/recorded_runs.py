@@ -1,6 +1,6 @@
 """What live engines showed of random runs, in a file, for comparisons where they are not installed.
 
-    python -m sash.engines.recorded_runs tests/engines/recorded_runs.json pyflink 48
+    python -m tests.engines.recorded_runs tests/engines/recorded_runs.json pyflink 48
 
 The file has runs and, for each engine, what it showed of the first of them; the command adds what it shows
 of the next 48. A line is a run, or what was shown: contents, and events that went to a late output.

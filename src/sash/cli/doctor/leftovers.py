@@ -1,0 +1,109 @@
+"""What dead processes and deleted checkpoints have left: shown, and deleted if wanted.
+
+<shared memory>/sash-<pid>-…       rows on their way to worker processes, removed when a query ends
+sash-arenas-<user>/<arena>         state in mapped files; any running query removes those of the dead
+a Redis server                     state of elastic queries whose checkpoints are gone
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from sash.aggregation.stores.redis_namespaces import RedisNamespaces
+from sash.operators.arena.home import ArenaHome
+
+_OF_PROCESS = re.compile(r"sash-(\d+)-\w+")
+MEMORY = Path("/dev/shm")
+MACHINE = "machine"
+"""Instead of a URL: what was left on this machine."""
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """A folder that nobody needs any more."""
+
+    path: str
+    what: str
+    bytes: int
+
+
+def clean_machine(*, delete: bool, as_json: bool) -> None:
+    """What killed processes of this user have left here, by path."""
+    found = [*_of_processes(), *_arenas()]
+    if delete:
+        for one in found:
+            if one.what != "arena":
+                shutil.rmtree(one.path, ignore_errors=True)
+        for home in _homes():
+            home.sweep()
+    removed = sum(not Path(one.path).exists() for one in found)
+    if as_json:
+        print(json.dumps({"leftovers": [asdict(one) for one in found], "removed": removed}, indent=2))
+        return
+    for one in found:
+        print(f"{one.bytes:>14,} bytes  {one.what:<17}  {one.path}")
+    count = len(found)
+    if not count:
+        print("nothing to delete: no killed process has left anything on this machine")
+    else:
+        print(f"deleted {removed} of {count}" if delete else f"would delete {count}: add --delete")
+
+
+def _of_processes() -> Iterator[Leftover]:
+    for folder in {MEMORY, Path(tempfile.gettempdir())}:
+        for path in sorted(folder.glob("sash-*-*")) if folder.is_dir() else ():
+            name = _OF_PROCESS.fullmatch(path.name)
+            mine = path.is_dir() and path.stat().st_uid == os.getuid()
+            if name and mine and not Path(f"/proc/{name[1]}").exists():
+                yield Leftover(str(path), "rows for workers", _size(path))
+
+
+def _arenas() -> Iterator[Leftover]:
+    for home in _homes():
+        for name in home.unused():
+            yield Leftover(str(home.folder / name), "arena", _size(home.folder / name))
+
+
+def _homes() -> Iterator[ArenaHome]:
+    local = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0].strip() or tempfile.gettempdir()
+    return ArenaHome.on_this_machine(Path(local))
+
+
+def _size(folder: Path) -> int:
+    """Bytes on disk or in memory: mapped files have holes."""
+    return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
+
+
+def clean(url: str, *, delete: bool, as_json: bool) -> None:
+    """Only what certainly belongs to a deleted checkpoint is deleted."""
+    if url == MACHINE:
+        return clean_machine(delete=delete, as_json=as_json)
+    from sash.runtimes.spark.inspection.leftovers import served_queries
+
+    queries = list(served_queries(url))
+    dead = [query for query in queries if query.state == "deleted"]
+    keys = 0
+    if delete and dead:
+        server = RedisNamespaces(url)
+        keys = server.remove(name for query in dead for name in query.namespaces)
+        server.close()
+    if as_json:
+        print(json.dumps({"queries": [asdict(query) for query in queries], "removed_keys": keys}, indent=2))
+        return None
+    for query in queries:
+        place = query.checkpoint or "a checkpoint that it does not name"
+        print(f"{query.state:<8}  {query.query}  {len(query.namespaces)} namespaces, of {place}")
+    if not dead:
+        print("nothing to delete: no query here belongs to a checkpoint that was deleted")
+    elif delete:
+        print(f"deleted the state of {len(dead)} of {len(queries)} queries: {keys} keys")
+    else:
+        print(f"would delete the state of {len(dead)} of {len(queries)} queries: add --delete to do so")
+    return None
