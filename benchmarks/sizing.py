@@ -183,7 +183,7 @@ def workers() -> Iterator[int]:
     """The processes below this one that run Python."""
     for pid, _ in below():
         with suppress(OSError):
-            if b"\0pyspark.daemon\0" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            if b"daemon\0pyspark.worker\0" in Path(f"/proc/{pid}/cmdline").read_bytes():
                 yield pid
 
 

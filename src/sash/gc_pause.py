@@ -10,6 +10,10 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+MANY = 10_000
+"""Objects that a block leaves behind. Fewer are looked at in a moment, and to count what is frozen, as
+workers have all their modules, takes longer."""
+
 
 @contextmanager
 def paused_collector() -> Iterator[None]:
@@ -21,7 +25,7 @@ def paused_collector() -> Iterator[None]:
     try:
         yield
     finally:
-        if not gc.get_freeze_count():
+        if gc.get_count()[0] > MANY and not gc.get_freeze_count():
             # Together they move all objects to the oldest generation, which is seldom looked at.
             gc.freeze()
             gc.unfreeze()

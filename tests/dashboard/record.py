@@ -1,7 +1,8 @@
 """Record what two real queries say of themselves: `python -m tests.dashboard.record FOLDER [SECONDS]`.
 
 The messages under `recorded/` were made with it. One query is fixed, the other elastic; events come from
-Spark's rate source, in waves, out of order, a few of them too late.
+Spark's rate source, in waves, out of order, a few of them too late. Both run for a while before they are
+recorded, with state of their own: a JVM that has just started takes many times as long for a batch.
 """
 
 from __future__ import annotations
@@ -18,38 +19,47 @@ from sash.dashboard import MessageFolder, watch
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from sash.dashboard.query_watcher import Watching
+
 RATE = 3_000
+WARM_UP = 60.0
 
 
 def record(folder: Path, *, seconds: float) -> None:
     spark = sash.spark_session(master="local[2]", app="record", spark_sql_shuffle_partitions="2")
     spark.sparkContext.setLogLevel("OFF")
+    with tempfile.TemporaryDirectory() as scratch:
+        _run(spark, Path(scratch), seconds=WARM_UP)
     watching = watch(spark, MessageFolder(folder))
     with tempfile.TemporaryDirectory() as scratch:
-        place = Path(scratch)
-        vwap = (
-            sash.stream(quotes(spark), time="ts", key="symbol", delay="2 seconds")
-            .window(sash.sliding("20 seconds", every="2 seconds"))
-            .agg(n=sash.count(), high=sash.max("price"), mean=sash.mean("price"))
-        )
-        bars = (
-            sash.stream(quotes(spark), time="ts", key="symbol", delay="2 seconds")
-            .window(sash.tumbling("5 seconds"))
-            .agg(n=sash.count(), low=sash.min("price"), high=sash.max("price"))
-        )
-        elastic = sash.Elastic(min=1, max=4, buckets=8, controller=in_waves)
-        running = [
-            (vwap, vwap.start(place / "vwap", checkpoint=place / "vc", trigger="1 second", name="vwap")),
-            (bars, bars.start(place / "bars", checkpoint=place / "bc", elastic=elastic, name="bars")),
-        ]
-        for query, handle in running:
-            watching.add(handle, query=query, reports=place / handle.name)
-        time.sleep(seconds)
-        for _, handle in running:
-            handle.stop()
+        _run(spark, Path(scratch), seconds=seconds, watching=watching)
         time.sleep(1)
         watching.stop()
     spark.stop()
+
+
+def _run(spark: SparkSession, place: Path, *, seconds: float, watching: Watching | None = None) -> None:
+    vwap = (
+        sash.stream(quotes(spark), time="ts", key="symbol", delay="2 seconds")
+        .window(sash.sliding("20 seconds", every="2 seconds"))
+        .agg(n=sash.count(), high=sash.max("price"), mean=sash.mean("price"))
+    )
+    bars = (
+        sash.stream(quotes(spark), time="ts", key="symbol", delay="2 seconds")
+        .window(sash.tumbling("5 seconds"))
+        .agg(n=sash.count(), low=sash.min("price"), high=sash.max("price"))
+    )
+    elastic = sash.Elastic(min=1, max=4, buckets=8, controller=in_waves)
+    running = [
+        (vwap, vwap.start(place / "vwap", checkpoint=place / "vc", trigger="1 second", name="vwap")),
+        (bars, bars.start(place / "bars", checkpoint=place / "bc", elastic=elastic, name="bars")),
+    ]
+    for query, handle in running:
+        if watching is not None:
+            watching.add(handle, query=query, reports=place / handle.name)
+    time.sleep(seconds)
+    for _, handle in running:
+        handle.stop()
 
 
 def quotes(spark: SparkSession) -> DataFrame:

@@ -85,7 +85,8 @@ class Victim:
 
     def _is_worker(self, member: int) -> bool:
         with suppress(OSError):
-            return b"pyspark.daemon" in Path(f"/proc/{member}/cmdline").read_bytes()
+            # As PySpark starts them, and as a session of ours does (`runtimes.worker_daemon`).
+            return b"daemon\0pyspark.worker\0" in Path(f"/proc/{member}/cmdline").read_bytes()
         return False
 
     def _members(self) -> Iterator[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import site
 import sys
 import warnings
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from pyspark.errors import SparkNoSuchElementException
 from pyspark.sql import SparkSession
 
 from sash.errors import MissingDependency, SashWarning
+from sash.runtimes import worker_daemon
 from sash.runtimes.spark.compat import existing_session, is_connect
 from sash.runtimes.spark.quiet_console import quiet_start
 from sash.runtimes.spark.requirements import PARTITIONS, shuffle_partitions, task_slots
@@ -43,6 +45,9 @@ LOCAL_SETTINGS = {
 
 FASTER = tuple(name for name in SETTINGS if "stateStore" in name or "socket" in name)
 """Those of the settings that make micro-batches faster, whatever the number of cores."""
+
+DAEMON = "spark.python.daemon.module"
+INTERPRETERS = {"spark.pyspark.python", "spark.pyspark.driver.python", "spark.executorEnv.PYSPARK_PYTHON"}
 
 AT_START = ("spark.python.unix.domain.socket.enabled",)
 """Those that a session has from its beginning or not at all."""
@@ -89,6 +94,7 @@ def spark_session(*, master: str = "local[*]", app: str = "sash", **settings: st
         chosen |= LOCAL_SETTINGS
         # Workers start as `python3` otherwise, which need not be the environment that has Sash.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        chosen |= {DAEMON: worker_daemon.__name__} if _workers_find_sash(given) else {}
     cores = str(os.cpu_count() or 1)
     builder = SparkSession.builder.master(master).appName(app)
     for name, value in chosen.items():
@@ -97,6 +103,20 @@ def spark_session(*, master: str = "local[*]", app: str = "sash", **settings: st
         builder = builder.config(name, value)
     with quiet_start():
         return builder.getOrCreate()
+
+
+def _workers_find_sash(settings: Mapping[str, str]) -> bool:
+    """Whether a Python that starts on this machine as workers do has Sash, whatever this program has
+    changed of its own search path. Where that is not certain, workers start as ever: they may get Sash with
+    their tasks, and a daemon that cannot be imported would fail all jobs."""
+    if os.environ["PYSPARK_PYTHON"] != sys.executable or not INTERPRETERS.isdisjoint(settings):
+        return False
+    installed = [*site.getsitepackages(), *([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])]
+    files = (file for place in installed for file in Path(place).glob("*.pth"))
+    linked = (line for file in files for line in file.read_text(errors="replace").splitlines())
+    given = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    home = Path(worker_daemon.__file__).resolve().parents[2]
+    return any(Path(each).resolve() == home for each in (*installed, *given, *linked))
 
 
 def _slots_given(settings: Mapping[str, str]) -> int | None:
