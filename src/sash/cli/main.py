@@ -322,13 +322,16 @@ def state(
         str,
         typer.Argument(
             metavar="PLACE",
-            help="A checkpoint of a streaming query, an LMDB store, or redis://host:port/db.",
+            help="A checkpoint of a streaming query, a store of files or LMDB, published features, or "
+            "redis://host:port/db.",
         ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     verify: Annotated[
         bool,
-        typer.Option("--verify", help="Print what is wrong with it only; exit code 1 if something is."),
+        typer.Option(
+            "--verify", help="Print what was checked and what is wrong only; exit code 1 if something is."
+        ),
     ] = False,
 ) -> None:
     """Show what a checkpoint or a store holds, without running the query. All of it is read and checked."""

@@ -79,6 +79,13 @@ def restored(data: bytes, *, query: BoundRolling | None) -> BoundRolling:
     return BoundRolling(described, schema, kept["time"], tuple(kept["keys"]))
 
 
+def names_in(data: bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Aggregates and look-backs of a description, also where aggregates are code."""
+    kept = _kept(data)
+    look_backs = (name or str(Duration(size, Unit(unit))) for name, size, unit in kept["look-backs"])
+    return tuple(kept["aggregates"]), tuple(look_backs)
+
+
 def require_same(data: bytes, query: BoundRolling) -> None:
     """DifferentQuery unless the store was published by this query."""
     kept, given = _kept(data), _kept(described(query))
