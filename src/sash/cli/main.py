@@ -108,12 +108,13 @@ def explain(
     ctx: typer.Context,
     pipeline: Annotated[Path, typer.Argument(help="A TOML file.")],
     plan: Annotated[bool, typer.Option("--plan", help="Print stages, candidates and their costs.")] = False,
+    safe: Annotated[bool, typer.Option("--safe", help=SAFE)] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Explain what the query of a pipeline means, what it costs and what it keeps."""
     from sash.cli.commands import pipelines
 
-    pipelines.explain(pipeline, plan=plan, as_json=as_json, debug=_debugging(ctx))
+    pipelines.explain(pipeline, plan=plan, safe=safe, as_json=as_json, debug=_debugging(ctx))
 
 
 @app.command()
@@ -142,13 +143,14 @@ def size(
         int | None,
         typer.Option("--partitions", min=1, help="spark.sql.shuffle.partitions (as many as cores)."),
     ] = None,
+    safe: Annotated[bool, typer.Option("--safe", help=SAFE)] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Compute how large a cluster a pipeline needs: cores, memory, disks, network, and the arithmetic."""
     from sash.cli.commands.size import run
 
     run(
-        pipeline, rate=rate, keys=keys, every=every, partitions=partitions, as_json=as_json,
+        pipeline, rate=rate, keys=keys, every=every, partitions=partitions, safe=safe, as_json=as_json,
         debug=_debugging(ctx),
     )  # fmt: skip
 
