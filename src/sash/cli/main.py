@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from sash._version import __version__
 from sash.cli.commands import secret
@@ -16,6 +16,17 @@ from sash.errors import ArgumentError, PipelineErrors, SashError
 
 # The backslash keeps Rich from reading the name of the table as markup.
 SAFE = r"Refuse what is code: \[spark], select, options that are not known to be data."
+
+
+class _CleanOfNothing(TyperCommand):
+    """`--clean` without a value means this machine."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        for at, arg in enumerate(args):
+            if arg == "--clean" and (at + 1 == len(args) or args[at + 1].startswith("-")):
+                args = [*args[: at + 1], "machine", *args[at + 1 :]]
+                break
+        return super().parse_args(ctx, args)
 
 
 class _OneSentence(TyperGroup):
@@ -286,7 +297,7 @@ def serve(
     run(store, query=query, host=host, port=port)
 
 
-@app.command()
+@app.command(cls=_CleanOfNothing)
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     clean: Annotated[
@@ -294,7 +305,7 @@ def doctor(
         typer.Option(
             metavar="URL",
             help="Show the state on a Redis server, and what of it has no checkpoint; "
-            "'machine': what killed processes have left here.",
+            "without a URL: what killed processes have left on this machine.",
         ),
     ] = None,
     delete: Annotated[bool, typer.Option(help="With --clean: delete what has none.")] = False,

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from sash.cli.doctor.health_check import HealthCheck
 from sash.operators.arena.home import ArenaHome
 
 _OF_PROCESS = re.compile(r"sash-(\d+)-\w+")
@@ -40,6 +41,15 @@ def leftovers(*, delete: bool) -> dict[str, object]:
             home.sweep()
     gone = [not Path(one.path).exists() for one in found]
     return {"leftovers": [asdict(one) for one in found], "removed": sum(gone)}
+
+
+def left_here() -> Iterator[HealthCheck]:
+    """A line of `sash doctor`, if there is anything."""
+    found = [*_of_processes(), *_arenas()]
+    if found:
+        size, count = sum(one.bytes for one in found), len(found)
+        words = f"{size:,} bytes in {count} folder{'s' * (count != 1)} that killed processes have left"
+        yield HealthCheck("leftovers", "wrong", words, "sash doctor --clean --delete", needed=False)
 
 
 def _of_processes() -> Iterator[Leftover]:
