@@ -37,6 +37,9 @@ class StaticJoinOperator:
     def collect(self) -> pa.Table:
         return self._join.collect(self.operator.bound)
 
+    def first(self, rows: int) -> tuple[pa.Table, int]:
+        return self._join.first(self.operator.bound, rows)
+
     def dataframe(self) -> DataFrame:
         return self._join.dataframe(self.operator.bound)
 
