@@ -17,9 +17,10 @@ from sash.aggregation.stores.files import Files, stores_in
 from sash.aggregation.stores.lmdb_environment import DATA
 from sash.aggregation.stores.lmdb_view import Namespace, looking
 from sash.aggregation.stores.redis import Redis
+from sash.aggregation.stores.values import reading
 from sash.errors import CorruptValue
 from sash.operators.inventory import inventory
-from sash.runtimes.spark.epochs.epoch_journal import QUERIES, QUERY
+from sash.runtimes.spark.epochs.epoch_journal import LAYOUT_KEY, QUERIES, QUERY, require_journal_layout
 from sash.runtimes.spark.epochs.held_bucket import CHUNK, TOKEN, header_in
 from sash.runtimes.spark.epochs.store_of_state import FOLDER, JOURNAL
 from sash.runtimes.spark.inspection.checkpoint_contents import BucketSeen, StageSeen
@@ -93,7 +94,9 @@ def stages_of(view: StoreView, *, where: str) -> tuple[int, list[StageSeen]] | N
     journal = dict(view.items(JOURNAL))
     if QUERY not in journal:
         return None
-    description = json.loads(journal[QUERY])
+    require_journal_layout(journal.get(LAYOUT_KEY))
+    with reading("the journal of epochs"):
+        description = json.loads(journal[QUERY])
     names = {namespace.name: namespace for namespace in view.namespaces()}
     numbers = sorted(int(name.removeprefix(BUCKET)) for name in names if name.startswith(BUCKET))
 
