@@ -134,9 +134,9 @@ class KeptQueries:
             return cls()
         with reading("the journal of epochs"):
             found = json.loads(kept)
-        if QUERIES not in found:
-            raise refused("by a query that was started alone")
-        return cls(found[QUERIES])
+            if QUERIES not in found:
+                raise refused("by a query that was started alone")
+            return cls({name: dict(own) for name, own in found[QUERIES].items()})
 
     def states(self, names: Iterable[str]) -> dict[str, str]:
         """A query that was not there begins with a state of its own."""
