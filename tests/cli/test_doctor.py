@@ -289,9 +289,16 @@ def test_what_killed_processes_have_left_in_memory_is_found_and_removed(
     monkeypatch.setattr(leftovers, "MEMORY", tmp_path)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("SASH_ARENA_DIR", str(tmp_path))
-    shown = CliRunner().invoke(app, ["doctor", "--clean", "machine"])
+    for mentioned in leftovers.left_here():
+        assert mentioned.fix == "sash doctor --clean --delete"
+        assert not mentioned.harms
+    assert [each.name for each in report.checkup()].count("leftovers") == 1
+    shown = CliRunner().invoke(app, ["doctor", "--clean"])
+    named = CliRunner().invoke(app, ["doctor", "--clean", "machine"])
+    assert named.output == shown.output
     assert shown.exit_code == 0, shown.output
     assert f"sash-{ended.pid}-abc" in shown.output
     assert f"sash-{os.getpid()}-abc" not in shown.output
-    CliRunner().invoke(app, ["doctor", "--clean", "machine", "--delete"])
+    CliRunner().invoke(app, ["doctor", "--clean", "--delete"])
+    assert not list(leftovers.left_here())
     assert {path.name for path in tmp_path.iterdir()} == {f"sash-{os.getpid()}-abc"}

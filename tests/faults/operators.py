@@ -287,7 +287,9 @@ def _manifests_in(folder: Path) -> dict[int, Row]:
         found[int(file.name)] = json.loads(bytes(sealed))
     for file in sorted((folder / "runs").glob("[0-9]*")):
         sealed = unseal(file.name.encode(), file.read_bytes())
-        found |= {one["batch"]: one for one in json.loads(bytes(sealed))}
+        content = json.loads(bytes(sealed))
+        every = content if isinstance(content, list) else content["manifests"]
+        found |= {one["batch"]: one for one in every}
     return found
 
 

@@ -65,9 +65,10 @@ def test_one_of_several_queries_is_to_blame_by_its_own_line(tmp_path: Path) -> N
     assert refusal.value.line == SEVERAL[: SEVERAL.index('path = "bars"')].count("\n") + 2
 
 
-@pytest.mark.parametrize("command", ["run", "check"])
+@pytest.mark.parametrize("command", ["run", "check", "explain", "size --rate 1 --keys 1"])
 def test_the_command_refuses_before_spark_is_started(tmp_path: Path, command: str) -> None:
     file = written(tmp_path, ("[run]", '[spark]\n"spark.jars" = "theirs.jar"\n[run]'))
-    result = run_command(command, file, "--safe")
+    name, *options = command.split()
+    result = run_command(name, file, "--safe", *options)
     assert result.exit_code == 2
     assert "line 25: --safe refuses settings of Spark" in result.output

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 import sash
@@ -53,6 +56,39 @@ def test_many_rows_are_warned_of_once_and_are_all_there(
     with pytest.warns(SashWarning, match="explain_window has brought"):
         windows.explain_window(key=1, at=7)
     assert windows.collect() == expected, "six rows, however many events there are"
+
+
+@pytest.mark.parametrize("kind", ["windows", "flat windows", "look-backs", "latest", "join"])
+def test_differential_the_first_rows_come_without_the_others(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    rows = spark.range(20_000).selectExpr("(id * 7919) % 20000 AS t", "id % 3 AS k", "id % 11 AS x")
+    stream = sash.stream(rows, time="t", key="k")
+    query: Any = {
+        "windows": lambda: stream.window(sash.sliding(20, every=2), sash.rows(3)).agg(n=sash.count()),
+        "flat windows": lambda: stream.window(sash.tumbling(4)).agg(n=sash.count()).flat(),
+        "look-backs": lambda: stream.rolling(5).agg(n=sash.count()),
+        "latest": lambda: stream.latest(5).agg(n=sash.count()),
+        "join": lambda: stream.join(stream, within=1),
+    }[kind]()
+    expected = query.collect()
+    monkeypatch.setattr(driver_memory, "MANY", 20_000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SashWarning)
+        head = query.head(7)
+    assert head.table == expected.slice(0, 7)
+    assert head.total == expected.num_rows
+
+
+def test_an_input_of_this_process_is_warned_of_before_it_becomes_objects(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = pa.table({"t": range(1000), "k": [0] * 1000})
+    query = sash.stream(table, time="t", key="k").window(sash.tumbling(10)).agg(n=sash.count())
+    query.explain_window(key=0, at=7)
+    monkeypatch.setattr(sys.modules["sash.api.explain_window"], "MANY", 100_000)
+    with pytest.warns(SashWarning, match="of all 1,000 events, about 0 MB; filter them"):
+        query.explain_window(key=0, at=7)
 
 
 def test_a_failing_job_is_the_same_error_as_ever(spark: SparkSession) -> None:

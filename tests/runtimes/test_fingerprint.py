@@ -34,7 +34,7 @@ sys.stdout.buffer.write(canonical(description))
 """
 
 MODULE = """
-import dataclasses, functools, sash
+import abc, dataclasses, enum, functools, sash
 
 @sash.monoid(commutative=True)
 class Total:
@@ -66,8 +66,51 @@ class Above:
     limit: int
     def __call__(self, row):
         return row.x > self.limit
+
+class Bounded(abc.ABC):
+    low = 2
+    @abc.abstractmethod
+    def high(self): ...
+
+class Limit(Bounded):
+    kinds = {"a", "b", "c"}
+    __slots__ = ("x",)
+    def __init__(self, x): self.x = x
+    def high(self): return super().low + 5
+    @property
+    def inside(self): return self.x > self.low
+    @functools.cached_property
+    def outside(self): return self.x < 9
+
+@dataclasses.dataclass
+class Amount:
+    value: int = 3
+    def more(self, x): return x > self.value
+
+class Level(enum.Enum):
+    LOW = 1
+    HIGH = 4
+    @classmethod
+    def of(cls, x): return cls.HIGH if x > 3 else cls.LOW
+
+@functools.cache
+def slowly(x): return x > 3
+
+def over(a_class):
+    return lambda row: a_class(row.x).inside
+
+def over_amount(amount):
+    return lambda row: amount.more(row.x)
+
+def over_levels(levels):
+    return lambda row: levels.of(row.x) is levels.HIGH
+
+def over_call(function):
+    return lambda row: function(row.x)
 """
-PREDICATES = ("plain", "nested", "closing()", "Rules.static", "Rules().method", "Above(3)")
+CLASSES = ("over(Limit)", "over_amount(Amount())", "over_levels(Level)", "over_call(slowly)")
+FUNCTIONS = ("plain", "nested", "closing()", "Rules.static", "Rules().method", "Above(3)")
+PREDICATES = (*FUNCTIONS, *CLASSES)
 
 
 def described(folder: Path, text: str, *, module: str = "shop", seed: int = 0) -> bytes:
@@ -99,6 +142,8 @@ def test_docstrings_and_names_of_modules_and_classes_make_no_difference(
     kept = described(tmp_path, module_with(predicate))
     documented = re.sub(r"( *)def .*:\n", r'\g<0>\1    """Words."""\n', module_with(predicate))
     renamed = documented.replace("Rules", "Laws").replace("Above", "Over").replace("Total", "Sum")
+    for old, new in {"Limit": "Bound", "Bounded": "Base", "Amount": "Sum2", "Level": "Step"}.items():
+        renamed = re.sub(rf"\b{old}\b", new, renamed)
     renamed = f"{renamed}\nTotal = Sum\n"
     now = described(tmp_path, renamed, module="market", seed=7)
     change_of(kept, json.loads(now))
@@ -115,6 +160,16 @@ def test_docstrings_and_names_of_modules_and_classes_make_no_difference(
         ("Above(3)", "Above(3)", "Above(4)"),
         ("Above(3)", "x > self", "x < self"),
         ("plain", "return a + b", "return a - b"),
+        ("over(Limit)", "self.x > self", "self.x < self"),
+        ("over(Limit)", "self.x < 9", "self.x < 8"),
+        ("over(Limit)", "low + 5", "low + 6"),
+        ("over(Limit)", "low = 2", "low = 1"),
+        ("over(Limit)", '"c"}\n    __slots__', '"d"}\n    __slots__'),
+        ("over_amount(Amount())", "x > self.value", "x < self.value"),
+        ("over_amount(Amount())", "int = 3", "int = 4"),
+        ("over_levels(Level)", "HIGH = 4", "HIGH = 5"),
+        ("over_levels(Level)", "if x > 3", "if x > 4"),
+        ("over_call(slowly)", "return x > 3", "return x > 4"),
     ],
 )
 def test_what_a_function_does_makes_a_difference(
@@ -124,6 +179,18 @@ def test_what_a_function_does_makes_a_difference(
     now = described(tmp_path, module_with(predicate).replace(before, after), module="market")
     with pytest.raises(DifferentQuery):
         change_of(kept, json.loads(now))
+
+
+def test_a_class_that_0_1_0_has_described_by_module_and_name_goes_on(tmp_path: Path) -> None:
+    now = json.loads(described(tmp_path, module_with("over(Limit)")))
+    (window,) = now["windows"].values()
+    (predicate,) = (part for part in window.values() if isinstance(part, dict))
+    described_now = json.dumps(predicate["closes over"]["a_class"])
+    kept = json.loads(json.dumps(now).replace(described_now, '"old.Limit"'))
+    assert kept != now
+    change_of(canonical(kept), now)
+    with pytest.raises(DifferentQuery):
+        change_of(canonical(kept).replace(b"old.Limit", b"old.Other"), now)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 from urllib.parse import quote
 
 import numpy as np
@@ -22,19 +23,30 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import sash
+from sash.aggregation import built_in
 from sash.aggregation.stores import lmdb
 from sash.aggregation.stores.files import Files
 from sash.aggregation.stores.values import pack, seal, unpack, unseal
 from sash.dashboard import Feed, feature_app, web_app
-from sash.errors import CorruptValue, PipelineError, SashError
+from sash.dashboard.message_folder import FolderReader
+from sash.errors import CorruptValue, PipelineError, SashError, StoreError
 from sash.operators.arena.head import ArenaHead
+from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.table_bytes import bytes_of, table_of
 from sash.operators.engine.saving import journal, journal_entries as entries
 from sash.operators.inventory import inventory
 from sash.pipeline import read
+from sash.runtimes.spark.epochs import held_bucket
 from sash.runtimes.spark.packing.blocks import ORDINAL, block_of, rows_of
-from sash.runtimes.spark.sinks import manifests
+from sash.runtimes.spark.packing.pane_blocks import SharedPanes
+from sash.runtimes.spark.packing.stamps import Stamps
+from sash.runtimes.spark.sinks import manifest_runs, manifests
 from sash.runtimes.spark.state import register
+from sash.runtimes.spark.state.checkpoint_compatibility import change_of
+from sash.runtimes.spark.together.epochs import KeptQueries
+from sash.semantics import windows
+from sash.semantics.query import Query
+from sash.serving import query_description
 from sash.serving.publisher import Publisher
 from sash.serving.record_pages import Page, packed, unpacked
 from sash.serving.records import RecordForm
@@ -53,6 +65,10 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=6,
 )
+
+
+def as_line(value: Any) -> bytes:
+    return json.dumps(value).encode()
 
 
 @contextmanager
@@ -79,6 +95,10 @@ def reads(function: Callable[[], Any], *, only: type[SashError] = CorruptValue) 
 
 RUNS = (journal.EntryRun(2, 3, 1),)
 HEAD = journal.JournalHead("v", parts=2, runs=RUNS, next=4, watermark=5, keys=3).sealed()
+MANIFEST = {"batch": 3, "rows": 1, "writer": "w", "execution": "e", "files": {"f": 9}}
+PANED = BoundQuery(Query((windows.tumbling(4),), {"n": built_in.count()}), TABLE.schema, "t", ("k",))
+PANES = cast(SharedPanes, SharedPanes.of([PANED], []))
+NO_PANES = PANES.schema.empty_table()
 FORMATS: dict[str, tuple[bytes, Callable[[bytes], Any]]] = {
     "sealed value": (seal(b"k", b"payload"), lambda data: unseal(b"k", data)),
     "arrays": (
@@ -104,6 +124,19 @@ FORMATS: dict[str, tuple[bytes, Callable[[bytes], Any]]] = {
         json.dumps({"q": "state", "r": {"state": "s", "query": None}}).encode(),
         lambda data: register.queries_in(seal(b"queries of a stream", data)),
     ),
+    "run of manifests": (
+        json.dumps({"layout": 1, "manifests": [MANIFEST]}).encode(),
+        lambda data: manifest_runs.manifests_in("1-0", seal(b"1-0", data)),
+    ),
+    "token": (
+        held_bucket._HEAD.pack(held_bucket._MAGIC, 1) + held_bucket._TOKEN.pack(bytes(16), bytes(16), 5),
+        held_bucket.header_in,
+    ),
+    "panes": (
+        PANES.block(3, NO_PANES, milliseconds=0, events=0),
+        lambda data: PANES.arrived(3, [data], milliseconds=0),
+    ),
+    "stamp": (bytes(8), lambda data: Stamps([0]).take(pa.py_buffer(data), 0, 0)),
     "epoch of a namespace": (
         bytes(32), lambda data: lmdb.read_meta(b"n", seal(b"n", data))
     ),
@@ -117,7 +150,50 @@ FORMATS: dict[str, tuple[bytes, Callable[[bytes], Any]]] = {
 def test_a_damaged_value_is_read_or_refused(name: str, data: st.DataObject) -> None:
     good, opened = FORMATS[name]
     opened(good)
-    reads(lambda: opened(data.draw(damaged(good) | st.binary(max_size=200))))
+    # Panes of another watermark are a DataError, as they are without damage.
+    typed = SashError if name == "panes" else StoreError
+    reads(lambda: opened(data.draw(damaged(good) | st.binary(max_size=200))), only=typed)
+
+
+@pytest.mark.parametrize("how", ["alone", "together"])
+@fuzzing
+@given(data=st.data(), value=json_values)
+def test_a_damaged_journal_of_epochs_is_refused(how: str, data: st.DataObject, value: Any) -> None:
+    own = {"kind": "BoundQuery", "windows": {}, "aggregates": {}, "columns": {}}
+    good = {"alone": own, "together": {"queries": {"q": {"state": "s", "query": own}}}}[how]
+    bytes_ = damaged(json.dumps(good).encode()) | st.just(json.dumps(value).encode())
+    given = data.draw(bytes_ | st.just(json.dumps({**good, "windows": value}).encode()))
+    if how == "alone":
+        reads(lambda: change_of(given, own), only=StoreError)
+    else:
+        reads(lambda: KeptQueries.of(given), only=StoreError)
+
+
+@fuzzing
+@given(data=st.data())
+def test_a_damaged_description_of_published_features_is_refused(data: st.DataObject) -> None:
+    stream = sash.stream(TABLE, time="t", key="k").rolling(5)
+    good = query_description.described(stream.agg(n=sash.count(), s=sash.sum("x", where="x > 1")).bound)
+    query_description.restored(good, query=None)
+    given = data.draw(damaged(good))
+    reads(lambda: query_description.restored(given, query=None), only=SashError)
+
+
+@fuzzing
+@given(
+    lines=st.lists(st.binary(max_size=40) | json_values.map(lambda v: json.dumps(v).encode()), max_size=5)
+)
+def test_lines_of_anybody_do_not_stop_the_reader_of_a_folder(lines: list[bytes]) -> None:
+    good = {"kind": "frame", "query": "q"}
+    with tempfile.TemporaryDirectory() as folder:
+        taken: list[Any] = []
+        feed = SimpleNamespace(take=lambda message: taken.append(message["query"]))
+        nested = b"[" * 100_000
+        content = [*lines, nested, json.dumps(good).encode(), b""]
+        (Path(folder) / "q.jsonl").write_bytes(b"\n".join(content))
+        reader = FolderReader(folder, feed)
+        reader.stop()
+        assert "q" in taken
 
 
 @fuzzing
@@ -146,7 +222,8 @@ def test_a_damaged_page_of_features_is_read_or_refused(data: st.DataObject) -> N
     (good,) = packed(run, np.array([3]), form, batches=3, newest_pages=1)
 
     def whole(page: bytes) -> None:
-        Page.of(page, form).objects(form, 0, 3)
+        one = Page.of(page, form)
+        one.objects(form, 0, one.size)
         unpacked([page], form)
 
     whole(good)

@@ -7,6 +7,7 @@ by the watermark of those before it, and nothing ends.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
@@ -17,7 +18,7 @@ import pyarrow as pa
 
 from sash.api.runtime_of_input import Source, source_of
 from sash.display.why_html import NotebookWhy
-from sash.errors import ArgumentError
+from sash.errors import ArgumentError, SashWarning
 from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.times import to_integers
 from sash.semantics.durations import whole_number
@@ -25,6 +26,11 @@ from sash.semantics.reference import Arrival, Batch, one_by_one
 from sash.semantics.secret import PROFILES, Profile, profile
 from sash.semantics.time_format import EPOCH
 from sash.semantics.why import explain
+
+MANY = 512 << 20
+"""Bytes, as of what comes from Spark."""
+PER_EVENT = 300
+"""Bytes of an event as objects of Python, about: its time, its key, and itself."""
 
 
 @runtime_checkable
@@ -58,7 +64,15 @@ def explain_window(
             hint="Give them in order of arrival, as an Arrow table, a frame or a static DataFrame.",
         )  # fmt: skip
     whose = _key(bound, key)
-    arrivals = list(_arrivals(bound, _rows(bound, given), whose))
+    rows = _rows(bound, given)
+    if rows.num_rows * PER_EVENT > MANY:
+        warnings.warn(
+            f"explain_window makes objects of Python of all {rows.num_rows:,} events, about "
+            f"{rows.num_rows * PER_EVENT >> 20:,} MB; filter them to the time around the window",
+            SashWarning,
+            stacklevel=3,
+        )
+    arrivals = list(_arrivals(bound, rows, whose))
     length = _as_of(as_of, len(arrivals))
     replayed = as_of is not None or events is not None
     batches = one_by_one(arrivals[:length]) if replayed else [Batch(arrivals)]

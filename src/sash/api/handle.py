@@ -60,8 +60,9 @@ class QueryHandle(Hinted, ABC):
         return self._collected()
 
     def head(self, rows: int = 10, /) -> Head:
-        """The first rows of the answer over a bounded input, to look at; all of them are computed."""
-        return Head.of(self.collect, rows)
+        """The first rows of the answer over a bounded input, to look at; all of them are computed. On Spark
+        only the first rows of each partition leave it."""
+        return Head.of(self._first, rows)
 
     def dataframe(self) -> Any:
         """The answer as a DataFrame of the kind that went in: Spark for Spark, pandas for pandas."""
@@ -128,6 +129,11 @@ class QueryHandle(Hinted, ABC):
 
     @abstractmethod
     def _collected(self) -> pa.Table: ...
+
+    def _first(self, rows: int) -> tuple[pa.Table, int]:
+        """The first rows, and how many there are."""
+        answer = self.collect()
+        return answer.slice(0, rows), answer.num_rows
 
     @abstractmethod
     def _framed(self) -> Any: ...

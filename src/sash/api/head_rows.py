@@ -27,13 +27,12 @@ class Head:
     total: int
 
     @classmethod
-    def of(cls, collect: Callable[[], pa.Table], rows: int) -> Self:
-        """The first `rows` of what is collected, all of which is computed."""
+    def of(cls, first: Callable[[int], tuple[pa.Table, int]], rows: int) -> Self:
+        """`first` returns so many rows of the answer, all of which is computed, and how many it has."""
         number = whole_number(rows)
         if number is None or number < 1:
             raise ArgumentError("rows", rows, "a positive number of rows")
-        answer = collect()
-        return cls(answer.slice(0, number), answer.num_rows)
+        return cls(*first(number))
 
     def __repr__(self) -> str:
         return "\n".join([*tables.as_text(self.table.column_names, self._cells()), self._counted])

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sash.api import join_text
 from sash.api.handle import LateRows, Launch, QueryHandle, require_bounded, side_of
-from sash.api.runtime_of_input import Source
+from sash.api.runtime_of_input import FirstRows, Source
 from sash.display import tables
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.joins.asof.bound_asof import BoundAsof
@@ -232,6 +232,11 @@ class JoinQuery(QueryHandle):
 
     def _collected(self) -> pa.Table:
         return self.runtime.collect(self.bound)
+
+    def _first(self, rows: int) -> tuple[pa.Table, int]:
+        if isinstance(self.runtime, FirstRows):
+            return self.runtime.first(self.bound, rows)
+        return super()._first(rows)
 
     def _framed(self) -> Any:
         return self.runtime.dataframe(self.bound)

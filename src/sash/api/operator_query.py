@@ -77,6 +77,10 @@ class OperatorQuery(QueryHandle):
     def _collected(self) -> pa.Table:
         return self.runtime.collect()
 
+    def _first(self, rows: int) -> tuple[pa.Table, int]:
+        first = getattr(self.runtime, "first", None)
+        return super()._first(rows) if first is None else first(rows)
+
     def _framed(self) -> Any:
         return self.runtime.dataframe()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -43,6 +43,15 @@ class Bounded(Source, Protocol):
 
     def collect_late(self, bound: BoundQuery) -> pa.Table: ...
     def late_dataframe(self, bound: BoundQuery) -> Any: ...
+
+
+@runtime_checkable
+class FirstRows(Protocol):
+    """An input whose answer lies elsewhere: its first rows can be had without the others."""
+
+    def first(self, bound: Any, rows: int) -> tuple[pa.Table, int]:
+        """In order, and how many there are in all."""
+        ...
 
 
 class Unbounded(Source, Protocol):

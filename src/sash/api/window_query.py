@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import pyarrow as pa
 
 from sash.api.handle import LateRows, Launch, QueryHandle, require_bounded
-from sash.api.runtime_of_input import Bounded, Source
+from sash.api.runtime_of_input import Bounded, FirstRows, Source
 from sash.display import tables
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.bound_query import BoundLatest, BoundQuery, BoundRolling
@@ -177,6 +177,12 @@ class WindowQuery(QueryHandle):
     def _collected(self) -> pa.Table:
         reports = self.bound.ordered(self.source.collect(self.bound))
         return flat_table(reports) if self.plain else reports
+
+    def _first(self, rows: int) -> tuple[pa.Table, int]:
+        if not isinstance(self.source, FirstRows):
+            return super()._first(rows)
+        reports, total = self.source.first(self.bound, rows)
+        return flat_table(reports) if self.plain else reports, total
 
     def _framed(self) -> Any:
         return self.source.flat_dataframe(self.bound) if self.plain else self.source.dataframe(self.bound)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from sash._version import __version__
 from sash.cli.commands import secret
@@ -16,6 +16,17 @@ from sash.errors import ArgumentError, PipelineErrors, SashError
 
 # The backslash keeps Rich from reading the name of the table as markup.
 SAFE = r"Refuse what is code: \[spark], select, options that are not known to be data."
+
+
+class _CleanOfNothing(TyperCommand):
+    """`--clean` without a value means this machine."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        for at, arg in enumerate(args):
+            if arg == "--clean" and (at + 1 == len(args) or args[at + 1].startswith("-")):
+                args = [*args[: at + 1], "machine", *args[at + 1 :]]
+                break
+        return super().parse_args(ctx, args)
 
 
 class _OneSentence(TyperGroup):
@@ -108,12 +119,13 @@ def explain(
     ctx: typer.Context,
     pipeline: Annotated[Path, typer.Argument(help="A TOML file.")],
     plan: Annotated[bool, typer.Option("--plan", help="Print stages, candidates and their costs.")] = False,
+    safe: Annotated[bool, typer.Option("--safe", help=SAFE)] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Explain what the query of a pipeline means, what it costs and what it keeps."""
     from sash.cli.commands import pipelines
 
-    pipelines.explain(pipeline, plan=plan, as_json=as_json, debug=_debugging(ctx))
+    pipelines.explain(pipeline, plan=plan, safe=safe, as_json=as_json, debug=_debugging(ctx))
 
 
 @app.command()
@@ -142,13 +154,14 @@ def size(
         int | None,
         typer.Option("--partitions", min=1, help="spark.sql.shuffle.partitions (as many as cores)."),
     ] = None,
+    safe: Annotated[bool, typer.Option("--safe", help=SAFE)] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Compute how large a cluster a pipeline needs: cores, memory, disks, network, and the arithmetic."""
     from sash.cli.commands.size import run
 
     run(
-        pipeline, rate=rate, keys=keys, every=every, partitions=partitions, as_json=as_json,
+        pipeline, rate=rate, keys=keys, every=every, partitions=partitions, safe=safe, as_json=as_json,
         debug=_debugging(ctx),
     )  # fmt: skip
 
@@ -284,7 +297,7 @@ def serve(
     run(store, query=query, host=host, port=port)
 
 
-@app.command()
+@app.command(cls=_CleanOfNothing)
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     clean: Annotated[
@@ -292,7 +305,7 @@ def doctor(
         typer.Option(
             metavar="URL",
             help="Show the state on a Redis server, and what of it has no checkpoint; "
-            "'machine': what killed processes have left here.",
+            "without a URL: what killed processes have left on this machine.",
         ),
     ] = None,
     delete: Annotated[bool, typer.Option(help="With --clean: delete what has none.")] = False,
@@ -322,13 +335,16 @@ def state(
         str,
         typer.Argument(
             metavar="PLACE",
-            help="A checkpoint of a streaming query, an LMDB store, or redis://host:port/db.",
+            help="A checkpoint of a streaming query, a store of files or LMDB, published features, or "
+            "redis://host:port/db.",
         ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     verify: Annotated[
         bool,
-        typer.Option("--verify", help="Print what is wrong with it only; exit code 1 if something is."),
+        typer.Option(
+            "--verify", help="Print what was checked and what is wrong only; exit code 1 if something is."
+        ),
     ] = False,
 ) -> None:
     """Show what a checkpoint or a store holds, without running the query. All of it is read and checked."""

@@ -90,7 +90,7 @@ class FolderReader:
         for line in lines:
             try:
                 self._taker.take(json.loads(line))
-            except (ValueError, AttributeError, KeyError, TypeError):
+            except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
                 continue  # not one of ours: a page shows what it understands
 
 

@@ -32,6 +32,8 @@ DUE = b"due"
 _SCHEMES = ("redis://", "rediss://", "unix://")
 MAP_SIZE = 64 << 20
 TIMEOUT = 5.0
+SCANNED = 256
+"""How many values one command gets where all of them are read."""
 
 
 class Place(Protocol):
@@ -153,6 +155,25 @@ class RedisPlace:
     def due(self, before: bytes, limit: int) -> list[bytes]:
         name, end = self._root + DUE, b"(" + before
         return list(self._asked(lambda: self._client.zrangebylex(name, b"-", end, start=0, num=limit)))
+
+    def published(self) -> list[str]:
+        """The names under which anything is published on this server, whatever the name of this place."""
+        first, last = b"sash-online:{", b"}:query"
+        found = self._asked(lambda: set(self._client.scan_iter(match=first + b"*" + last, count=1000)))
+        return sorted(key[len(first) : -len(last)].decode() for key in found)
+
+    def items(self) -> Iterator[tuple[bytes, bytes]]:
+        """All of it: names and values, then due entries. What is written meanwhile may be left out."""
+        found = self._asked(lambda: sorted(self._client.scan_iter(match=self._root + b"*", count=1000)))
+        names = [key[len(self._root) :] for key in found if key != self._root + DUE]
+        with self.reading() as read:
+            for at in range(0, len(names), SCANNED):
+                some = names[at : at + SCANNED]
+                yield from (
+                    (n, value) for n, value in zip(some, read(some), strict=True) if value is not None
+                )
+        for entry in self._asked(lambda: self._client.zrange(self._root + DUE, 0, -1)):
+            yield DUE + entry, b""
 
     def close(self) -> None:
         self._client.close()

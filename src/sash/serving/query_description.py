@@ -16,6 +16,7 @@ import pyarrow as pa
 from sash.aggregation import built_in
 from sash.aggregation.encoding import decode, encode
 from sash.aggregation.monoid import Monoid
+from sash.aggregation.stores.values import reading
 from sash.errors import DifferentQuery, StoreError, Unsupported
 from sash.operators.bound_query import BoundRolling
 from sash.semantics.condition import Condition
@@ -58,6 +59,11 @@ def described(bound: BoundRolling) -> bytes:
 
 def restored(data: bytes, *, query: BoundRolling | None) -> BoundRolling:
     """The query of a description; `query` where it has aggregates that are code."""
+    with reading("the query of the published features"):
+        return _restored(data, query)
+
+
+def _restored(data: bytes, query: BoundRolling | None) -> BoundRolling:
     kept = _kept(data)
     if query is not None:
         require_same(data, query)
@@ -77,6 +83,13 @@ def restored(data: bytes, *, query: BoundRolling | None) -> BoundRolling:
     described = Query(look_backs, aggregates, delay=Duration(length, Unit(unit)))
     schema = pa.ipc.read_schema(pa.py_buffer(kept["schema"]))
     return BoundRolling(described, schema, kept["time"], tuple(kept["keys"]))
+
+
+def names_in(data: bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Aggregates and look-backs of a description, also where aggregates are code."""
+    kept = _kept(data)
+    look_backs = (name or str(Duration(size, Unit(unit))) for name, size, unit in kept["look-backs"])
+    return tuple(kept["aggregates"]), tuple(look_backs)
 
 
 def require_same(data: bytes, query: BoundRolling) -> None:

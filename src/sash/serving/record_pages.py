@@ -64,7 +64,7 @@ def packed(
 
 def unpacked(pages: Sequence[bytes], form: RecordForm) -> tuple[Run, Ints, Ints, Ints]:
     """The records of all pages; of each page how many it has, its batch, and the newest page of its key."""
-    headers = np.array([_checked(page, form) for page in pages], np.int64).reshape(-1, 3)
+    headers = np.array([_checked(page, form.width) for page in pages], np.int64).reshape(-1, 3)
     sizes, batches, newest_pages = headers.T
     spots = _Spots.of(sizes, form.width)
     lengths = (8 * (_HEADER_WORDS + sizes * (3 + form.width))).tolist()
@@ -94,7 +94,7 @@ def unpacked(pages: Sequence[bytes], form: RecordForm) -> tuple[Run, Ints, Ints,
 
 def batch_of(page: bytes, form: RecordForm) -> int:
     """The number of the batch that has written it."""
-    return _checked(page, form)[1]
+    return _checked(page, form.width)[1]
 
 
 @dataclass(frozen=True)
@@ -140,12 +140,12 @@ def _with_places(run: Run, begins: Ints, ends: Ints, form: RecordForm) -> Ints:
     return words
 
 
-def _checked(page: Any, form: RecordForm) -> tuple[int, int, int]:
+def _checked(page: Any, width: int) -> tuple[int, int, int]:
     """How many records a page has, of which batch it is, and the number of its key's newest page."""
     if len(page) < _HEADER.size:
         raise CorruptValue(f"a page of {len(page)} bytes is shorter than its header")
     magic, size, batch, newest_page = _HEADER.unpack_from(page)
-    if magic != MAGIC or len(page) < _HEADER.size + 8 * size * (3 + form.width):
+    if magic != MAGIC or len(page) < _HEADER.size + 8 * size * (3 + width):
         raise CorruptValue(f"a page of {len(page)} bytes does not hold {size} records of this query")
     return size, batch, newest_page
 
@@ -165,15 +165,16 @@ class Page:
     width: int
 
     @classmethod
-    def of(cls, data: Any, form: RecordForm) -> Page:
-        view = memoryview(data)
-        size, _, _ = _checked(view, form)
+    def of(cls, data: Any, form: RecordForm | None) -> Page:
+        """Without a form, its times and children can be read, and its records cannot."""
+        view, width = memoryview(data), 0 if form is None else form.width
+        size, _, _ = _checked(view, width)
         at, times = _HEADER.size, 8 * size
         first = at + 3 * times
         return cls(
             view, size,
             view[at : at + times].cast("q"), view[at + times : at + 2 * times].cast("q"),
-            view[at + 2 * times : first].cast("q"), first, form.width,
+            view[at + 2 * times : first].cast("q"), first, width,
         )  # fmt: skip
 
     def divided(self, bounds: Sequence[int]) -> tuple[int, list[int], int]:

@@ -291,6 +291,12 @@ class Files(EpochStore):
                 self.on_step("file removed")
 
 
+def stores_in(folder: Path) -> list[str]:
+    """The namespaces in a local folder; nothing is made there."""
+    subfolders = (path for path in folder.iterdir() if path.is_dir())
+    return sorted(path.name for path in subfolders if any(_OWN.fullmatch(f.name) for f in path.iterdir()))
+
+
 def _file_name(given: str) -> str:
     """A name, and no path to somewhere else."""
     if "/" in given:

@@ -52,6 +52,15 @@ class Look:
             key = full[len(start) :]
             yield key, bytes(unseal(key, value))
 
+    def raw(self, name: bytes) -> bytes | None:
+        """What lies under a name, in an environment that has no namespaces."""
+        found = self._transaction.get(name, db=self._databases[b"live"])
+        return None if found is None else bytes(found)
+
+    def raw_items(self) -> Iterator[tuple[bytes, memoryview]]:
+        """All names and what lies under them."""
+        return self._scan(b"live", b"")
+
     def _live(self, start: bytes) -> Iterator[tuple[bytes, memoryview]]:
         dead = {full for full, _ in self._scan(b"dead", start)}
         return ((full, value) for full, value in self._scan(b"live", start) if full not in dead)

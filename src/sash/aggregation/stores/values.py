@@ -21,7 +21,7 @@ import numpy as np
 
 from sash.aggregation.stores.protocol import Payload
 from sash.arrays import Array
-from sash.errors import ArgumentError, CorruptValue, SashError
+from sash.errors import ArgumentError, CorruptValue, SashError, StoreError
 
 MAGIC = b"SASH"
 VERSION = 1
@@ -96,6 +96,16 @@ def reading(what: str) -> Iterator[None]:
         raise
     except _UNREADABLE as error:
         raise CorruptValue(f"{what} cannot be read: {type(error).__name__}: {error}") from error
+
+
+def require_layout(what: str, found: object, own: int) -> None:
+    """StoreError for state of another version's layout. It is not damaged: it must neither be replaced nor
+    be taken for something that was cut short, as a CorruptValue may be."""
+    if found != own or isinstance(found, bool):
+        raise StoreError(
+            f"{what} has layout {str(found)[:40]}, and this version of Sash reads layout {own}: go on with "
+            "the version that wrote it"
+        )
 
 
 def pack(tag: bytes, arrays: Sequence[Array]) -> bytes:

@@ -31,7 +31,7 @@ SHOWN = 20
 
 def run(file: Path, *, safe: bool = False, debug: bool) -> int:
     """Run until the pipeline's own end, or until it is stopped; the exit code. `safe`: refuse code."""
-    pipeline = _read(file, safe=safe)
+    pipeline = read_pipeline(file, safe=safe)
     with _bound(pipeline, debug=debug) as (queries, spark):
         if not pipeline.streaming:
             run_batch(pipeline, queries, spark)
@@ -48,9 +48,9 @@ def run(file: Path, *, safe: bool = False, debug: bool) -> int:
     return INTERRUPTED if outcome.stopped and pipeline.run.trigger.bounded else 0
 
 
-def explain(file: Path, *, plan: bool = False, as_json: bool, debug: bool) -> None:
+def explain(file: Path, *, plan: bool = False, safe: bool = False, as_json: bool, debug: bool) -> None:
     """Print the plan of the pipeline: of its query, or of all that run together and of each."""
-    pipeline = read(file)
+    pipeline = read_pipeline(file, safe=safe)
     with bound_without_rows(pipeline, debug=debug) as queries:
         explained: dict[str, WindowQuery | Together] = {**queries}
         if pipeline.together and pipeline.streaming:
@@ -70,7 +70,7 @@ def check(file: Path, *, safe: bool = False, debug: bool) -> None:
     from sash.runtimes.spark.failures import in_one_sentence
     from sash.runtimes.spark.files.declared_files import DeclaredSource
 
-    pipeline = _read(file, safe=safe)
+    pipeline = read_pipeline(file, safe=safe)
     with bound_without_rows(pipeline, debug=debug) as queries:
         with in_one_sentence():
             for query in queries.values():
@@ -100,7 +100,8 @@ def bound_without_rows(pipeline: Pipeline, *, debug: bool) -> Iterator[Queries]:
         yield queries
 
 
-def _read(file: Path, *, safe: bool) -> Pipeline:
+def read_pipeline(file: Path, *, safe: bool) -> Pipeline:
+    """The pipeline of a file; `safe`: one with code is refused, before anything of it is used."""
     pipeline = read(file)
     if safe:
         require_safe(pipeline)

@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sash.cli.commands.pipelines import bound_without_rows
+from sash.cli.commands.pipelines import bound_without_rows, read_pipeline
 from sash.errors import Unsupported
-from sash.pipeline import read
 from sash.planner.explain.state_size import in_bytes
 
 if TYPE_CHECKING:
@@ -19,14 +18,14 @@ BY_DEFAULT = 10.0
 
 
 def run(
-    file: Path, *, rate: float, keys: float, every: float | None, partitions: int | None, as_json: bool,
-    debug: bool,
+    file: Path, *, rate: float, keys: float, every: float | None, partitions: int | None,
+    safe: bool = False, as_json: bool, debug: bool,
 ) -> None:  # fmt: skip
     """Try one bucket in this process, and print what all of them need."""
     from sash.runtimes.spark.sizing.cluster_size import cluster_size
     from sash.runtimes.spark.sizing.load import ExpectedLoad
 
-    pipeline = read(file)
+    pipeline = read_pipeline(file, safe=safe)
     if not pipeline.streaming:
         raise Unsupported("mode", "batch", "'stream' for sash size", hint="A batch keeps nothing.")
     trigger = pipeline.run.trigger.every

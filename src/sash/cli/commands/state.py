@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urldefrag
 
 from rich.console import Console
 
+from sash.aggregation.stores.redis_package import address_of
 from sash.display import tables
 from sash.errors import StoreError
 from sash.operators.elastic.declaration import SERVER
@@ -19,26 +21,54 @@ if TYPE_CHECKING:
     from sash.aggregation.stores.lmdb_view import Namespace
     from sash.runtimes.spark.inspection.checkpoint import Checkpoint
     from sash.runtimes.spark.inspection.checkpoint_contents import BucketSeen, StageSeen
+    from sash.serving.published_state import PublishedSeen
+
+
+@dataclass(frozen=True)
+class Found:
+    """Facts, and what belongs to them."""
+
+    facts: dict[str, Any]
+    stages: Sequence[StageSeen] = field(default=())
+    namespaces: Sequence[Namespace] = field(default=())
+    published: Sequence[PublishedSeen] = field(default=())
 
 
 def run(place: str, *, as_json: bool, verify: bool = False, debug: bool = False) -> int:
     """Look, and print; the exit code. What is neither a checkpoint nor a store is a StoreError."""
     found = list(_on_server(place) if place.startswith(SERVER) else [_in_folder(Path(place), debug=debug)])
     if not verify:
-        for facts, stages, namespaces in found:
-            _print_all(as_json, facts, stages, namespaces=namespaces)
+        for each in found:
+            _print_all(as_json, each)
         return 0
-    wrong = [line for _, stages, _ in found for stage in stages for line in _wrong(stage)]
-    chunks = sum(stage.chunks for _, stages, _ in found for stage in stages)
+    wrong = [line for each in found for stage in each.stages for line in _wrong(stage)]
+    wrong += [f"{seen.where}: {line}" for each in found for seen in each.published for line in seen.wrong]
+    checked = _checked(found)
     if as_json:
-        print(json.dumps({"chunks": chunks, "wrong": wrong}, indent=2))
+        print(json.dumps({**checked, "wrong": wrong}, indent=2))
     else:
-        print("\n".join(wrong) or f"{place}: nothing is wrong with {chunks:,} chunks")
+        words = ", ".join(f"{count:,} {what}" for what, count in checked.items() if count)
+        whole = f"nothing is wrong with {words}" if words else "there is nothing to check yet"
+        print("\n".join([*wrong, f"{place}: checked {words}"] if wrong else [f"{place}: {whole}"]))
+        for seen in (seen for each in found for seen in each.published if seen.unread):
+            print(f"{seen.where}: elements were not checked, because the code of an aggregate is not there")
     return 1 if wrong else 0
 
 
-Found: TypeAlias = "tuple[dict[str, Any], Sequence[StageSeen], Sequence[Namespace]]"
-"""Facts, and what belongs to them."""
+def _checked(found: Sequence[Found]) -> dict[str, int]:
+    """How many of what were read."""
+    stages = [stage for each in found for stage in each.stages]
+    namespaces = [namespace for each in found for namespace in each.namespaces]
+    published = [seen for each in found for seen in each.published]
+    return {
+        "chunks": sum(stage.chunks for stage in stages),
+        "buckets": sum(len(stage.buckets) for stage in stages),
+        "values": sum(namespace.keys for namespace in namespaces),
+        "namespaces": len(namespaces),
+        "published keys": sum(seen.keys for seen in published),
+        "published pages": sum(seen.pages for seen in published),
+        "due entries": sum(seen.due for seen in published),
+    }
 
 
 def _wrong(stage: StageSeen) -> Iterator[str]:
@@ -51,36 +81,54 @@ def _wrong(stage: StageSeen) -> Iterator[str]:
             yield f"{stage.where}: bucket {bucket.number} has {own.orphaned:,} chunks of nothing"
 
 
-def _on_server(url: str) -> Iterator[Found]:
-    """The elastic queries of a Redis server."""
-    from sash.runtimes.spark.inspection.elastic_state import stages_on
+def _on_server(place: str) -> Iterator[Found]:
+    """The elastic queries, other stores and published features of a Redis server; of `…#name` the features
+    of this name."""
+    from sash.aggregation.stores.redis_namespaces import RedisNamespaces
+    from sash.runtimes.spark.inspection.elastic_state import namespaces_on, stages_on
     from sash.runtimes.spark.inspection.leftovers import served_queries
+    from sash.serving.published_state import published_on
 
-    for served in served_queries(url):
+    url, name = urldefrag(place)
+    published, queries, others = published_on(url, name=name), [], list[str]()
+    if not name:
+        queries = list(served_queries(url))
+        server = RedisNamespaces(url)
+        others = sorted(set(server.names()).difference(*(served.namespaces for served in queries)))
+        server.close()
+    if not (published or queries or others):
+        raise StoreError(f"there is nothing of Sash at {address_of(url)}{'#' * bool(name)}{name}")
+    for served in queries:
         kept = stages_on(url, served)
         facts = {"query": served.query, "checkpoint": served.checkpoint or None, "state": served.state}
-        yield facts | {"batch": kept and kept[0]}, [] if kept is None else kept[1], ()
+        yield Found(facts | {"batch": kept and kept[0]}, () if kept is None else kept[1])
+    if published or others:
+        yield Found({"store": address_of(url)}, (), namespaces_on(url, others), published)
 
 
 def _in_folder(place: Path, *, debug: bool) -> Found:
     from sash.aggregation.stores.lmdb_environment import DATA
     from sash.runtimes.spark.inspection.checkpoint import Checkpoint
     from sash.runtimes.spark.inspection.elastic_state import namespaces_in, stages_in
+    from sash.serving.published_state import published_in
 
     if not place.is_dir():
-        raise StoreError(
-            f"{place} is not a folder; give a checkpoint of a streaming query, or an LMDB store"
-        )
+        raise StoreError(f"{place} is not a folder; give a checkpoint of a streaming query, or a store")
     if Checkpoint.looks_like_one(place):
-        return *_checkpoint(Checkpoint.of(place), debug=debug), ()
+        return Found(*_checkpoint(Checkpoint.of(place), debug=debug))
+    facts = {"store": str(place)}
+    published = published_in(place) if (place / DATA).is_file() else None
+    if published is not None:
+        return Found(facts, published=[published])
     kept = stages_in(place)
     if kept is not None:
-        return {"store": str(place), "batch": kept[0]}, kept[1], ()
-    if (place / DATA).is_file():
-        return {"store": str(place)}, (), namespaces_in(place)
+        return Found(facts | {"batch": kept[0]}, kept[1])
+    namespaces = namespaces_in(place)
+    if namespaces is not None:
+        return Found(facts, namespaces=namespaces)
     raise StoreError(
-        f"{place} is neither a checkpoint of a streaming query (with metadata and offsets) nor an LMDB "
-        f"store (with {DATA})"
+        f"{place} is neither a checkpoint of a streaming query (with metadata and offsets) nor a store of "
+        f"Sash's (with {DATA}, or with folders of .state and .data files)"
     )
 
 
@@ -115,28 +163,40 @@ def _on_spark(checkpoint: Checkpoint, *, debug: bool) -> list[StageSeen]:
         return stages_of(spark, checkpoint)
 
 
-def _print_all(
-    as_json: bool,
-    facts: dict[str, Any],
-    stages: Sequence[StageSeen] = (),
-    *,
-    namespaces: Sequence[Namespace] = (),
-) -> None:
+def _print_all(as_json: bool, found: Found) -> None:
+    namespaces = found.namespaces
     if as_json:
-        found = {
-            **facts,
-            "stages": [_data(stage) for stage in stages],
+        content = {
+            **found.facts,
+            "stages": [_data(stage) for stage in found.stages],
             "namespaces": [asdict(each) | {"committed": each.committed._asdict()} for each in namespaces],
+            "published": [asdict(seen) for seen in found.published],
         }
-        print(json.dumps(found, indent=2, ensure_ascii=False))
+        print(json.dumps(content, indent=2, ensure_ascii=False))
         return
     console = Console(soft_wrap=True, highlight=False)
-    _print(console, *(f"{name}: {fact}" for name, fact in facts.items() if fact is not None))
-    for stage in stages:
+    _print(console, *(f"{name}: {fact}" for name, fact in found.facts.items() if fact is not None))
+    for stage in found.stages:
         _print_stage(console, stage)
     if namespaces:
         rows = [(n.name, str(n.committed.epoch), f"{n.keys:,}", f"{n.bytes:,}") for n in namespaces]
         _print(console, "", *tables.as_text(("namespace", "epoch", "keys", "bytes"), rows))
+    for seen in found.published:
+        _print_published(console, seen)
+
+
+def _print_published(console: Console, seen: PublishedSeen) -> None:
+    lines = {
+        "look-backs": ", ".join(seen.look_backs),
+        "computes": ", ".join(seen.aggregates),
+        "batch": "none yet" if seen.batch is None else str(seen.batch),
+        "wrong": f"{len(seen.wrong)} things: sash state --verify names them" if seen.wrong else "",
+    }
+    held = (
+        f"{seen.keys:,} keys, {seen.pages:,} further pages, {seen.due:,} due entries, {seen.bytes:,} bytes"
+    )
+    words = (f"  {name:<10}  {line}" for name, line in lines.items() if line)
+    _print(console, "", f"{seen.where}: {held}", *words)
 
 
 def _print_stage(console: Console, stage: StageSeen) -> None:

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from sash.aggregation.stores.redis_namespaces import RedisNamespaces
+from sash.cli.doctor.health_check import HealthCheck
 from sash.operators.arena.home import ArenaHome
 
 _OF_PROCESS = re.compile(r"sash-(\d+)-\w+")
@@ -54,6 +55,15 @@ def clean_machine(*, delete: bool, as_json: bool) -> None:
         print("nothing to delete: no killed process has left anything on this machine")
     else:
         print(f"deleted {removed} of {count}" if delete else f"would delete {count}: add --delete")
+
+
+def left_here() -> Iterator[HealthCheck]:
+    """A line of `sash doctor`, if there is anything."""
+    found = [*_of_processes(), *_arenas()]
+    if found:
+        size, count = sum(one.bytes for one in found), len(found)
+        words = f"{size:,} bytes in {count} folder{'s' * (count != 1)} that killed processes have left"
+        yield HealthCheck("leftovers", "wrong", words, "sash doctor --clean --delete", needed=False)
 
 
 def _of_processes() -> Iterator[Leftover]:

@@ -12,6 +12,7 @@ from rich.text import Text
 from sash.cli.doctor import disk_and_stores, software
 from sash.cli.doctor.cluster import cluster
 from sash.cli.doctor.health_check import HealthCheck
+from sash.cli.doctor.leftovers import left_here
 
 _MARKS = {"ok": ("ok", "green"), "missing": ("missing", "red"), "wrong": ("wrong", "red")}
 _OPTIONAL = "yellow"
@@ -43,6 +44,7 @@ def checkup() -> list[HealthCheck]:
         disk_and_stores.machine_code(),
         disk_and_stores.lmdb_store(),
         disk_and_stores.machine(),
+        *left_here(),
         disk_and_stores.redis_server(),
         *software.extras(),
     ]

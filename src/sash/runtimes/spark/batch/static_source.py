@@ -30,6 +30,7 @@ from sash.planner.plans.plan import Plan, make_plan
 from sash.planner.sampling import SAMPLE, assumed, seen
 from sash.runtimes.spark.batch.bucket_query import BucketQuery, PartitionWindows
 from sash.runtimes.spark.batch.driver_memory import EXPLAIN, brought
+from sash.runtimes.spark.batch.first_rows_of_answer import first_rows
 from sash.runtimes.spark.compat import arrow_of, is_connect, struct_of
 from sash.runtimes.spark.files.declared_files import DeclaredFiles
 from sash.runtimes.spark.files.parquet_stream import ParquetStream
@@ -126,6 +127,12 @@ class SparkSource:
 
     def collect_late(self, bound: BoundQuery) -> pa.Table:
         return self._collected(self.late_dataframe(bound)).cast(bound.late_output)
+
+    def first(self, bound: BoundQuery, rows: int) -> tuple[pa.Table, int]:
+        """The first rows of the answer in order, and how many it has."""
+        with jobs_shown(self.df.sparkSession):
+            found, total = first_rows(self.dataframe(bound), rows, ordered=bound.ordered)
+        return found.cast(bound.output), total
 
     def _collected(self, df: DataFrame) -> pa.Table:
         with jobs_shown(self.df.sparkSession):

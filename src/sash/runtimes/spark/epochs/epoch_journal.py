@@ -3,6 +3,7 @@
     newest     how far time has come, as Spark would have it: the greatest τ of all batches so far
     newest i   the same of the i-th further input
     query      the description of the query that the state belongs to
+    layout     of all these; the first journals do not have it
     checkpoint where its checkpoint is, for whoever finds the state of one that was deleted
 
 Spark has no part in this watermark: it is a number that the batches before have left behind. A batch
@@ -20,13 +21,14 @@ from typing import Any
 from pyarrow import fs
 
 from sash.aggregation.stores.epoch_store import EpochStore
-from sash.aggregation.stores.values import reading
+from sash.aggregation.stores.values import reading, require_layout
 from sash.errors import EpochError
 from sash.runtimes.spark.files.open_files import located
 from sash.runtimes.spark.state.checkpoint_compatibility import change_of, refused
 from sash.runtimes.spark.state.fingerprint import canonical
 
 QUERY, NEWEST, CHECKPOINT = b"query", b"newest", b"checkpoint"
+LAYOUT_KEY, LAYOUT = b"layout", 1
 QUERIES = "queries"
 """Of what is under QUERY: several that run together, by name."""
 
@@ -51,7 +53,8 @@ class EpochJournal:
                 f"the checkpoint has come to micro-batch {epoch} and the state to {store.epoch}: they do "
                 f"not belong together ({error}); give the query a checkpoint location of its own"
             ) from error
-        kept, *newest = store.get_many([QUERY, *self._keys])
+        kept, layout, *newest = store.get_many([QUERY, LAYOUT_KEY, *self._keys])
+        require_journal_layout(layout)
         self._compare(kept)
         with reading("the journal of epochs"):
             self.newest: list[int] = [0 if time is None else int(time) for time in newest]
@@ -66,7 +69,8 @@ class EpochJournal:
     def commit(self, newest: Sequence[int]) -> None:
         """The batch is done, and time has come so far on each input."""
         times = {key: json.dumps(time).encode() for key, time in zip(self._keys, newest, strict=True)}
-        self._store.put_many({QUERY: canonical(self._description), CHECKPOINT: self._checkpoint, **times})
+        facts = {QUERY: canonical(self._description), LAYOUT_KEY: b"%d" % LAYOUT}
+        self._store.put_many({**facts, CHECKPOINT: self._checkpoint, **times})
         self._store.commit(self._epoch)
 
 
@@ -75,7 +79,8 @@ def require_same_query(
 ) -> None:
     """DifferentQuery where a query cannot go on from what the journal in this store describes, or where
     there is none although batches are done. `name`: of the store."""
-    (kept,) = store.get_many([QUERY])
+    kept, layout = store.get_many([QUERY, LAYOUT_KEY])
+    require_journal_layout(layout)
     if kept is not None:
         _require_alone(kept)
         change_of(kept, description)
@@ -83,8 +88,16 @@ def require_same_query(
         raise refused(f"by a query that is not elastic, or has another store: there is no state in {name}")
 
 
+def require_journal_layout(kept: bytes | None) -> None:
+    """StoreError unless this version reads what is beside it."""
+    found = "1" if kept is None else kept.decode(errors="replace")
+    require_layout("the journal of epochs", int(found) if found.isdecimal() else found, LAYOUT)
+
+
 def _require_alone(kept: bytes) -> None:
-    if QUERIES in json.loads(kept):
+    with reading("the journal of epochs"):
+        several = QUERIES in json.loads(kept)
+    if several:
         raise refused("by sash.together(…)")
 
 

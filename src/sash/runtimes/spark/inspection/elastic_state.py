@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Protocol
 
 from sash.aggregation.stores.epoch_store import EpochStore
-from sash.aggregation.stores.files import Files
+from sash.aggregation.stores.files import Files, stores_in
 from sash.aggregation.stores.lmdb_environment import DATA
 from sash.aggregation.stores.lmdb_view import Namespace, looking
 from sash.aggregation.stores.redis import Redis
+from sash.aggregation.stores.values import reading
 from sash.errors import CorruptValue
 from sash.operators.inventory import inventory
-from sash.runtimes.spark.epochs.epoch_journal import QUERIES, QUERY
+from sash.runtimes.spark.epochs.epoch_journal import LAYOUT_KEY, QUERIES, QUERY, require_journal_layout
 from sash.runtimes.spark.epochs.held_bucket import CHUNK, TOKEN, header_in
 from sash.runtimes.spark.epochs.store_of_state import FOLDER, JOURNAL
 from sash.runtimes.spark.inspection.checkpoint_contents import BucketSeen, StageSeen
@@ -64,8 +65,7 @@ def viewed(folder: Path) -> Iterator[tuple[str, StoreView] | None]:
     if (folder / DATA).is_file():
         with looking(folder) as look:
             yield "LMDB", look
-    elif (folder / JOURNAL).is_dir():
-        names = sorted(path.name for path in folder.iterdir() if path.is_dir())
+    elif folder.is_dir() and (names := stores_in(folder)):
         yield "files", OpenedStores(names, lambda name: Files(folder, namespace=name))
     else:
         yield None
@@ -94,7 +94,9 @@ def stages_of(view: StoreView, *, where: str) -> tuple[int, list[StageSeen]] | N
     journal = dict(view.items(JOURNAL))
     if QUERY not in journal:
         return None
-    description = json.loads(journal[QUERY])
+    require_journal_layout(journal.get(LAYOUT_KEY))
+    with reading("the journal of epochs"):
+        description = json.loads(journal[QUERY])
     names = {namespace.name: namespace for namespace in view.namespaces()}
     numbers = sorted(int(name.removeprefix(BUCKET)) for name in names if name.startswith(BUCKET))
 
@@ -109,14 +111,24 @@ def stages_of(view: StoreView, *, where: str) -> tuple[int, list[StageSeen]] | N
     return names[JOURNAL].committed.epoch, stages or [seen(where, description, b"")]
 
 
-def namespaces_in(store: Path) -> list[Namespace]:
-    """What any LMDB store of Sash's holds; all of it is read."""
-    with looking(store) as look:
-        found = list(look.namespaces())
-        for namespace in found:
-            for _ in look.items(namespace.name):
-                pass
-        return found
+def namespaces_in(folder: Path) -> list[Namespace] | None:
+    """What any LMDB store or store of files holds, all of it read; None when there is no store."""
+    with viewed(folder) as found:
+        return None if found is None else _read(found[1])
+
+
+def namespaces_on(url: str, names: Sequence[str]) -> list[Namespace]:
+    """The same of namespaces on a Redis server."""
+    return _read(OpenedStores(names, lambda name: Redis(url, namespace=name)))
+
+
+def _read(view: StoreView) -> list[Namespace]:
+    """A value that is damaged is a CorruptValue."""
+    found = list(view.namespaces())
+    for namespace in found:
+        for _ in view.items(namespace.name):
+            pass
+    return found
 
 
 def _bucket(view: StoreView, number: int, prefix: bytes) -> BucketSeen | None:

@@ -18,6 +18,7 @@ from sash.operators.joins.bound_join import LEFT_PLACE, RIGHT_PLACE, BoundJoin
 from sash.operators.joins.bounded_join import joined
 from sash.operators.late_rows import LATE_REASON, UNTIMED
 from sash.runtimes.spark.batch.driver_memory import brought
+from sash.runtimes.spark.batch.first_rows_of_answer import first_rows
 from sash.runtimes.spark.compat import struct_of
 from sash.runtimes.spark.joins.join_routes import JoinRoute, bucket_count
 from sash.runtimes.spark.packing import columns as by_position
@@ -40,6 +41,12 @@ class StaticJoin:
         found = brought(self._pairs(bound))
         order = [(name, "ascending") for name in bound.order]
         return found.sort_by(order).select(bound.output.names).cast(bound.output)
+
+    def first(self, bound: BoundJoin | BoundAsof, rows: int) -> tuple[pa.Table, int]:
+        """The first pairs in order, and how many there are."""
+        order = [(name, "ascending") for name in bound.order]
+        found, total = first_rows(self._pairs(bound), rows, ordered=lambda pairs: pairs.sort_by(order))
+        return found.select(bound.output.names).cast(bound.output), total
 
     def dataframe(self, bound: BoundJoin | BoundAsof) -> DataFrame:
         return self._pairs(bound).drop(LEFT_PLACE, RIGHT_PLACE)

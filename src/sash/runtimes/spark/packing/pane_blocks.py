@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
-from sash.aggregation.stores.values import unseal
+from sash.aggregation.stores.values import reading, unseal
 from sash.arrays import Ints
 from sash.errors import DataError
 from sash.operators.bound_query import BoundQuery
@@ -120,7 +120,8 @@ class SharedPanes:
             if view[: len(_MAGIC)] != _MAGIC:
                 rows.append(payload)
                 continue
-            _, judged_by, events = _HEADER.unpack_from(view)
+            with reading(f"a block of panes of bucket {bucket}"):
+                _, judged_by, events = _HEADER.unpack_from(view)
             if judged_by != max(milliseconds, 0):  # both mean that there is none yet
                 raise DataError(
                     "panes were folded by another watermark than that of their batch: start it again"

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sash.aggregation.stores.values import reading
 from sash.runtimes.spark.packing.blocks import NEWEST_AT, PACKED, PACKED_BUCKET, Packing
 
 _LATE = struct.Struct("<q")
@@ -76,7 +77,8 @@ class Stamps:
         self.newest[number] = max(self.newest[number], newest)
         if payload.size:  # the first stamp of a packer
             self.packers += 1
-            self.late += _LATE.unpack(payload)[0]
+            with reading("the stamp of a packer"):
+                self.late += _LATE.unpack(payload)[0]
 
 
 def is_stamp(bucket: int) -> bool:

@@ -18,12 +18,14 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from uuid import uuid4
 
-from sash.aggregation.stores.values import reading, seal, unseal
+from sash.aggregation.stores.values import reading, require_layout, seal, unseal
 from sash.errors import CorruptValue
 from sash.runtimes.spark.compat import HadoopFolder
 from sash.runtimes.spark.sinks.protocol import BATCH
 
 FAN, LEVELS = 128, 2
+LAYOUT = 1
+"""Of manifests and of runs of them. The first that were written do not have it."""
 AT_ONCE = 2
 """Runs of single manifests that one batch makes: a folder of an older layout may have many."""
 
@@ -155,9 +157,18 @@ class ManifestRuns:
         data = self._files.read(name)
         if data is None:
             return None
-        sealed = unseal(name.encode(), data)
-        with reading(f"the manifests in the run {name}"):
-            return _of(Manifest(**one) for one in json.loads(bytes(sealed)))
+        return manifests_in(name, data)
+
+
+def manifests_in(name: str, data: bytes) -> Found:
+    """The manifests of a run; CorruptValue if these bytes are none."""
+    what = f"the run of manifests {name}"
+    with reading(what):
+        content = json.loads(bytes(unseal(name.encode(), data)))
+        if isinstance(content, list):
+            content = {"layout": 1, "manifests": content}
+        require_layout(what, content["layout"], LAYOUT)
+        return _of(Manifest(**one) for one in content["manifests"])
 
 
 def _run(level: int, index: int) -> str:
@@ -169,5 +180,6 @@ def _of(manifests: Iterable[Manifest | None]) -> Found:
 
 
 def _sealed(name: str, manifests: Iterable[Manifest]) -> bytes:
-    text = json.dumps([asdict(one) for one in manifests], sort_keys=True, separators=(",", ":"))
+    content = {"layout": LAYOUT, "manifests": [asdict(one) for one in manifests]}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return seal(name.encode(), text.encode())

@@ -21,10 +21,10 @@ from dataclasses import asdict
 
 from pyspark.sql import SparkSession
 
-from sash.aggregation.stores.values import reading, seal, unseal
+from sash.aggregation.stores.values import reading, require_layout, seal, unseal
 from sash.errors import CorruptValue, DifferentQuery
 from sash.runtimes.spark.compat import HadoopFolder
-from sash.runtimes.spark.sinks.manifest_runs import Manifest, ManifestRuns, Moved, folder_of
+from sash.runtimes.spark.sinks.manifest_runs import LAYOUT, Manifest, ManifestRuns, Moved, folder_of
 
 __all__ = ["Manifest", "Manifests", "folder_of"]
 
@@ -62,7 +62,8 @@ class Manifests:
     def publish(self, manifest: Manifest) -> bool:
         """False when the batch was published meanwhile, by another execution of it."""
         name = str(manifest.batch)
-        data = seal(_name(manifest.batch), json.dumps(asdict(manifest), sort_keys=True).encode())
+        content = {"layout": LAYOUT, **asdict(manifest)}
+        data = seal(_name(manifest.batch), json.dumps(content, sort_keys=True).encode())
         if not self._files.create(name, data):
             if self._single(manifest.batch, strict=False) is not None:
                 return False
@@ -133,9 +134,11 @@ class Manifests:
 
 
 def opened(batch: int, data: bytes) -> Manifest:
-    """The manifest of a batch; CorruptValue if these bytes are none."""
+    """The manifest of a batch; CorruptValue if these bytes are none. The first have no layout."""
     with reading(f"the manifest of batch {batch}"):
-        return Manifest(**json.loads(bytes(unseal(_name(batch), data))))
+        content = json.loads(bytes(unseal(_name(batch), data)))
+        require_layout(f"the manifest of batch {batch}", content.pop("layout", 1), LAYOUT)
+        return Manifest(**content)
 
 
 def _name(batch: int) -> bytes:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from sash.aggregation.stores.values import reading
 from sash.errors import DifferentQuery
 from sash.operators.engine import Change
 from sash.runtimes.spark.requirements import PARTITIONS
@@ -32,6 +33,11 @@ _LATER = (ORDER, WINDOWS_IN_ORDER, ELEMENTS, BUCKET_NUMBERS)
 def change_of(kept: bytes, description: Mapping[str, Any]) -> Change | None:
     """How the aggregates have changed since the kept description, if they have; DifferentQuery where a
     query cannot go on."""
+    with reading("the description of the query in the checkpoint"):
+        return _change_of(kept, description)
+
+
+def _change_of(kept: bytes, description: Mapping[str, Any]) -> Change | None:
     then, now = _renamed(json.loads(kept)), dict(description)
     found = list(_found(then, now))
     aggregates = list(_of_aggregates(then, now))

@@ -4,9 +4,9 @@
     fingerprint  =  SHA-256 of the description, written canonically
 
 Every bucket keeps both. The fingerprint is compared whenever a bucket is loaded, and where it differs
-`checkpoint_compatibility` compares the descriptions. Functions are compared by what they close over, and by
-their byte code as long as both come from the same version of Python, otherwise by name (see `plain_json`);
-what they read from their module is not seen.
+`checkpoint_compatibility` compares the descriptions. Functions and users' classes are compared by what they
+close over and hold, and by their byte code as long as both come from the same version of Python, otherwise
+by name (see `plain_json`); what they read from their module is not seen.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sash.operators.engine import keeps_panes
 from sash.operators.joins.asof.bound_asof import BoundAsof
 from sash.operators.joins.bound_join import BoundJoin
 from sash.operators.stateful.streaming import BoundOperator
-from sash.runtimes.spark.state.plain_json import kind_of, own_name, plain, skipped
+from sash.runtimes.spark.state.plain_json import is_older_form, kind_of, own_name, plain, skipped
 from sash.semantics.expression import Side
 from sash.semantics.watermark import LateBy
 
@@ -161,7 +161,7 @@ def differences(kept: Any, now: Any, *, at: str = "") -> Iterator[str]:
     elif isinstance(kept, list) and isinstance(now, list) and len(kept) == len(now):
         for number, (old, new) in enumerate(zip(kept, now, strict=True)):
             yield from differences(old, new, at=f"{at}[{number}]")
-    elif kept != now:
+    elif kept != now and not is_older_form(kept, now):
         yield f"{at} was {_short(kept)} and is {_short(now)}"
 
 

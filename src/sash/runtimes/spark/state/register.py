@@ -1,7 +1,7 @@
 """Which queries a checkpoint has, what their state is called, and what they are: on the driver, so that a
 query is compared with its checkpoint before anything runs.
 
-    <checkpoint>/sash/queries.3     {"bars": {"state": "bars 5d2…", "query": {"windows": …}}, "alerts": …}
+    <checkpoint>/sash/queries.3     {"layout": 1, "queries": {"bars": {"state": "bars 5d2…", "query": …}}}
 
 A query that was started alone has no name. One that is added begins without state, also one that was there
 before and was removed in between: what it held then lacks the events since. So the name of its state is
@@ -23,7 +23,7 @@ from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
-from sash.aggregation.stores.values import reading, seal, unseal
+from sash.aggregation.stores.values import reading, require_layout, seal, unseal
 from sash.errors import CorruptValue
 from sash.runtimes.spark.compat import HadoopFolder
 from sash.runtimes.spark.state.checkpoint_compatibility import change_of, refused
@@ -32,6 +32,8 @@ from sash.runtimes.spark.streaming.write_outputs import BatchFunction
 
 FOLDER, FILE = "sash", "queries."
 _SEALED_AS = b"queries of a stream"
+LAYOUT = 1
+"""The first registers were the queries alone, by name, without it."""
 ALONE = ""
 """The name of a query that was started alone."""
 
@@ -123,7 +125,8 @@ class Register:
             return
         older = self._numbers()
         number = older[-1] + 1 if older else 0
-        data = json.dumps({name: own._asdict() for name, own in queries.items()}, sort_keys=True).encode()
+        content = {"layout": LAYOUT, "queries": {name: own._asdict() for name, own in queries.items()}}
+        data = json.dumps(content, sort_keys=True).encode()
         self._folder.write(f"{FILE}{number}", seal(_SEALED_AS, data))
         self._written = dict(queries)
         for one in older:
@@ -134,6 +137,9 @@ def queries_in(data: bytes) -> dict[str, Registered]:
     """The queries of a register, by name; CorruptValue if these bytes are none."""
     with reading("the register of queries"):
         found = json.loads(bytes(unseal(_SEALED_AS, data)))
+        if isinstance(found.get("layout"), int):  # else a query of this name
+            require_layout("the register of queries", found["layout"], LAYOUT)
+            found = found["queries"]
         return {
             name: Registered(own) if isinstance(own, str) else Registered(**own)
             for name, own in found.items()

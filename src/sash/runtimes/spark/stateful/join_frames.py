@@ -56,6 +56,11 @@ class JoinFrames:
     def collect(self) -> pa.Table:
         return self.join.collect(self.bound)
 
+    def first(self, rows: int) -> tuple[pa.Table, int]:
+        """Of tables: the first pairs, and how many there are."""
+        self.require_no_mapping()
+        return StaticJoin(self.frames[0], self.frames[-1]).first(self.bound, rows)
+
     def dataframe(self) -> DataFrame:
         return self.join.dataframe(self.bound)
 

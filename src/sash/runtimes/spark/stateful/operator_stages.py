@@ -27,6 +27,7 @@ from sash.operators.stateful.common_rows import CommonRows
 from sash.operators.stateful.declaration import TIME, Stateful
 from sash.operators.stateful.streaming import BoundOperator, OperatorOnStream
 from sash.runtimes.spark.batch.driver_memory import brought
+from sash.runtimes.spark.batch.first_rows_of_answer import first_rows
 from sash.runtimes.spark.compat import struct_of
 from sash.runtimes.spark.files.parquet_stream import ParquetStream
 from sash.runtimes.spark.monitoring.job_progress import jobs_shown
@@ -205,6 +206,12 @@ class StaticOperator:
     def collect(self) -> pa.Table:
         with jobs_shown(self.frames[0].sparkSession):
             return brought(self.dataframe()).cast(self.operator.schema).sort_by(TIME)
+
+    def first(self, rows: int) -> tuple[pa.Table, int]:
+        """The first rows of the answer in order, and how many it has."""
+        with jobs_shown(self.frames[0].sparkSession):
+            found, total = first_rows(self.dataframe(), rows, ordered=lambda table: table.sort_by(TIME))
+        return found.cast(self.operator.schema), total
 
     def dataframe(self) -> DataFrame:
         return _static(self.operator, self.frames)

@@ -22,7 +22,14 @@ from sash.aggregation.stores.epoch_store import EpochStore
 from sash.aggregation.stores.files import Files
 from sash.aggregation.stores.values import reading
 from sash.operators.engine import Change
-from sash.runtimes.spark.epochs.epoch_journal import QUERIES, QUERY, EpochJournal, where
+from sash.runtimes.spark.epochs.epoch_journal import (
+    LAYOUT_KEY,
+    QUERIES,
+    QUERY,
+    EpochJournal,
+    require_journal_layout,
+    where,
+)
 from sash.runtimes.spark.epochs.epoch_run import BUCKET_COUNT, ElasticRun
 from sash.runtimes.spark.epochs.epoch_step import SAVED, EpochStep, Held
 from sash.runtimes.spark.epochs.held_bucket import HeldBucket
@@ -127,9 +134,9 @@ class KeptQueries:
             return cls()
         with reading("the journal of epochs"):
             found = json.loads(kept)
-        if QUERIES not in found:
-            raise refused("by a query that was started alone")
-        return cls(found[QUERIES])
+            if QUERIES not in found:
+                raise refused("by a query that was started alone")
+            return cls({name: dict(own) for name, own in found[QUERIES].items()})
 
     def states(self, names: Iterable[str]) -> dict[str, str]:
         """A query that was not there begins with a state of its own."""
@@ -188,7 +195,8 @@ class TogetherRun(ElasticRun):
         return TogetherJournal(store, self.description, epoch=epoch, checkpoint=where(self.checkpoint))
 
     def _require_same(self, store: EpochStore, *, begun: bool) -> None:
-        (kept,) = store.get_many([QUERY])
+        kept, layout = store.get_many([QUERY, LAYOUT_KEY])
+        require_journal_layout(layout)
         if kept is None and begun:
             raise refused("by a query that keeps its state elsewhere: there is none in files")
         KeptQueries.of(kept).changes(self.description[QUERIES])

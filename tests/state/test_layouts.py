@@ -1,0 +1,91 @@
+"""All state has the number of its layout: another one is refused in a sentence, none is the first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sash.aggregation.stores.files import Files
+from sash.aggregation.stores.values import seal
+from sash.errors import CorruptValue, StoreError
+from sash.runtimes.spark.epochs import epoch_journal, held_bucket
+from sash.runtimes.spark.sinks import manifest_runs, manifests
+from sash.runtimes.spark.state import register
+
+MANIFEST = {"batch": 3, "rows": 1, "writer": "w", "execution": "e", "files": {"f": 9}}
+QUERIES = {"layout": {"state": "a query may have this name", "query": None}}
+
+
+def as_json(name: bytes, content: Any) -> bytes:
+    return seal(name, json.dumps(content).encode())
+
+
+def token(layout: int | None) -> bytes:
+    head = b"" if layout is None else held_bucket._HEAD.pack(held_bucket._MAGIC, layout)
+    return head + held_bucket._TOKEN.pack(b"n" * 16, b"w" * 16, 5) + b"header"
+
+
+def manifest(layout: int | None) -> Any:
+    content = MANIFEST if layout is None else {"layout": layout, **MANIFEST}
+    return manifests.opened(3, as_json(b"batch 3 of a folder", content))
+
+
+def run_of_manifests(layout: int | None) -> Any:
+    content: Any = [MANIFEST] if layout is None else {"layout": layout, "manifests": [MANIFEST]}
+    return manifest_runs.manifests_in("1-0", as_json(b"1-0", content))
+
+
+def queries(layout: int | None) -> Any:
+    content: Any = QUERIES if layout is None else {"layout": layout, "queries": QUERIES}
+    return register.queries_in(as_json(b"queries of a stream", content))
+
+
+READERS: dict[str, Callable[[int | None], Any]] = {
+    "manifest": manifest,
+    "run of manifests": run_of_manifests,
+    "register": queries,
+    "token": lambda layout: held_bucket._opened(token(layout)),
+    "journal": lambda layout: epoch_journal.require_journal_layout(
+        None if layout is None else b"%d" % layout
+    ),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_no_number_is_the_first_layout(name: str) -> None:
+    assert READERS[name](None) == READERS[name](1)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_another_layout_is_refused_in_one_sentence_and_is_not_damage(name: str) -> None:
+    with pytest.raises(StoreError, match="has layout 7, and this version of Sash reads layout 1") as error:
+        READERS[name](7)
+    assert not isinstance(error.value, CorruptValue)
+
+
+def test_a_journal_has_its_layout_and_goes_on_without(tmp_path: Path) -> None:
+    def begun(epoch: int) -> epoch_journal.EpochJournal:
+        return epoch_journal.EpochJournal(Files(tmp_path), {"kind": "a query"}, epoch=epoch)
+
+    begun(0).commit([5])
+    with Files(tmp_path) as store:
+        assert store.get_many([epoch_journal.LAYOUT_KEY]) == [b"1"]
+        store.fence()
+        store.delete_many([epoch_journal.LAYOUT_KEY])
+        store.commit(1)
+    assert begun(2).newest == [5]
+    with Files(tmp_path) as store:
+        store.fence()
+        store.put_many({epoch_journal.LAYOUT_KEY: b"2"})
+        store.commit(2)
+    with pytest.raises(StoreError, match="the journal of epochs has layout 2"):
+        begun(3)
+
+
+def test_an_empty_token_is_refused() -> None:
+    with pytest.raises(CorruptValue):
+        held_bucket.header_in(b"short")
