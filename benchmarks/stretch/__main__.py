@@ -110,6 +110,8 @@ def main() -> int:
         "--to", type=Path, metavar="DIRECTORY", help=f"draw figures there, write tables into its {PAGE}"
     )
     chosen = parser.parse_args()
+    if chosen.to:
+        chosen.to.mkdir(parents=True, exist_ok=True)
     judged: list[Table] = []
     for number in chosen.only or numbers:
         found = EXPERIMENTS[number - 1](chosen)
