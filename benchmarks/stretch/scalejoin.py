@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from math import isnan
 
 import numpy as np
 
@@ -43,6 +44,30 @@ class Joined:
     sustained: dict[int, Sustained] = field(default_factory=dict)
     """By instances, over windows of `short` seconds."""
     short: int = SHORT
+
+    def panels(self) -> dict[str, dict[str, dict[int, float]]]:
+        """What is drawn, by instances: quantity → series → values; without rates that are not sustained."""
+        reached = {n: each for n, each in self.sustained.items() if not isnan(each.latency)}
+        compared = {
+            f"at full speed, WS {self.window} s": self.comparisons,
+            f"by processor time, WS {self.window} s": self.computed,
+        }
+        return {
+            "sustained tuples a second of each side": {
+                f"WS {self.short} s": {n: each.rate for n, each in reached.items()}
+            },
+            "million comparisons a second": {
+                label: {n: values[str(n)] / 1e6 for n in DEGREES} for label, values in compared.items()
+            }
+            | {
+                f"at the sustained rate, WS {self.short} s": {
+                    n: 2 * self.short * each.rate**2 / 1e6 for n, each in reached.items()
+                }
+            },
+            "latency, ms": {
+                "at the sustained rate": {n: 1e3 * each.latency for n, each in reached.items()}
+            },
+        }
 
 
 def single_threaded(window: int, rate: int, seconds: int) -> float:
