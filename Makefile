@@ -82,8 +82,8 @@ test-spark: $(OTHER)/.ready java redis  ## run the tests that need Spark with an
 test-spark-quick: $(OTHER)/.ready java  ## the same with a few of them and the oldest Spark, for CI
 	$(OTHER)/bin/python -m pytest -m quick tests/conformance tests/runtimes
 
-soak: $(READY) java redis kafka  ## run the long tests
-	$(BIN)/python -m pytest -m soak
+soak: $(READY) java redis kafka peers  ## run the long tests
+	SASH_PEERS=$(PEERS) $(BIN)/python -m pytest -m soak
 	$(MAKE) test-lakes SPARK=$(OLDEST_SPARK)
 
 golden: $(READY) java redis  ## write descriptions and, once for a release, golden state: make golden RELEASE=0.1.0
