@@ -88,6 +88,21 @@ class Table:
             other = "" if opponent is None else f"; the opponent {opponent.theirs.text}"
             print(f"    median / best: Sash {times.text}{other}", flush=True)
 
+    def markdown(self) -> str:
+        """
+        >>> table = Table("two instances", yardstick="one")
+        >>> table.rows.append(BenchmarkRow("two", 0.05, 0.5, limit=0.6))
+        >>> print(table.markdown())
+        | two instances | ms | × one | promised |
+        |---|---|---|---|
+        | two | 50.0 | 0.50 | ≤ 0.6 |
+        """
+        lines = [f"| {self.title} | ms | × {self.yardstick} | promised |", "|---|---|---|---|"]
+        for row in self.rows:
+            promised = "" if row.limit is None else f"≤ {row.limit:.3g}"
+            lines.append(f"| {row.what} | {1e3 * row.seconds:,.1f} | {row.ratio:.2f} | {promised} |")
+        return "\n".join(lines)
+
     def against(self, opponent: Opponent, *, limit: float | None = None) -> None:
         """Sash beside one opponent, by their best rounds: a row of what `make bench` ends with."""
         ours, theirs = opponent.ours, opponent.theirs
@@ -113,11 +128,11 @@ def race(contenders: Mapping[str, Callable[[], Any]], *, rounds: int) -> dict[st
 
 
 def options(
-    description: str, *, parts: tuple[str, ...] = (), rows: int | None = None
+    description: str, *, parts: tuple[str, ...] = (), rows: int | None = None, page: str | None = None
 ) -> argparse.Namespace:
     """The options that every kernel benchmark takes; `parts` are those of one that can be run in parts.
 
-    `rows` is the default of one that takes a number of them."""
+    `rows` is the default of one that takes a number of them, `page` where one writes its tables."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="small sizes, and no ratio is judged")
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the tables there as well")
@@ -126,6 +141,10 @@ def options(
         parser.add_argument("--only", nargs="+", choices=parts, default=list(parts), metavar="PART")
     if rows is not None:
         parser.add_argument("--rows", type=int, default=rows, help="how many rows, without --quick")
+    if page is not None:
+        parser.add_argument(
+            "--to", type=Path, metavar="DIRECTORY", help=f"write the tables into its {page}"
+        )
     return parser.parse_args()
 
 

@@ -1,7 +1,7 @@
 """Tables 'paper | here | why it differs': printed, and written into the page that shows them.
 
-A page marks the place of a table by its name. What stands between the two marks is replaced, so that the
-numbers of a page are always those of one run:
+A page marks the place of a table by its name. What stands between the two marks is replaced by the table
+and the figures that the same run has drawn, so that both are always those of one run:
 
     <!-- stretch-1 -->
     …
@@ -23,6 +23,8 @@ class PaperTable:
     name: str
     title: str
     rows: list[tuple[str, str, str, str]] = field(default_factory=list)
+    figures: dict[str, Path] = field(default_factory=dict)
+    """By what they show; they lie beside the page."""
 
     def add(self, what: str, *, paper: str, here: str, why: str = "") -> None:
         self.rows.append((what, paper, here, why))
@@ -41,8 +43,18 @@ class PaperTable:
 
     def written_into(self, text: str) -> str:
         """The page with this table at its place; unchanged if it has none."""
-        place = rf"(<!-- {re.escape(self.name)} -->\n).*?(<!-- /{re.escape(self.name)} -->)"
-        return re.sub(place, lambda marks: f"{marks[1]}\n{self.markdown()}\n\n{marks[2]}", text, flags=re.S)
+        shown = [f"![{what}]({path.name})" for what, path in self.figures.items()]
+        return with_section(text, self.name, "\n\n".join([*shown, self.markdown()]))
+
+
+def with_section(text: str, name: str, content: str) -> str:
+    """The text with `content` between the marks of this name."""
+    place = rf"(<!-- {re.escape(name)} -->\n).*?(<!-- /{re.escape(name)} -->)"
+    return re.sub(place, lambda marks: f"{marks[1]}\n{content}\n\n{marks[2]}", text, flags=re.S)
+
+
+def write_section(page: Path, name: str, content: str) -> None:
+    page.write_text(with_section(page.read_text(encoding="utf-8"), name, content), encoding="utf-8")
 
 
 def publish(tables: Iterable[PaperTable], page: Path | None) -> None:

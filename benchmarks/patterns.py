@@ -104,12 +104,13 @@ def chunks(query: sash.WindowQuery, *, rounds: int) -> Table:
 
 
 def in_chunks(
-    chunk: int, workers: int, bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges
-) -> Values:
-    """Agnostic workers over a buffer of chunks of that many events."""
+    chunk: int, workers: int, bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges,
+    *, span: int | None = None,
+) -> Values:  # fmt: skip
+    """Agnostic workers over a buffer of chunks of that many events, or of so much time."""
     share = WindowShare.whole(bound, window, layout, ranges)
     with _home(share, workers) as home:
-        return handed_out(share, home, workers=workers, chunk=chunk)
+        return handed_out(share, home, workers=workers, chunk=chunk, span=span)
 
 
 def _home(share: WindowShare, workers: int) -> AbstractContextManager[WorkerPool]:

@@ -1,6 +1,6 @@
 """ScaleGate: tuples per second with 1, 2 and 4 sources and readers.
 
-    python -m benchmarks.scalegate [--quick] [--json PATH] [--rounds 3]
+    python -m benchmarks.scalegate [--quick] [--json PATH] [--rounds 3] [--to DIRECTORY]
 
 Every source is a thread that adds its sorted share of the tuples in batches; every reader is a thread that
 gets all of them, and checks that none is missing or out of order. The sources together always add the same
@@ -18,10 +18,12 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.harness import Table, finish, options, race
+from benchmarks.paper_table import write_section
 from sash import ScaleGate
 from sash.operators import Input
 from sash.operators.order.interleaved import Interleaved
 
+PAGE, SECTION = "stretch.md", "scalegate"
 TUPLES = Input(pa.schema([("t", pa.int64()), ("x", pa.int64())]), time="t")
 DEGREES = (1, 2, 4)
 CAPACITY = 1 << 16
@@ -88,12 +90,14 @@ def measure(size: int, tuples: int, *, rounds: int) -> Table:
 
 
 def main() -> int:
-    chosen = options(str(__doc__).splitlines()[0])
+    chosen = options(str(__doc__).splitlines()[0], page=PAGE)
     scale = 100 if chosen.quick else 1
     tables = [
         measure(size, tuples // scale, rounds=1 if chosen.quick else chosen.rounds)
         for size, tuples in SIZES.items()
     ]
+    if chosen.to is not None:
+        write_section(chosen.to / PAGE, SECTION, "\n\n".join(table.markdown() for table in tables))
     return finish(tables, chosen)
 
 

@@ -1,6 +1,6 @@
 """Instances of an operator whose functions are plain Python and take a millisecond: threads, and processes.
 
-    python -m benchmarks.user_functions [--quick] [--json PATH] [--rounds 3]
+    python -m benchmarks.user_functions [--quick] [--json PATH] [--rounds 3] [--to DIRECTORY]
 
 Every tuple has one key and meets one window; f_U computes for about a millisecond, or waits for two, as one
 that asks a service does. Two instances in threads take turns with Python's lock. In processes they should
@@ -22,9 +22,11 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.harness import Table, finish, options
+from benchmarks.paper_table import write_section
 from sash.operators import Input, Stateful, setup
 from sash.operators.stateful.process_shares import ProcessShares
 
+PAGE, SECTION = "stretch.md", "user-functions"
 EVENTS = Input(pa.schema([("t", pa.int64()), ("k", pa.int64())]), time="t")
 BATCH = 50
 PROMISED = 1 / 1.6
@@ -122,7 +124,7 @@ def measured(operator: Stateful, tuples: int, rounds: int) -> dict[str, tuple[fl
 
 
 def main() -> int:
-    chosen = options(str(__doc__).splitlines()[0])
+    chosen = options(str(__doc__).splitlines()[0], page=PAGE)
     tuples, rounds = (100, 1) if chosen.quick else (1000, chosen.rounds)
     computed = measured(computing(steps_of(1.0)), tuples, rounds)
     waited = measured(waiting(0.002), tuples, rounds)
@@ -139,6 +141,8 @@ def main() -> int:
             limit = PROMISED if judged and name == "2 instances, processes" else None
             table.add(name, seconds[place], seconds[place] / found[yardstick][place], limit=limit)
         tables.append(table)
+    if chosen.to is not None:
+        write_section(chosen.to / PAGE, SECTION, "\n\n".join(table.markdown() for table in tables))
     return finish(tables, chosen)
 
 

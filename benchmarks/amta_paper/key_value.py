@@ -81,10 +81,10 @@ class Window:
         return found
 
     def enforce(self, size: int) -> None:
-        if isinstance(self.held, AMTA | LogMTA):
+        if isinstance(self.held, AMTA | LogMTA | Recalculate):
             self.held.evict_by_policy(policy)
         else:
-            # No descent: the head is tried alone, as the paper does for these two.
+            # No descent: DABA tries one head after the other, as in the paper.
             while policy(self.held.query(), (1, size)):
                 self.held.evict()
 

@@ -22,6 +22,7 @@ import numpy as np
 from benchmarks.amta_paper import memory_probe
 from benchmarks.amta_paper.chart import Chart, Panel, Series
 from benchmarks.amta_paper.measuring import ProgressPrinter, readings
+from benchmarks.paper_table import PaperTable
 from sash.aggregation import built_in
 from sash.aggregation.algorithms import AmortizedForest
 
@@ -32,10 +33,14 @@ FULL, QUICK = range(16, 26, 3), range(12, 13)
 """Exponents of the window sizes."""
 
 LABELS = {
+    "naive": "recalculate",
     "daba": "DABA lite",
+    "log": "Log MTA",
     "amta": "AMTA",
     "lmdb": "AMTA over LMDB",
 }
+PAPER = {"naive": "16 GB", "daba": "32 GB", "log": "32 GB", "amta": "32 GB", "lmdb": "512 MB"}
+"""The smallest heap of those tried in which a window of 2²⁵ elements was filled."""
 
 
 def run(*, quick: bool, progress: ProgressPrinter) -> Chart:
@@ -69,7 +74,18 @@ def run(*, quick: bool, progress: ProgressPrinter) -> Chart:
             ),
         ],
         {"batch": memory_probe.BATCH},
+        _table(held, exponents[-1]),
     )
+
+
+def _table(held: dict[str, Series], exponent: int) -> PaperTable:
+    table = PaperTable("amta-4", f"memory of a window of 2^{exponent}, experiment 4")
+    for kind, series in held.items():
+        table.add(
+            series.label, paper=f"{PAPER[kind]} of heap for 2²⁵", here=f"{series.ys[-1]:,.1f} MB",
+            why="what the window holds, in columns of machine words; the paper tries sizes of Java's heap",
+        )  # fmt: skip
+    return table
 
 
 def probed(kind: str, exponent: int) -> dict[str, int]:

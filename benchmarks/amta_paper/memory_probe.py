@@ -1,6 +1,6 @@
 """A program for `memory`: fill one window, slide it by an eighth, and print what the process holds.
 
-    python -m benchmarks.amta_paper.memory_probe daba|amta|lmdb <log2 of the window's length>
+    python -m benchmarks.amta_paper.memory_probe naive|daba|log|amta|lmdb <log2 of the window's length>
 
 Prints one line of JSON: `bytes` is the growth of RssAnon, `nodes` is how many nodes of a tree over LMDB are
 in memory.
@@ -18,10 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.amta_paper.measuring import plain_sum, readings, require_same
-from sash.aggregators import AMTA, Aggregator, DABALite
+from sash.aggregators import AMTA, Aggregator, DABALite, LogMTA, Recalculate
 from sash.stores import LMDB
 
 BATCH = 1 << 12
+IN_MEMORY: dict[str, type[Aggregator]] = {
+    "naive": Recalculate, "daba": DABALite, "log": LogMTA, "amta": AMTA,
+}  # fmt: skip
 
 
 def held_bytes() -> int:
@@ -38,8 +41,8 @@ def batches(n: int) -> Iterator[Any]:
 def empty(kind: str, stack: ExitStack) -> tuple[Aggregator, LMDB | None]:
     """A window of sums: in arrays, or as a tree over LMDB."""
     monoid = plain_sum().monoid
-    if kind in ("daba", "amta"):
-        return (DABALite if kind == "daba" else AMTA)(monoid, kinds=("int",)), None
+    if kind in IN_MEMORY:
+        return IN_MEMORY[kind](monoid, kinds=("int",)), None
     directory = stack.enter_context(tempfile.TemporaryDirectory())
     store = stack.enter_context(LMDB(directory, durable=False))
     return AMTA(monoid, store=store), store

@@ -47,7 +47,8 @@ def draw(chart: Chart, directory: Path) -> Path:
             _draw_panel(ax, panel)
             if not shared:
                 below = -0.13 if panel.powers_of_two else -0.18  # other labels are slanted, and longer
-                ax.legend(loc="upper center", bbox_to_anchor=(0.5, below), ncol=2, frameon=False)
+                columns = 2 if len(chart.panels) < 3 else 1
+                ax.legend(loc="upper center", bbox_to_anchor=(0.5, below), ncol=columns, frameon=False)
         if shared:
             handles, labels = axes[0][0].get_legend_handles_labels()
             figure.legend(handles, labels, loc="outside lower center", ncol=len(labels), frameon=False)

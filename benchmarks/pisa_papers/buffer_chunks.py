@@ -1,7 +1,7 @@
 """Figures 12 and 13 of the JPDC paper: chunk size of the agnostic buffer, and chunks of gcd(W, S).
 
-200,000 quotes a second, W 1 s every 10 ms. A chunk that spans gcd(W, S) = 10 ms has 2,000 quotes at this
-rate, which is what is run for figure 13: events come evenly, so that a chunk by time is one by count.
+200,000 quotes a second, W 1 s every 10 ms. A chunk of figure 13 has the quotes of gcd(W, S) = 10 ms: the
+buffer is cut by time, and at this rate some 2,000 quotes are in a chunk.
 """
 
 from __future__ import annotations
@@ -21,30 +21,38 @@ WORKERS = 2
 
 def run(*, quick: bool, progress: ProgressPrinter) -> Chart:
     rate, windows = (2_000, 4) if quick else (RATE, 8)
-    by_gcd = gcd(LENGTH, SLIDE) * RATE // 1_000
     found: dict[int, Measured] = {}
     trading = by_time(LENGTH / 1e3, SLIDE / 1e3, windows=windows, rate=rate)
     for chunk in CHUNKS:
         progress.step(f"chunks of {chunk:,}")
         found[chunk] = trading.by_chunks(chunk * rate // RATE, workers=WORKERS)
-    outputs, calcs = Series("results a second"), Series("T_calc")
-    for chunk, each in found.items():
-        outputs.add(f"{chunk:,}", each.output)
-        calcs.add(f"{chunk:,}", 1e3 * each.calc)
+    span = gcd(LENGTH, SLIDE)
+    progress.step(f"chunks of {span} ms")
+    automatic = trading.by_chunks(CHUNK, workers=WORKERS, span=1_000 * span)
+    by_count = {f"{chunk:,}": each for chunk, each in found.items()}
+    by_layout = {f"{CHUNK:,} quotes": found[CHUNK], f"{span} ms": automatic}
     panels = [
-        Panel(title, "quotes in a chunk", y, [series], powers_of_two=False, logarithmic=False)
-        for title, y, series in (
-            ("figure 12: results", "results a second", outputs),
-            ("figure 12: T_calc", "ms", calcs),
-        )
+        *_panels("figure 12", "quotes in a chunk", by_count, joined=True),
+        *_panels("figure 13", "a chunk", by_layout, joined=False),
     ]
     return Chart(
         "jpdc-2-chunks", f"Chunks of the buffer of {WORKERS} agnostic workers", panels,
-        {"windows": windows, "rate": rate}, _table(found, by_gcd),
+        {"windows": windows, "rate": rate}, _table(found, automatic),
     )  # fmt: skip
 
 
-def _table(found: dict[int, Measured], by_gcd: int) -> PaperTable:
+def _panels(title: str, x: str, found: dict[str, Measured], *, joined: bool) -> list[Panel]:
+    outputs, calcs = Series("results a second", joined=joined), Series("T_calc", joined=joined)
+    for at, each in found.items():
+        outputs.add(at, each.output)
+        calcs.add(at, 1e3 * each.calc)
+    return [
+        Panel(f"{title}: {what}", x, y, [series], powers_of_two=False, logarithmic=False)
+        for what, y, series in (("results", "results a second", outputs), ("T_calc", "ms", calcs))
+    ]
+
+
+def _table(found: dict[int, Measured], automatic: Measured) -> PaperTable:
     table = PaperTable("jpdc-2", "chunks, figures 12 and 13")
     fixed, smallest = found[CHUNK], found[CHUNKS[0]]
     table.add(
@@ -57,9 +65,8 @@ def _table(found: dict[int, Measured], by_gcd: int) -> PaperTable:
         f"results with more than {CHUNK:,}", paper="hardly any difference",
         here=f"{100 * (min(rest) - 1):+.0f} to {100 * (max(rest) - 1):+.0f} %", why="noise of the machine",
     )  # fmt: skip
-    automatic = found[by_gcd]
     table.add(
-        f"T_calc of chunks of gcd(W, S) against {CHUNK:,}", paper="+2.8 %; results the same",
+        f"T_calc of chunks of gcd(W, S), cut by time, against {CHUNK:,}", paper="+2.8 %; results the same",
         here=f"{100 * (automatic.calc / fixed.calc - 1):+.0f} %; results "
         f"{100 * (automatic.output / fixed.output - 1):+.0f} %",
         why="a window's chunks are put together outside T_calc",

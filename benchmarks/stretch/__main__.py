@@ -33,16 +33,31 @@ Tables = tuple[PaperTable | Table, ...]
 def _counting(chosen: argparse.Namespace) -> Tables:
     table, found = counting.measure(quick=chosen.quick, rounds=chosen.rounds)
     if chosen.to:
-        figures.throughput_and_latency(found, chosen.to)
+        drawn = figures.throughput_and_latency(found, chosen.to)
+        table.figures["throughput and latency by level of duplication"] = drawn
     return table, counting.judged(found)
 
 
 def _forwarder(chosen: argparse.Namespace) -> PaperTable:
-    return forwarder.measure(quick=chosen.quick, rounds=chosen.rounds)[0]
+    table, found = forwarder.measure(quick=chosen.quick, rounds=chosen.rounds)
+    if chosen.to:
+        table.figures["throughput and latency of the forwarder by instances"] = figures.by_instances(
+            "Q2: a forwarder of two inputs", "stretch-2", chosen.to,
+            {
+                "tuples a second": {"forwarder": {n: each.tuples for n, each in found.items()}},
+                "latency, ms": {"forwarder": {n: 1e3 * each.latency for n, each in found.items()}},
+            },
+        )  # fmt: skip
+    return table
 
 
 def _scalejoin(chosen: argparse.Namespace) -> PaperTable:
-    return scalejoin.measure(quick=chosen.quick, rounds=chosen.rounds)[0]
+    table, found = scalejoin.measure(quick=chosen.quick, rounds=chosen.rounds)
+    if chosen.to:
+        table.figures["sustained rate, comparisons and latency of ScaleJoin by instances"] = (
+            figures.by_instances("Q3: ScaleJoin", "stretch-3", chosen.to, found.panels())
+        )
+    return table
 
 
 def _under_load(chosen: argparse.Namespace) -> PaperTable:
@@ -51,21 +66,26 @@ def _under_load(chosen: argparse.Namespace) -> PaperTable:
         if chosen.to:
             short = name.partition(",")[0]
             title = f"Q4, {short}: another rate at {change.before:.0f} s, thresholds of 90, 70 and 45 %"
-            figures.over_time(title, f"stretch-4-{short}", chosen.to, change.replay)
+            drawn = figures.over_time(title, f"stretch-4-{short}", chosen.to, change.replay)
+            table.figures[f"{short}: rate, instances and latency over time"] = drawn
     return table
 
 
 def _controller(chosen: argparse.Namespace) -> PaperTable:
     table, found = controller.measure(quick=chosen.quick, long=chosen.long)
     if chosen.to:
-        figures.over_time("Q5: random rates, predictive controller", "stretch-5", chosen.to, found)
+        title = "Q5: random rates, predictive controller"
+        drawn = figures.over_time(title, "stretch-5", chosen.to, found)
+        table.figures["random rates: rate, instances and latency over time"] = drawn
     return table
 
 
 def _hedge(chosen: argparse.Namespace) -> Tables:
     table, found = hedge.measure(quick=chosen.quick, rounds=chosen.rounds)
     if chosen.to:
-        figures.over_time("Q6: hedges under bursts, predictive controller", "stretch-6", chosen.to, found)
+        title = "Q6: hedges under bursts, predictive controller"
+        drawn = figures.over_time(title, "stretch-6", chosen.to, found)
+        table.figures["bursts: rate, instances and latency over time"] = drawn
     return table, hedge.judged(found)
 
 
@@ -110,6 +130,8 @@ def main() -> int:
         "--to", type=Path, metavar="DIRECTORY", help=f"draw figures there, write tables into its {PAGE}"
     )
     chosen = parser.parse_args()
+    if chosen.to:
+        chosen.to.mkdir(parents=True, exist_ok=True)
     judged: list[Table] = []
     for number in chosen.only or numbers:
         found = EXPERIMENTS[number - 1](chosen)

@@ -1,4 +1,4 @@
-"""Figures of the experiments: reconfiguration times, and rate, degree and latency over time."""
+"""Figures of the experiments: by contender, by number of instances, and over time."""
 
 from __future__ import annotations
 
@@ -87,6 +87,25 @@ def throughput_and_latency(found: Mapping[str, Mapping[str, Run]], directory: Pa
             ax.set_axisbelow(True)
         figure.legend(loc="outside lower center", ncol=4, frameon=False)
         return _saved(figure, None, directory / "stretch-1.png")
+
+
+def by_instances(
+    title: str, name: str, directory: Path, panels: Mapping[str, Mapping[str, Mapping[int, float]]]
+) -> Path:
+    """A panel for each quantity, a line for each series of it, over the number of instances."""
+    with plt.rc_context(LOOK):
+        figure, axes = plt.subplots(1, len(panels), figsize=(12, 7), layout="constrained")
+        figure.suptitle(title, fontsize=14)
+        for ax, (quantity, lines) in zip(axes, panels.items(), strict=True):
+            for (label, values), colour, marker in zip(
+                lines.items(), (BLUE, ORANGE, GREEN), "os^", strict=False
+            ):
+                ax.plot(list(values), list(values.values()), color=colour, marker=marker, label=label)
+            ax.set_xticks(sorted({n for values in lines.values() for n in values}))
+            ax.set(xlabel="instances", ylabel=quantity, ylim=(0, None))
+            ax.grid(color="#dddddd", linewidth=0.7)
+            ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.08), frameon=False)
+        return _saved(figure, None, directory / f"{name}.png")
 
 
 def _saved(figure: plt.Figure, ax: Axes | None, path: Path) -> Path:

@@ -4,7 +4,7 @@ Left (x int, y float) and right (a int, b float, c double, d boolean), values fr
 where |x − a| ≤ 10 and |y − b| ≤ 10: one pair in 250,000 comparisons. Every tuple is compared with the whole
 window of the other side, so at r tuples a second on each side and windows of WS seconds
 
-    comparisons a second = 2 · WS · r²         r = √(comparisons a second / (2 · WS))
+    comparisons a second = 2 · WS · r²
 
 The time of a tuple is the moment in which it is sent, and the latency of a pair is what has passed since
 its later tuple when a reader has the pair.
@@ -15,7 +15,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from math import sqrt
 from threading import Thread
 
 import numpy as np
@@ -63,11 +62,6 @@ def scale_join_streams(seed: int = 3) -> dict[str, Draw]:
     return {"left": left, "right": right}
 
 
-def sustained(comparisons: float, window: float) -> float:
-    """Tuples a second of each side that cost so many comparisons a second."""
-    return sqrt(comparisons / (2 * window))
-
-
 def compared(elastic: ElasticOperator) -> int:
     assert isinstance(elastic.running, JoinShares)
     return int(elastic.running.store.comparisons)
@@ -82,6 +76,17 @@ def fill(
         for name, stream in streams.items():
             elastic.add(name, stream(times), watermark=at + SECOND - 1)
     switched(elastic, elastic.degree)
+
+
+def at_full_speed(
+    elastic: ElasticOperator, streams: Mapping[str, Draw], *, rate: float, begin: int, seconds: int
+) -> tuple[float, float]:
+    """Comparisons a second, and by a second of what the busiest instance has measured as its work."""
+    began, before, worked = time.perf_counter(), compared(elastic), list(elastic.meter.busy)
+    fill(elastic, streams, rate=rate, begin=begin, end=begin + seconds * SECOND)
+    done = compared(elastic) - before
+    busiest = max(now - then for now, then in zip(elastic.meter.busy, worked, strict=True))
+    return done / (time.perf_counter() - began), done / busiest
 
 
 def switched(elastic: ElasticOperator, degree: int) -> None:
@@ -118,10 +123,11 @@ class Replay:
 def replay(
     elastic: ElasticOperator, streams: Mapping[str, Draw],
     *, seconds: float, rate: Callable[[float], float], controller: Controller | None = None,
-    most: int = 2, offset: int = 0, seed: int = 5,
+    armed: float = 0.0, once: bool = False, most: int = 2, offset: int = 0, seed: int = 5,
 ) -> Replay:  # fmt: skip
     """Send `rate(now)` tuples a second of each stream for so many seconds, then end the stream; `offset` is
-    the event time at which the replay begins. The controller decides ten times a second."""
+    the event time at which the replay begins. The controller decides ten times a second, from `armed`
+    seconds on, and with `once` no more after its first switch."""
     found, draw, samples = Replay(), np.random.default_rng(seed), list[Sample]()
     began = time.perf_counter()
 
@@ -149,7 +155,8 @@ def replay(
         if now - decided >= DECIDE_EVERY:
             samples = [*samples[-400:], elastic.sample()]
             wanted = elastic.degree
-            if controller is not None and (not changes or changes[-1][3].completed is not None):
+            may = not changes or (not once and changes[-1][3].completed is not None)
+            if controller is not None and now >= armed and may:
                 wanted = max(1, min(most, controller(samples)))
             if wanted != elastic.degree:
                 changes.append((now, elastic.degree, wanted, elastic.reconfigure(wanted)))

@@ -12,7 +12,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "benchmarks"
 TABLES = {
     "stretch.md": [f"stretch-{n}" for n in range(1, 7)],
     "patterns.md": ["jpdc-1", "jpdc-2", "jpdc-3", "windflow-1", "windflow-2"],
-    "README.md": ["amta-3", "amta-6"],
+    "README.md": ["amta-3", "amta-4", "amta-6"],
 }
 
 

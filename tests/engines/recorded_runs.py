@@ -1,9 +1,11 @@
 """What live engines showed of random runs, in a file, for comparisons where they are not installed.
 
     python -m tests.engines.recorded_runs tests/engines/recorded_runs.json pyflink 48
+    python -m tests.engines.recorded_runs tests/engines/recorded_wide_runs.json pyflink 48 wide
 
 The file has runs and, for each engine, what it showed of the first of them; the command adds what it shows
-of the next 48. A line is a run, or what was shown: contents, and events that went to a late output.
+of the next 48. A line is a run, or what was shown: contents, and events that went to a late output. The
+wide runs of a new file are those of `wide_family`.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from sash.engines.drawn_runs import family
+from sash.engines.drawn_runs import family, wide_family
 from sash.engines.keyed_runs import KINDS, answered, engines
 from sash.engines.probe_run import Engine, ProbeRun, Seen
 
@@ -41,9 +43,10 @@ class Recording:
         return cls(runs, shown)
 
     @classmethod
-    def begun(cls) -> Recording:
+    def begun(cls, *, wide: bool = False) -> Recording:
         source = Random(SEED)
-        return cls([run for _ in range(FAMILIES) for run in family(source, KINDS)])
+        drawn = [wide_family(source) if wide else family(source, KINDS) for _ in range(FAMILIES)]
+        return cls([run for some in drawn for run in some])
 
     def write(self, path: Path) -> None:
         engines = {
@@ -52,6 +55,7 @@ class Recording:
         }
         runs = [
             [run.kind, run.size, run.slide, run.delay, run.times, "".join(run.keys or ())]
+            + ([run.lateness] if run.lateness else [])
             for run in self.runs
         ]
         path.write_text(_lines({"runs": runs, "engines": engines}) + "\n")
@@ -70,9 +74,12 @@ class Recording:
         self.shown[name] = version, seen
 
 
-def _run(kind: Any, size: int, slide: int, delay: int, times: Sequence[int], keys: str) -> ProbeRun:
+def _run(
+    kind: Any, size: int, slide: int, delay: int, times: Sequence[int], keys: str, lateness: int = 0
+) -> ProbeRun:
     return ProbeRun(
-        times=tuple(times), size=size, slide=slide, kind=kind, delay=delay, keys=tuple(keys)
+        times=tuple(times), size=size, slide=slide, kind=kind, delay=delay, keys=tuple(keys),
+        lateness=lateness,
     )  # fmt: skip
 
 
@@ -95,8 +102,8 @@ def _lines(value: Any, indent: str = "") -> str:
     return json.dumps(value)
 
 
-def main(path: Path, name: str, count: int) -> None:
-    recording = Recording.read(path) if path.exists() else Recording.begun()
+def main(path: Path, name: str, count: int, *, wide: bool = False) -> None:
+    recording = Recording.read(path) if path.exists() else Recording.begun(wide=wide)
     recording.record(name, count)
     recording.write(path)
     version, seen = recording.shown[name]
@@ -104,4 +111,4 @@ def main(path: Path, name: str, count: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
+    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), wide="wide" in sys.argv[4:])

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from sash.engines.edge_questions import QUESTIONS
 from sash.engines.findings import EngineFindings, profile_from_json, profile_to_json, write_findings
 from sash.engines.probe import probe
 from sash.engines.probe_run import ProbeRun, Seen
 from sash.engines.simulated import Simulated
+from sash.engines.table import read_findings
 from sash.engines.verification import smallest, verify
 from sash.errors import ArgumentError
 from sash.semantics.secret import PROFILES, profile
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -69,3 +74,15 @@ def test_a_profile_that_does_not_hold_is_told_with_the_smallest_run_that_shows_i
 def test_a_profile_that_holds_has_no_difference():
     found = probe(profile("stream"), runs=50)
     assert (found.verdict.runs, found.verdict.agreed, found.verdict.difference) == (50, 50, None)
+
+
+def test_the_documentation_has_what_every_engine_answers_to_every_question() -> None:
+    found = {one.engine: one for one in read_findings(ROOT / "docs" / "secret" / "results.json")}
+    answers = {name: {each.parameter: each.value for each in one.beyond} for name, one in found.items()}
+    for name, given in answers.items():
+        assert [q.parameter for q in QUESTIONS if q.parameter not in given] == [], name
+    of_key, before = "watermark that judges an event, keys", "watermark that judges the next arrival"
+    assert [name for name, given in answers.items() if given[of_key] != "of the stream"] == ["bytewax"]
+    assert [name for name, given in answers.items() if given[before] != "the newest"] == [
+        "spark_structured"
+    ]

@@ -17,6 +17,7 @@ from sash.engines.probe_run import ProbeRun
 from sash.engines.sash_engine import Sash
 from sash.engines.spark_structured import SparkStructured
 from sash.semantics.secret import Axis, Report, Tick
+from tests.engines.test_keyed_runs import require_installed
 
 CLOSED_AND_NOT_EMPTY = frozenset({Report.WINDOW_CLOSE, Report.NON_EMPTY})
 ALIGNED = "⌈(ts1 − ω)/β⌉·β − 1"
@@ -72,5 +73,6 @@ def test_spark_closes_aligned_windows_and_loses_those_before_1970(spark):
 @pytest.mark.parametrize("name", ["spark_structured", *PEERS])
 def test_oracle_a_live_engine_is_reproduced_by_the_profile_that_is_inferred_from_it(name, monkeypatch):
     monkeypatch.setenv("SASH_PEERS", os.environ.get("SASH_PEERS", str(ROOT / ".venv-peers")))
+    require_installed(name)
     found = probe(name)
     assert (found.verdict.runs, found.verdict.agreed) == (50, 50), found.verdict.difference

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import combinations, islice
+from dataclasses import replace
+from itertools import combinations, islice, permutations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 FILE = Path(__file__).parent / "recorded_runs.json"
 RECORDED = Recording.read(FILE)
+WIDE = Recording.read(FILE.with_name("recorded_wide_runs.json"))
+"""Of what only PyFlink has: count windows of keys, gaps between windows, lateness."""
 LIVE = ("pyflink", "beam", "bytewax", "spark_structured")
 FAMILIES = families(RECORDED.runs)
 
@@ -44,6 +47,25 @@ def test_differential_runs_in_process_show_what_the_engine_has_shown(engine: str
             compared, late = compared + 1, late + bool(ours.late)
     assert compared >= 200
     assert late >= 50
+
+
+def test_differential_count_windows_gaps_and_lateness_are_those_of_pyflink() -> None:
+    _, shown = WIDE.shown["pyflink"]
+    runs = WIDE.runs[: len(shown)]
+    for run, theirs, ours in zip(runs, shown, Sash("pyflink").answer(runs), strict=True):
+        assert agrees("pyflink", theirs, ours) == (set_aside("pyflink", run) == ""), run
+        # What is reported is the same in all of them.
+        assert agrees("pyflink", replace(theirs, late=()), replace(ours, late=())), run
+    counted = [run for run in runs if run.kind == "count"]
+    assert len(counted) >= 10
+    assert any(list(run.times) != sorted(run.times) for run in counted)
+    assert sum(run.kind == "time" and run.slide > run.size for run in runs) >= 10
+    # A window of these was reported again, with an event that came after it.
+    corrected = [
+        run for run, theirs in zip(runs, shown, strict=True)
+        if run.lateness and any(set(one) < set(other) for one, other in permutations(theirs.reports, 2))
+    ]  # fmt: skip
+    assert len(corrected) >= 3
 
 
 def test_runs_of_which_an_engine_differs_from_a_stream_of_sash() -> None:

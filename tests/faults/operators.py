@@ -116,7 +116,7 @@ def _operate(data: Any) -> Any:
     operator = Aggregate(
         advance=10, size=20, inputs=inputs, keys="key", n=sash.count(), total=sash.sum("x")
     )
-    return sash.operate(operator, table, delay=5)
+    return sash.operate(operator, table, delay=0 if isinstance(data, Table) else 5)
 
 
 def _where(data: Any, which: str) -> Any:

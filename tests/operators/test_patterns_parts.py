@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from threading import Thread
 from typing import Any
 
@@ -15,7 +16,7 @@ import sash
 from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.layout import Layout, arrange
 from sash.operators.folding.values import Values
-from sash.operators.patterns.agnostic import SharedBuffer, handed_out
+from sash.operators.patterns.agnostic import SharedBuffer, chunk_ends, handed_out
 from sash.operators.patterns.folding import Folding
 from sash.operators.patterns.key_farm import by_keys
 from sash.operators.patterns.owner import Descriptor, Owner
@@ -181,7 +182,7 @@ def test_an_owner_keeps_few_chunks_alive_on_a_long_stream() -> None:
     buffer = SharedBuffer(share, pool, workers=1)
     worker = Thread(target=buffer.work)
     worker.start()
-    buffer.fill(100)
+    buffer.fill(chunk_ends(layout.times, chunk=100))
     worker.join()
     # 100 chunks passed through. A descriptor has at most 16 windows, which lie in 9 or 10 of them; while
     # one is at work, the owner is a few chunks ahead.
@@ -205,6 +206,29 @@ def test_threads_read_windows_that_span_chunks_where_they_are() -> None:
     whole = layout.rows[name].to_numpy()
     assert sum(len(rows) for rows in seen) >= 1000
     assert all(np.shares_memory(rows[name].to_numpy(), whole) for rows in seen)
+
+
+@given(st.lists(st.integers(0, 60), min_size=1, max_size=40), st.integers(1, 20))
+def test_a_chunk_by_time_has_all_events_between_two_multiples_of_its_span(
+    times: list[int], span: int
+) -> None:
+    ordered = np.sort(np.array(times))
+    ends = chunk_ends(ordered, span=span).tolist()
+    chunks = [ordered[start:end] for start, end in pairwise([0, *ends])]
+    assert np.concatenate(chunks).tolist() == ordered.tolist()
+    numbers = [set((chunk // span).tolist()) for chunk in chunks]
+    assert all(len(number) == 1 for number in numbers)
+    assert len(set.union(*numbers)) == len(chunks)
+
+
+def test_chunks_by_time_change_no_value() -> None:
+    random = np.random.default_rng(4)
+    layout = layout_of(["a"] * 500 + ["b"] * 300, np.sort(random.integers(0, 2_000, 800)).tolist())
+    share = share_of(sash.sliding(100, every=30), layout)
+    pool = ThreadWorkers(Folding.of(share.bound, layout.rows, share.ranges), layout.rows.schema)
+    by_count = handed_out(share, pool, workers=2, chunk=7)
+    by_time = handed_out(share, pool, workers=2, span=10)
+    assert by_time.columns.equals(by_count.columns)
 
 
 # Stages.

@@ -20,7 +20,7 @@ from sash.operators.bound_query import BoundWhole
 from sash.operators.columns.layout import arrange
 from sash.operators.folding.whole_windows import Apply
 from sash.operators.patterns import process_workers
-from sash.operators.patterns.agnostic import SharedBuffer
+from sash.operators.patterns.agnostic import SharedBuffer, chunk_ends
 from sash.operators.patterns.process_workers import ProcessWorkers
 from sash.operators.patterns.share import WindowShare
 from sash.operators.windows.ranges import Ranges
@@ -117,7 +117,7 @@ def test_the_agnostic_buffer_in_shared_memory_stays_small() -> None:
     ):
         buffer = SharedBuffer(share, pool, workers=2)
         busy = [executor.submit(buffer.work) for _ in range(2)]
-        buffer.fill(10)
+        buffer.fill(chunk_ends(layout.times, chunk=10))
         assert sum(len(values.owners) for worker in busy for values in worker.result()) == 200
         assert not list(pool.directory.iterdir())
     # 200 chunks passed through. A descriptor has 6 windows in 7 chunks, and two workers have one each; one

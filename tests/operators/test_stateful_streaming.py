@@ -124,6 +124,30 @@ def test_differential_in_pieces_it_says_what_it_says_at_once(
     assert [row["time"] for row in got] == sorted(row["time"] for row in got)
 
 
+@pytest.mark.parametrize("operator", [totals, records, latest, stored, longest])
+def test_memory_counts_what_open_windows_hold_whatever_it_is(operator: Any) -> None:
+    def held(tags: int) -> OperatorOnStream:
+        bound = BoundOperator.of(operator(), NO_DELAY)
+        running = OperatorOnStream(bound)
+        running.insert(table([(time, [f"tag {time % tags}"], 5) for time in range(1000)]), np.arange(1000))
+        running.insert(table([(1002, [f"tag {n}" for n in range(tags)], 5)]), np.arange(1))
+        running.advance(1003)
+        # Nothing waits, so that all of it is windows.
+        assert not len(running.waiting.time)
+        saved = running.save()
+        loaded = OperatorOnStream.load(bound, saved.header, saved.written)
+        assert loaded.memory == pytest.approx(running.memory, rel=0.1)
+        return running
+
+    few, many = held(1), held(400)
+    assert many.memory > 8 * 400
+    assert many.memory > 3 * few.memory > 0
+    if many.bound.operator.window_type == "multi":
+        many.advance(5_000)
+        many.save()
+        assert many.memory < few.memory
+
+
 def test_state_is_bounded_by_the_window() -> None:
     running = OperatorOnStream(BoundOperator.of(totals(), NO_DELAY))
     kept: set[int] = set()

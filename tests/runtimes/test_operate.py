@@ -316,6 +316,14 @@ def test_differential_a_join_operator_over_frames_gives_the_pairs_in_process(
     assert seen(pairs) == settled != []
 
 
+def test_a_delay_of_tables_is_refused_not_ignored() -> None:
+    with pytest.raises(ArgumentError, match=r"delay must be left out for tables, which are sorted by time"):
+        sash.operate(totals(), tweets(30), delay=5)
+    with pytest.raises(ArgumentError, match="one delay, or one for each of 1 inputs"):
+        sash.operate(totals(), tweets(30), delay=[5, 5])
+    assert sash.operate(totals(), tweets(30), delay=0).collect().equals(totals().over(tweets(30)))
+
+
 def test_an_operator_is_a_query_like_any_other(capsys: pytest.CaptureFixture[str]) -> None:
     query = sash.operate(totals(), tweets(30))
     assert isinstance(query, sash.OperatorQuery)

@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 
 import sash
 from sash.errors import ArgumentError, DifferentQuery, Unsupported
-from sash.operators import Input, Stateful
+from sash.operators import Input, Join, Stateful
 from sash.operators.stateful.streaming import BoundOperator
 from sash.runtimes.spark.streaming.watermark_units import TICKS_SHIFT
 from sash.semantics.durations import Duration, Unit
@@ -179,6 +179,53 @@ def test_differential_two_streams_with_changing_degrees_and_a_restart_give_the_r
     assert served == [3, 2, 3, 2]
     whole = stories().over(*map(pa.concat_tables, inputs.values())).to_pylist()
     assert seen(emitted) == seen(row for row in whole if row["time"] <= at(58 - 5)) != []
+
+
+OFFERS = Input(pa.schema([("t", pa.int64()), ("price", pa.int64())]), time="t")
+BIDS = Input(pa.schema([("amount", pa.int64()), ("at", pa.int64()), ("who", pa.string())]), time="at")
+
+
+def offers_and_bids() -> Join:
+    return Join(within=4, inputs=[OFFERS, BIDS], where=lambda offer, bid: offer.price <= bid.amount)
+
+
+@pytest.mark.spark
+def test_differential_a_join_of_two_schemas_with_a_delay_for_each_gives_the_pairs_in_process(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # Offers come up to 2 behind the newest, bids up to 6; the bids are behind, and decide: 44 − 6.
+    times = {"offers": [[3, 1, 8, 12], [10, 20, 31], [29, 48]], "bids": [[6, 0, 9], [14, 8, 33], [27, 44]]}
+    inputs = {
+        "offers": [
+            pa.table({"t": each, "price": [time * 7 % 10 for time in each]}, schema=OFFERS.schema)
+            for each in times["offers"]
+        ],
+        "bids": [
+            pa.table(
+                {"amount": [time * 3 % 10 for time in each], "at": each, "who": ["ash"] * len(each)},
+                schema=BIDS.schema,
+            )
+            for each in times["bids"]
+        ],
+    }
+    streams = []
+    for name, own in (("offers", OFFERS), ("bids", BIDS)):
+        (tmp_path / name).mkdir()
+        write_batches(tmp_path / name, inputs[name], first=0)
+        streams.append(read_batches(spark, tmp_path / name, own.schema))
+    emitted: list[dict[str, Any]] = []
+    handle = sash.operate(offers_and_bids(), *streams, delay=[2, 6]).start(
+        lambda rows, batch: emitted.extend(rows.toArrow().to_pylist()), checkpoint=tmp_path / "checkpoint",
+        elastic=sash.Elastic(max=2, buckets=4), trigger="available now",
+    )  # fmt: skip
+    handle.awaitTermination()
+    assert sum(batch.late for batch in handle.metrics) == 0
+    whole = [
+        pa.concat_tables(inputs[name]).sort_by(own.time)
+        for name, own in (("offers", OFFERS), ("bids", BIDS))
+    ]
+    expected = offers_and_bids().over(*whole).to_pylist()
+    assert seen(emitted) == seen(row for row in expected if row["time"] <= 44 - 6) != []
 
 
 @pytest.mark.spark

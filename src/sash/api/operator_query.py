@@ -139,9 +139,9 @@ def operate(
     process. Static PySpark DataFrames are computed by Spark: a tuple goes once to each bucket that owns one
     of its keys. `.dataframe()` of streaming PySpark DataFrames is one too, so that operators and windows
     follow each other; `.start(sink, checkpoint=…)` runs it, with `elastic=` on as many tasks as it needs.
-    `delay` is how far behind the newest tuple another may come and still be on time, one for all inputs or
-    one for each. Of several inputs the one that is furthest behind counts, and one that has brought nothing
-    yet holds back the others. Tuples of one time are taken in the order of the inputs.
+    `delay` is how far behind the newest tuple of a stream another may come and still be on time, one for
+    all inputs or one for each. Of several inputs the one that is furthest behind counts, and one that has
+    brought nothing yet holds back the others. Tuples of one time are taken in the order of the inputs.
     """
     if not isinstance(operator, Stateful):
         raise ArgumentError("operator", operator, "a sash.operators.Stateful")
@@ -154,6 +154,7 @@ def _runtime(operator: Stateful, data: tuple[Any, ...], delay: Any) -> OperatorR
         if len(data) != len(operator.inputs):
             expected = f"one for each of {len(operator.inputs)} inputs"
             raise ArgumentError("data", f"{len(data)} of them", expected)
+        _refuse_delay(delay, len(data), "tables, which are sorted by time")
         return LocalOperator(operator, data)
     if not all(on_spark):
         raise ArgumentError("data", [type(each).__name__ for each in data], "all DataFrames, or all tables")
@@ -164,6 +165,7 @@ def _runtime(operator: Stateful, data: tuple[Any, ...], delay: Any) -> OperatorR
     frames = tuple(map(operating.frame_of, data))
     operating.require_fitting(operator, frames)
     if not any(df.isStreaming for df in frames):
+        _refuse_delay(delay, len(frames), "static DataFrames, whose tuples are all on time")
         if isinstance(operator, Join):
             return JoinFrames(operator, frames)
         return operating.StaticOperator(operator, frames)
@@ -174,6 +176,11 @@ def _runtime(operator: Stateful, data: tuple[Any, ...], delay: Any) -> OperatorR
     if isinstance(operator, Join):
         return JoinFrames(operator, frames, delays)
     return operating.StreamingOperator(BoundOperator(operator, delays), frames)
+
+
+def _refuse_delay(given: Any, inputs: int, data: str) -> None:
+    if any(each.length for each in _delays(given, inputs)):
+        raise ArgumentError("delay", given, f"left out for {data}")
 
 
 def _delays(given: Any, inputs: int) -> tuple[Duration, ...]:

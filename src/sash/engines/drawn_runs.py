@@ -12,6 +12,7 @@ same watermark after every event, so that they can share a stream, whose clock a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby, pairwise
 from random import Random
 
@@ -34,6 +35,19 @@ def family(source: Random, kinds: Sequence[Windowing], *, count: int = FAMILY) -
         marks.append(marks[-1] + ahead)
     shapes = [_shape(source, kinds) for _ in range(-(count // -3))]
     return [_run(source, marks, *source.choice(shapes)) for _ in range(count)]
+
+
+def wide_family(source: Random, *, count: int = FAMILY) -> list[ProbeRun]:
+    """Runs of what only Flink has of the live engines: count windows of keys, gaps between time windows,
+    and windows that take late events after they were reported."""
+    return [_widened(source, run) for run in family(source, ("time",), count=count)]
+
+
+def _widened(source: Random, run: ProbeRun) -> ProbeRun:
+    if source.random() < 1 / 3:
+        return replace(run, kind="count", size=source.randint(1, 4), slide=source.randint(1, 5))
+    slide = run.size + source.randint(1, 4) if source.random() < 0.5 else run.slide
+    return replace(run, slide=slide, lateness=source.choice((0, 2, 5)))
 
 
 def _shape(source: Random, kinds: Sequence[Windowing]) -> tuple[Windowing, int, int]:

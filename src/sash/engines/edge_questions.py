@@ -1,6 +1,7 @@
 """Beyond the model: what SECRET leaves open, measured on a live engine with one small run each.
 
-    disorder, lateness, sessions, end of input, empty windows, gaps, times before 1970, count windows
+    disorder, lateness, whose watermark, sessions, end of input, empty windows, gaps, times before 1970,
+    count windows
 
 Each question is a run and a reading of what was seen; the finding quotes both.
 """
@@ -37,6 +38,17 @@ def _lateness(seen: Seen, event: int) -> str:
     if (0,) not in seen.reports:
         return "counted"
     return "reported again, corrected" if (0, event) in holding else "reported again, the late event alone"
+
+
+def _watermark_of(seen: Seen) -> str:
+    counted = any({0, 3} <= set(held) for held in seen.reports + seen.flushed)
+    return "of its key" if counted else "of the stream"
+
+
+def _judged_by(seen: Seen) -> str:
+    return (
+        "the one before the newest" if any({0, 2} <= set(held) for held in seen.reports) else "the newest"
+    )
 
 
 def _sessions(seen: Seen) -> str:
@@ -78,6 +90,18 @@ QUESTIONS = (
         "late, watermark at the window's end",
         ProbeRun(times=(10, 12, 9, 30), size=4, slide=4),
         lambda seen: _lateness(seen, 2),
+    ),
+    # In both runs events of one window: the first, and one that comes when the stream has long passed it.
+    # Two events pass it where keys differ, so that the next question does not answer this one.
+    Question(
+        "watermark that judges an event, keys",
+        ProbeRun(times=(30, 40, 41, 31, 60), size=4, slide=4, keys=tuple("abbab")),
+        _watermark_of,
+    ),
+    Question(
+        "watermark that judges the next arrival",
+        ProbeRun(times=(30, 40, 31, 60), size=4, slide=4),
+        _judged_by,
     ),
     Question("session, exactly the gap", ProbeRun(times=(1, 3, 20), size=2, kind="session"), _sessions),
     Question("end of input", ProbeRun(times=(10, 11), size=5, slide=5), _end),

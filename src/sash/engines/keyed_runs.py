@@ -25,6 +25,7 @@ KINDS: tuple[Windowing, ...] = ("time", "session")
 FRESH = 24
 """Runs of one process of a peer. PyFlink starts more than ten threads for each and never ends them."""
 AT_THE_END = "the watermark is exactly at the end of a window of a late event, which is shown alone"
+IN_A_GAP = "an event between two windows is late by its time alone, and for the engine after its lateness"
 ANOTHER_CLOCK = (
     "the engine has other watermarks than a stream of Sash, and an event is late for one of the two"
 )
@@ -34,8 +35,12 @@ def set_aside(engine: str, run: ProbeRun) -> str:
     """Why the engine is known to differ on this run from Sash with the engine's watermarks; empty when it
     is not."""
     for index, time in enumerate(run.times[1:], start=1):
-        if engine == "beam" and max(run.times[:index]) - run.delay in _ends(run, time):
+        watermark = max(run.times[:index]) - run.delay
+        if engine == "beam" and watermark in _ends(run, time):
             return AT_THE_END
+        between = run.kind == "time" and not _ends(run, time)
+        if engine == "pyflink" and between and time < watermark <= time + run.lateness:
+            return IN_A_GAP
     return ""
 
 

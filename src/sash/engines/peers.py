@@ -146,6 +146,7 @@ def python_of(name: str) -> Path:
 
 def _request(run: ProbeRun) -> dict[str, Any]:
     shape = {"kind": run.kind, "size": run.size, "slide": run.slide, "delay": run.delay}
+    shape |= {"lateness": run.lateness}
     keys = [run.key(index) for index in range(len(run.times))]
     return {"times": run.times, "keys": keys, "groups": run.groups(), **shape}
 

@@ -33,7 +33,8 @@ class ProbeRun:
     """Events in the order of their arrival, and the windows to cut them into.
 
     Times are whole seconds. A session's `size` is its gap. Events with one batch number arrive together.
-    `delay` is how far behind the newest event the watermark stays. Without `keys` all events have one.
+    `delay` is how far behind the newest event the watermark stays, `lateness` how long a window that was
+    reported still takes events. Without `keys` all events have one.
     """
 
     times: tuple[int, ...]
@@ -43,6 +44,7 @@ class ProbeRun:
     batches: tuple[int, ...] | None = None
     delay: int = 0
     keys: tuple[str, ...] | None = None
+    lateness: int = 0
 
     def __str__(self) -> str:
         windows = f"gap={self.size}" if self.kind == "session" else f"ω={self.size} β={self.slide}"
@@ -51,7 +53,8 @@ class ProbeRun:
             parts.append(f"batches {' '.join(map(str, self.batches))}")
         if self.keys is not None:
             parts.append(f"keys {' '.join(self.keys)}")
-        return ", ".join([*parts, f"delay {self.delay}"] if self.delay else parts)
+        parts += [f"delay {self.delay}"] if self.delay else []
+        return ", ".join([*parts, f"lateness {self.lateness}"] if self.lateness else parts)
 
     def simulated(self, model: Profile) -> tuple[Content, ...]:
         """What an engine with these parameters shows."""

@@ -95,7 +95,8 @@ def branch(environment: Any, number: int, run: dict[str, Any]) -> list[Any]:
             watched,
             keyed.count_window(run["size"], run["slide"]).process(NoteWindow(number), row_type),
         ]
-    shown = keyed.window(windows(run)).side_output_late_data(late).process(NoteWindow(number), row_type)
+    windowed = keyed.window(windows(run)).allowed_lateness(1000 * run["lateness"])
+    shown = windowed.side_output_late_data(late).process(NoteWindow(number), row_type)
     dropped = shown.get_side_output(late).map(lambda one: (number, "late", 0, [one[0]]), row_type)
     return [watched, shown, dropped]
 

@@ -18,6 +18,7 @@ from threading import Condition
 
 import numpy as np
 
+from sash.arrays import Ints
 from sash.operators.bound_query import BoundWhole
 from sash.operators.folding.values import Values, in_order
 from sash.operators.patterns.owner import Descriptor, Owner
@@ -35,12 +36,16 @@ OVERLAP = 8
 within a descriptor, and do it again in the next."""
 
 
-def handed_out(share: WindowShare, pool: WorkerPool, *, workers: int, chunk: int = CHUNK) -> Values:
-    """The values of all windows of the share, in order."""
+def handed_out(
+    share: WindowShare, pool: WorkerPool, *, workers: int, chunk: int = CHUNK, span: int | None = None
+) -> Values:
+    """The values of all windows of the share, in order. A chunk has `chunk` events or, where `span` is
+    given, those between two multiples of so much time."""
     buffer = SharedBuffer(share, pool, workers=workers)
+    ends = chunk_ends(share.layout.times, chunk=chunk, span=span)
     with ThreadPoolExecutor(workers, thread_name_prefix="sash") as executor:
         busy = [executor.submit(buffer.work) for _ in range(workers)]
-        buffer.fill(chunk)
+        buffer.fill(ends)
         return in_order(values for worker in busy for values in worker.result())
 
 
@@ -58,16 +63,17 @@ class SharedBuffer:
         self.highest = 0
         """The most chunks that were ever alive."""
 
-    def fill(self, chunk: int) -> None:
+    def fill(self, ends: Ints) -> None:
         """The owner's part: the events of the stream, chunk by chunk."""
-        events = self.share.layout.rows.num_rows
         # Small chunks are appended several at a time: locks and waiting cost more than they do.
-        several = max(1, min(CHUNK, self.inside // 2) // chunk) * chunk
+        several = min(CHUNK, self.inside // 2)
+        start = at = 0
         try:
-            for start in range(0, events, several):
-                cuts = [*range(start, min(start + several, events), chunk), min(start + several, events)]
-                if not self._append(cuts):
+            while at < len(ends):
+                upto = max(at + 1, int(np.searchsorted(ends, start + several, side="right")))
+                if not self._append([start, *ends[at:upto].tolist()]):
                     return
+                start, at = int(ends[upto - 1]), upto
         except BaseException:
             self._give_up()
             raise
@@ -133,6 +139,21 @@ class SharedBuffer:
         ranges = self.share.ranges.take(windows)
         ranges = replace(ranges, lo=ranges.lo - descriptor.base, hi=ranges.hi - descriptor.base)
         return self.pool.values(descriptor.chunks, ranges).owned_by(self.share.windows[windows])
+
+
+def chunk_ends(times: Ints, *, chunk: int = CHUNK, span: int | None = None) -> Ints:
+    """Positions behind the last event of each chunk.
+
+    >>> chunk_ends(np.array([3, 5, 9, 10, 31]), chunk=2).tolist()
+    [2, 4, 5]
+    >>> chunk_ends(np.array([3, 5, 9, 10, 31]), span=10).tolist()
+    [3, 4, 5]
+    """
+    events = len(times)
+    if span is None:
+        return np.minimum(np.arange(chunk, events + chunk, chunk), events)
+    changes = np.flatnonzero(np.diff(times // span)) + 1
+    return np.append(changes, events) if events else changes
 
 
 def _descriptors(share: WindowShare, workers: int) -> int:

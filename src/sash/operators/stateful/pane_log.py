@@ -62,6 +62,11 @@ class PaneLog:
     def live(self) -> list[int]:
         return list(self._chunks)
 
+    @property
+    def memory(self) -> int:
+        """Bytes of the panes that are needed."""
+        return sum(int(table.nbytes) for table in (*self._chunks.values(), *self._unsaved))
+
     def load(self, chunks: Mapping[int, pa.Table], watermark: int) -> None:
         self._chunks = dict(chunks)
         # Each may be a table and still none that was saved here: with other columns, or columns of others.

@@ -48,6 +48,11 @@ class StateLog(Protocol):
         """The chunks that are needed, in the order in which they were written."""
         ...
 
+    @property
+    def memory(self) -> int:
+        """About how many bytes these are."""
+        ...
+
     def load(self, chunks: Mapping[int, pa.Table], watermark: int) -> None:
         """The windows that were open at this watermark, from the chunks that were live."""
         ...

@@ -167,8 +167,10 @@ class OperatorOnStream:
 
     @property
     def memory(self) -> int:
-        """Tuples, and as much again for what the operator has made of them."""
-        return 2 * int(self.held.rows.nbytes + self.waiting.rows.nbytes)
+        """Tuples, panes or states of open windows as they were saved last, and as much again for what the
+        operator has made of them."""
+        saved = 0 if self.log is None else self.log.memory
+        return 2 * int(self.held.rows.nbytes + self.waiting.rows.nbytes + saved)
 
     def resume(self, header: bytes, chunks: Mapping[int, bytes]) -> None:
         """Everything was read by `load`."""

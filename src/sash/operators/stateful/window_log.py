@@ -40,6 +40,8 @@ class WindowLog:
         """How many last records a chunk has."""
         self._records: dict[int, int] = {}
         """How many records each chunk has that is live."""
+        self._bytes: dict[int, int] = {}
+        """How large the records of each of them are."""
         self._gone: set[WindowName] = set()
         """Windows whose last record is that they are gone."""
         self._until: dict[int, int] = {}
@@ -73,7 +75,18 @@ class WindowLog:
             for chunk, count in self._records.items()
             if self._needed[chunk] or chunk in self._until
         }
-        return {number: pa.Table.from_arrays(_columns(records), schema=RECORDS)} if records else {}
+        new = {number: pa.Table.from_arrays(_columns(records), schema=RECORDS)} if records else {}
+        self._weigh(new)
+        return new
+
+    def _weigh(self, new: Mapping[int, pa.Table]) -> None:
+        known = self._bytes | {number: int(table.nbytes) for number, table in new.items()}
+        self._bytes = {number: known[number] for number in self._records}
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the records that are needed, which hold all open windows."""
+        return sum(self._bytes.values())
 
     def _knows(self, name: WindowName) -> bool:
         return name[1] in self._last.get(name[0], {})
@@ -123,6 +136,7 @@ class WindowLog:
                     name = (start if multi else ALWAYS, decode(key)[0])
                     self._point(name, number)
                     last[name] = start, states
+        self._weigh(chunks)
         for name, (start, states) in last.items():
             if states is None:
                 self._gone.add(name)

@@ -50,7 +50,9 @@ _FLINK = Profile(
     count_tick=Tick.TUPLE,
 )
 
-# Engines with one watermark for all keys, which judge by windows what is late.
+# Engines whose watermark closes windows. What is late they judge by windows, Bytewax by time. As any of
+# them Sash has one watermark for all keys; Bytewax has one for each key, and Spark judges a batch by the
+# watermark before last (docs/secret, 'beyond the model').
 _ALIGNED = Profile(
     scope=Scope(time=ALIGNED_START), report={Report.WINDOW_CLOSE, Report.NON_EMPTY}, tick=Tick.TIME,
     watermark=True, late_by=LateBy.WINDOWS, sessions=AtGap.JOINS_OPEN,

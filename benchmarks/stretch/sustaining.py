@@ -1,0 +1,93 @@
+"""The rate that an elastic join sustains: found by running it, not by arithmetic.
+
+A rate is sustained if pairs do not wait for the instances: in a replay in real time, over a window that was
+filled at the same rate, the mean latency of the second half is at most `BOUND`. At a twentieth more than
+what is sustained, tuples that wait add up to that within ten seconds. The search doubles or halves
+the rate until one is sustained and one is not, and then halves the (logarithmic) distance between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf, isnan, nan, sqrt
+
+from benchmarks.stretch.joining import (
+    SECOND,
+    SOURCES,
+    Replay,
+    at_full_speed,
+    fill,
+    replay,
+    scale_join,
+    scale_join_streams,
+)
+from sash.operators import setup
+
+BOUND = 0.25
+"""Seconds."""
+NEAR = 1.1
+"""The search ends when the rate that is not sustained is that many times the one that is."""
+TRIALS = 8
+
+
+@dataclass(frozen=True)
+class Sustained:
+    rate: float
+    """Tuples a second of each side; the lowest rate that was tried if none was sustained."""
+    latency: float = nan
+    """Mean of the second half of the replay at this rate; not a number if no rate was sustained."""
+
+    @property
+    def text(self) -> str:
+        """
+        >>> Sustained(1234.5).text
+        'less than 1,234'
+        """
+        return f"less than {self.rate:,.0f}" if isnan(self.latency) else f"{self.rate:,.0f}"
+
+
+def searched(latency: Callable[[float], float], first: float, *, trials: int = TRIALS) -> Sustained:
+    """`latency` runs at a rate: seconds, or not a number if there were no pairs.
+
+    >>> searched(lambda rate: 0.01 if rate <= 1_000 else 5.0, 4_000).text
+    '1,000'
+    """
+    low, high, rate, best = 0.0, inf, first, nan
+    for _ in range(trials):
+        found = latency(rate)
+        if found <= BOUND:
+            low, best = rate, found
+        else:
+            high = rate
+        if high <= NEAR * low:
+            break
+        rate = 2 * low if high == inf else high / 2 if low == 0 else sqrt(low * high)
+    return Sustained(high if isnan(best) else low, best)
+
+
+def sustained_rate(degree: int, *, window: int, seconds: float, trials: int = TRIALS) -> Sustained:
+    """Of so many instances, over windows of so many seconds."""
+    return searched(
+        lambda rate: at_rate(degree, rate, window=window, seconds=seconds).latency(seconds / 2),
+        full_speed(degree, window=window) / 2, trials=trials,
+    )  # fmt: skip
+
+
+def at_rate(degree: int, rate: float, *, window: int, seconds: float) -> Replay:
+    streams = scale_join_streams()
+    with setup(scale_join(window), degree, degree, sources=SOURCES) as elastic:
+        fill(elastic, streams, rate=rate, begin=0, end=window * SECOND)
+        return replay(elastic, streams, seconds=seconds, rate=lambda now: rate, offset=window * SECOND)
+
+
+def full_speed(degree: int, *, window: int, rate: int = 300) -> float:
+    """Tuples a second that cost as many comparisons as instances do in batches of a second: where to begin.
+    A replay has batches of a tick, and sustains less."""
+    streams = scale_join_streams()
+    with setup(scale_join(window), degree, degree, sources=SOURCES) as elastic:
+        fill(elastic, streams, rate=rate, begin=0, end=window * SECOND)
+        comparisons, _ = at_full_speed(
+            elastic, streams, rate=rate, begin=window * SECOND, seconds=max(window // 4, 1)
+        )
+    return sqrt(comparisons / (2 * window))

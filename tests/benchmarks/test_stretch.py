@@ -1,0 +1,116 @@
+"""The experiments of the STRETCH paper measure what they are named after."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.stretch import __main__ as program, controller, sustaining, under_load
+from benchmarks.stretch.joining import SOURCES, replay, scale_join, scale_join_streams
+from sash.operators import setup
+from tests.benchmarks.test_benchmarks_run import pixels, run
+
+DOCS = Path(__file__).parents[2] / "docs" / "benchmarks"
+FIGURES = {
+    1: ["stretch-1"], 2: ["stretch-2"], 3: ["stretch-3"],
+    4: ["stretch-4-provisioning", "stretch-4-decommissioning"], 5: ["stretch-5"], 6: ["stretch-6"],
+}  # fmt: skip
+"""By experiment."""
+LONG = {1}
+"""Takes half a minute with --quick too."""
+
+
+@pytest.mark.parametrize("truth", [37, 700, 1_000, 1_300, 9_000])
+@pytest.mark.parametrize("first", [400, 1_000, 5_000])
+def test_the_search_ends_within_a_tenth_of_the_rate_that_is_sustained(truth: float, first: float) -> None:
+    found = sustaining.searched(lambda rate: 0.01 if rate <= truth else 2.0, first, trials=20)
+    assert truth / sustaining.NEAR <= found.rate <= truth
+    assert found.text == f"{found.rate:,.0f}"
+
+
+def test_a_search_in_which_nothing_is_sustained_is_no_rate() -> None:
+    found = sustaining.searched(lambda rate: 2.0, 1_000, trials=3)
+    assert found.text == "less than 250"
+
+
+def test_replays_without_pairs_are_not_sustained() -> None:
+    assert sustaining.searched(lambda rate: float("nan"), 800, trials=2).text == "less than 400"
+
+
+def test_a_controller_that_is_armed_later_and_once_switches_once_and_not_before() -> None:
+    def restless(samples: object) -> int:
+        return 3 - elastic.degree
+
+    with setup(scale_join(1), 1, 2, sources=SOURCES) as elastic:
+        found = replay(
+            elastic, scale_join_streams(), seconds=1.2, rate=lambda now: 200.0, controller=restless,
+            armed=0.5, once=True,
+        )  # fmt: skip
+    [(at, before, after, _)] = found.switches
+    assert at >= 0.5
+    assert (before, after) == (1, 2)
+
+
+def test_the_switch_under_load_does_not_come_before_the_rate_changes() -> None:
+    change = under_load.changed(2, 0.7, 0.05, window=1, seconds=3.0, trials=1)
+    assert len(change.replay.switches) <= 1
+    assert all(at >= change.before for at, *_ in change.replay.switches)
+
+
+@pytest.mark.parametrize(
+    "number", [pytest.param(n, marks=[pytest.mark.soak] if n in LONG else []) for n in FIGURES]
+)
+def test_an_experiment_draws_its_figures_and_shows_them_above_its_table(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / program.PAGE
+    page.write_text((DOCS / program.PAGE).read_text(encoding="utf-8"), encoding="utf-8")
+    command = ["stretch", "--quick", "--only", str(number), "--rounds", "1", "--to", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", command)
+    assert program.main() == 0
+    text = page.read_text(encoding="utf-8")
+    section = text.partition(f"<!-- stretch-{number} -->")[2].partition("<!-- /")[0]
+    assert re.findall(r"!\[.+\]\((.+)\.png\)", section) == FIGURES[number]
+    assert section.rfind("![") < section.index("| paper | here |")
+    assert "Not measured" not in section
+    for name in FIGURES[number]:
+        assert pixels(tmp_path / f"{name}.png") == (1200, 700)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "scale"), [(10.0, 0.03), pytest.param(1200.0, 1.0, marks=[pytest.mark.soak], id="long")]
+)
+def test_the_controller_loses_no_pairs_through_phases_of_random_rates(seconds: float, scale: float) -> None:
+    found, phases = controller.run(seconds=seconds, scale=scale, trials=2)
+    assert len(phases.rates) > 1
+    assert set(found.degrees) <= {1, 2}
+    steps = np.diff([0.0, *found.seconds])
+    comparisons = float((np.array(found.comparisons) * steps).sum())
+    # 21 of 10,000 values are near enough, of x and of y; a little less at the ends of the range.
+    expected = comparisons * 0.0021**2
+    assert expected > 0
+    assert found.pairs == pytest.approx(expected, rel=0.05, abs=6 * (expected + 1) ** 0.5)
+
+
+@pytest.mark.parametrize("program", ["scalegate", "user_functions"])
+def test_other_tables_of_the_page_are_written_by_their_programs(program: str, tmp_path: Path) -> None:
+    page = tmp_path / "stretch.md"
+    name = program.replace("_", "-")
+    assert f"<!-- {name} -->" in (DOCS / page.name).read_text(encoding="utf-8")
+    page.write_text(f"<!-- {name} -->\nold\n<!-- /{name} -->\n", encoding="utf-8")
+    done = run(f"benchmarks.{program}", "--quick", "--to", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    written = page.read_text(encoding="utf-8")
+    assert "old" not in written
+    assert "| promised |" in written
+
+
+def test_the_page_shows_no_figure_that_is_not_there() -> None:
+    shown = re.findall(r"!\[.+\]\((.+\.png)\)", (DOCS / program.PAGE).read_text(encoding="utf-8"))
+    assert {"stretch-reconfigurations.png", "stretch-stress.png"} <= set(shown)
+    for name in shown:
+        assert pixels(DOCS / name) == (1200, 700)
