@@ -34,7 +34,7 @@ sys.stdout.buffer.write(canonical(description))
 """
 
 MODULE = """
-import abc, dataclasses, enum, functools, sash
+import abc, dataclasses, datetime, decimal, enum, functools, numpy, sash
 
 @sash.monoid(commutative=True)
 class Total:
@@ -107,8 +107,16 @@ def over_levels(levels):
 
 def over_call(function):
     return lambda row: function(row.x)
+
+def over_value(value):
+    return lambda row: row.x > value
+
+a_delta = datetime.timedelta(5)
+a_decimal = decimal.Decimal("1.50")
+a_number = numpy.int64(3)
 """
-CLASSES = ("over(Limit)", "over_amount(Amount())", "over_levels(Level)", "over_call(slowly)")
+VALUES = ("over_value(a_delta)", "over_value(a_decimal)", "over_value(a_number)")
+CLASSES = (*VALUES, "over(Limit)", "over_amount(Amount())", "over_levels(Level)", "over_call(slowly)")
 FUNCTIONS = ("plain", "nested", "closing()", "Rules.static", "Rules().method", "Above(3)")
 PREDICATES = (*FUNCTIONS, *CLASSES)
 
@@ -170,6 +178,9 @@ def test_docstrings_and_names_of_modules_and_classes_make_no_difference(
         ("over_levels(Level)", "HIGH = 4", "HIGH = 5"),
         ("over_levels(Level)", "if x > 3", "if x > 4"),
         ("over_call(slowly)", "return x > 3", "return x > 4"),
+        ("over_value(a_delta)", "timedelta(5)", "timedelta(6)"),
+        ("over_value(a_decimal)", "1.50", "1.51"),
+        ("over_value(a_number)", "int64(3)", "int64(4)"),
     ],
 )
 def test_what_a_function_does_makes_a_difference(

@@ -3,7 +3,7 @@ the code is written.
 
     a function   its instructions, its defaults and what it closes over
     a class      its attributes, and the instructions of its methods and bases
-    an object    its fields, and the function that it is called as, or its class
+    an object    its fields or its text, and the function that it is called as, or its class
     a set        its elements in order
 
 A name alone decides nothing, as long as there are instructions of one version of Python to compare: a user
@@ -20,13 +20,19 @@ import dis
 import functools
 import hashlib
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from datetime import date, time, timedelta
+from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 from types import CodeType, FunctionType, MethodType
 from typing import Any
+from uuid import UUID
 
+import numpy as np
 import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
@@ -37,6 +43,9 @@ _CLASS = "class"
 _HEAP_TYPE = 1 << 9
 """Python's flag of a class that is not written in C."""
 _NAMES = ("function", "is", _CLASS)
+_VALUE = "value"
+_VALUES = (date, time, timedelta, Decimal, Fraction, UUID, re.Pattern, range, np.generic)
+"""Whose text is all there is of them. 0.1.0 had only the names of their types."""
 RENAMED: dict[str, str] = {}
 """Of what Sash has renamed since 0.1.0: the name of today → the name in checkpoints."""
 _CALLED = ("combine", "does")
@@ -107,6 +116,8 @@ def _object(value: Any, within: tuple[int, ...]) -> Any:
         described |= {
             field.name: plain(getattr(value, field.name), within=within) for field in fields(value)
         }
+    if isinstance(value, _VALUES):
+        described[_VALUE] = repr(value)
     called = getattr(kind, "__call__", None)  # noqa: B004
     if isinstance(called, FunctionType) and not _is_ours(kind):
         described["does"] = _function(called, within)
@@ -239,7 +250,7 @@ def _loaded(value: Any) -> str:
 def skipped(kept: dict[str, Any], now: dict[str, Any]) -> set[str]:
     """The entries that make no difference between these two: instructions that only one of them has, and
     names where both have the same kind of them."""
-    names = {name for name in kept.keys() ^ now.keys() if name.startswith(_CODE)}
+    names = {name for name in kept.keys() ^ now.keys() if name.startswith((_CODE, _VALUE))}
     return names | set(_NAMES) if _codes(kept) & _codes(now) else names
 
 
