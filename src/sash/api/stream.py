@@ -313,10 +313,13 @@ class Windowed(Hinted):
 
     def _whole(self, computation: WholeWindow) -> WindowQuery:
         if self.bind is not BoundQuery:
-            called = "latest" if self.bind is BoundLatest else "rolling"
+            called, hint = "latest", ""  # no window kind has one row per key
+            if self.bind is not BoundLatest:
+                called = "rolling"
+                hint = "For whole windows of every event use .window(sash.slide_by_tuple(lookback, 1))."
             raise Unsupported(
                 called, "apply or fold", "used with agg", message=f"{called}() supports only .agg()",
-                hint="For whole windows of every event use .window(sash.slide_by_tuple(lookback, 1)).",
+                hint=hint,
             )  # fmt: skip
         return self._answered(BoundWhole(self.query, *self._input, computation))
 
