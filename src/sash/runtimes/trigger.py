@@ -4,9 +4,9 @@
     once                         all that is there, in one micro-batch; then it ends
     5 seconds                    what has arrived, at this interval, until it is stopped
 
-`available-now`, `available_now` and `availableNow` mean the first, and `processing_time 5 seconds` the last,
-as Spark calls them. After the last micro-batch of `available now` Spark moves the watermark once more, which closes
-windows; `once` leaves that to the next run.
+`available-now`, `available_now` and `availableNow` mean the first, and `processing_time 5 seconds` the
+last, as Spark calls them. After the last micro-batch of `available now` Spark moves the watermark once
+more, which closes windows; `once` leaves that to the next run.
 
 >>> Trigger.parse("5 seconds", "trigger").spark
 {'processingTime': '5000000 microseconds'}

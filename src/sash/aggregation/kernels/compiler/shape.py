@@ -90,7 +90,10 @@ def shape_of(monoid: Monoid, kinds: tuple[Kind, ...] | None) -> Shape:
     rows = [element if isinstance(element, tuple) else (element,) for element in elements]
     identity = rows[0]
     if monoid.columnar and isinstance(first, tuple):
-        for function, returned in (("lift", lifted), ("combine", combined)):
+        # Without kinds nothing was lifted yet; numbers of some kind show how many fields `lift` returns.
+        number: Kind = "float"
+        tried = lifted or _lifted(monoid, (number,) * len(monoid.columns))
+        for function, returned in (("lift", tried), ("combine", combined)):
             require_one_length(monoid, function, (row for row in returned if isinstance(row, tuple)))
     if any(len(row) != len(identity) for row in rows):
         return Shape(("object",), True, (first,))
