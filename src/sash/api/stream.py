@@ -264,7 +264,7 @@ class Windowed(Hinted):
     pattern: Parallelism = AUTO
 
     def __repr__(self) -> str:
-        windows = ", ".join(window.label for window in self.query.windows)
+        windows = ", ".join(window.name or window.written for window in self.query.windows)
         return f"<sash windows: {windows} of {self.stream!r}, waiting for .agg, .apply or .fold>"
 
     def parallel(self, pattern: Pattern | Auto | int | Literal["auto"], /) -> Windowed:

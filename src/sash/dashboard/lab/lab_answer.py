@@ -25,7 +25,7 @@ def answer(given: Any) -> dict[str, Any]:
     window = experiment.window
     return {
         "window": {
-            "label": window.label, "meaning": window.meaning, "formula": window.formula,
+            "label": window.shown, "meaning": window.meaning, "formula": window.formula,
             "context": window.context.value,
         },
         "events": run.events(),

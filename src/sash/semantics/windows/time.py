@@ -46,6 +46,18 @@ class TimeWindow(IntervalWindow):
         return f"time({size}, {slide}{origin})"
 
     @property
+    def written(self) -> str:
+        """
+        >>> tumbling("1 minute").written, sliding(10, every=5, origin=1).written
+        ('tumbling(1 minute)', 'sliding(10, every=5, origin=1)')
+        """
+        size, slide = format_length(self.size, self.unit), format_length(self.slide, self.unit)
+        origin = f", origin={format_length(self.origin, self.unit)}" if self.origin else ""
+        if self.slide == self.size:
+            return f"tumbling({size}{origin})"
+        return f"sliding({size}, every={slide}{origin})"
+
+    @property
     def capacity(self) -> Duration:
         return Duration(self.size, self.unit)
 
