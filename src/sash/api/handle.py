@@ -104,10 +104,11 @@ class QueryHandle(Hinted, ABC):
         return self._started(sink, Launch(late, checkpoint, elastic, trigger, name, online))
 
     def explain(self, form: Literal["text", "plan", "json"] = "text", /) -> str:
-        """What this query means, what it costs, what it keeps of a key, and what would be cheaper.
+        """What this query means, what it costs, what state it keeps, and what would be cheaper.
 
-        "plan" adds how it will be computed and why: stages, candidates, their estimated costs. These two,
-        for people, are printed and returned; "json", for machines, is only returned, with the keys that
+        "plan" adds how it will be computed and why: stages, and the plans that were considered with their
+        estimated costs. These two, for people, are printed and returned, as a text that a session does not
+        show again; "json", for programs, is only returned, with the keys that
         `sash.planner.explain.explanation` documents.
         """
         from sash.planner.explain.explanation_text import printed, require_form
