@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from typer.testing import CliRunner
 
-from sash.cli.doctor import disk_and_stores, machine_leftovers, report, software
+from sash.cli.doctor import disk_and_stores, machine_leftovers, report, software, warm_kernels
 from sash.cli.doctor.cluster import cluster
 from sash.cli.doctor.health_check import HealthCheck
 from sash.cli.doctor.version_bounds import Requirement
@@ -295,3 +295,15 @@ def test_what_killed_processes_have_left_in_memory_is_found_and_removed(
     assert f"sash-{os.getpid()}-abc" not in shown.output
     CliRunner().invoke(app, ["doctor", "--clean", "machine", "--delete"])
     assert {path.name for path in tmp_path.iterdir()} == {f"sash-{os.getpid()}-abc"}
+
+
+def test_warm_compiles_kernels_and_names_where_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = next(warm_kernels.queries())
+    monkeypatch.setattr(warm_kernels, "queries", lambda: iter([first]))
+    monkeypatch.setenv("SASH_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("SASH_PROGRESS", "0")
+    result = CliRunner().invoke(app, ["doctor", "--warm"])
+    assert result.exit_code == 0
+    assert f" kernels in {tmp_path / 'cache'}, " in result.output.replace("\n", "")

@@ -307,6 +307,10 @@ def doctor(
         str | None,
         typer.Option(metavar="URL", help="Also check a Spark cluster, such as spark://host:7077."),
     ] = None,
+    warm: Annotated[
+        bool,
+        typer.Option("--warm", help="Compile kernels now, so that first queries start faster: a minute."),
+    ] = False,
 ) -> None:
     """Check what Sash needs, and print the command that installs what is missing.
 
@@ -315,6 +319,11 @@ def doctor(
     from sash.cli.doctor import run
     from sash.cli.doctor.redis_leftovers import clean as cleaned
 
+    if warm:
+        from sash.cli.doctor.warm_kernels import warm as warmed
+
+        warmed()
+        return
     if clean is not None:
         cleaned(clean, delete=delete, as_json=as_json)
         return

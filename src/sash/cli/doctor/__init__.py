@@ -10,6 +10,7 @@ disk_and_stores.py disk, memory, stores
 cluster.py        a Spark cluster: its workers, and settings that cost time
 report.py         all checks, printed
 redis_leftovers.py state on a Redis server whose checkpoint is gone
+warm_kernels.py   kernels that are compiled before the first query
 """
 
 from sash.cli.doctor.report import run
