@@ -51,7 +51,7 @@ def test_the_machine_that_runs_these_tests_has_what_sash_needs() -> None:
 
 def test_the_help_says_what_the_exit_code_means() -> None:
     answer = CliRunner().invoke(app, ["doctor", "--help"])
-    assert "exit code is 0 when everything that is needed is there, and 1 otherwise" in " ".join(
+    assert "exit code is 0 if everything that is needed is there, and 1 otherwise" in " ".join(
         answer.output.replace("│", " ").split()
     )
 
