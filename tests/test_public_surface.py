@@ -122,7 +122,7 @@ def test_every_query_has_one_base() -> None:
         for method in ("collect", "head", "dataframe", "start", "explain"):
             assert getattr(type(query), method) is getattr(QueryHandle, method)
         assert query.head(1).total == query.collect().num_rows == query.dataframe().num_rows
-        with pytest.raises(sash.errors.Unsupported, match="a streaming DataFrame for start"):
+        with pytest.raises(sash.errors.Unsupported, match="needs a streaming DataFrame"):
             query.start("sink", checkpoint="there")
 
 

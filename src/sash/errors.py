@@ -6,27 +6,27 @@
     │   ├── UnitError              durations and plain integers mixed
     │   ├── UnknownColumn          no such column; suggests the nearest name
     │   ├── UnknownEngine          no such SECRET profile
-    │   ├── SettingError           the Spark session is set to what cannot work
-    │   └── Unsupported            a real thing that this combination does not offer
+    │   ├── SettingError           a Spark setting that cannot work
+    │   └── Unsupported            not supported in this combination
     ├── AlgebraError               the monoid lacks a property that the algorithm needs
     │   ├── NotInvertible
     │   ├── NotCommutative
     │   └── LawViolation           sash.testing.laws found a counterexample  (also an AssertionError)
-    ├── DataError                  the data broke a promise
+    ├── DataError                  the data violates something the query relies on
     │   ├── IntegerOverflow        a 64-bit sum does not fit                 (also an OverflowError)
-    │   ├── PredicateError         a user's function raised, or did not answer with a bool
-    │   ├── BadFile                a file of a stream is gone, damaged, or has other columns
+    │   ├── PredicateError         a user's function raised, or did not return a bool
+    │   ├── BadFile                a file of a stream is missing, damaged, or has other columns
     │   └── OutOfOrder             an element older than what a FIFO aggregator already holds
     ├── StoreError                 a store failed, or refused a request
     │   ├── CorruptValue           damaged or foreign bytes under a key
-    │   ├── DifferentQuery         a checkpoint that another query made
+    │   ├── DifferentQuery         a checkpoint of another query
     │   ├── StoreUnavailable       the server does not answer after bounded retries
-    │   ├── NoSpace                the disk has no room for what must be written (also an OSError)
-    │   └── EpochError             commit, rollback or read of an epoch that is not there
+    │   ├── NoSpace                the disk is full                         (also an OSError)
+    │   └── EpochError             commit, rollback or read of an epoch that does not exist
     ├── EngineError                a live engine that is probed died, hung or failed
     ├── PipelineError              a pipeline file has a mistake, with its line         (also a ValueError)
-    │   └── PipelineErrors         it has several
-    ├── QueryFailed                a running query was ended by what Spark or the machine met
+    │   └── PipelineErrors         … with several mistakes
+    ├── QueryFailed                a running query failed in Spark or because of the machine
     └── MissingDependency          an optional package or program is not installed (also an ImportError)
 
     SashWarning                    something works, but not as well as it could
@@ -122,11 +122,11 @@ class UnknownEngine(ArgumentError):
 
 
 class SettingError(ArgumentError):
-    """A setting of the Spark session that cannot work; the message has the value that does."""
+    """A Spark setting that cannot work; the message has a value that does."""
 
 
 class Unsupported(ArgumentError):
-    """Each part exists, but this combination does not: the message has the reason and what would work."""
+    """Not supported in this combination; the message has the reason and what would work."""
 
 
 class AlgebraError(SashError, TypeError):
@@ -146,7 +146,7 @@ class LawViolation(AlgebraError, AssertionError):
 
 
 class DataError(SashError, ValueError):
-    """The data broke a promise."""
+    """The data violates something the query relies on."""
 
 
 class IntegerOverflow(DataError, OverflowError):
@@ -158,7 +158,7 @@ class PredicateError(DataError):
 
 
 class BadFile(DataError):
-    """A file of a stream is gone, damaged, or has other columns than the stream; the message names it."""
+    """A file of a stream is missing, damaged, or has other columns; the message names the file."""
 
 
 class OutOfOrder(DataError):
@@ -170,11 +170,11 @@ class StoreError(SashError):
 
 
 class CorruptValue(StoreError):
-    """Damaged or foreign bytes under a key: never decoded, always named."""
+    """Damaged or foreign bytes under a key. They are not decoded; the message names the key."""
 
 
 class DifferentQuery(StoreError):
-    """A checkpoint, or a folder of batches, that another query made; the message names what differs."""
+    """A checkpoint, or a folder of batches, of another query; the message names what differs."""
 
 
 class StoreUnavailable(StoreError, ConnectionError):
@@ -182,15 +182,15 @@ class StoreUnavailable(StoreError, ConnectionError):
 
 
 class NoSpace(StoreError, OSError):
-    """The disk has no room for what must be written; the message names the folder and what is free."""
+    """The disk is full; the message names the folder and how much is free."""
 
 
 class EpochError(StoreError):
-    """Commit, rollback or read of an epoch that is not there."""
+    """Commit, rollback or read of an epoch that does not exist."""
 
 
 class EngineError(SashError, RuntimeError):
-    """A live engine that is probed died, hung or failed; the message has its last words."""
+    """A live engine that is probed died, hung or failed; the message has the end of its output."""
 
 
 class PipelineError(SashError, ValueError):
@@ -218,7 +218,7 @@ class PipelineErrors(PipelineError):
 
 
 class QueryFailed(SashError, RuntimeError):
-    """A running query was ended by what Spark or the machine met; the message has the cause alone."""
+    """A running query failed in Spark or because of the machine; the message contains only the cause."""
 
 
 class MissingDependency(SashError, ImportError):

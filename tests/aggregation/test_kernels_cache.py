@@ -267,3 +267,20 @@ def test_a_compilation_keeps_nothing_of_its_caller_alive() -> None:
         assert caller()() is None
     finally:
         gc.enable()
+
+
+def test_compiling_is_announced_once_for_each_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also after an upgrade, when the folder is there and its kernels are those of another version."""
+    monkeypatch.setenv("SASH_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("SASH_PROGRESS", raising=False)
+
+    def announced(text: str) -> int:
+        module_cache.module(text)
+        return capsys.readouterr().err.count("sash: compiling kernels, once for this version")
+
+    assert [announced(f"ANNOUNCED = {number}") for number in range(3)] == [1, 0, 0]
+    monkeypatch.setattr(module_cache, "__version__", "99.0")
+    assert announced("ANNOUNCED = 0") == 0, "what is there already is not compiled again"
+    assert [announced(f"ANNOUNCED = {number}") for number in (3, 4)] == [1, 0]

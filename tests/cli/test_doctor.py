@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from typer.testing import CliRunner
 
-from sash.cli.doctor import disk_and_stores, leftovers, report, software
+from sash.cli.doctor import disk_and_stores, leftovers, report, software, warm_kernels
 from sash.cli.doctor.cluster import cluster
 from sash.cli.doctor.health_check import HealthCheck
 from sash.cli.doctor.version_bounds import Requirement
@@ -51,7 +51,7 @@ def test_the_machine_that_runs_these_tests_has_what_sash_needs() -> None:
 
 def test_the_help_says_what_the_exit_code_means() -> None:
     answer = CliRunner().invoke(app, ["doctor", "--help"])
-    assert "exit code is 0 when everything that is needed is there, and 1 otherwise" in " ".join(
+    assert "exit code is 0 if everything that is needed is there, and 1 otherwise" in " ".join(
         answer.output.replace("│", " ").split()
     )
 
@@ -302,3 +302,15 @@ def test_what_killed_processes_have_left_in_memory_is_found_and_removed(
     CliRunner().invoke(app, ["doctor", "--clean", "--delete"])
     assert not list(leftovers.left_here())
     assert {path.name for path in tmp_path.iterdir()} == {f"sash-{os.getpid()}-abc"}
+
+
+def test_warm_compiles_kernels_and_names_where_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = next(warm_kernels.queries())
+    monkeypatch.setattr(warm_kernels, "queries", lambda: iter([first]))
+    monkeypatch.setenv("SASH_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("SASH_PROGRESS", "0")
+    result = CliRunner().invoke(app, ["doctor", "--warm"])
+    assert result.exit_code == 0
+    assert f" kernels in {tmp_path / 'cache'}, " in result.output.replace("\n", "")

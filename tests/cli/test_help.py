@@ -11,4 +11,4 @@ from sash.cli.main import app
 @pytest.mark.parametrize("command", ["run", "check"])
 def test_names_in_brackets_are_no_markup(command: str) -> None:
     shown = CliRunner().invoke(app, [command, "--help"], terminal_width=120).stdout
-    assert "Refuse what is code: [spark], select" in shown
+    assert "Refuse anything that can run code: [spark], select" in shown

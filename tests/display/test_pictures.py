@@ -103,7 +103,7 @@ def test_sashs_own_windows_can_stand_below_the_engines() -> None:
 def test_every_window_kind_can_be_drawn(window: windows.TimeWindow, rows: list[dict[str, object]]) -> None:
     picture = picture_of(window, events_of(rows))
     ElementTree.fromstring(picture.svg(standalone=True))
-    assert window.label in str(picture)
+    assert window.shown in str(picture)
 
 
 def test_a_window_that_waits_is_told_apart_from_one_that_was_reported() -> None:

@@ -38,19 +38,19 @@ def test_explain_says_meaning_algorithm_pattern_stages_and_state(
     text = query.parallel(sash.Auto(cores=4)).explain("plan")
     assert capsys.readouterr().out == text + "\n"
     for line in (
-        "time(100, 30)  (context-free)",
+        "sliding(100, every=30)  (context-free)",
         "E(w) = { τ : w·(30) ≤ τ < w·(30) + 100 }",
         "an event is in 3.33 of them",
         "n: count(), commutative",
         "f: first(x), ordered",
-        "range fold: two stacks over ranges",
-        "two combines per event and one per window",
+        "range fold: compiled; ",
+        "two combines per event and one per window, whatever the window length",
         "WinSeq(): 1 worker",
         "candidates for 4 cores, 1,000 events of 10 keys, the hottest with 10% (counted)",
         "✗ WinMapReduce(map=4, reduce=4): ",
         "first is not declared commutative",
         "1. group by key and sort",
-        "nothing; while it runs, all 1,000 events of the input are in memory, about 48 kB",
+        "no state per key; the whole input (1,000 events, about 48 kB) is in memory while it runs",
         "reported once, when the watermark (the newest time) has reached its end; the end of the input",
     ):
         assert line in text, line
@@ -66,7 +66,8 @@ def test_the_short_form_has_meaning_cost_and_state_in_ten_lines() -> None:
     assert len(lines) <= 10
     names = [line.split()[0] for line in lines]
     assert names == ["window", "formula", "values", "events", "report", "cost", "runs", "keeps", "more"]
-    assert lines[0].endswith("time(100, 30): 100 long, every 30, [start, end); an event is in 3.33 of them")
+    assert lines[0].endswith(": 100 long, every 30, [start, end); an event is in 3.33 of them")
+    assert lines[0].startswith("window   sliding(100, every=30): ")
     assert lines[2] == "values   n = count(), f = first(x)"
     many = over().rolling(5).agg(**{f"a{number}": sash.sum("x") for number in range(20)})
     assert "a7 = sum(x), and 12 more" in many.explain()
@@ -77,7 +78,7 @@ def test_rows_of_look_backs_are_explained_as_rows_and_not_as_windows() -> None:
     assert lines[0] == "rows     one row per event: the last 60, the last 300, up to it"
     assert lines[1] == "formula  E(r, W) = { τ : τ_r − W < τ ≤ τ_r } for each event r and look-back W"
     assert "report   once, when the watermark (the newest time − 5) has passed its event" in lines[4]
-    assert "in this process, one worker: " in lines[6]
+    assert "in this process; one worker is enough: " in lines[6]
     latest = over().latest(60).agg(n=sash.count()).explain()
     assert latest.startswith("rows     one row per key: the last 60, up to now")
     assert "one row per event, emitted once" in over().rolling(60).agg(n=sash.count()).explain("plan")
@@ -113,6 +114,7 @@ def test_the_same_is_there_for_machines_under_keys_that_stay(capsys: pytest.Capt
             "label": "rows(100, every=10)", "kind": "rows", "context": "context-free", "overlap": 10.0,
             "meaning": "100 events, a new window every 10 events",
             "formula": "E(w) = { i : w·10 ≤ i < w·10 + 100 }, w ≥ 0", "on_columns": True,
+            "written": "rows(100, every=10)",
         }
     ]  # fmt: skip
     assert explanation["aggregates"] == [
@@ -166,7 +168,7 @@ def test_a_pattern_that_was_asked_for_is_compared_with_the_planners_choice() -> 
         (over().window(sash.rows(5)).agg(d=sash.distinct("k")), ["d (distinct) is interpreted"]),
         (
             over().window(sash.rows(9, every=6)).parallel(sash.PaneFarm(1, 1)).agg(d=sash.distinct("k")),
-            ["a slide of 6 events does not divide 9 events, so that panes are only 3 events long"],
+            ["a slide of 6 events does not divide 9 events, so panes are only 3 events long"],
         ),
         (over().window(sash.tumbling(5)).agg(n=sash.count()), []),
     ],
@@ -176,6 +178,41 @@ def test_advice_names_what_would_be_cheaper(query: Any, message: list[str]) -> N
     assert bool(advice) is bool(message)
     for words in message:
         assert any(words in sentence for sentence in advice), advice
+
+
+@pytest.mark.parametrize(
+    ("window", "written"),
+    [
+        (sash.tumbling(10), "tumbling(10)"),
+        (sash.tumbling(10).named("short"), "short = tumbling(10)"),
+        (sash.hopping(10, every=5), "sliding(10, every=5)"),
+    ],
+)
+def test_a_window_is_shown_as_its_user_wrote_it(window: Any, written: str) -> None:
+    query = over().window(window).agg(n=sash.count())
+    assert query.explain().startswith(f"window   {written}: 10 long, ")
+    assert f"  {written}: 1 window holds it" in str(query.explain_window(key=3, at=3, engines=[])).replace(
+        "2 windows hold", "1 window holds"
+    )
+
+
+def test_a_session_does_not_show_a_printed_text_again(capsys: pytest.CaptureFixture[str]) -> None:
+    query = over().rolling(5).agg(n=sash.count())
+    text = query.explain()
+    assert capsys.readouterr().out == text + "\n"
+    assert repr(text) == "<explanation, printed above>"
+    assert repr(query.explain("json")).startswith("'{")
+
+
+def test_a_join_has_a_cost_and_what_it_keeps() -> None:
+    left, right = over(key=None), over(key=None)
+    lines = (
+        left.join(right, within=5, where=lambda one, two: abs(one.x - two.x) <= 1).explain().splitlines()
+    )
+    assert [line.split()[0] for line in lines] == ["pairs", "order", "found", "cost", "runs", "keeps"]
+    assert "compared with the events of neighbouring cells that are close in time" in lines[3]
+    assert lines[5] == "keeps    no state; both inputs are in memory while it runs"
+    assert "one step per event" in left.join_asof(right).explain()
 
 
 def test_a_form_that_does_not_exist_is_refused() -> None:
@@ -189,7 +226,7 @@ def test_a_form_that_does_not_exist_is_refused() -> None:
 def test_a_join_is_explained_to_machines_too(capsys: pytest.CaptureFixture[str]) -> None:
     explanation = json.loads(over().join(over(), within=5).explain("json"))
     assert capsys.readouterr().out == ""
-    assert explanation.keys() == {"version", "semantics", "candidates", "stages"}
+    assert explanation.keys() == {"version", "semantics", "candidates", "stages", "cost", "keeps"}
     assert explanation["candidates"]["how"] == "hash"
     assert "|τ_l − τ_r| ≤ 5" in explanation["semantics"]["pairs"]
 
@@ -245,18 +282,18 @@ def test_a_stream_says_what_it_keeps_of_each_key_and_how_that_grows(frames: dict
     assert panes["state_bytes"] == panes["state"]["units"] * panes["state"]["unit_bytes"]
     text = stream.window(hour).agg(f=sash.first("x")).explain("plan")
     assert "the events of the last hour (their times and the inputs of the aggregates)" in text
-    assert "and those of 10 minutes more of" in text
+    assert ", plus those of the 10 minutes before" in text
     assert "grows with the number of events in a window" in text
     counted = explained(over(frames["stream"]).window(sash.rows(500, every=10)).agg(n=sash.count()))
     assert counted["state"]["units"] == 500
-    assert "forget_after=… in sash.stream bounds that" in counted["state"]["growth"]
+    assert "forget_after=… in sash.stream limits that" in counted["state"]["growth"]
     bounded = (
         over(frames["stream"], forget_after="30 days").window(sash.rows(500, every=10)).agg(n=sash.count())
     )
-    assert "a key is forgotten 4 weeks 2 days after its newest event" in bounded.explain("plan")
+    assert "a key is dropped 4 weeks 2 days after its newest event" in bounded.explain("plan")
     session = explained(over(frames["stream"]).window(sash.session("1 hour")).agg(n=sash.count()))
     assert session["state"]["kept"] == "fold"
-    assert "a key that no window needs any more is forgotten" in session["state"]["growth"]
+    assert "a key is dropped when no window needs its state" in session["state"]["growth"]
 
 
 def test_formulas_have_the_numbers_filled_in_and_nothing_else() -> None:

@@ -190,4 +190,4 @@ def test_explain_says_what_the_windows_mean_and_how_they_are_computed(
     assert capsys.readouterr().out.strip() == text
     assert "E(w) = { τ : w·(5) ≤ τ < w·(5) + 10 }" in text
     assert "context-free" in text
-    assert repr(query) == "<sash query: time(10, 5) over t → n = count()>"
+    assert repr(query) == "<sash query: sliding(10, every=5) over t → n = count()>"

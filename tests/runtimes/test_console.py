@@ -98,11 +98,18 @@ def ran(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.spark
-def test_the_ten_lines_of_the_readme_print_nothing_but_their_answers(tmp_path: Path) -> None:
-    (lines,) = re.findall(r"## Ten lines\n+```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
-    done = ran("-c", lines, cwd=tmp_path)
+def test_the_ten_lines_of_the_readme_and_their_stream_print_nothing_but_their_answers(
+    tmp_path: Path,
+) -> None:
+    section = (ROOT / "README.md").read_text().partition("## Ten lines\n")[2]
+    batch, stream, *_ = re.findall(r"```python\n(.*?)```", section, re.S)
+    done = ran("-c", batch + stream, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "only showing top 3 rows" in done.stdout
+    first, _, explained = done.stdout.partition("only showing top 3 rows\n")
+    assert first.startswith("+---")
+    assert [line.split()[0] for line in explained.splitlines()] == [
+        "rows", "formula", "values", "events", "report", "cost", "runs", "keeps", "more",
+    ]  # fmt: skip
 
 
 @pytest.mark.spark
@@ -168,7 +175,9 @@ def test_the_first_run_of_a_machine_has_one_line_about_compilation(
 
     monkeypatch.setenv("SASH_CACHE_DIR", str(tmp_path / "kernels"))
     monkeypatch.delenv("SASH_PROGRESS", raising=False)
-    module_cache.directory()
-    module_cache.directory()
+    module_cache.module("FIRST = 1")
+    module_cache.module("SECOND = 2")
     (line,) = capsys.readouterr().err.splitlines()
-    assert line == f"sash: the first run compiles kernels, about 10 s; {tmp_path / 'kernels'} keeps them"
+    assert line == (
+        f"sash: compiling kernels, once for this version, about 10 s; {tmp_path / 'kernels'} keeps them"
+    )

@@ -58,8 +58,31 @@ def test_a_lift_that_fails_is_named_with_its_error() -> None:
 
     with pytest.raises(ArgumentError) as refused:
         answer(n=Broken("amount"))
-    assert str(refused.value).startswith("Broken.lift must be a function that takes values such as (1.0)")
-    assert "got AttributeError(" in str(refused.value)
+    assert str(refused.value) == (
+        "Broken.lift(1.0) raised AttributeError: 'float' object has no attribute 'nothing' "
+        "(called with a sample value to find the result type)"
+    )
+
+
+def test_a_sample_value_that_may_never_occur_has_the_hint_to_declare_the_result() -> None:
+    @sash.monoid
+    class BadLift:
+        def identity():
+            return 0.0
+
+        def lift(x):
+            return 1.0 / (x - 1.0)
+
+        def combine(a, b):
+            return a + b
+
+    with pytest.raises(ArgumentError) as refused:
+        answer(n=BadLift("amount"))
+    assert str(refused.value) == (
+        "BadLift.lift(1.0) raised ZeroDivisionError: float division by zero (called with a sample value to "
+        "find the result type). If such values never occur, declare the type: "
+        "@sash.monoid(result=pa.float64())."
+    )
 
 
 def test_a_lower_that_fails_on_a_sample_is_named_with_its_error() -> None:
@@ -74,9 +97,7 @@ def test_a_lower_that_fails_on_a_sample_is_named_with_its_error() -> None:
         def lower(e):
             return e.nothing
 
-    with pytest.raises(
-        ArgumentError, match=r"Broken\.lower must be a function that takes elements such as 1\.0"
-    ):
+    with pytest.raises(ArgumentError, match=r"^Broken\.lower\(1\.0\) raised AttributeError: 'float'"):
         answer(n=Broken("amount"))
 
 
@@ -98,7 +119,7 @@ def test_a_lift_that_fails_on_an_event_is_named_with_its_error(column: str) -> N
 
 
 def test_an_identity_without_fields_is_told_to_encode() -> None:
-    with pytest.raises(ArgumentError, match=r"vary in length need encode\(e\) → bytes and decode"):
+    with pytest.raises(ArgumentError, match=r"of varying length need encode\(e\) → bytes and decode"):
 
         @sash.monoid
         class Words:
@@ -120,13 +141,47 @@ def test_elements_that_vary_in_length_are_told_to_encode(column: str) -> None:
             return (x, x)
 
         def combine(a, b):
-            return a + b
+            return a
 
         def lower(e):
             return float(len(e))
 
-    with pytest.raises(ArgumentError, match=r"vary in length need encode\(e\) → bytes and decode"):
+    with pytest.raises(ArgumentError) as refused:
         answer(n=Growing(column))
+    assert str(refused.value) == (
+        "Growing.lift returned 2 fields, but identity() has 1. Elements of varying length need encode(e) → "
+        "bytes and decode(bytes) → e."
+    )
+
+
+@pytest.mark.parametrize("column", ["amount", "line"])
+def test_a_combine_that_returns_more_fields_is_named(column: str) -> None:
+    @sash.monoid(result=pa.int64())
+    class Vary:
+        def identity():
+            return (0,)
+
+        def lift(x):
+            return (1,)
+
+        def combine(a, b):
+            return a + b
+
+        def lower(e):
+            return len(e)
+
+    with pytest.raises(ArgumentError, match=r"^Vary\.combine returned 2 fields, but identity\(\) has 1\. "):
+        answer(n=Vary(column))
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "mean", "last", "top_k", "skyline", "collect"])
+def test_a_function_where_a_column_is_expected_is_answered_with_where(name: str) -> None:
+    aggregate = getattr(sash, name)
+    with pytest.raises(ArgumentError) as refused:
+        aggregate(lambda row: row.amount > 1, *([3] if name == "top_k" else []))
+    assert str(refused.value) == (
+        f"{name}() takes column names. Pass a condition as sash.{name}('column', where=lambda row: …)."
+    )
 
 
 def test_rolling_supports_only_agg() -> None:
@@ -165,5 +220,7 @@ def test_a_slip_in_a_duration_gets_a_hint() -> None:
 
 
 def test_counting_with_a_function_gets_a_hint() -> None:
-    with pytest.raises(ArgumentError, match=r"sash\.count\(where=…\)"):
+    with pytest.raises(
+        ArgumentError, match=r"^count\(\) takes .* as sash\.count\(where=lambda row: …\)\.$"
+    ):
         sash.count(lambda row: row.amount > 1)

@@ -11,7 +11,9 @@ from sash.errors import ArgumentError
 from sash.runtimes.trigger import AVAILABLE_NOW, ONCE, Trigger
 
 
-@pytest.mark.parametrize("words", ["available now", "available_now", "availableNow", " Available  Now "])
+@pytest.mark.parametrize(
+    "words", ["available now", "available-now", "available_now", "availableNow", " Available  Now "]
+)
 def test_available_now_has_one_meaning_however_it_is_written(words: str) -> None:
     assert Trigger.parse(words, "trigger") == AVAILABLE_NOW
     assert AVAILABLE_NOW.bounded

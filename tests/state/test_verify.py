@@ -61,7 +61,7 @@ def test_chunks_that_no_header_names_and_chunks_that_are_gone_are_counted(home: 
     answer = verified(checkpoint)
     assert answer.exit_code == 1
     assert f"bucket {bucket} lacks 1 of its chunks" in answer.output
-    assert f"bucket {bucket} has 1 chunks of nothing" in answer.output
+    assert f"bucket {bucket} has 1 orphaned chunk" in answer.output
 
 
 def test_a_damaged_value_is_one_sentence(home: Path) -> None:

@@ -87,13 +87,18 @@ def lifting(monoid: Monoid) -> Iterator[None]:
         raise PredicateError(f"{monoid.name}.lift raised {type(error).__name__}: {error}") from error
 
 
-VARYING = "Elements that vary in length need encode(e) → bytes and decode(bytes) → e."
+VARYING = "Elements of varying length need encode(e) → bytes and decode(bytes) → e."
 
 
-def require_one_length(elements: Iterable[Element], length: int) -> None:
-    """Refuse tuples of other lengths than the identity's: they have no columns."""
+def require_one_length(monoid: Monoid, function: str, elements: Iterable[Element]) -> None:
+    """Refuse tuples of other lengths than the identity's, which have no columns. `function` of the monoid
+    returned them."""
+    length = len(monoid.identity())
     for element in elements:
         if len(element) != length:
+            fields = f"{len(element)} field{'s' * (len(element) != 1)}"
             raise ArgumentError(
-                "an element of a monoid", element, f"a tuple of {length}, as its identity is", hint=VARYING
-            )
+                f"{monoid.name}.{function}", element, f"a function that returns tuples of {length}",
+                message=f"{monoid.name}.{function} returned {fields}, but identity() has {length}",
+                hint=VARYING,
+            )  # fmt: skip

@@ -45,12 +45,13 @@ def inferred_result(owner: str, lift: Callable[..., Any], lower: Callable[[Any],
         try:
             element = lift(*values)
         except Exception as error:
-            inputs = f"({', '.join(map(repr, values))})"
-            raise _failing(f"{owner}.lift", f"values such as {inputs}", error) from error
+            called = f"{owner}.lift({', '.join(map(repr, values))})"
+            raise _failing(f"{owner}.lift", called, "a sample value", error) from error
         try:
             value = lower(element)
         except Exception as error:
-            raise _failing(f"{owner}.lower", f"elements such as {element!r}", error) from error
+            called = f"{owner}.lower({element!r})"
+            raise _failing(f"{owner}.lower", called, "an element of a sample value", error) from error
         try:
             found = pa.scalar(value)
         except Exception as error:
@@ -69,13 +70,15 @@ def _sample(owner: str, given: pa.DataType) -> Any:
     raise _undecided(owner, (given,), "there is no sample value of that type")
 
 
-def _failing(function: str, taking: str, error: Exception) -> ArgumentError:
+def _failing(function: str, called: str, given: str, error: Exception) -> ArgumentError:
+    """A sample can be a value that never occurs; a name that is missing is missing for every value."""
+    declare = "If such values never occur, declare the type: @sash.monoid(result=pa.float64())."
     return ArgumentError(
-        function,
-        error,
-        f"a function that takes {taking}",
-        hint="If such values never come, declare the result: @sash.monoid(result=pa.float64()).",
-    )
+        function, error, f"a function that takes {given}",
+        message=f"{called} raised {type(error).__name__}: {error} "
+        f"(called with {given} to find the result type)",
+        hint=declare if isinstance(error, ArithmeticError | ValueError | LookupError) else "",
+    )  # fmt: skip
 
 
 def _undecided(owner: str, types: tuple[pa.DataType, ...], why: str) -> ArgumentError:

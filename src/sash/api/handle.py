@@ -56,16 +56,16 @@ class QueryHandle(Hinted, ABC):
     """A query bound to its input. Nothing runs until `collect`, `head`, `dataframe` or `start`."""
 
     def collect(self) -> pa.Table:
-        """The whole answer over a bounded input as an Arrow table, in order."""
+        """All result rows over a bounded input, as an Arrow table, in order."""
         return self._collected()
 
     def head(self, rows: int = 10, /) -> Head:
-        """The first rows of the answer over a bounded input, to look at; all of them are computed. On Spark
-        only the first rows of each partition leave it."""
+        """The first result rows over a bounded input, to look at. The whole result is computed; on Spark only
+        the first rows of each partition are collected."""
         return Head.of(self._first, rows)
 
     def dataframe(self) -> Any:
-        """The answer as a DataFrame of the kind that went in: Spark for Spark, pandas for pandas."""
+        """The result as the same kind of frame as the input: Spark for Spark, pandas for pandas."""
         return self._framed()
 
     def start(
@@ -79,21 +79,24 @@ class QueryHandle(Hinted, ABC):
         name: str | None = None,
         online: str | PathLike[str] | None = None,
     ) -> Any:
-        """Run over streaming DataFrames until it is stopped; returns the handle of the running query.
+        """Run over streaming DataFrames until stopped; returns the handle of the running query.
 
-        sink:    a folder of parquet files, a sash.sinks.…, or a function of a DataFrame and the number of
-            its micro-batch, called for micro-batches that have rows; with emit="arrival", for all that
-            have events.
-        late:    the same for events that are too late or have no place, in the same pass: each event is in
-            the answer or among these. For a join {"left": …, "right": …}, or one of them.
-        checkpoint: the folder with Spark's progress, from which a stopped query resumes.
-        elastic: sash.Elastic(min=1, max=8), between how many tasks each micro-batch may choose. Without
-            it Spark's settings decide, once and for all.
-        trigger: how often a micro-batch begins ('5 seconds'), or 'available now' (also written
-            available_now or availableNow): all that is there, then stop. 'once' is the same in a single
-            micro-batch, whose windows close in the next run. As soon as there is data, when not given.
+        sink:    a folder for parquet files, a sash.sinks.…, or a function of a DataFrame and its batch
+            number. The function is called for micro-batches with result rows; with emit="arrival", for all
+            that have events.
+        late:    a sink for events that are too late or cannot be placed, written in the same pass: each
+            event is in the results or among these. For a join {"left": …, "right": …}, or one of them.
+        checkpoint: the folder with the query's progress, from which a stopped query resumes.
+        elastic: sash.Elastic(min=1, max=8): the range from which each micro-batch picks its number of
+            tasks. Not given: one task per core, at most 64 or spark.sql.shuffle.partitions, and a single
+            task for small micro-batches. A query whose state is in Spark's state store keeps the number of
+            partitions with which its checkpoint began.
+        trigger: how often a micro-batch starts ('5 seconds'), or 'available now' (also written
+            available-now, available_now or availableNow): process what is there, then stop. 'once' does
+            the same in a single micro-batch, whose windows close in the next run. Default: start a
+            micro-batch as soon as there is data.
         name:    of the query, for Spark and the live page.
-        online:  where the features of `.rolling(…).agg(…)` are published by key, for `sash.online`:
+        online:  where to publish the features of `.rolling(…).agg(…)` by key, for `sash.online`:
             "redis://host:port/db" (with "#name" for several queries on one server), or a folder for LMDB.
         """
         require_unbounded(self._bounded)
@@ -102,10 +105,11 @@ class QueryHandle(Hinted, ABC):
         return self._started(sink, Launch(late, checkpoint, elastic, trigger, name, online))
 
     def explain(self, form: Literal["text", "plan", "json"] = "text", /) -> str:
-        """What this query means, what it costs, what it keeps of a key, and what would be cheaper.
+        """What this query means, what it costs, what state it keeps, and what would be cheaper.
 
-        "plan" adds how it will be computed and why: stages, candidates, their estimated costs. These two,
-        for people, are printed and returned; "json", for machines, is only returned, with the keys that
+        "plan" adds how it will be computed and why: stages, and the plans that were considered with their
+        estimated costs. These two, for people, are printed and returned, as a text that a session does not
+        show again; "json", for programs, is only returned, with the keys that
         `sash.planner.explain.explanation` documents.
         """
         from sash.planner.explain.explanation_text import printed, require_form
@@ -179,8 +183,9 @@ def require_bounded(bounded: bool) -> None:
     if not bounded:
         raise Unsupported(
             "data", "a stream", "bounded for late()",
-            hint="Late rows of a streaming DataFrame are written in the same pass as its reports, "
-            "start(sink, late=…); those of an iterator of tables come with batches().",
+            message="late() needs a bounded input",
+            hint="Late rows of a streaming DataFrame are written by start(sink, late=…); "
+            "batches() returns those of an iterator of tables.",
         )  # fmt: skip
 
 
@@ -189,5 +194,6 @@ def require_unbounded(bounded: bool) -> None:
     if bounded:
         raise Unsupported(
             "data", "a bounded input", "a streaming DataFrame for start()",
-            hint="What has an end is computed with collect() or dataframe().",
+            message="start() needs a streaming DataFrame",
+            hint="For a bounded input use collect() or dataframe().",
         )  # fmt: skip

@@ -198,7 +198,9 @@ class JoinQuery(QueryHandle):
             [
                 *facts["semantics"].items(),
                 ("found", ": ".join(facts["candidates"].values())),
+                ("cost", facts["cost"]),
                 ("runs", " → ".join(facts["stages"])),
+                ("keeps", facts["keeps"]),
             ]
         )
 
@@ -209,6 +211,10 @@ class JoinQuery(QueryHandle):
             "semantics": join_text.meaning(self.bound),
             "candidates": join_text.search(self.bound),
             "stages": self.runtime.stages(self.bound),
+            "cost": join_text.cost(self.bound),
+            "keeps": join_text.keeps(
+                self.bound, bounded=self._bounded, on_spark=not isinstance(self.runtime, LocalJoin)
+            ),
         }
 
     def __repr__(self) -> str:

@@ -54,5 +54,34 @@ def search(bound: BoundJoin | BoundAsof) -> dict[str, str]:
     return {"how": bound.strategy.how, "why": bound.strategy.why}
 
 
+COSTS = {
+    "hash": "each event is compared with the events of its group that are close in time",
+    "band cells": "each event is compared with the events of neighbouring cells that are close in time",
+    "join matrix": "each event is compared with all events that are close in time",
+}
+
+
+def cost(bound: BoundJoin | BoundAsof) -> str:
+    """What an event costs."""
+    if isinstance(bound, BoundAsof):
+        return "compiled; sorting both sides by time, then one step per event, whatever the tolerance"
+    interpreted = bound.join.where is not None and not bound.tree
+    return f"{COSTS[bound.strategy.how]}{'; where is called for each pair' if interpreted else ''}"
+
+
+def keeps(bound: BoundJoin | BoundAsof, *, bounded: bool, on_spark: bool) -> str:
+    """What is held, and until when."""
+    if bounded:
+        held = "each task has the rows of its buckets" if on_spark else "both inputs are"
+        return f"no state; {held} in memory while it runs"
+    if not isinstance(bound, BoundAsof):
+        return (
+            f"the rows of both sides of the last {bound.join.within}, and those that wait for the watermark"
+        )
+    newest = "" if bound.join.direction == "forward" else "the newest right row per key, and "
+    limit = "" if bound.join.tolerance is None else f"; nothing older than {bound.join.tolerance} is needed"
+    return f"{newest}the rows of both sides that wait for the watermark{limit}"
+
+
 def _same(bound: BoundSides) -> str:
     return " and ".join(f"left.{key.left} = right.{key.right}" for key in bound.keys) or "any key"

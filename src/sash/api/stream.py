@@ -65,15 +65,13 @@ class Stream(Hinted):
     ) -> Windowed:
         """Cut the stream into windows; several share one pass, and `window.name` distinguishes them.
 
-        emit:  "close" (once, when it is complete), "every <duration>" or "change" (also before that).
-        empty: report windows without events too.
-        flush: whether the end of a bounded input closes what is still open (yes, when not given). A stream
-            has no end.
+        emit:  "close" (once, when the window is complete), "every <duration>" or "change" (also before).
+        empty: also emit windows without events.
+        flush: whether the end of a bounded input closes the windows that are still open (default: yes). A
+            stream has no end.
         """
         if flush and not self.source.ends:
-            raise Unsupported(
-                "flush", flush, "False for a stream, which has no end that could close windows"
-            )
+            raise Unsupported("flush", flush, "False for a stream, which has no end to close windows at")
         query = Query(
             windows=windows,
             order=self.order,
@@ -93,13 +91,13 @@ class Stream(Hinted):
     ) -> Windowed:
         """Look back from every event, over each of `lookbacks`: features for models.
 
-        The answer has one row for every event: its own columns, and for each aggregate and look-back the
-        value over the events with τ − lookback < time ≤ τ, named as in `n_5_minutes`. `sash.lifetime()`
-        is a look-back without end: `n_lifetime`.
+        The result has one row per event: its own columns, and for each aggregate and look-back the value
+        over the events with τ − lookback < time ≤ τ, named as in `n_5_minutes`. `sash.lifetime()` is a
+        look-back without a limit: `n_lifetime`.
 
-        emit: "close" (once, when no event can come any more that belongs to the row), or "arrival" (with
-            the batch that brings the event, and again when an event comes later that belongs to the row,
-            with the next `revision`; the last one is the row that "close" emits).
+        emit: "close" (once, when no further event can belong to the row), or "arrival" (in the batch in
+            which the event arrives, and again, with the next `revision`, when a later one belongs to the
+            row; the last revision is the row that "close" emits).
         """
         if emit not in ("close", "arrival"):
             raise ArgumentError("emit", emit, "'close' or 'arrival'")
@@ -121,18 +119,18 @@ class Stream(Hinted):
         every: DurationLike | None = None,
         decay: Literal["watermark", "clock"] = "watermark",
     ) -> Windowed:
-        """One row for each key, of the last `lookbacks` up to now, emitted whenever it has changed: because
-        an event came, or because time passed and an event is too old.
+        """One row per key over the last `lookbacks` up to now, emitted whenever it changes: because an
+        event arrived, or because time passed and an event is now too old.
 
-        The answer has the key, for each aggregate and look-back the value over the events with
-        now − lookback < time ≤ now, named as in `n_5_minutes`, and `updated_at`, which is that now: the
-        watermark. A reader who replaces the row of a key by the next one has a table that is always
-        current. A key of which nothing is left gets a last row, the one of no events, and is forgotten. A
-        bounded input has the rows of its newest event's time.
+        The result has the key; for each aggregate and look-back the value over the events with
+        now − lookback < time ≤ now, named as in `n_5_minutes`; and `updated_at`, which is that now: the
+        watermark. A reader that replaces a key's row with each new one has a table that is always current.
+        When a key has no events left, a last row over no events is emitted, and the key is dropped. For a
+        bounded input, now is the time of its newest event.
 
-        every: now is rounded down to a multiple of it, so that rows change at most so often.
-        decay: "watermark", which events move; or "clock", by which time goes on also when none come
-            (`idle` in `sash.stream` seconds behind it, or not at all). Then events that come later than
+        every: now is rounded down to a multiple of it, so that a row changes at most that often.
+        decay: "watermark": now advances with events; or "clock": it follows the wall clock also while none
+            arrive (behind it by `idle` of `sash.stream`, if given). Then events that arrive later than
             `delay` and `allowed_lateness` after their own time are late.
         """
         windows = self._lookbacks(lookbacks)
@@ -183,19 +181,19 @@ class Stream(Hinted):
         where: Where | None = None, how: Any = "inner", suffixes: tuple[str, str] = ("_left", "_right"),
     ) -> JoinQuery | Stream:  # fmt: skip
         """With another stream and `within`: pairs of an event of this stream and one of `other` that are at
-        most `within` apart in time, have the same key (where the streams have one) and satisfy
-        `where(l, r)`; each pair once.
+        most `within` apart in time, have the same key (if the streams have keys) and satisfy `where(l, r)`;
+        each pair once.
 
         With a table (a static DataFrame, an Arrow table, a pandas or polars frame) and `on`: this stream
-        with the columns of the table, as a stream that can be cut into windows.
+        with the columns of the table added, as a stream that can be windowed.
 
-        where:    a function of the two rows, such as `lambda l, r: abs(l.x - r.a) <= 10`; comparisons that
-            are combined with `&` and `|` can be searched for, others are evaluated for every pair.
+        where:    a function of the two rows, such as `lambda l, r: abs(l.x - r.a) <= 10`; comparisons
+            combined with `&` and `|` are found by search, anything else is evaluated for every pair.
         on:       the columns that must be equal: names, or {"of the stream": "of the table"}.
-        how:      "inner", or "left", "right" or "full": events of that side, or of both, that are in no
-            pair come too, with nulls, at the time at which that is certain: their own and `within`. With
-            a table "inner" or "left".
-        suffixes: distinguishes columns of the same name; with a table only its own get one.
+        how:      "inner", "left", "right" or "full". An outer join also emits the unmatched events of that
+            side, or of both, with nulls, once no match can arrive: at their own time plus `within`. With a
+            table "inner" or "left".
+        suffixes: added to columns of the same name; with a table, only to the table's columns.
         """
         if len(suffixes) != 2 or not all(isinstance(suffix, str) for suffix in suffixes):
             raise ArgumentError("suffixes", suffixes, "two texts, such as ('_left', '_right')")
@@ -219,14 +217,14 @@ class Stream(Hinted):
         self, other: Stream, *, tolerance: DurationLike | None = None, direction: Direction = "backward",
         suffix: str = "_right",
     ) -> JoinQuery:  # fmt: skip
-        """Every event of this stream with the one of `other` that was current at its time: of those with
-        the same key (where the streams have one), the latest that is not later; with nulls if there is
-        none. Of several of one time, the last that arrived.
+        """Every event of this stream with the event of `other` that was current at its time: of those with
+        the same key (if the streams have keys), the latest that is not later; nulls if there is none. Of
+        several with the same time, the last to arrive.
 
-        tolerance: how far apart in time the two may be; no limit, when not given.
-        direction: "backward", "forward" (the earliest that is not earlier) or "nearest" (of two that are
-            equally near, the earlier). On a stream the last two need a tolerance.
-        suffix:    added to the columns of `other` whose names this stream has too.
+        tolerance: how far apart in time the two may be (default: no limit).
+        direction: "backward", "forward" (the earliest that is not earlier) or "nearest" (the earlier of two
+            that are equally near). On a stream the last two need a tolerance.
+        suffix:    added to the columns of `other` whose names this stream also has.
         """
         from sash.api.join_query import answered_streams
 
@@ -266,18 +264,19 @@ class Windowed(Hinted):
     pattern: Parallelism = AUTO
 
     def __repr__(self) -> str:
-        windows = ", ".join(window.label for window in self.query.windows)
+        windows = ", ".join(window.name or window.written for window in self.query.windows)
         return f"<sash windows: {windows} of {self.stream!r}, waiting for .agg, .apply or .fold>"
 
     def parallel(self, pattern: Pattern | Auto | int | Literal["auto"], /) -> Windowed:
-        """Compute what follows with the workers of a pattern; what it cannot compute is refused then."""
+        """Compute the windows with the workers of a pattern. An aggregate that the pattern cannot compute
+        raises an error."""
         return replace(self, pattern=require_parallelism(pattern))
 
     def semantics(self, engine: str | Profile) -> Windowed:
-        """Report as that engine does: `semantics("flink")`, or any other profile of `sash.secret`.
+        """Emit what that engine would: `semantics("flink")`, or any other profile of `sash.secret`.
 
-        For the engines of the papers that is what `sash.secret.simulate` returns for events of each key.
-        Those of today have one watermark for all keys, and the end of a bounded input closes what is open.
+        For the engines of the papers that is what `sash.secret.simulate` returns for each key's events.
+        Current engines have one watermark for all keys, and the end of a bounded input closes open windows.
         """
         return replace(self, query=as_engine(self.query, engine))
 
@@ -297,26 +296,30 @@ class Windowed(Hinted):
         return self._answered(self.bind(query, *self._input))
 
     def apply(self, fn: Callable[[pa.Table], Any], *, schema: str | pa.Schema) -> WindowQuery:
-        """Hand every window as a whole to `fn(pyarrow.Table)`, which returns a dict (one row), a list of
-        dicts or a table, with the columns of `schema` ('slope double, n bigint'). A stream keeps the whole
-        rows of windows that are open."""
+        """Call `fn(pyarrow.Table)` with the rows of every window. It returns a dict (one row), a list of
+        dicts or a table, with the columns of `schema` ('slope double, n bigint'). A stream keeps all rows
+        of its open windows."""
         require_callable(fn, "fn", "lambda events: {'n': events.num_rows}")
         return self._whole(Apply(fn, ddl.parse(schema)))
 
     def fold(self, init: Any, step: Callable[[Any, Row], Any], *, schema: str | pa.Schema) -> WindowQuery:
-        """Go through every window event by event: `step(accumulator, row)` returns the next accumulator,
-        which begins as `init` (or as `init()`) and ends as the result: a value, a tuple in the order of
-        `schema`, or a dict. Over session, threshold and punctuated windows a stream keeps the accumulator
-        only, if it is made of numbers, text, dates, and lists, tuples and dicts of them; otherwise rows."""
+        """Go through every window event by event: `step(accumulator, row)` returns the next accumulator.
+        The first one is `init` (or `init()`), the last one is the result: a value, a tuple in the order of
+        `schema`, or a dict. For session, threshold and punctuated windows, a stream keeps only the
+        accumulator if it is made of numbers, text, dates, and lists, tuples and dicts of them; otherwise it
+        keeps the rows."""
         require_callable(step, "step", "lambda total, row: total + row.x")
         return self._whole(Fold(init, step, ddl.parse(schema)))
 
     def _whole(self, computation: WholeWindow) -> WindowQuery:
         if self.bind is not BoundQuery:
-            called = "latest" if self.bind is BoundLatest else "rolling"
+            called, hint = "latest", ""  # no window kind has one row per key
+            if self.bind is not BoundLatest:
+                called = "rolling"
+                hint = "For whole windows of every event use .window(sash.slide_by_tuple(lookback, 1))."
             raise Unsupported(
                 called, "apply or fold", "used with agg", message=f"{called}() supports only .agg()",
-                hint="For whole windows of every event use .window(sash.slide_by_tuple(lookback, 1)).",
+                hint=hint,
             )  # fmt: skip
         return self._answered(BoundWhole(self.query, *self._input, computation))
 
@@ -340,18 +343,18 @@ def stream(
     forget_after: DurationLike | None = None,
 ) -> Stream:
     """A timed stream over a PySpark DataFrame, static or streaming, an Arrow table, a pandas or polars
-    frame, or an iterator of such tables, each of them a micro-batch (see `WindowQuery.batches`).
+    frame, or an iterator of such tables, each of which is a micro-batch (see `WindowQuery.batches`).
 
     time:  the column with the event time: a timestamp, or an integer in a unit of your own.
-    key:   the column or columns by which events belong together; none means one key for all.
-    delay: how far behind the newest event another may come and still be on time.
-    allowed_lateness: how much later than that it may come and still correct what was reported.
+    key:   the column or columns to group events by; without one, all events have the same key.
+    delay: how far an event may lag behind the newest one and still be on time.
+    allowed_lateness: how much later than that it may arrive and still correct emitted results.
     order: "event-time" (by time, then by arrival) or "arrival".
-    idle:  on a streaming DataFrame: when no events come, time goes on by the clock, this far behind it, so
-        that open windows close. Not given, they wait for the next event.
-    forget_after: forget a key once the watermark is this far past its newest event, so that keys which
-        never come back leave nothing behind; a key that comes back starts as a new one. Not given, a key is
-        forgotten as soon as no window needs anything of it, which some always do (a half full count).
+    idle:  on a streaming DataFrame: while no events arrive, time advances with the wall clock, this far
+        behind it, so that open windows close. By default they wait for the next event.
+    forget_after: drop a key once the watermark is this far past its newest event, so that keys which never
+        return leave no state; a key that returns starts as a new one. By default a key is dropped when no
+        window needs its state; a partly filled row window always does.
     """
     keys = (key,) if isinstance(key, str) else tuple(key or ())
     for argument, name in (("time", time), *(("key", name) for name in keys)):
@@ -381,6 +384,6 @@ def _never_waiting(source: Source, idle: DurationLike) -> Source:
             "idle",
             str(length),
             "left out for bounded data",
-            hint="Its end closes open windows.",
+            hint="The end of the input closes open windows.",
         )
     return cast(Unbounded, source).idle_after(length)

@@ -145,7 +145,7 @@ class WindowQuery(QueryHandle):
         )
 
     def __repr__(self) -> str:
-        windows = ", ".join(window.label for window in self.bound.query.windows)
+        windows = ", ".join(window.name or window.written for window in self.bound.query.windows)
         if isinstance(self.bound, BoundRolling):  # labels are the ends of column names
             kind = "latest" if isinstance(self.bound, BoundLatest) else "rolling"
             windows = f"{kind} {windows.replace('_', ' ')}"
@@ -225,7 +225,7 @@ class LateOutput(LateRows):
     query: WindowQuery
 
     def __repr__(self) -> str:
-        windows = ", ".join(window.label for window in self.query.bound.query.windows)
+        windows = ", ".join(window.name or window.written for window in self.query.bound.query.windows)
         return f"<sash late output: events that {windows} cannot place, each with the reason>"
 
     def _collected(self) -> pa.Table:

@@ -15,7 +15,7 @@ from sash.cli.commands import secret
 from sash.errors import ArgumentError, PipelineErrors, SashError
 
 # The backslash keeps Rich from reading the name of the table as markup.
-SAFE = r"Refuse what is code: \[spark], select, options that are not known to be data."
+SAFE = r"Refuse anything that can run code: \[spark], select, options not on the allow-list."
 
 
 class _CleanOfNothing(TyperCommand):
@@ -89,11 +89,11 @@ def demo(
     symbols: Annotated[int, typer.Option(help="How many symbols are quoted.")] = 400,
     rate: Annotated[float, typer.Option(help="Quotes per second, when there is no burst.")] = 10_000,
     out: Annotated[
-        Path | None, typer.Option("--out", help="The folder to write to (a new temporary one).")
+        Path | None, typer.Option("--out", help="The folder to write to (default: a new temporary folder).")
     ] = None,
-    page: Annotated[bool, typer.Option("--page/--no-page", help="Serve the live page meanwhile.")] = True,
+    page: Annotated[bool, typer.Option("--page/--no-page", help="Serve the live page.")] = True,
 ) -> None:
-    """Stream a made-up market through three window queries on Spark in local mode, and show how it goes."""
+    """Stream a made-up market through three window queries on Spark in local mode, with live numbers."""
     from sash.cli.demo import run
 
     run(seconds=seconds, symbols=symbols, rate=rate, out=out, page=page, debug=_debugging(ctx))
@@ -105,9 +105,9 @@ def run(
     pipeline: Annotated[Path, typer.Argument(help="A TOML file.")],
     safe: Annotated[bool, typer.Option("--safe", help=SAFE)] = False,
 ) -> None:
-    """Run the pipeline of a file on Spark; it resumes from its checkpoint.
+    """Run a pipeline file on Spark, resuming from its checkpoint.
 
-    The exit code is 130 when a pipeline that ends by itself is stopped before its end.
+    The exit code is 130 if a pipeline with an end is stopped before it.
     """
     from sash.cli.commands import pipelines
 
@@ -118,11 +118,11 @@ def run(
 def explain(
     ctx: typer.Context,
     pipeline: Annotated[Path, typer.Argument(help="A TOML file.")],
-    plan: Annotated[bool, typer.Option("--plan", help="Print stages, candidates and their costs.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Print stages, plans and their costs.")] = False,
     safe: Annotated[bool, typer.Option("--safe", help=SAFE)] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Explain what the query of a pipeline means, what it costs and what it keeps."""
+    """Explain what a pipeline's query means, what it costs and what state it keeps."""
     from sash.cli.commands import pipelines
 
     pipelines.explain(pipeline, plan=plan, safe=safe, as_json=as_json, debug=_debugging(ctx))
@@ -134,7 +134,7 @@ def check(
     pipeline: Annotated[Path, typer.Argument(help="A TOML file.")],
     safe: Annotated[bool, typer.Option("--safe", help=SAFE)] = False,
 ) -> None:
-    """Check whether a pipeline could run: its file, its columns, its connectors. Nothing is run."""
+    """Check a pipeline file, its columns and its connectors, without running it."""
     from sash.cli.commands import pipelines
 
     pipelines.check(pipeline, safe=safe, debug=_debugging(ctx))
@@ -145,19 +145,23 @@ def size(
     ctx: typer.Context,
     pipeline: Annotated[Path, typer.Argument(help="A TOML file.")],
     rate: Annotated[float, typer.Option("--rate", help="Events per second, such as 1e6.")],
-    keys: Annotated[float, typer.Option("--keys", help="Different keys, such as 1e8.")],
+    keys: Annotated[float, typer.Option("--keys", help="Number of distinct keys, such as 1e8.")],
     every: Annotated[
         float | None,
-        typer.Option("--every", help="Seconds between micro-batches (those of the trigger, or 10)."),
+        typer.Option(
+            "--every", help="Seconds between micro-batches (default: the trigger's interval, or 10)."
+        ),
     ] = None,
     partitions: Annotated[
         int | None,
-        typer.Option("--partitions", min=1, help="spark.sql.shuffle.partitions (as many as cores)."),
+        typer.Option(
+            "--partitions", min=1, help="spark.sql.shuffle.partitions (default: the number of cores)."
+        ),
     ] = None,
     safe: Annotated[bool, typer.Option("--safe", help=SAFE)] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Compute how large a cluster a pipeline needs: cores, memory, disks, network, and the arithmetic."""
+    """Estimate the cluster that a pipeline needs: cores, memory, disks and network, with the arithmetic."""
     from sash.cli.commands.size import run
 
     run(
@@ -168,14 +172,14 @@ def size(
 
 @app.command()
 def bench(
-    names: Annotated[list[str] | None, typer.Argument(help="Which benchmarks; all when not given.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Which benchmarks (default: all).")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes: seconds, not minutes.")] = False,
-    listed: Annotated[bool, typer.Option("--list", help="List them, and run nothing.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List them without running them.")] = False,
     built_in: Annotated[
         bool, typer.Option("--built-in", help="The small comparison that needs no repository.")
     ] = False,
 ) -> None:
-    """Run the benchmarks of the repository, or a small comparison where only the package is installed."""
+    """Run the repository's benchmarks, or a small comparison if only the package is installed."""
     from sash.cli.commands.bench import run
 
     raise typer.Exit(run(names or [], quick=quick, listed=listed, built_in=built_in))
@@ -192,25 +196,26 @@ def why(
         list[str], typer.Option("--window", help="In words: 'sliding 1 hour every 1 second'. Repeatable.")
     ],
     key: Annotated[
-        list[str] | None, typer.Option("--key", help="Whose window: 'symbol=ACME'. Repeatable.")
+        list[str] | None, typer.Option("--key", help="The key of the event: 'symbol=ACME'. Repeatable.")
     ] = None,
-    delay: Annotated[str, typer.Option("--delay", help="How far events may be out of order.")] = "0",
-    allowed_lateness: Annotated[
-        str, typer.Option("--allowed-lateness", help="How much later they may come and still correct.")
+    delay: Annotated[
+        str, typer.Option("--delay", help="How far an event may lag behind the newest and be on time.")
     ] = "0",
-    as_of: Annotated[
-        int | None, typer.Option("--as-of", help="Only the first so many events have arrived.")
-    ] = None,
+    allowed_lateness: Annotated[
+        str, typer.Option("--allowed-lateness", help="How much later it may arrive and correct a result.")
+    ] = "0",
+    as_of: Annotated[int | None, typer.Option("--as-of", help="Replay only the first N events.")] = None,
     at_once: Annotated[
         bool,
-        typer.Option("--at-once", help="The file is a whole input, as collect() takes it, not a stream."),
+        typer.Option("--at-once", help="The file is a bounded input, as for collect(), not a stream."),
     ] = False,
     profile: Annotated[
-        list[str] | None, typer.Option("--profile", help="An engine to compare with (all). Repeatable.")
+        list[str] | None,
+        typer.Option("--profile", help="An engine to compare with (default: all). Repeatable."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Explain why the windows that hold an event were reported, or what they are waiting for."""
+    """Explain why the windows that hold an event were emitted, or what they are waiting for."""
     from sash.cli.commands.why import run
 
     run(
@@ -236,14 +241,16 @@ def calibrate(
     ] = False,
     master: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="With --spark: a cluster, such as spark://host:7077 (local[*])."),
+        typer.Option(
+            metavar="URL", help="With --spark: a cluster, such as spark://host:7077 (default: local)."
+        ),
     ] = None,
     folder: Annotated[
         str | None,
         typer.Option(metavar="URL", help="With --master: a folder that all executors can write and read."),
     ] = None,
 ) -> None:
-    """Measure this machine for the planner's estimates, once; plans work without it."""
+    """Measure this machine, once, to improve the planner's estimates. Optional."""
     from sash.cli.commands.calibrate import run, run_on_spark
 
     if spark:
@@ -258,16 +265,16 @@ def calibrate(
 @app.command()
 def ui(
     host: Annotated[
-        str, typer.Option("--host", help="The address to serve at; beyond loopback a token is needed.")
+        str, typer.Option("--host", help="The address to listen on; any but loopback needs a token.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", help="0 takes any that is free.")] = 7274,
+    port: Annotated[int, typer.Option("--port", help="0 picks a free port.")] = 7274,
     watch: Annotated[
         Path | None,
         typer.Option("--watch", help="A folder to which running queries write their progress."),
     ] = None,
-    browser: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
-    """Serve the live page of running queries and the window lab, on this machine only by default."""
+    """Serve the live page of running queries and the window lab; by default only to this machine."""
     from sash.cli.commands.ui import run
 
     run(host=host, port=port, watch=watch, open_browser=browser)
@@ -283,13 +290,13 @@ def serve(
         str | None,
         typer.Option(
             metavar="MODULE:NAME",
-            help="The query, or a function that returns it, for aggregates of your own. Its module is run.",
+            help="The query, or a function that returns it, for aggregates of your own. Imports MODULE.",
         ),
     ] = None,
     host: Annotated[
-        str, typer.Option("--host", help="The address to serve at; beyond loopback a token is needed.")
+        str, typer.Option("--host", help="The address to listen on; any but loopback needs a token.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", help="0 takes any that is free.")] = 7275,
+    port: Annotated[int, typer.Option("--port", help="0 picks a free port.")] = 7275,
 ) -> None:
     """Serve published features as JSON: GET /features?key=…&at=…, or POST many keys."""
     from sash.cli.commands.serve import run
@@ -304,23 +311,32 @@ def doctor(
         str | None,
         typer.Option(
             metavar="URL",
-            help="Show the state on a Redis server, and what of it has no checkpoint; "
-            "without a URL: what killed processes have left on this machine.",
+            help="List leftover state: on a Redis server (URL); without a URL, files left on this machine "
+            "by killed processes.",
         ),
     ] = None,
-    delete: Annotated[bool, typer.Option(help="With --clean: delete what has none.")] = False,
+    delete: Annotated[bool, typer.Option(help="With --clean: delete the leftovers.")] = False,
     master: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Look at a Spark cluster too, such as spark://host:7077."),
+        typer.Option(metavar="URL", help="Also check a Spark cluster, such as spark://host:7077."),
     ] = None,
+    warm: Annotated[
+        bool,
+        typer.Option("--warm", help="Compile kernels now, so that first queries start faster: a minute."),
+    ] = False,
 ) -> None:
-    """Check what Sash needs, what is there, and list the command that fixes what is not.
+    """Check what Sash needs, and print the command that installs what is missing.
 
-    The exit code is 0 when everything that is needed is there, and 1 otherwise.
+    The exit code is 0 if everything that is needed is there, and 1 otherwise.
     """
     from sash.cli.doctor import run
     from sash.cli.doctor.leftovers import clean as cleaned
 
+    if warm:
+        from sash.cli.doctor.warm_kernels import warm as warmed
+
+        warmed()
+        return
     if clean is not None:
         cleaned(clean, delete=delete, as_json=as_json)
         return
@@ -342,12 +358,10 @@ def state(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     verify: Annotated[
         bool,
-        typer.Option(
-            "--verify", help="Print what was checked and what is wrong only; exit code 1 if something is."
-        ),
+        typer.Option("--verify", help="Print only what was checked and problems; exit code 1 if any."),
     ] = False,
 ) -> None:
-    """Show what a checkpoint or a store holds, without running the query. All of it is read and checked."""
+    """Show what a checkpoint or a store contains, without running the query; reads and checks all of it."""
     from sash.cli.commands.state import run
 
     raise typer.Exit(run(place, as_json=as_json, verify=verify, debug=_debugging(ctx)))

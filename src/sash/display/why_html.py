@@ -41,7 +41,7 @@ def as_html(why: Why) -> str:
 def _event(why: Why, event: EventStory) -> Iterator[str]:
     yield f"<p><b>{escape(text.title(why, event))}</b></p>"
     for window in event.windows:
-        caption = f"<b>{escape(window.label)}</b>: {escape(text.summary(window))}"
+        caption = f"<b>{escape(window.shown or window.label)}</b>: {escape(text.summary(window))}"
         yield f"<p>{caption}<br><code>{escape(window.formula)}</code></p>"
         if window.held:
             yield tables.as_html(("window", "events", "state", "why"), _held_rows(why, window))

@@ -16,19 +16,20 @@ from sash.operators.patterns.declared import Pattern, require_degree, require_pa
 
 @dataclass(frozen=True, kw_only=True)
 class Auto:
-    """The planner chooses. What is given here it neither samples nor assumes."""
+    """Let the planner choose. Values given here are used as they are, instead of being sampled or
+    assumed."""
 
     rows: int | None = None
     """How many events there are."""
     keys: int | None = None
-    """How many keys they have."""
+    """How many distinct keys they have."""
     hottest: float | None = None
-    """The share of the events that the key with the most has, from 0 to 1."""
+    """The share of all events that belong to the most frequent key, from 0 to 1."""
     cores: int | None = None
     """How many workers to plan for."""
     sample: bool = False
-    """Whether a job may look at the first rows of a static DataFrame. Tables in this process are sampled
-    in any case, because that costs nothing."""
+    """Whether a Spark job may sample the first rows of a static DataFrame. Tables in this process are
+    always sampled, because that costs next to nothing."""
 
     def __post_init__(self) -> None:
         for argument in ("rows", "keys", "cores"):

@@ -4,9 +4,9 @@
     once                         all that is there, in one micro-batch; then it ends
     5 seconds                    what has arrived, at this interval, until it is stopped
 
-`available_now` and `availableNow` mean the first, and `processing_time 5 seconds` the last, as Spark calls
-them. After the last micro-batch of `available now` Spark moves the watermark once more, which closes
-windows; `once` leaves that to the next run.
+`available-now`, `available_now` and `availableNow` mean the first, and `processing_time 5 seconds` the
+last, as Spark calls them. After the last micro-batch of `available now` Spark moves the watermark once
+more, which closes windows; `once` leaves that to the next run.
 
 >>> Trigger.parse("5 seconds", "trigger").spark
 {'processingTime': '5000000 microseconds'}
@@ -40,7 +40,7 @@ class Trigger:
     def parse(cls, given: Any, argument: str) -> Trigger:
         words = given
         if isinstance(given, str):
-            known = _WORDS.get(re.sub(r"[\s_]", "", given).lower())
+            known = _WORDS.get(re.sub(r"[\s_-]", "", given).lower())
             if known is not None:
                 return known
             words = _PROCESSING_TIME.sub("", given)

@@ -82,16 +82,26 @@ class Window(ABC):
 
     @property
     def label(self) -> str:
-        """The given name, or the formula's own words."""
+        """The given name, or the formula's own words: what rows and checkpoints have of the window."""
         return self.name or str(self)
+
+    @property
+    def written(self) -> str:
+        """The call that a user writes for it."""
+        return str(self)
+
+    @property
+    def shown(self) -> str:
+        """For people: the call, with the name that was given to it."""
+        return f"{self.name} = {self.written}" if self.name else self.written
 
     def __repr__(self) -> str:
         named = f"{self.name!r}, " if self.name else ""
-        return f"<sash window {named}{self}: {self.formula}, {self.context.value}>"
+        return f"<sash window {named}{self.written}: {self.formula}, {self.context.value}>"
 
     def _repr_markdown_(self) -> str:
         """For notebooks. All that a user can name is in a block of code, where nothing is markup."""
-        title = f"{self.name}: {self}" if self.name else str(self)
+        title = f"{self.name}: {self.written}" if self.name else self.written
         code = (f"    {' '.join(line.split())}" for line in (title, self.formula))
         return "\n".join([f"**{self.context.value} window**", "", *code])
 

@@ -51,7 +51,7 @@ def _champion(
 ) -> Monoid:
     return Monoid(
         name=name,
-        columns=(column_name("value", value), column_name("by", by)),
+        columns=(column_name("value", value, of=name), column_name("by", by, of=name)),
         identity=_no_one,
         lift=_contender,
         combine=combine,

@@ -67,7 +67,7 @@ def of_numbers(
     argument = "column" if len(columns) == 1 else "columns"
     return Monoid(
         name=name,
-        columns=tuple(column_name(argument, column) for column in columns),
+        columns=tuple(column_name(argument, column, of=name) for column in columns),
         identity=constant(empty),
         lift=numbers_only(name, lift),
         combine=combine,
@@ -88,14 +88,26 @@ def of_values(
     """An aggregate of one column of any type; its elements are written to stores as Python values, unless
     they have a codec of their own among the other fields of a monoid."""
     fields = {"encode": encode, "decode": decode, "where": condition(where)} | fields
-    return Monoid(name, (column_name("column", column),), identity, lift, combine, lower, **fields)
+    column = column_name("column", column, of=name)
+    return Monoid(name, (column,), identity, lift, combine, lower, **fields)
 
 
-def column_name(argument: str, given: Any, *, hint: str = "") -> str:
-    """`given`, once it is known to be a column's name."""
-    if not isinstance(given, str) or not given:
-        raise ArgumentError(argument, given, "the name of a column", hint=hint)
-    return given
+def column_name(argument: str, given: Any, *, of: str, hint: str = "", example: str = "'column', ") -> str:
+    """`given`, once it is known to be a column's name; otherwise an error about the aggregate `of`.
+
+    >>> column_name("column", lambda row: row.x > 1, of="sum")
+    Traceback (most recent call last):
+        ...
+    sash.errors.ArgumentError: sum() takes column names. Pass a condition as sash.sum('column', \
+where=lambda row: …).
+    """
+    if isinstance(given, str) and given:
+        return given
+    message = ""
+    if callable(given):
+        message = f"{of}() takes column names"
+        hint = f"Pass a condition as sash.{of}({example}where=lambda row: …)."
+    raise ArgumentError(argument, given, "the name of a column", hint=hint, message=message)
 
 
 def positive_integer(argument: str, given: Any) -> int:

@@ -79,7 +79,9 @@ def rate(column: str, *, where: RowCondition | None = None) -> Monoid:
     >>> fold(per_tick, [{"x": 10, "t": 0}, {"x": 15, "t": 2}, {"x": 1, "t": 4}])
     1.5
     """
-    return _rate(column_name("column", column), EVENT_TIME, MICROSECONDS).conditional(condition(where))
+    return _rate(column_name("column", column, of="rate"), EVENT_TIME, MICROSECONDS).conditional(
+        condition(where)
+    )
 
 
 def _typed_increase(kinds: tuple[Kind, ...]) -> dict[str, Any]:

@@ -49,11 +49,8 @@ def _column(given: Any) -> str:
     sash.errors.ArgumentError: columns must be the name of a column; got 100. A window of 100 events is \
 sash.rows(100).
     """
-    if isinstance(given, int):
-        hint = f"A window of {given} events is sash.rows({given})."
-    else:
-        hint = "Events that satisfy a condition are counted with sash.count(where=…)." * callable(given)
-    return column_name("columns", given, hint=hint)
+    hint = f"A window of {given} events is sash.rows({given})." if isinstance(given, int) else ""
+    return column_name("columns", given, of="count", hint=hint, example="")
 
 
 def _zero() -> int:

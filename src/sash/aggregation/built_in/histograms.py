@@ -66,7 +66,7 @@ def histogram(
     >>> fold(histogram("x", bins=4), rows)
     [(0.0, 4.0, 2), (4.0, 8.0, 0), (8.0, 12.0, 1), (12.0, 16.0, 1)]
     """
-    name = column_name("column", column)
+    name = column_name("column", column, of="histogram")
     if (bins is None) == (edges is None):
         raise ArgumentError("bins", bins, "given, or else edges (one of the two)")
     made = _by_width(name, bins) if bins is not None else _by_edges(name, _edges(edges))

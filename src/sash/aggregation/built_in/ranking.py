@@ -73,7 +73,7 @@ def skyline(
 
     return Monoid(
         name="skyline",
-        columns=tuple(column_name("columns", column) for column in columns),
+        columns=tuple(column_name("columns", column, of="skyline") for column in columns),
         identity=tuple,
         lift=lambda *point: (tuple(map(_in_spark_order, point)),),
         combine=merge,

@@ -62,7 +62,7 @@ def ewm(
     >>> ewm("x", half_life="5 minutes").columns
     ('x', 'event time')
     """
-    name = column_name("column", column)
+    name = column_name("column", column, of="ewm")
     if (alpha is None) == (half_life is None):
         raise ArgumentError("alpha", alpha, "given, or else half_life (one of the two)")
     if by not in (None, "events", "time"):

@@ -78,7 +78,8 @@ def _wrong(stage: StageSeen) -> Iterator[str]:
         if own.missing:
             yield f"{stage.where}: bucket {bucket.number} lacks {own.missing:,} of its chunks"
         if own.orphaned:
-            yield f"{stage.where}: bucket {bucket.number} has {own.orphaned:,} chunks of nothing"
+            chunks = f"{own.orphaned:,} orphaned chunk{'s' * (own.orphaned != 1)}"
+            yield f"{stage.where}: bucket {bucket.number} has {chunks}"
 
 
 def _on_server(place: str) -> Iterator[Found]:

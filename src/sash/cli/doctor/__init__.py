@@ -10,6 +10,7 @@ disk_and_stores.py disk, memory, stores
 cluster.py        a Spark cluster: its workers, and settings that cost time
 report.py         all checks, printed
 leftovers.py      what dead processes and deleted checkpoints have left
+warm_kernels.py   kernels that are compiled before the first query
 """
 
 from sash.cli.doctor.report import run

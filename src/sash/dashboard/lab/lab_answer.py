@@ -7,7 +7,7 @@ of arrival, from 0.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sash.dashboard.lab.engine_reports import engines
@@ -25,7 +25,7 @@ def answer(given: Any) -> dict[str, Any]:
     window = experiment.window
     return {
         "window": {
-            "label": window.label, "meaning": window.meaning, "formula": window.formula,
+            "label": window.shown, "meaning": window.meaning, "formula": window.formula,
             "context": window.context.value,
         },
         "events": run.events(),
@@ -34,7 +34,7 @@ def answer(given: Any) -> dict[str, Any]:
         "watermark": run.watermarks[-1] if run.watermarks else None,
         "story": _story(experiment),
         "engines": run.engines(),
-        "python": python(experiment, run.late),
+        "python": python(experiment),
     }  # fmt: skip
 
 
@@ -169,33 +169,35 @@ def _story(experiment: Experiment) -> dict[str, Any] | None:
     }
 
 
-def python(experiment: Experiment, late: Collection[int]) -> str:
-    """A program that computes the windows of the picture, with the events that the picture has in them.
+def python(experiment: Experiment) -> str:
+    """A program that reports what the picture shows, event by event.
 
-    Late events are left out: a stream writes them to its late output, a table has none. The input has an
-    end, so windows that wait are reported too.
+    Each event is a micro-batch, as it is for the reference; what is late is judged by the program itself.
+    The stream has not ended, so windows that wait in the picture wait in the program.
     """
     query = experiment.query
-    accepted = [one for number, one in enumerate(experiment.arrivals) if number not in late]
-    times = [arrival.time for arrival in accepted]
-    xs = [arrival.values["x"] for arrival in accepted]
+    times = [arrival.time for arrival in experiment.arrivals]
+    xs = [arrival.values["x"] for arrival in experiment.arrivals]
     arguments = ['time="time"']
     arguments += [f"delay={query.delay.length}"] * bool(query.delay.length)
+    lateness = query.allowed_lateness.length
+    arguments += [f"allowed_lateness={lateness}"] * bool(lateness)
     arguments += ['order="arrival"'] * (query.order is Order.ARRIVAL)
-    names = ", ".join(f"t{number + 1}" for number in sorted(late))
-    verb = "was" if len(late) == 1 else "were"
-    left_out = f"# {names} {verb} too late: left out\n" if late else ""
     return (
         "import pyarrow as pa\nimport sash\n\n"
-        f"{left_out}"
         "events = pa.table({\n"
-        f'    "time": {times},\n'
-        f'    "x": {xs},\n'
+        f'    "time": pa.array({times}, pa.int64()),\n'
+        f'    "x": {xs or "pa.array([], pa.int64())"},\n'
         "})\n"
+        "one_by_one = [events.slice(n, 1) for n in range(max(1, len(events)))]\n"
         "q = (\n"
-        f"    sash.stream(events, {', '.join(arguments)})\n"
-        f"    .window({experiment.kind.python(experiment.numbers)})\n"
+        f"    sash.stream(one_by_one, {', '.join(arguments)})\n"
+        f"    .window({experiment.kind.python(experiment.numbers)}, flush=False)\n"
         '    .agg(n=sash.count(), total=sash.sum("x"))\n'
         ")\n"
-        "print(q.flat().collect().to_pandas())\n"
+        "for number, result in enumerate(q.flat().batches(), start=1):\n"
+        "    for row in result.reports.to_pylist():\n"
+        '        print(f"t{number} closes", row)\n'
+        "    for row in result.late.to_pylist():\n"
+        '        print(f"t{number} is late:", row["late_reason"])\n'
     )

@@ -61,7 +61,7 @@ def lane_of(
     remarks = [f"{label(event.ordinal)} has no place: {reason}" for event, reason in displaced]
     if len(spans) > MOST:
         remarks.append(f"… and {len(spans) - MOST} more windows")
-    return Lane(window.label, tuple(spans[:MOST]), "; ".join(remarks))
+    return Lane(window.name or window.written, tuple(spans[:MOST]), "; ".join(remarks))
 
 
 def picture_of(
@@ -76,7 +76,9 @@ def picture_of(
     """A lane for each window kind, over the events of one key. `read` writes a time for people."""
     kinds = [windows] if isinstance(windows, Window) else list(windows)
     lanes = tuple(lane_of(window, events, delay=delay, order=order) for window in kinds)
-    named = title or f"{', '.join(window.label for window in kinds)} over {len(events)} events"
+    named = (
+        title or f"{', '.join(window.name or window.written for window in kinds)} over {len(events)} events"
+    )
     return Picture(named, "time", marks_of(events, read=read), lanes, lambda at: read(round(at)))
 
 

@@ -142,14 +142,14 @@ class ObjectFolder:
                 self.monoid.lift(*event) if there else self.monoid.identity()
                 for event, there in zip(events, counts, strict=True)
             ]
-        return self.elements(lifted, valid)
+        return self.elements(lifted, valid, returned_by="lift")
 
     def objects(self, elements: Elements) -> list[Any]:
         return list(elements.columns[0].tolist())
 
-    def elements(self, objects: list[Any], known: Mask | None) -> Elements:
+    def elements(self, objects: list[Any], known: Mask | None, *, returned_by: str = "combine") -> Elements:
         if not is_scalar(self.monoid):
-            require_one_length(objects, len(self.monoid.identity()))
+            require_one_length(self.monoid, returned_by, objects)
         return Elements((object_column(objects),), known)
 
     def encode(self, element: Any) -> bytes:

@@ -80,8 +80,8 @@ def _slides(bound: BoundQuery, plan: Plan) -> Iterator[str]:
             if pane < min(declared.size, declared.slide):
                 size, slide, short = (_length(declared, n) for n in (declared.size, declared.slide, pane))
                 yield (
-                    f"{window.label}: a slide of {slide} does not divide {size}, so that panes are only "
-                    f"{short} long; with one that does there would be fewer"
+                    f"{window.shown}: a slide of {slide} does not divide {size}, so panes are only "
+                    f"{short} long; a slide that divides it needs fewer"
                 )
 
 

@@ -22,6 +22,9 @@ from sash.operators.folding.early_panes import Early
 from sash.operators.patterns.declared import Farm, PaneFarm, WinFarm, WinMapReduce, pane_workers
 from sash.planner.plans.plan import Plan
 
+BATCH = "the cost of a batch depends on its new events, not on the size of the state"
+PANES = "one combine per event into its pane; windows from panes, whatever the window length"
+
 
 @dataclass(frozen=True)
 class FoldAlgorithm:
@@ -38,10 +41,13 @@ class FoldAlgorithm:
 def algorithm_of(bound: BoundQuery, plan: Plan) -> FoldAlgorithm:
     """What folds the windows of this plan."""
     slow = tuple(monoid.name for monoid in plan.facts.algebra if not monoid.compiled)
-    fold = "two stacks over ranges" + ("" if slow else ", all keys in one call of machine code")
+    fold = f"{', '.join(slow)} interpreted" if slow else "compiled"
     if plan.facts.whole:
         return FoldAlgorithm(
-            "recalculate", "your function is called with the rows of each window", "nowhere", ()
+            "recalculate",
+            "your function is called with the rows of each window: the cost grows with the window length",
+            "nowhere",
+            (),
         )
     if plan.facts.streaming:
         return _streaming(bound, plan, fold, slow)
@@ -49,19 +55,19 @@ def algorithm_of(bound: BoundQuery, plan: Plan) -> FoldAlgorithm:
     folds = isinstance(inner, PaneFarm | WinMapReduce)
     if plan.facts.where == "spark batch" and folds:
         where = "before the shuffle, where rows lie"
-        how = f"events into panes, then {fold}{_in_python(plan)}"
+        how = f"{fold}; {PANES}{_in_python(plan)}"
         return FoldAlgorithm("panes, then range fold", how, where, slow)
     if plan.pattern is None and plan.facts.folded_by_spark:
         return _by_spark(plan, fold, slow)
     if isinstance(inner, PaneFarm):
         where = "once, before the windows that share them"
-        return FoldAlgorithm("panes, then range fold", f"events into panes, then {fold}", where, slow)
+        return FoldAlgorithm("panes, then range fold", f"{fold}; {PANES}", where, slow)
     if isinstance(inner, WinMapReduce):
-        how = f"{fold}, of each partition, then one combine per partition"
+        how = f"{fold}; each partition of a window by itself, then one combine per partition"
         return FoldAlgorithm("range fold of partitions", how, "nowhere", slow)
     overlap = any(cut.overlapping for cut in plan.facts.cuts)
     combines = "two combines per event" if overlap else "one combine per event"
-    how = f"{fold}: {combines} and one per window{_in_python(plan)}"
+    how = f"{fold}; {combines} and one per window, whatever the window length{_in_python(plan)}"
     return FoldAlgorithm("range fold", how, _early(bound, plan), slow)
 
 
@@ -84,8 +90,11 @@ def _where_on_streams(bound: BoundQuery, plan: Plan) -> str:
 def _by_spark(plan: Plan, fold: str, slow: tuple[str, ...]) -> FoldAlgorithm:
     where = "before the shuffle, by Spark's generated code"
     if plan.facts.spark is not None and plan.facts.spark.of == "windows":
-        return FoldAlgorithm("windows in SQL", "a window is a pane that SQL folds and lowers", where, slow)
-    return FoldAlgorithm("panes in SQL, then range fold", f"rows into panes, then {fold}", where, slow)
+        return FoldAlgorithm(
+            "windows in SQL", "Spark SQL aggregates each window, without Python", where, slow
+        )
+    how = f"Spark SQL aggregates rows into panes; windows from panes, {fold}"
+    return FoldAlgorithm("panes in SQL, then range fold", how, where, slow)
 
 
 def _early(bound: BoundQuery, plan: Plan) -> str:
@@ -106,20 +115,17 @@ def _streaming(bound: BoundQuery, plan: Plan, fold: str, slow: tuple[str, ...]) 
     if keeps_panes(bound) and not agnostic:
         return FoldAlgorithm(
             "panes in a tree",
-            "events into panes as they arrive, and a tree of folds over the panes of each key: a window "
-            "takes O(log n) combines, and a batch costs what it brings, however much is held",
+            f"{fold}; one combine per event into its pane, O(log n) combines of panes per window; {BATCH}",
             _where_on_streams(bound, plan),
             slow,
         )
     state = StatePlan(bound, rows=agnostic)
     if state.whole:
-        how = "over the rows that are kept of the keys whose windows are due"
+        how = "windows that are due are computed from the rows kept for their keys"
         return FoldAlgorithm("whole windows", how, "nowhere", slow)
     if all(lane.running for lane in state.lanes):
-        how = "new events into the fold of the open window, which is all that is kept of it"
+        how = f"{fold}; one combine per event into the running aggregate of its open window; {BATCH}"
         return FoldAlgorithm("running fold", how, "nowhere", slow)
     each = "look-back of a row" if isinstance(bound, BoundRolling) else "window"
-    how = (
-        f"a tree of folds over the elements of each key: O(log n) combines per {each}, however much is held"
-    )
+    how = f"{fold}; O(log n) combines per {each}; {BATCH}"
     return FoldAlgorithm("tree of folds", how, "nowhere", slow)

@@ -42,6 +42,8 @@ class WindowExplanation:
     """How many windows hold an event."""
     on_columns: bool
     """Whether its ends are found on columns; otherwise by its definition."""
+    written: str
+    """The call that a user writes for it, with its name if it has one."""
 
 
 @dataclass(frozen=True)
@@ -182,6 +184,7 @@ def _windows(bound: BoundQuery, facts: Facts) -> tuple[WindowExplanation, ...]:
             _formula(bound, window),
             cut.overlap,
             cut.on_columns,
+            window.label if isinstance(bound, BoundRolling) else window.shown,
         )
         for window, cut in zip(bound.query.windows, facts.cuts, strict=True)
     )

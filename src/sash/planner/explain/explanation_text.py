@@ -48,9 +48,25 @@ def require_form(form: str) -> None:
         raise ArgumentError("form", form, "'text', 'plan' or 'json'")
 
 
+class Printed(str):
+    """A text that has been printed: where a session shows what a call returns, it is not shown again.
+
+    >>> text = Printed("two lines")
+    >>> text
+    <explanation, printed above>
+    >>> text == "two lines"
+    True
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<explanation, printed above>"
+
+
 def printed(text: str) -> str:
     print(text)
-    return text
+    return Printed(text)
 
 
 def as_text(explanation: Explanation) -> str:
@@ -59,15 +75,15 @@ def as_text(explanation: Explanation) -> str:
     shown = values[:SHOWN] + ([f"and {len(values) - SHOWN} more"] if len(values) > SHOWN else [])
     keys = f"by {', '.join(explanation.keys)}" if explanation.keys else "without a key"
     pattern = explanation.pattern
-    workers = "one worker" if pattern.name == str(WinSeq()) else pattern.name
+    workers = "" if pattern.name == str(WinSeq()) else f"{pattern.name}: "
     facts = [
         *_meaning(explanation),
         ("values", ", ".join(shown)),
         ("events", f"{keys}, in {explanation.order} order of {explanation.time}"),
         ("report", explanation.reported.removeprefix("reported ")),
         ("cost", explanation.algorithm.how),
-        ("runs", f"{_NAMES[explanation.runtime]}, {workers}: {pattern.why}"),
-        ("keeps", "of a key: " + "; ".join(_state(explanation.state))),
+        ("runs", f"{_NAMES[explanation.runtime]}; {workers}{pattern.why}"),
+        ("keeps", _kept(explanation.state)),
         *(("cheaper", advice) for advice in explanation.advice),
         ("more", 'explain("plan"): stages, candidates, estimated costs; explain("json")'),
     ]
@@ -93,7 +109,7 @@ def _meaning(explanation: Explanation) -> list[tuple[str, str]]:
 
 def _held(window: WindowExplanation) -> str:
     several = f"; an event is in {_number(window.overlap)} of them" if window.overlap != 1 else ""
-    return f"{window.label}: {window.meaning or window.formula}{several}"
+    return f"{window.written}: {window.meaning or window.formula}{several}"
 
 
 def as_plan(explanation: Explanation) -> str:
@@ -105,7 +121,12 @@ def as_plan(explanation: Explanation) -> str:
             ("algorithm", _algorithm(explanation)),
             ("pattern", _pattern(explanation)),
             (f"stages: {_NAMES[explanation.runtime]}", numbered(explanation.stages)),
-            ("state of a key", _state(explanation.state)),
+            (
+                "state per key",
+                [_kept(explanation.state)]
+                if explanation.state.kept == "nothing"
+                else _state(explanation.state),
+            ),
             ("cheaper", explanation.advice),
         ]
     )
@@ -114,7 +135,7 @@ def as_plan(explanation: Explanation) -> str:
 def _semantics(explanation: Explanation) -> list[str]:
     lines = []
     for window in explanation.windows:
-        lines += [f"{window.label}  ({window.context})", f"  {window.formula}"]
+        lines += [f"{window.written}  ({window.context})", f"  {window.formula}"]
         if window.overlap != 1 and explanation.rows == "window":
             lines.append(f"  an event is in {_number(window.overlap)} of them")
         if not window.on_columns:
@@ -176,9 +197,14 @@ def _candidates(explanation: Explanation, pattern: PatternExplanation) -> list[s
     return lines + [f"✗ {one.pattern}: {one.reason}" for one in pattern.forbidden]
 
 
+def _kept(state: State) -> str:
+    own = "no state per key; " if state.kept == "nothing" else "per key: "
+    return own + "; ".join(_state(state))
+
+
 def _state(state: State) -> list[str]:
     if state.kept == "nothing":
-        return [f"nothing; {state.amount}", f"that grows {state.growth}"]
+        return [state.amount]
     size = (
         f", about {in_bytes(state.bytes)}"
         if state.bytes is not None

@@ -49,7 +49,7 @@ def parts_of(explanation: Explanation) -> Iterator[str]:
 
 
 def _window(window: WindowExplanation) -> tuple[str, ...]:
-    return escape(window.label), escape(window.context), f"<code>{escape(window.formula)}</code>"
+    return escape(window.written), escape(window.context), f"<code>{escape(window.formula)}</code>"
 
 
 def _candidates(explanation: Explanation) -> Iterator[str]:

@@ -53,11 +53,12 @@ def state_of(bound: BoundQuery, plan: Plan) -> State:
     facts, width = plan.facts, _event_bytes(bound)
     if facts.where == "process":
         total, rows = in_bytes(facts.events.rows * width), facts.events.rows
-        amount = f"while it runs, all {rows:,} events of the input are in memory, about {total}"
+        events = f"{rows:,} event{'s' * (rows != 1)}"
+        amount = f"the whole input ({events}, about {total}) is in memory while it runs"
         return State("nothing", amount, 0, width, "with the input")
     if facts.where == "spark batch":
         held = "panes" if plan.pattern is None and facts.folded_by_spark else "rows"
-        amount = f"while it runs, a task has the {held} of its buckets in memory"
+        amount = f"each task has the {held} of its keys in memory while it runs"
         return State("nothing", amount, 0, width, f"with the {held} of the busiest task")
     agnostic = isinstance(plan.pattern, WinFarm) and plan.pattern.model == "agnostic"
     return _copied(_kept(bound, StatePlan(bound, rows=agnostic)), 1 if agnostic else _holders(plan))
@@ -81,7 +82,7 @@ def _kept(bound: BoundQuery, plan: StatePlan) -> State:
     forgets = _forgets(bound, plan)
     rings = [lane for lane in plan.lanes if not lane.running]
     if not rings:
-        amount = "the running fold of its open window"
+        amount = "the running aggregate of its open window"
         return State("fold", amount, 1, 8 * plan.slot_words, f"with the number of keys{forgets}")
     # A node for every eight elements, and as many again above them.
     size = max(8 * lane.form.width + 8 * lane.form.node_width // 4 for lane in rings)
@@ -97,10 +98,10 @@ def _kept(bound: BoundQuery, plan: StatePlan) -> State:
     needs = [_needed(window) for of_lane in windows for window in _without_shorter(of_lane)]
     amount = " and ".join(dict.fromkeys(words for words, _ in needs)) + f" ({what})"
     if len(rings) < len(plan.lanes):
-        amount += " and a running fold"
+        amount += " and a running aggregate"
     waiting = [str(length) for length in (bound.query.delay, bound.query.allowed_lateness) if length.length]
     if waiting:
-        amount += f", and those of {' and '.join(waiting)} more"
+        amount += f", plus those of the {' and '.join(waiting)} before"
     counts = [number for _, number in needs]
     known = None if waiting or None in counts else max(number or 0 for number in counts)
     return State("events", amount, known, size, f"with the number of events in a window{forgets}")
@@ -109,12 +110,12 @@ def _kept(bound: BoundQuery, plan: StatePlan) -> State:
 def _forgets(bound: BoundQuery, plan: StatePlan) -> str:
     """When a key leaves nothing behind."""
     if bound.query.forget_after.length:
-        return f"; a key is forgotten {bound.query.forget_after} after its newest event"
+        return f"; a key is dropped {bound.query.forget_after} after its newest event"
     if plan.forgets:
-        return "; a key that no window needs any more is forgotten"
+        return "; a key is dropped when no window needs its state"
     return (
-        f"; of every key that ever came {8 * plan.slot_words} bytes stay, because its windows are numbered "
-        "from its first event: forget_after=… in sash.stream bounds that"
+        f"; {8 * plan.slot_words} bytes of every key are kept for good, because its windows are numbered "
+        "from its first event: forget_after=… in sash.stream limits that"
     )
 
 
@@ -130,7 +131,7 @@ def _needed(window: Window) -> tuple[str, int | None]:
     """The events of a key that a window may still need, in words and, if it is fixed, as a number."""
     match window.capacity:
         case None:
-            return f"the events of the open window of {window.label}, however many there are", None
+            return f"the events of the open window of {window.shown}, however many there are", None
         case Duration(length, unit):
             return f"the events of {format_last(length, unit)}", None
         case number if number == inf:

@@ -44,7 +44,7 @@ class LocalJoin:
         shares = f"{self.shares} shares, in threads" if self.shares > 1 else "one share"
         return [
             "sort both sides by group, cell and time",
-            f"compare what is near, in {shares}",
+            f"compare events that are close in time, in {shares}",
             "sort pairs",
         ]
 

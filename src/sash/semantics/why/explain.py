@@ -89,11 +89,14 @@ def _window(
         misfit, time = f"has no place: {history.displaced[ordinal]}", entry.arrival.time
         before = () if time is None else history.dissolved(ordinal, time)
         held_before = tuple(_held(one, history, reasons) for one in before)
-        return WindowStory(window.label, window.formula, held=held_before, absence=misfit)
+        return WindowStory(
+            window.label, window.formula, held=held_before, absence=misfit, shown=window.shown
+        )
     position = history.position(ordinal)
     held = list(history.holding(position))
     return WindowStory(
         label=window.label,
+        shown=window.shown,
         formula=window.formula,
         held=tuple(_held(one, history, reasons) for one in held),
         absence="" if held else reasons.absence(position),

@@ -100,7 +100,7 @@ def alike(window: WindowStory) -> Iterator[tuple[str, list[EngineStory]]]:
 def _event(why: Why, event: EventStory) -> Iterator[str]:
     yield title(why, event)
     for window in event.windows:
-        yield f"  {window.label}: {summary(window)}"
+        yield f"  {window.shown or window.label}: {summary(window)}"
         for held in chosen(window):
             if isinstance(held, int):
                 yield f"    … and {held:,} more in between"

@@ -53,6 +53,8 @@ class WindowStory:
     """Whether the end that is shown lies outside."""
     order: tuple[int, ...] = ()
     """The numbers of the key's events, in the query's order."""
+    shown: str = ""
+    """The window as its user wrote it."""
 
     def numbers(self, holds: Content) -> tuple[int, ...]:
         """The numbers of the events at these positions."""

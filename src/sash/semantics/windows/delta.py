@@ -138,6 +138,6 @@ def like(value: Any, length: float) -> Any:
 def delta(
     attribute: str, size: float, every: float, *, closed: Literal["left", "right"] = "left"
 ) -> DeltaWindow:
-    """The events whose attribute lies within `size` below the trigger's, whenever it grew by more than
-    `every`."""
+    """At each event whose attribute has grown by more than `every`: the events whose attribute is at most
+    `size` below it."""
     return DeltaWindow(attribute, size, every, closed)

@@ -133,5 +133,6 @@ class PolicyWindow(ContextAwareWindow):
 def policy(
     wsp: Callable[[Any, Any], Any], *, track: Mapping[str, MonoidLike], every: int = 1
 ) -> PolicyWindow:
-    """Evict with `wsp(total, old)` over the tracked aggregates; report every `every` insertions."""
+    """After each event, evict the oldest events while `wsp(total, old)` is true; emit every `every`
+    events."""
     return PolicyWindow(wsp, track, every)

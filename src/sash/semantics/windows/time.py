@@ -46,6 +46,18 @@ class TimeWindow(IntervalWindow):
         return f"time({size}, {slide}{origin})"
 
     @property
+    def written(self) -> str:
+        """
+        >>> tumbling("1 minute").written, sliding(10, every=5, origin=1).written
+        ('tumbling(1 minute)', 'sliding(10, every=5, origin=1)')
+        """
+        size, slide = format_length(self.size, self.unit), format_length(self.slide, self.unit)
+        origin = f", origin={format_length(self.origin, self.unit)}" if self.origin else ""
+        if self.slide == self.size:
+            return f"tumbling({size}{origin})"
+        return f"sliding({size}, every={slide}{origin})"
+
+    @property
     def capacity(self) -> Duration:
         return Duration(self.size, self.unit)
 
@@ -76,7 +88,7 @@ class TimeWindow(IntervalWindow):
 
 
 def time(size: DurationLike, every: DurationLike, *, origin: DurationLike = 0) -> TimeWindow:
-    """A window of `size` every `every`; `origin` shifts where windows start."""
+    """Windows of length `size`, starting every `every`; `origin` shifts where they start."""
     length, slide = durations.positive(size, "size"), durations.positive(every, "every")
     shift = durations.parse(origin, "origin")
     unit = durations.same_unit(size=length, every=slide, origin=shift)
@@ -84,8 +96,8 @@ def time(size: DurationLike, every: DurationLike, *, origin: DurationLike = 0) -
 
 
 def sliding(size: DurationLike, every: DurationLike, *, origin: DurationLike = 0) -> TimeWindow:
-    """The last `size` of events, every `every`. With `every` longer than `size` there are gaps between the
-    windows, and events in a gap belong to none.
+    """Windows of length `size`, starting every `every`. If `every` is longer than `size`, there are gaps
+    between the windows, and events in a gap belong to none.
 
     >>> str(sliding("1 hour", every="1 second"))
     'time(1 hour, 1 second)'
@@ -94,12 +106,12 @@ def sliding(size: DurationLike, every: DurationLike, *, origin: DurationLike = 0
 
 
 def tumbling(size: DurationLike, *, origin: DurationLike = 0) -> TimeWindow:
-    """Windows that touch and do not overlap: W = S."""
+    """Windows of length `size` that follow each other without gap or overlap: W = S."""
     return time(size, size, origin=origin)
 
 
 def hopping(size: DurationLike, every: DurationLike, *, origin: DurationLike = 0) -> TimeWindow:
-    """Another name of `sliding`: Flink, Azure and Beam call these windows hopping.
+    """Another name for `sliding`: Flink and Azure call these windows hopping.
 
     >>> hopping("1 hour", every="1 minute") == sliding("1 hour", every="1 minute")
     True

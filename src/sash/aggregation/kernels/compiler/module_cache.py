@@ -15,10 +15,12 @@ import os
 import sys
 import tempfile
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
 from types import ModuleType
 
+from sash._version import __version__
 from sash.errors import ArgumentError
 
 _importing = Lock()
@@ -37,13 +39,18 @@ def directory() -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):  # of several processes, the first one
             path.mkdir(mode=0o700)
-            _announce(path)
     return path
 
 
 def _announce(path: Path) -> None:
-    if os.environ.get("SASH_PROGRESS") != "0":
-        print(f"sash: the first run compiles kernels, about 10 s; {path} keeps them", file=sys.stderr)
+    """One line before the first compilation of these versions of Sash and Numba, by one process."""
+    with suppress(OSError):  # announced before, or a folder that cannot be written, which is told elsewhere
+        (path / f"compiled-by-sash-{__version__}-numba-{version('numba')}").touch(exist_ok=False)
+        if os.environ.get("SASH_PROGRESS") != "0":
+            print(
+                f"sash: compiling kernels, once for this version, about 10 s; {path} keeps them",
+                file=sys.stderr,
+            )
 
 
 def module(text: str) -> ModuleType:
@@ -75,6 +82,7 @@ def _publish(path: Path, text: str) -> None:
             return
         # Damaged, for example by a full disk. Nobody imports it any more: replace it.
         path.unlink()
+    _announce(path.parent)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".tmp")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:

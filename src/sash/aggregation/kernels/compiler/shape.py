@@ -82,13 +82,19 @@ def kind_of(value: Any) -> Kind:
 def shape_of(monoid: Monoid, kinds: tuple[Kind, ...] | None) -> Shape:
     """The shape of the elements over input columns of these kinds (None: from identity alone)."""
     first = monoid.identity()
-    elements = [first, *_lifted(monoid, kinds or ())]
-    for pair in product(elements, repeat=2):
-        elements += _answer(monoid.combine, *pair)
+    lifted = _lifted(monoid, kinds or ())
+    combined = [
+        one for pair in product([first, *lifted], repeat=2) for one in _answer(monoid.combine, *pair)
+    ]
+    elements = [first, *lifted, *combined]
     rows = [element if isinstance(element, tuple) else (element,) for element in elements]
     identity = rows[0]
     if monoid.columnar and isinstance(first, tuple):
-        require_one_length((row for row in elements if isinstance(row, tuple)), len(first))
+        # Without kinds nothing was lifted yet; numbers of some kind show how many fields `lift` returns.
+        number: Kind = "float"
+        tried = lifted or _lifted(monoid, (number,) * len(monoid.columns))
+        for function, returned in (("lift", tried), ("combine", combined)):
+            require_one_length(monoid, function, (row for row in returned if isinstance(row, tuple)))
     if any(len(row) != len(identity) for row in rows):
         return Shape(("object",), True, (first,))
     fields = tuple(_widest([kind_of(value) for value in column]) for column in zip(*rows, strict=True))

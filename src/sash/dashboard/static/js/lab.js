@@ -62,7 +62,7 @@ export class Lab {
       h("div", { class: "numbers" }, parameters.map((one) => this.parameter(one))),
       this.refused,
       h("hr"),
-      h("p", { class: "soft small" }, "How far behind the newest event another one is still on time, and how much later it still corrects a report:"),
+      h("p", { class: "soft small" }, "How far an event may lag behind the newest one and be on time, and how much later it still corrects a result:"),
       h("div", { class: "numbers" }, this.number("Delay", "delay"), this.number("Lateness", "allowed_lateness")),
       h("label", { class: "field" }, "Order", order),
       h("hr"),

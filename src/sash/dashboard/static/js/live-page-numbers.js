@@ -34,11 +34,12 @@ const METRICS = [
     shown: (frame) => frame.totals?.late, note: (frame) => `${count(frame.late)} in the latest micro-batch`,
   },
   {
-    // An elastic query has a store of its own, whose size is not measured: what moves is.
-    label: "State", unit: "in the state store", write: bytes, read: (frame) => frame.state_bytes ?? frame.written,
-    note: (frame) => (frame.state_bytes !== null
-      ? [frame.shared ? "of all queries of this stream" : "", frame.written !== null ? `${bytes(frame.written)} written by the latest` : ""]
-      : frame.written !== null ? [`written by the latest, ${bytes(frame.read)} read`] : []).filter(Boolean).join(" · "),
+    // What a micro-batch writes is not what is held: it is never shown in its place.
+    label: "State", unit: "in the state store", write: bytes, read: (frame) => frame.state_bytes,
+    note: (frame) => [
+      frame.shared && frame.state_bytes !== null ? "of all queries of this stream" : "",
+      frame.written !== null ? `${bytes(frame.written)} written by the latest` : "",
+    ].filter(Boolean).join(" · "),
   },
 ];
 

@@ -138,12 +138,12 @@ class FolderSink:
 def published(
     path: str | PathLike[str], *, format: str = "parquet", spark: SparkSession | None = None
 ) -> DataFrame:
-    """The rows of all batches that a query has published in a folder, with the number of their `batch`.
+    """The rows of all batches that a query has published in a folder, with their batch number in `batch`.
 
-    What an execution has written and not published, because it still runs or because it failed, is not
-    among them; a reader who does not know the manifests would see that too. A batch whose files are not as
-    they were published is refused (`CorruptValue`), and so is a folder with batches of two queries
-    (`DifferentQuery`). A column that was added later is null in the rows from before.
+    Output that was written but not published (still running, or failed) is left out; a reader that ignores
+    the manifests would see it. A batch whose files have changed since they were published raises
+    `CorruptValue`, a folder with batches of two queries `DifferentQuery`. A column that was added later is
+    null in earlier rows.
     """
     session, root = spark or existing_session(), fspath(path)
     if session is None:
