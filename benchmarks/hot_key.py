@@ -20,7 +20,7 @@ import sash
 from benchmarks import hot_key_streams
 from benchmarks.harness import Table, finish, options, race
 from sash.operators.bound_query import BoundQuery
-from sash.planner.plans.plan import Plan
+from sash.planner.plans.cheapest_pattern import Plan
 from sash.runtimes.spark.batch.static_source import SparkSource
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from sash.aggregation import built_in
 from sash.aggregation.kernels.aggregators.slide import Algorithm, slide, slide_by_time
 from sash.aggregation.kernels.compiler.compiled import Compiled, compiled
 from sash.aggregation.kernels.folds.range_fold import range_fold
-from sash.aggregation.kernels.windows.cuts import cut
+from sash.aggregation.kernels.windows.bound_positions import cut
 from sash.aggregation.monoid import Monoid
 
 FIFO: dict[Algorithm, float] = {"two_stacks": 3.5, "daba": 5.0, "amta": 7.0}

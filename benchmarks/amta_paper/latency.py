@@ -27,7 +27,7 @@ from benchmarks.amta_paper.measuring import (
     sweeps,
 )
 from sash.aggregation.algorithms import INTERPRETED, Algorithm
-from sash.aggregation.kernels.compiler.vocabulary import Columns
+from sash.aggregation.kernels.compiler.template_words import Columns
 
 Slide: TypeAlias = Callable[[Columns, int, Columns], Any]
 

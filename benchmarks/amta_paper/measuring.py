@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sash.aggregation import built_in
-from sash.aggregation.kernels.compiler import machine
+from sash.aggregation.kernels.compiler import runnable_kernel
 from sash.aggregation.kernels.compiler.compiled import Compiled, compiled
-from sash.aggregation.kernels.compiler.machine import Kernel
+from sash.aggregation.kernels.compiler.runnable_kernel import Kernel
 from sash.aggregation.kernels.compiler.specialise import MonoidSource
-from sash.aggregation.kernels.compiler.vocabulary import Columns
+from sash.aggregation.kernels.compiler.template_words import Columns
 from sash.aggregation.monoid import Kind, Monoid
 
 ROUNDS = 3
@@ -41,7 +41,7 @@ def for_columns(monoid: Monoid, inputs: Mapping[str, NDArray[np.int64]]) -> tupl
 
 def own_kernel(template: Callable[..., Any], fast: Compiled) -> Kernel:
     """A kernel template of these benchmarks, specialised as the library does it with its own."""
-    return machine.build(template, MonoidSource(fast.monoid, fast.shape))
+    return runnable_kernel.build(template, MonoidSource(fast.monoid, fast.shape))
 
 
 def sweeps(*, quick: bool) -> range:

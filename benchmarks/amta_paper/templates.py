@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sash.aggregation.kernels.aggregators.amta import amta_evict, amta_query
 from sash.aggregation.kernels.aggregators.daba import daba_evict, daba_query
-from sash.aggregation.kernels.compiler.vocabulary import (
+from sash.aggregation.kernels.compiler.template_words import (
     Columns,
     Element,
     combine,

@@ -17,8 +17,8 @@ from benchmarks.planner.spark_workloads import drawn
 from benchmarks.spark.inputs import written
 from benchmarks.spark.runs import finish
 from sash.operators.bound_query import BoundQuery
+from sash.planner.plans.cheapest_pattern import Plan
 from sash.planner.plans.degrees import degrees, of_all_degrees
-from sash.planner.plans.plan import Plan
 from sash.runtimes.spark.batch.static_source import SparkSource
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sash.aggregation.kernels.compiler import machine
+from sash.aggregation.kernels.compiler import runnable_kernel
 from sash.aggregation.kernels.compiler.compiled import compiled
 from sash.aggregation.kernels.compiler.monoids_source import CallingSource
 from sash.aggregation.kernels.compiler.python_calls import PythonFunction
-from sash.aggregation.kernels.compiler.vocabulary import Columns, leaves, load, lower, shown
+from sash.aggregation.kernels.compiler.template_words import Columns, leaves, load, lower, shown
 from sash.aggregation.monoid import Monoid
 from sash.arrays import Ints
 
@@ -44,12 +44,12 @@ COLUMNS: Any = (
 
 
 @pytest.fixture(params=["build", "interpreted"])
-def kernel(request: Any) -> machine.Kernel:
-    made: machine.Kernel = getattr(machine, request.param)(leaving, SOURCE)
+def kernel(request: Any) -> runnable_kernel.Kernel:
+    made: runnable_kernel.Kernel = getattr(runnable_kernel, request.param)(leaving, SOURCE)
     return made
 
 
-def test_python_gets_elements_as_its_own_values(kernel: machine.Kernel) -> None:
+def test_python_gets_elements_as_its_own_values(kernel: runnable_kernel.Kernel) -> None:
     seen: list[Any] = []
     policy = PythonFunction(seen.append), PythonFunction(lambda old: seen.append(old) or old[1][1])
     found = np.zeros(4, np.int64)
@@ -59,7 +59,7 @@ def test_python_gets_elements_as_its_own_values(kernel: machine.Kernel) -> None:
     assert {tuple(map(type, (n, *rest))) for n, rest in seen} == {(int, float, bool)}
 
 
-def test_what_the_function_raises_the_kernel_raises(kernel: machine.Kernel) -> None:
+def test_what_the_function_raises_the_kernel_raises(kernel: runnable_kernel.Kernel) -> None:
     def raising(old: Any) -> bool:
         if old[0] == 2:
             raise LookupError(old)
@@ -71,15 +71,15 @@ def test_what_the_function_raises_the_kernel_raises(kernel: machine.Kernel) -> N
     assert found.tolist() == [0, 1, 0, 0]
 
 
-def test_an_answer_that_is_neither_true_nor_false_is_an_error(kernel: machine.Kernel) -> None:
+def test_an_answer_that_is_neither_true_nor_false_is_an_error(kernel: runnable_kernel.Kernel) -> None:
     policy = PythonFunction(lambda total: None), PythonFunction(lambda old: np.zeros(2))
     with pytest.raises(ValueError, match="ambiguous"):
         kernel(COLUMNS, policy, np.zeros(4, np.int64))
 
 
-@pytest.mark.skipif(machine.jit_disabled(), reason="nothing is compiled")
+@pytest.mark.skipif(runnable_kernel.jit_disabled(), reason="nothing is compiled")
 def test_such_a_kernel_is_machine_code_that_is_kept() -> None:
-    kernel = machine.build(leaving, SOURCE)
+    kernel = runnable_kernel.build(leaving, SOURCE)
     policy = PythonFunction(lambda total: None), PythonFunction(lambda old: True)
     kernel(COLUMNS, policy, np.zeros(4, np.int64))
     assert kernel.mode == "cached"

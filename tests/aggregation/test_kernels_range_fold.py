@@ -10,7 +10,7 @@ from sash.aggregation.algorithms import RecalculatedWindow as Recalculate
 from sash.aggregation.kernels.compiler.compiled import compiled
 from sash.aggregation.kernels.folds.range_fold import present, range_fold
 from sash.aggregation.kernels.rows.csr import rows_by_key
-from sash.aggregation.kernels.windows.cuts import cut
+from sash.aggregation.kernels.windows.bound_positions import cut
 from sash.errors import ArgumentError
 
 from .kernel_monoids import AFFINE, TOTAL, elements, lifted, recomputed

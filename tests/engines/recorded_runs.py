@@ -18,9 +18,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from sash.engines.drawn_runs import family, wide_family
 from sash.engines.keyed_runs import KINDS, answered, engines
 from sash.engines.probe_run import Engine, ProbeRun, Seen
+from sash.engines.random_runs import family, wide_family
 
 FAMILIES, SEED = 12, 20
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import sash
-from sash.engines.drawn_runs import LONGEST
 from sash.engines.probe_run import Content, ProbeRun, Seen
+from sash.engines.random_runs import LONGEST
 from sash.engines.sash_engine import window_of
 from sash.operators.bound_query import BoundQuery
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from sash.engines.drawn_runs import families, family
 from sash.engines.keyed_runs import (
     ANOTHER_CLOCK,
     AT_THE_END,
@@ -26,6 +25,7 @@ from sash.engines.keyed_runs import (
 )
 from sash.engines.peers import PEERS, python_of
 from sash.engines.probe_run import ProbeRun, Seen
+from sash.engines.random_runs import families, family
 from sash.engines.sash_engine import Sash, windowed
 from sash.engines.spark_structured import SparkStructured
 from sash.errors import MissingDependency

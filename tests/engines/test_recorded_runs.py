@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sash.engines.drawn_runs import families
 from sash.engines.keyed_runs import agrees, differs, set_aside
 from sash.engines.probe_run import ProbeRun, Seen
+from sash.engines.random_runs import families
 from sash.engines.sash_engine import Sash
 from tests.engines.recorded_runs import Recording
 from tests.engines.recorded_streams import bounded, rows_of, streamed

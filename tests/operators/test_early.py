@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 import sash
 from sash.aggregation import built_in
-from sash.aggregation.kernels.rows.cells import pane_cells
+from sash.aggregation.kernels.rows.key_and_pane_groups import pane_cells
 from sash.aggregation.monoid import Monoid
 from sash.operators.bounded_input import answer
 from sash.operators.folding.early_panes import Early

@@ -14,8 +14,8 @@ from sash.aggregation.stores.values import seal
 from sash.errors import CorruptValue
 from sash.operators import Aggregate, Input
 from sash.operators.engine import WindowOperator
-from sash.operators.inventory import inventory
 from sash.operators.joins.join_operator import JoinOperator
+from sash.operators.saved_operator_contents import inventory
 from sash.operators.stateful.streaming import BoundOperator, OperatorOnStream
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.expression import Side

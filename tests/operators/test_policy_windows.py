@@ -18,10 +18,10 @@ from numba.core.runtime._nrt_python import memsys_disable_stats, memsys_enable_s
 
 import sash
 from sash.aggregation import built_in
-from sash.aggregation.kernels.compiler import machine
+from sash.aggregation.kernels.compiler import runnable_kernel
 from sash.aggregation.kernels.compiler.compiled import Compiled
-from sash.aggregation.kernels.compiler.machine import jit_disabled
 from sash.aggregation.kernels.compiler.monoids_source import CallingSource
+from sash.aggregation.kernels.compiler.runnable_kernel import jit_disabled
 from sash.aggregation.kernels.state.policy_slide import slide_policy
 from sash.aggregation.monoid import Monoid
 from sash.errors import IntegerOverflow, PredicateError
@@ -98,8 +98,8 @@ limits = st.sampled_from([1, 2, 3, 7, 20, 45])
 
 
 @cache
-def interpreted_slides(machines: tuple[Compiled, ...]) -> machine.Kernel:
-    return machine.interpreted(slide_policy, CallingSource(tuple(one.source for one in machines)))
+def interpreted_slides(machines: tuple[Compiled, ...]) -> runnable_kernel.Kernel:
+    return runnable_kernel.interpreted(slide_policy, CallingSource(tuple(one.source for one in machines)))
 
 
 @contextmanager

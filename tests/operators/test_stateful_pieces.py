@@ -17,9 +17,9 @@ from sash.aggregation.kernels.rows.key_sets import by_share
 from sash.errors import PredicateError
 from sash.operators import Aggregate, InBulk, Input, setup
 from sash.operators.order.interleaved import interleave
-from sash.operators.stateful import prepared
+from sash.operators.stateful import shared_preparation
 from sash.operators.stateful.panes import CompiledAggregate
-from sash.operators.stateful.prepared import Piece, Prepared, cuts
+from sash.operators.stateful.shared_preparation import Piece, Prepared, cuts
 
 EVENTS = Input(pa.schema([("t", pa.int64()), ("k", pa.int64()), ("x", pa.int64())]), time="t")
 rows = st.lists(
@@ -61,7 +61,7 @@ def test_differential_pieces_of_a_run_change_nothing(
     runs = [interleave([EVENTS], [(0, data.slice(at, batch))]) for at in range(0, data.num_rows, batch)]
     owners = np.array([0, 2, 3]), np.array([1, 4, 5])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(prepared, "SHORTEST", 1)
+        patch.setattr(shared_preparation, "SHORTEST", 1)
         running = operator(advance, size).start()
         assert isinstance(running, CompiledAggregate)
         tables = [running.step(run, mine) for run in runs for mine in owners]
@@ -70,7 +70,7 @@ def test_differential_pieces_of_a_run_change_nothing(
 
 
 def test_instances_that_read_together_say_what_one_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prepared, "SHORTEST", 64)
+    monkeypatch.setattr(shared_preparation, "SHORTEST", 64)
     draw = np.random.default_rng(4)
     times = np.sort(draw.integers(0, 900, 6_000))
     data = pa.table({"t": times, "k": draw.integers(0, 5_000, 6_000), "x": draw.integers(-9, 9, 6_000)})

@@ -14,8 +14,8 @@ from sash.aggregation.stores.values import seal
 from sash.errors import CorruptValue, Unsupported
 from sash.operators import Aggregate, Input, Stateful
 from sash.operators.columns.table_bytes import bytes_of
-from sash.operators.inventory import inventory
 from sash.operators.order.interleaved import interleave
+from sash.operators.saved_operator_contents import inventory
 from sash.operators.stateful.streaming import HEADER, BoundOperator, OperatorOnStream, chunk_name
 from sash.semantics.durations import Duration, Unit
 

@@ -19,7 +19,7 @@ from sash.runtimes.spark.patterns.late_relay import HandedOut, Repacker, WorkerB
 from sash.runtimes.spark.patterns.owner import OwnerProcessor
 from sash.runtimes.spark.patterns.static_plan import is_agnostic
 from sash.runtimes.spark.patterns.stream_plan import stream_plan_of, worker_buckets
-from sash.runtimes.spark.patterns.streamed import (
+from sash.runtimes.spark.patterns.streaming_stages import (
     AFTER,
     BEFORE,
     over_panes,

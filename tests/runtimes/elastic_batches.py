@@ -31,7 +31,7 @@ from sash.runtimes.spark.joins.streaming_join import JoinStage, late_of
 from sash.runtimes.spark.packing.blocks import INPUT, NEWEST_AT, OUTPUT, PACKED_BUCKET, PAYLOAD, Packing
 from sash.runtimes.spark.packing.columns import places
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs
-from sash.runtimes.spark.packing.stamps import StampedPacker
+from sash.runtimes.spark.packing.time_of_batch import StampedPacker
 from sash.runtimes.spark.state.operators_in_state import OPERATORS
 from sash.runtimes.spark.stateful.operator_stages import OperatorStage, packer_of_input
 from sash.runtimes.spark.streaming.watermark_units import Clock

@@ -9,7 +9,7 @@ import pytest
 
 import sash
 from sash.errors import ArgumentError, CorruptValue, DifferentQuery
-from sash.runtimes.spark.state.register import Register
+from sash.runtimes.spark.state.queries_of_checkpoint import Register
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

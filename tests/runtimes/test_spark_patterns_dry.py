@@ -16,7 +16,7 @@ from sash.operators.folding.panes import Panes
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce, WinSeq
 from sash.runtimes.spark.batch.bucket_query import BucketQuery
 from sash.runtimes.spark.packing.columns import BUCKET, HASH, HORIZON, ORDINAL, places
-from sash.runtimes.spark.patterns.active import WORKER, Router, WindowWorker
+from sash.runtimes.spark.patterns.active_workers import WORKER, Router, WindowWorker
 from sash.runtimes.spark.patterns.agnostic import BatchWorker, triggered
 from sash.runtimes.spark.patterns.route import Route
 from sash.runtimes.spark.patterns.static_plan import plan_of

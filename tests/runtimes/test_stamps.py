@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from sash.runtimes.spark.packing.blocks import NEWEST_AT, PACKED, PACKED_BUCKET, PAYLOAD
-from sash.runtimes.spark.packing.stamps import StampedPacker, Stamps, is_stamp
+from sash.runtimes.spark.packing.time_of_batch import StampedPacker, Stamps, is_stamp
 
 
 def blocks(buckets: list[int], newest: list[int]) -> pa.RecordBatch:

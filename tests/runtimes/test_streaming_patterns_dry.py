@@ -15,9 +15,9 @@ from sash.errors import DifferentQuery, SashError, Unsupported
 from sash.operators.bound_query import BoundQuery, BoundRolling, BoundWhole
 from sash.operators.engine import PanePartsOperator, WindowOperator, keeps_panes
 from sash.operators.folding.whole_windows import Apply
-from sash.operators.inventory import inventory
 from sash.operators.patterns.allowed import refusal
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce, WinSeq
+from sash.operators.saved_operator_contents import inventory
 from sash.runtimes.spark.packing.balanced_bucket_ids import partition_of
 from sash.runtimes.spark.packing.blocks import COUNTS
 from sash.runtimes.spark.patterns.stream_plan import (

@@ -34,14 +34,14 @@ from sash.operators.arena.head import ArenaHead
 from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.table_bytes import bytes_of, table_of
 from sash.operators.engine.saving import journal, journal_entries as entries
-from sash.operators.inventory import inventory
+from sash.operators.saved_operator_contents import inventory
 from sash.pipeline import read
 from sash.runtimes.spark.epochs import held_bucket
 from sash.runtimes.spark.packing.blocks import ORDINAL, block_of, rows_of
 from sash.runtimes.spark.packing.pane_blocks import SharedPanes
-from sash.runtimes.spark.packing.stamps import Stamps
+from sash.runtimes.spark.packing.time_of_batch import Stamps
 from sash.runtimes.spark.sinks import manifest_runs, manifests
-from sash.runtimes.spark.state import register
+from sash.runtimes.spark.state import queries_of_checkpoint
 from sash.runtimes.spark.state.checkpoint_compatibility import change_of
 from sash.runtimes.spark.together.epochs import KeptQueries
 from sash.semantics import windows
@@ -122,7 +122,7 @@ FORMATS: dict[str, tuple[bytes, Callable[[bytes], Any]]] = {
     ),
     "register": (
         json.dumps({"q": "state", "r": {"state": "s", "query": None}}).encode(),
-        lambda data: register.queries_in(seal(b"queries of a stream", data)),
+        lambda data: queries_of_checkpoint.queries_in(seal(b"queries of a stream", data)),
     ),
     "run of manifests": (
         json.dumps({"layout": 1, "manifests": [MANIFEST]}).encode(),

@@ -14,7 +14,7 @@ from sash.aggregation.stores.values import seal
 from sash.errors import CorruptValue, StoreError
 from sash.runtimes.spark.epochs import epoch_journal, held_bucket
 from sash.runtimes.spark.sinks import manifest_runs, manifests
-from sash.runtimes.spark.state import register
+from sash.runtimes.spark.state import queries_of_checkpoint
 
 MANIFEST = {"batch": 3, "rows": 1, "writer": "w", "execution": "e", "files": {"f": 9}}
 QUERIES = {"layout": {"state": "a query may have this name", "query": None}}
@@ -41,7 +41,7 @@ def run_of_manifests(layout: int | None) -> Any:
 
 def queries(layout: int | None) -> Any:
     content: Any = QUERIES if layout is None else {"layout": layout, "queries": QUERIES}
-    return register.queries_in(as_json(b"queries of a stream", content))
+    return queries_of_checkpoint.queries_in(as_json(b"queries of a stream", content))
 
 
 READERS: dict[str, Callable[[int | None], Any]] = {

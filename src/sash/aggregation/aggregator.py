@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 from sash.aggregation.algorithm_form import Mode, compiled_algorithm
 from sash.aggregation.algorithms import INTERPRETED
 from sash.aggregation.algorithms.column_kinds import kinds_of, numbers
+from sash.aggregation.algorithms.monoids_side_by_side import Tracked
 from sash.aggregation.algorithms.mta.stored_nodes import StoredNodes
 from sash.aggregation.algorithms.protocol import Algorithm, Time, as_list
 from sash.aggregation.algorithms.slide_policy import SlidePolicy
-from sash.aggregation.algorithms.tracked import Tracked
 from sash.aggregation.elements import ABSENT, Element
 from sash.aggregation.interpreted import object_column
 from sash.aggregation.monoid import Kind, Monoid

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from sash.aggregation.algorithms.monoids_side_by_side import Tracked
 from sash.aggregation.algorithms.protocol import Algorithm
-from sash.aggregation.algorithms.tracked import Tracked
 from sash.aggregation.monoid import Kind, Monoid
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def machine_of(monoid: Monoid, kinds: tuple[Kind, ...] | None) -> Compiled | Non
         return None
     # Here and not above, so that importing the data structures does not load Numba.
     from sash.aggregation.kernels.compiler.compiled import compiled
-    from sash.aggregation.kernels.compiler.machine import jit_disabled
+    from sash.aggregation.kernels.compiler.runnable_kernel import jit_disabled
     from sash.aggregation.kernels.compiler.shape import shape_of
 
     # A monoid that is bound already stays as its user bound it.

@@ -1,6 +1,6 @@
 """What is not a number is folded by the monoid's own Python functions: kernel templates over objects.
 
-A template gets other meanings of its words (`kernels.compiler.vocabulary`): an element is one cell of a
+A template gets other meanings of its words (`kernels.compiler.template_words`): an element is one cell of a
 column of objects, and the identity is `ABSENT`, which costs no combine.
 
 >>> from sash.aggregation.kernels.folds.elementwise import fold

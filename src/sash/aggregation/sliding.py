@@ -30,7 +30,7 @@ def slide_compiled(
     machine = machine_of(monoid, kinds)
     if machine is None:
         return None
-    from sash.aggregation.algorithms.compiled.inlet import Inlet
+    from sash.aggregation.algorithms.compiled.input_columns import Inlet
     from sash.aggregation.algorithms.compiled.time_codecs import time_codec
     from sash.aggregation.kernels.aggregators.slide import slide, slide_by_time
     from sash.aggregation.kernels.folds.range_fold import present

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from sash.api.head_rows import Head
-from sash.api.hints import Hinted
+from sash.api.names_elsewhere import Hinted
 from sash.errors import ArgumentError, Unsupported
 from sash.semantics.durations import DurationLike
 from sash.semantics.expression import Side
@@ -60,8 +60,8 @@ class QueryHandle(Hinted, ABC):
         return self._collected()
 
     def head(self, rows: int = 10, /) -> Head:
-        """The first result rows over a bounded input, to look at. The whole result is computed; on Spark only
-        the first rows of each partition are collected."""
+        """The first result rows over a bounded input, to look at. The whole result is computed; on Spark
+        only the first rows of each partition are collected."""
         return Head.of(self._first, rows)
 
     def dataframe(self) -> Any:

@@ -12,14 +12,14 @@ import pyarrow as pa
 from sash.aggregation import built_in
 from sash.aggregation.define import Definition
 from sash.aggregation.monoid import Monoid
-from sash.api.hints import Hinted
+from sash.api.names_elsewhere import Hinted
 from sash.api.runtime_of_input import Source, Unbounded, source_of
 from sash.api.window_query import WindowQuery
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.bound_query import BoundLatest, BoundQuery, BoundRolling, BoundWhole
 from sash.operators.folding.whole_windows import Apply, Fold, WholeWindow
 from sash.operators.patterns.declared import Pattern
-from sash.planner.auto import AUTO, Auto, Parallelism, require_parallelism
+from sash.planner.given_facts import AUTO, Auto, Parallelism, require_parallelism
 from sash.runtimes import ddl
 from sash.semantics import durations, windows
 from sash.semantics.durations import Duration, DurationLike, Unit

@@ -15,10 +15,10 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from sash.engines.drawn_runs import family
 from sash.engines.peers import PEERS
 from sash.engines.probe import engine_for
 from sash.engines.probe_run import Content, Engine, ProbeRun, Seen, Windowing, written
+from sash.engines.random_runs import family
 from sash.engines.sash_engine import Sash
 
 KINDS: tuple[Windowing, ...] = ("time", "session")

@@ -19,8 +19,8 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sash.engines.drawn_runs import families
 from sash.engines.probe_run import Content, ProbeRun, Seen
+from sash.engines.random_runs import families
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -1,7 +1,7 @@
 """Pipelines that are declared in a TOML file: source, stream, query, aggregates, sink.
 
-`reading.read` checks a file as far as it can be without data, `binding.bound` binds its query to the
-columns of its source, `running.run_stream` and `run_batch` run it: from its checkpoint on, or all at once.
+`document.read` checks a file as far as it can be without data, `binding.bound` binds its query to the
+columns of its source, `run_pipeline.run_stream` and `run_batch` run it: from its checkpoint on, or all at once.
 Errors name the line of the file.
 """
 

@@ -1,4 +1,9 @@
-"""Errors that point at the line of the file which is to blame."""
+"""Errors that name the line of the file with the mistake; `PipelineError` puts file and line before it.
+
+What is wrong is found, and worded, where it is checked: `document.py` (tables and keys), `value_readers.py`
+(values), `contradictions.py` (values that exclude each other), `calls.py` and `aggregates_and_patterns.py`
+(aggregates and patterns as text), `safety.py` (`--safe`).
+"""
 
 from __future__ import annotations
 

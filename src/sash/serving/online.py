@@ -9,7 +9,7 @@ between them the folds of whole pages.
 The head of a key comes first, then the pages that a bound divides, level by level, for all keys at once:
 one read for each level, of which there are as many as the logarithm of a key's events. All that is read of
 a key belongs to one head, and a head to one batch: pages never change, and one that a newer batch has
-removed meanwhile makes the reader begin again with the newer head.
+removed meanwhile makes the reader begin again with the newer head. Over HTTP: `dashboard.feature_app`.
 """
 
 from __future__ import annotations

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from functools import partial
 
 from sash.aggregation.algorithms.fiba import FingerTree
+from sash.aggregation.algorithms.monoids_side_by_side import tracked
 from sash.aggregation.algorithms.mta.amortized_mta import AmortizedForest
 from sash.aggregation.algorithms.mta.log_mta import LogForest
 from sash.aggregation.algorithms.mta.nodes import MemoryNodes, Nodes
 from sash.aggregation.algorithms.protocol import Algorithm
 from sash.aggregation.algorithms.recalculate import RecalculatedWindow
 from sash.aggregation.algorithms.rings import ObjectRing
-from sash.aggregation.algorithms.tracked import tracked
 from sash.aggregation.elements import ABSENT
 
 __all__ = [

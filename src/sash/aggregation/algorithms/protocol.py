@@ -23,7 +23,7 @@ from typing import Any, final
 
 import numpy as np
 
-from sash.aggregation.algorithms.tracked import Tracked
+from sash.aggregation.algorithms.monoids_side_by_side import Tracked
 from sash.aggregation.elements import ABSENT, Element, joining
 from sash.aggregation.monoid import Monoid
 from sash.errors import ArgumentError

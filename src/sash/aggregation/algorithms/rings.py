@@ -24,7 +24,7 @@ from sash.aggregation.algorithms.protocol import Time, as_list
 from sash.aggregation.elements import ABSENT, Element, ElementBatch
 from sash.aggregation.interpreted import interpreted, object_words
 from sash.aggregation.kernels.aggregators import amta, daba, subtract_on_evict, two_stacks
-from sash.aggregation.kernels.compiler.vocabulary import Columns
+from sash.aggregation.kernels.compiler.template_words import Columns
 from sash.aggregation.monoid import Monoid
 
 SMALLEST = 16

@@ -19,11 +19,11 @@ from sash.aggregation.built_in.ordered import collect, first, last, longest_incr
 from sash.aggregation.built_in.quantiles import quantile
 from sash.aggregation.built_in.ranking import skyline, top_k
 from sash.aggregation.built_in.recorded import recorded
-from sash.aggregation.built_in.relations import correlation, covariance, linear_regression
 from sash.aggregation.built_in.sets import count_distinct
 from sash.aggregation.built_in.sketches import distinct, frequent_items
 from sash.aggregation.built_in.smoothing import ewm
 from sash.aggregation.built_in.sums import sum_ as sum
+from sash.aggregation.built_in.two_columns import correlation, covariance, linear_regression
 
 __all__ = [
     "argmax",

@@ -22,7 +22,7 @@ from sash.aggregation.built_in.column_types import (
     same_as,
     typed,
 )
-from sash.aggregation.built_in.several import several
+from sash.aggregation.built_in.first_n_last_n import several
 from sash.aggregation.monoid import Kind, Monoid
 from sash.semantics.condition import RowCondition
 

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from sash.aggregation.kernels.rows.csr import is_sorted, rows_by_key
-from sash.aggregation.kernels.rows.places import Places, count, grows_within, move, place_rows
-from sash.aggregation.kernels.windows.cuts import cut
+from sash.aggregation.kernels.rows.grouped_positions import Places, count, grows_within, move, place_rows
+from sash.aggregation.kernels.windows.bound_positions import cut
 from sash.arrays import Array, Ints, Mask
 from sash.operators.columns.arrow_columns import raw_values
 from sash.operators.columns.coded_keys import BLOCK, CodedBlock, CodedKeys, coded_keys

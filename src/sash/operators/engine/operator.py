@@ -24,7 +24,7 @@ from sash.operators.answer import Answer, features, report_table
 from sash.operators.arena import Arena
 from sash.operators.bound_query import BoundQuery, BoundRolling
 from sash.operators.columns.layout import Layout
-from sash.operators.engine.content import MARK, marks, with_marks
+from sash.operators.engine.content_fingerprint import MARK, marks, with_marks
 from sash.operators.engine.due_reports import due_reports
 from sash.operators.engine.groups.growing_group import marks_column
 from sash.operators.engine.groups.lifetime_group import LifetimeGroup
@@ -41,8 +41,8 @@ from sash.operators.engine.lateness import (
 from sash.operators.engine.pending_events import Events, distinct
 from sash.operators.engine.saving.changed_aggregates import without_unknown
 from sash.operators.engine.state import OperatorState
-from sash.operators.engine.tracks import Track
 from sash.operators.engine.turn import Turn, Windows
+from sash.operators.engine.window_in_state import Track
 from sash.operators.folding.panes import Panes, group_by
 from sash.operators.kinds.clock_windows import ClockKind
 from sash.operators.late_rows import late_rows, no_late_rows

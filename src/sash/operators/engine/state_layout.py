@@ -17,7 +17,7 @@ from sash.aggregation.kernels.state.rings import LANE
 from sash.operators.arena import Arena, TableSpec
 from sash.operators.bound_query import BoundLatest, BoundQuery, BoundRolling, BoundToAllColumns, BoundWhole
 from sash.operators.engine import pending_log as waiting
-from sash.operators.engine.content import EMITTED, MARK, hidden, with_content
+from sash.operators.engine.content_fingerprint import EMITTED, MARK, hidden, with_content
 from sash.operators.engine.groups.growing_group import RowRunGroup, RunGroup, marks_column
 from sash.operators.engine.groups.latest_group import LatestGroup, LatestLifetimeGroup
 from sash.operators.engine.groups.lifetime_group import LifetimeGroup
@@ -30,7 +30,7 @@ from sash.operators.engine.lanes.row_words import Words
 from sash.operators.engine.lanes.running_lane import RunningLane
 from sash.operators.engine.lanes.slots import FIRST, Slots
 from sash.operators.engine.saving import recent_entries
-from sash.operators.engine.tracks import Track
+from sash.operators.engine.window_in_state import Track
 from sash.operators.folding.panes import Panes
 from sash.operators.folding.whole_windows import Fold
 from sash.operators.kinds import WindowKind as Kind, kind_of

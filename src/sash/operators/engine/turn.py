@@ -11,7 +11,7 @@ import pyarrow as pa
 from sash.arrays import Ints, Mask
 from sash.operators.engine.due_reports import closed
 from sash.operators.engine.pending_events import Events
-from sash.operators.engine.tracks import Track
+from sash.operators.engine.window_in_state import Track
 from sash.operators.folding.values import Values
 from sash.operators.kinds.kind import Moment
 from sash.operators.windows.ranges import NEVER, Ranges

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from sash.aggregation.kernels.rows.cells import pane_cells
+from sash.aggregation.kernels.rows.key_and_pane_groups import pane_cells
 from sash.arrays import Ints
 from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.coded_keys import key_codes

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sash.aggregation.kernels.compiler.vocabulary import Columns
+from sash.aggregation.kernels.compiler.template_words import Columns
 from sash.arrays import Array, Mask
 
 

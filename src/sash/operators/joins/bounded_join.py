@@ -13,7 +13,7 @@ from sash.operators.columns.times import to_integers
 from sash.operators.joins.asof.asof_columns import answer_table, answers
 from sash.operators.joins.asof.bound_asof import BoundAsof
 from sash.operators.joins.bound_join import BoundJoin, BoundSide
-from sash.operators.joins.pair_table import pair_table
+from sash.operators.joins.join_output import pair_table
 from sash.operators.joins.state.archive import Rows
 from sash.operators.joins.state.side_shares import JoinStore
 from sash.operators.late_rows import UNTIMED, with_reason

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from sash.operators.joins.bound_join import BoundJoin
-from sash.operators.joins.pair_table import pair_table
+from sash.operators.joins.join_output import pair_table
 from sash.operators.joins.state.archive import Rows
 from sash.operators.joins.state.side_shares import JoinStore
 from sash.operators.joins.two_sided import TwoSidedOperator

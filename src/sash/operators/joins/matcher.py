@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.aggregation.kernels.compiler.function_source import NoSource
-from sash.aggregation.kernels.compiler.machine import Kernel, NumbaError, short_reason
-from sash.aggregation.kernels.compiler.vocabulary import Columns
+from sash.aggregation.kernels.compiler.runnable_kernel import Kernel, NumbaError, short_reason
+from sash.aggregation.kernels.compiler.template_words import Columns
 from sash.aggregation.kernels.joins.pairs import CandidateRanges, matches
 from sash.aggregation.kernels.joins.predicates import columns_in_text, compiled_function, compiled_tree
 from sash.arrays import Ints, Mask

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregation.kernels.windows.cuts import cut
+from sash.aggregation.kernels.windows.bound_positions import cut
 from sash.arrays import Ints
 from sash.operators.columns.layout import Layout
 from sash.operators.kinds.as_engine_ranges import (
@@ -30,8 +30,8 @@ from sash.operators.kinds.as_engine_ranges import (
     starts,
     ticks,
 )
-from sash.operators.kinds.by_layout import LayoutKind, Progress
 from sash.operators.kinds.kind import Moment
+from sash.operators.kinds.kinds_over_all_held import LayoutKind, Progress
 from sash.operators.windows.ranges import MISSING, Ranges
 from sash.semantics.run_as import EngineWindow
 from sash.semantics.secret.engine_state import EngineState

@@ -23,9 +23,9 @@ import pyarrow as pa
 
 from sash.aggregation.kernels.windows import deltas as kernels
 from sash.arrays import Ints, Numbers
-from sash.operators.kinds.by_layout import to_ordinals
 from sash.operators.kinds.delta_by_definition import DeltaByDefinition, look_back
 from sash.operators.kinds.kind import Held, Memory, Moment, RangeKind, numbers_of
+from sash.operators.kinds.kinds_over_all_held import to_ordinals
 from sash.operators.predicates.predicate_kinds import EXACT_IN_FLOAT, kind_of_column
 from sash.operators.windows.ranges import MISSING, NEVER, Ranges
 from sash.semantics.windows import DeltaWindow

@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from sash.arrays import Ints
 from sash.operators.columns.layout import Layout
-from sash.operators.kinds.by_layout import LayoutKind, Progress
 from sash.operators.kinds.kind import Held, Memory, Moment
+from sash.operators.kinds.kinds_over_all_held import LayoutKind, Progress
 from sash.operators.windows.ranges import MISSING, Ranges
 from sash.semantics.event import Event
 from sash.semantics.window import Extent, spanned

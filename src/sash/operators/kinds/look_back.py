@@ -12,9 +12,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from sash.aggregation.kernels.compiler.machine import kernel_of
+from sash.aggregation.kernels.compiler.runnable_kernel import kernel_of
 from sash.aggregation.kernels.state.look_back_bounds import cut_look_backs
-from sash.aggregation.kernels.windows.cuts import look_back
+from sash.aggregation.kernels.windows.bound_positions import look_back
 from sash.arrays import Ints
 from sash.operators.columns.layout import Layout
 from sash.operators.kinds.kind import Held, Memory

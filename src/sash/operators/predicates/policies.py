@@ -66,7 +66,7 @@ def on_columns(window: PolicyWindow, schema: pa.Schema) -> bool:
 
 @dataclass(frozen=True)
 class PolicyCondition:
-    """The body of `leaves` (see `kernels.compiler.vocabulary`), and what comes with each call of it."""
+    """The body of `leaves` (see `kernels.compiler.template_words`), and what comes with each call of it."""
 
     body: str
     numbers: tuple[int | float, ...]

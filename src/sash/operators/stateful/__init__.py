@@ -5,7 +5,7 @@ windows.py       what a user's functions see: a tuple that arrives, the windows 
 keys.py          f_MK over columns: a set of keys for every tuple
 keys_as_integers.py     keys that are not integers, as integers
 running_operator.py     shares of keys, each touched by one instance at a time
-prepared.py      what instances need of a run, computed by them together
+shared_preparation.py   what instances need of a run, computed by them together
 interpreted_shares.py   shares for functions in plain Python
 process_shares.py       the same in worker processes      share_worker.py   what these do
 aggregate.py     A+: f_U is a monoid     panes.py, pane_table.py   its shares, as compiled tables of panes

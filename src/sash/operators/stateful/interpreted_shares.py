@@ -19,8 +19,8 @@ from sash.errors import PredicateError, SashError
 from sash.operators.columns.times import from_integers
 from sash.operators.order.interleaved import Interleaved
 from sash.operators.stateful.declaration import Answer, Stateful
-from sash.operators.stateful.prepared import Prepared
 from sash.operators.stateful.running_operator import Running, StateLog
+from sash.operators.stateful.shared_preparation import Prepared
 from sash.operators.stateful.windows import InputEvent, WindowSet
 from sash.operators.windows.ranges import NEVER
 from sash.semantics.event import Row

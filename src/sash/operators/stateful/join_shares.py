@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, NoReturn
 import pyarrow as pa
 
 from sash.arrays import Ints
-from sash.operators.joins.pair_table import pair_table
+from sash.operators.joins.join_output import pair_table
 from sash.operators.joins.state.archive import Rows
 from sash.operators.joins.state.side_shares import JoinShare, JoinStore, NewRows
 from sash.operators.order.interleaved import Interleaved
-from sash.operators.stateful.prepared import Prepared
 from sash.operators.stateful.running_operator import Running
+from sash.operators.stateful.shared_preparation import Prepared
 from sash.semantics.expression import Side
 
 if TYPE_CHECKING:

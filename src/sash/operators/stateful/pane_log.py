@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregation.kernels.compiler.vocabulary import Columns
+from sash.aggregation.kernels.compiler.template_words import Columns
 from sash.aggregation.stores.values import reading
 from sash.arrays import Array, Ints, Mask
 from sash.operators.order.interleaved import Interleaved
 from sash.operators.stateful.pane_table import Expired
-from sash.operators.stateful.prepared import Prepared
+from sash.operators.stateful.shared_preparation import Prepared
 
 if TYPE_CHECKING:
     from sash.operators.stateful.panes import CompiledAggregate

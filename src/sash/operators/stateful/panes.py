@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.aggregation.kernels.compiler.compiled import compiled
-from sash.aggregation.kernels.compiler.vocabulary import Columns
+from sash.aggregation.kernels.compiler.template_words import Columns
 from sash.aggregation.kernels.folds import keyed_panes as kernel
 from sash.aggregation.monoid import Monoid
 from sash.arrays import Array, Ints, Mask
@@ -23,8 +23,8 @@ from sash.operators.columns.times import from_integers
 from sash.operators.folding.lifting import inputs_of
 from sash.operators.order.interleaved import END_OF_TIME, Interleaved
 from sash.operators.stateful.pane_table import Expired, PaneTable
-from sash.operators.stateful.prepared import Prepared
 from sash.operators.stateful.running_operator import Running, StateLog
+from sash.operators.stateful.shared_preparation import Prepared
 
 if TYPE_CHECKING:
     from sash.operators.stateful.aggregate import Aggregate

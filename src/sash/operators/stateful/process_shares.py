@@ -28,8 +28,8 @@ from sash.operators.order.interleaved import Interleaved
 from sash.operators.patterns.process_workers import Process, module_path, pickled
 from sash.operators.stateful.declaration import TIME, Stateful
 from sash.operators.stateful.interpreted_shares import InterpretedShares
-from sash.operators.stateful.prepared import Prepared
 from sash.operators.stateful.share_worker import ShareSetup, StepRequest
+from sash.operators.stateful.shared_preparation import Prepared
 
 
 class ProcessShares(InterpretedShares):

@@ -27,7 +27,7 @@ from sash.errors import OutOfOrder
 from sash.operators.order.interleaved import END_OF_TIME, Interleaved
 from sash.operators.stateful.declaration import Stateful
 from sash.operators.stateful.keys_as_integers import Integers, names_for
-from sash.operators.stateful.prepared import Piece, Prepared, cuts
+from sash.operators.stateful.shared_preparation import Piece, Prepared, cuts
 from sash.operators.windows.ranges import NEVER
 
 

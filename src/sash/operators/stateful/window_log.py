@@ -18,7 +18,7 @@ import pyarrow as pa
 from sash.aggregation.encoding import decode, encode
 from sash.operators.order.interleaved import Interleaved
 from sash.operators.stateful.interpreted_shares import ALWAYS, KeyShare, WindowName
-from sash.operators.stateful.prepared import Prepared
+from sash.operators.stateful.shared_preparation import Prepared
 from sash.operators.stateful.windows import WindowSet
 
 RECORDS = pa.schema([("start", pa.int64()), ("key", pa.binary()), ("states", pa.binary())])

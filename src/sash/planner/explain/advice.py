@@ -13,7 +13,7 @@ from sash.operators.bound_query import BoundQuery, BoundRolling
 from sash.operators.engine import keeps_panes
 from sash.operators.folding.panes import Panes, clock_windows
 from sash.planner.facts import Facts
-from sash.planner.plans.plan import Plan
+from sash.planner.plans.cheapest_pattern import Plan
 from sash.semantics.durations import format_length
 from sash.semantics.run_as import declared_window
 from sash.semantics.windows import RowsWindow, TimeWindow

@@ -20,7 +20,7 @@ from sash.operators.bound_query import BoundQuery, BoundRolling
 from sash.operators.engine import StatePlan, keeps_panes
 from sash.operators.folding.early_panes import Early
 from sash.operators.patterns.declared import Farm, PaneFarm, WinFarm, WinMapReduce, pane_workers
-from sash.planner.plans.plan import Plan
+from sash.planner.plans.cheapest_pattern import Plan
 
 BATCH = "the cost of a batch depends on its new events, not on the size of the state"
 PANES = "one combine per event into its pane; windows from panes, whatever the window length"

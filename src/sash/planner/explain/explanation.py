@@ -20,7 +20,7 @@ from sash.planner.explain.report_rule_text import emitted_latest, emitted_rollin
 from sash.planner.explain.state_size import State, state_of
 from sash.planner.facts import Facts
 from sash.planner.plans.candidates import Forbidden
-from sash.planner.plans.plan import Plan
+from sash.planner.plans.cheapest_pattern import Plan
 from sash.semantics.window import Window
 from sash.semantics.windows import SlideByTupleWindow
 

@@ -21,7 +21,7 @@ from sash.operators.bound_query import BoundQuery
 from sash.operators.engine import StatePlan
 from sash.operators.folding.panes import clock_windows
 from sash.operators.patterns.declared import WinFarm, window_workers
-from sash.planner.plans.plan import Plan
+from sash.planner.plans.cheapest_pattern import Plan
 from sash.semantics.durations import Duration, format_last, format_length
 from sash.semantics.window import Window
 

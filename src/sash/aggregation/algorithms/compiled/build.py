@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from sash.aggregation.algorithms.compiled.fiba import CompiledFiBA
-from sash.aggregation.algorithms.compiled.inlet import CompiledAlgorithm, Inlet
+from sash.aggregation.algorithms.compiled.input_columns import CompiledAlgorithm, Inlet
 from sash.aggregation.algorithms.compiled.recalculate import CompiledRecalculate
 from sash.aggregation.algorithms.compiled.time_codecs import time_codec
 from sash.aggregation.algorithms.mta.aligned_blocks import Block, start, stop
-from sash.aggregation.algorithms.mta.descent import Descent
+from sash.aggregation.algorithms.mta.evict_by_policy import Descent
 from sash.aggregation.algorithms.rings import STRUCTURES, RingWindow, Structure
 from sash.aggregation.elements import ABSENT, Element
 from sash.aggregation.kernels.compiler.compiled import Compiled

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sash.aggregation.algorithms.compiled.inlet import CompiledAlgorithm, Inlet, read_only
+from sash.aggregation.algorithms.compiled.input_columns import CompiledAlgorithm, Inlet, read_only
 from sash.aggregation.algorithms.compiled.time_codecs import TimeCodec
 from sash.aggregation.algorithms.nulls import TrailingNulls
 from sash.aggregation.algorithms.protocol import Time

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from sash.aggregation.algorithms.compiled.inlet import CompiledAlgorithm, Inlet, read_only
+from sash.aggregation.algorithms.compiled.input_columns import CompiledAlgorithm, Inlet, read_only
 from sash.aggregation.algorithms.protocol import Time
 from sash.aggregation.algorithms.recalculate import RecalculatedWindow
 from sash.aggregation.elements import ABSENT, Element, ElementBatch
-from sash.aggregation.kernels.compiler.vocabulary import Columns
+from sash.aggregation.kernels.compiler.template_words import Columns
 from sash.arrays import Array
 
 SMALLEST = 16

@@ -24,7 +24,7 @@ import numpy as np
 
 from sash.aggregation.algorithms.fifo import plain
 from sash.aggregation.algorithms.mta.aligned_blocks import Block, blocks, start
-from sash.aggregation.algorithms.mta.descent import Descent
+from sash.aggregation.algorithms.mta.evict_by_policy import Descent
 from sash.aggregation.algorithms.mta.nodes import TIMES, MemoryNodes, Nodes
 from sash.aggregation.algorithms.protocol import Time, as_list, is_numeric
 from sash.aggregation.elements import ABSENT, Element, fold_all

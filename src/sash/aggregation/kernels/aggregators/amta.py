@@ -31,7 +31,7 @@ from __future__ import annotations
 import numpy as np
 
 from sash.aggregation.kernels.aggregators.ring import END, HEAD, capacity_for
-from sash.aggregation.kernels.compiler.vocabulary import (
+from sash.aggregation.kernels.compiler.template_words import (
     Columns,
     Element,
     combine,

@@ -44,7 +44,7 @@ from sash.aggregation.kernels.aggregators.fiba_tree import (
     refresh_right,
 )
 from sash.aggregation.kernels.aggregators.ring import suffix_folds
-from sash.aggregation.kernels.compiler.vocabulary import (
+from sash.aggregation.kernels.compiler.template_words import (
     Columns,
     Element,
     combine,

@@ -30,7 +30,7 @@ from sash.aggregation.kernels.aggregators.fiba_tree import (
     put_child,
     take,
 )
-from sash.aggregation.kernels.compiler.vocabulary import (
+from sash.aggregation.kernels.compiler.template_words import (
     Columns,
     Element,
     combine,

@@ -19,7 +19,14 @@ between is at least half full, and height and memory stay within the bounds of a
 
 from __future__ import annotations
 
-from sash.aggregation.kernels.compiler.vocabulary import Columns, Element, combine, identity, load, store
+from sash.aggregation.kernels.compiler.template_words import (
+    Columns,
+    Element,
+    combine,
+    identity,
+    load,
+    store,
+)
 from sash.arrays import Ints
 
 LEAF = 31

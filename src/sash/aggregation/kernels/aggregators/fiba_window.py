@@ -10,7 +10,14 @@ from __future__ import annotations
 from sash.aggregation.kernels.aggregators.fiba import appends, clear, drop, insert, settle, steps, value
 from sash.aggregation.kernels.aggregators.fiba_edges import drop_left_leaf
 from sash.aggregation.kernels.aggregators.fiba_tree import BOUNDARY, HEADS, LEAF, LEFT, TOP
-from sash.aggregation.kernels.compiler.vocabulary import Columns, Element, combine, identity, load, store
+from sash.aggregation.kernels.compiler.template_words import (
+    Columns,
+    Element,
+    combine,
+    identity,
+    load,
+    store,
+)
 from sash.arrays import Ints
 
 MIDDLE, BACK, SUMS_SIZE = 0, 1, 2

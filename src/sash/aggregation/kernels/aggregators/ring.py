@@ -12,7 +12,7 @@ caller exchanges a ring that is full for a larger one.
 
 from __future__ import annotations
 
-from sash.aggregation.kernels.compiler.vocabulary import Columns, Element, combine, load, store
+from sash.aggregation.kernels.compiler.template_words import Columns, Element, combine, load, store
 from sash.arrays import Ints
 
 HEAD, END = 0, 1

@@ -18,7 +18,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from sash.aggregation.kernels.compiler.compiled import Compiled
-from sash.aggregation.kernels.compiler.vocabulary import Columns
+from sash.aggregation.kernels.compiler.template_words import Columns
 from sash.arrays import Array, Ints
 from sash.errors import ArgumentError
 

@@ -9,7 +9,7 @@ lives on keeps its elements in a ring, the total in `edge`, and head and end in 
 from __future__ import annotations
 
 from sash.aggregation.kernels.aggregators.ring import END, HEAD, append
-from sash.aggregation.kernels.compiler.vocabulary import (
+from sash.aggregation.kernels.compiler.template_words import (
     Columns,
     Element,
     combine,

@@ -15,7 +15,7 @@ its header.
 from __future__ import annotations
 
 from sash.aggregation.kernels.aggregators.ring import END, HEAD, append, suffix_folds
-from sash.aggregation.kernels.compiler.vocabulary import (
+from sash.aggregation.kernels.compiler.template_words import (
     Columns,
     Element,
     combine,

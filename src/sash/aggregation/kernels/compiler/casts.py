@@ -16,7 +16,7 @@ from numba import types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic, overload
 
-from sash.aggregation.kernels.compiler.vocabulary import Columns
+from sash.aggregation.kernels.compiler.template_words import Columns
 from sash.errors import ArgumentError, IntegerOverflow
 
 CURE = "let identity() return values of the widest type that lift and combine give"

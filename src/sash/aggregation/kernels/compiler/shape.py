@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sash.aggregation.interpreted import require_one_length
-from sash.aggregation.kernels.compiler.vocabulary import Columns
+from sash.aggregation.kernels.compiler.template_words import Columns
 from sash.aggregation.monoid import Kind, Monoid
 
 DTYPES: dict[Kind, npt.DTypeLike] = {

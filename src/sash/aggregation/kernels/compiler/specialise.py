@@ -25,7 +25,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from sash import errors
-from sash.aggregation.kernels.compiler import prefetching, vocabulary
+from sash.aggregation.kernels.compiler import prefetching, template_words
 from sash.aggregation.kernels.compiler.function_source import (
     NoSource,
     outside_names,
@@ -233,7 +233,7 @@ class _Writer:
         self.source = source
         self.blocks: list[str] = []
         self._symbols: dict[int, str] = {}
-        self._words = {id(getattr(vocabulary, word)): word for word in WORDS}
+        self._words = {id(getattr(template_words, word)): word for word in WORDS}
         self._alive: list[Any] = []
 
     def function(self, function: Callable[..., Any], decorator: str, *, symbol: str | None = None) -> str:
@@ -281,7 +281,7 @@ class _Writer:
             self._word(part)
         for symbol, user in self.source.functions(word).items():
             self.function(user, "user", symbol=symbol)
-        self._note(getattr(vocabulary, word), word)
+        self._note(getattr(template_words, word), word)
         decorator = "maker" if word == "scratch" else "word"
         self.blocks += [f"@{decorator}\n{text}" for text in self.source.definitions(word)]
         return word

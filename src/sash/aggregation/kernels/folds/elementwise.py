@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sash.aggregation.kernels.compiler.vocabulary import (
+from sash.aggregation.kernels.compiler.template_words import (
     Columns,
     Element,
     combine,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sash.aggregation.kernels.compiler.vocabulary import Columns, combine, identity, load, store
+from sash.aggregation.kernels.compiler.template_words import Columns, combine, identity, load, store
 from sash.arrays import Ints
 from sash.errors import ArgumentError
 

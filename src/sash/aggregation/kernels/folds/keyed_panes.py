@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from sash.aggregation.kernels.compiler.vocabulary import Columns, combine, identity, load, store
+from sash.aggregation.kernels.compiler.template_words import Columns, combine, identity, load, store
 from sash.arrays import Ints, Mask
 
 Index = npt.NDArray[np.int32]

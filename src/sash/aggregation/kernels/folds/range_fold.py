@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sash.aggregation.kernels.compiler.vocabulary import (
+from sash.aggregation.kernels.compiler.template_words import (
     Columns,
     combine,
     identity,

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sash.aggregation.kernels.compiler.machine import Kernel, kernel_of
-from sash.aggregation.kernels.compiler.vocabulary import Columns
+from sash.aggregation.kernels.compiler.runnable_kernel import Kernel, kernel_of
+from sash.aggregation.kernels.compiler.template_words import Columns
 from sash.arrays import Array, Ints
 
 

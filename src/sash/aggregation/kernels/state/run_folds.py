@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sash.aggregation.kernels.compiler.vocabulary import (
+from sash.aggregation.kernels.compiler.template_words import (
     Columns,
     combine,
     identity,

@@ -9,15 +9,15 @@ import pyarrow as pa
 
 from sash.arrays import Array, Ints, Mask
 from sash.operators.bound_query import BoundQuery, BoundWhole
-from sash.operators.engine.content import CONTENT, SIZE
+from sash.operators.engine.content_fingerprint import CONTENT, SIZE
 from sash.operators.engine.groups.range_group import HeldWindows
 from sash.operators.engine.groups.user_fold import ACCUMULATOR, Steps
 from sash.operators.engine.lanes.element_layout import LaneAggregate
 from sash.operators.engine.lanes.ring_lane import RingLane
 from sash.operators.engine.lanes.running_lane import RunningLane
 from sash.operators.engine.pending_events import Events
-from sash.operators.engine.tracks import Track
 from sash.operators.engine.turn import Emitter, Turn
+from sash.operators.engine.window_in_state import Track
 from sash.operators.folding.elements import Elements
 from sash.operators.folding.values import Values, one_each
 from sash.operators.kinds.kind import GrowingKind, Held, Runs

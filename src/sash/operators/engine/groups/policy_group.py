@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregation.kernels.compiler import machine
+from sash.aggregation.kernels.compiler import runnable_kernel
 from sash.aggregation.kernels.compiler.compiled import Compiled
-from sash.aggregation.kernels.compiler.machine import Kernel
 from sash.aggregation.kernels.compiler.monoids_source import CallingSource, MonoidsSource
+from sash.aggregation.kernels.compiler.runnable_kernel import Kernel
 from sash.aggregation.kernels.state.policy_slide import slide_policy
 from sash.aggregation.kernels.state.rings import LANE
 from sash.aggregation.monoid import Monoid
@@ -104,16 +104,16 @@ def _agree(machines: tuple[Compiled, ...], condition: PolicyCondition) -> bool:
 
 @lru_cache(maxsize=256)
 def _compiled(machines: tuple[Compiled, ...], body: str) -> Kernel:
-    return machine.build(slide_policy, MonoidsSource(tuple(one.source for one in machines), body))
+    return runnable_kernel.build(slide_policy, MonoidsSource(tuple(one.source for one in machines), body))
 
 
 @lru_cache(maxsize=256)
 def _calling(machines: tuple[Compiled, ...]) -> Kernel:
     source = CallingSource(tuple(one.source for one in machines))
     if any(one.mode == "interpreted" for one in machines):
-        return machine.interpreted(slide_policy, source)
-    kernel = machine.build(slide_policy, source)
-    kernel.fallback = lambda error: machine.interpreted(slide_policy, source, why=str(error))
+        return runnable_kernel.interpreted(slide_policy, source)
+    kernel = runnable_kernel.build(slide_policy, source)
+    kernel.fallback = lambda error: runnable_kernel.interpreted(slide_policy, source, why=str(error))
     return kernel
 
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from sash.aggregation.kernels.compiler import machine
+from sash.aggregation.kernels.compiler import runnable_kernel
 from sash.aggregation.kernels.compiler.compiled import Compiled
-from sash.aggregation.kernels.compiler.machine import Kernel
 from sash.aggregation.kernels.compiler.monoids_source import MonoidsSource
+from sash.aggregation.kernels.compiler.runnable_kernel import Kernel
 from sash.aggregation.kernels.state import ring_folds, run_folds
 
 if TYPE_CHECKING:
@@ -79,13 +79,13 @@ def groups_of(aggregates: Iterable[LaneAggregate]) -> list[TreeGroup]:
 def _kernel(template: Callable[..., Any], machines: tuple[Compiled, ...]) -> Kernel:
     source = MonoidsSource(tuple(one.source for one in machines))
     if any(one.mode == "interpreted" for one in machines):
-        return machine.interpreted(template, source)
-    kernel = machine.build(template, source)
+        return runnable_kernel.interpreted(template, source)
+    kernel = runnable_kernel.build(template, source)
 
     def slower(error: Exception) -> Kernel:
         for one in machines:
-            one.warn("lift", machine.short_reason(error))
-        return machine.interpreted(template, source, why=str(error))
+            one.warn("lift", runnable_kernel.short_reason(error))
+        return runnable_kernel.interpreted(template, source, why=str(error))
 
     kernel.fallback = slower
     return kernel

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregation.kernels.compiler.machine import kernel_of
-from sash.aggregation.kernels.compiler.vocabulary import Columns
+from sash.aggregation.kernels.compiler.runnable_kernel import kernel_of
+from sash.aggregation.kernels.compiler.template_words import Columns
 from sash.aggregation.kernels.state import rings, run_folds
 from sash.aggregation.kernels.state.rings import COUNT, HEAD, LOG
 from sash.arrays import Bytes, Ints, Mask

@@ -17,7 +17,7 @@ from threading import Lock
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregation.kernels.compiler.vocabulary import Columns
+from sash.aggregation.kernels.compiler.template_words import Columns
 from sash.aggregation.kernels.joins.pairs import CandidateRanges, candidates
 from sash.arrays import Ints
 from sash.operators.joins.bound_join import BoundJoin

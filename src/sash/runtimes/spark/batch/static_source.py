@@ -22,11 +22,11 @@ from sash.operators.answer import Answer
 from sash.operators.bound_query import WINDOW, BoundLatest, BoundQuery
 from sash.operators.folding.panes import Panes
 from sash.operators.kinds import kind_of
-from sash.planner.auto import AUTO, Auto, Parallelism
 from sash.planner.costs.constants import costs
 from sash.planner.costs.spark_batch import TASKS_PER_CORE, bucket_tasks
 from sash.planner.facts import EventFacts, Facts, with_density
-from sash.planner.plans.plan import Plan, make_plan
+from sash.planner.given_facts import AUTO, Auto, Parallelism
+from sash.planner.plans.cheapest_pattern import Plan, make_plan
 from sash.planner.sampling import SAMPLE, assumed, seen
 from sash.runtimes.spark.batch.bucket_query import BucketQuery, PartitionWindows
 from sash.runtimes.spark.batch.driver_memory import EXPLAIN, brought
@@ -39,7 +39,7 @@ from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.balanced_bucket_ids import BUCKETS_PER_PARTITION
 from sash.runtimes.spark.packing.bucket_of_key_sql import bucket, key_hash
 from sash.runtimes.spark.packing.columns import BUCKET, HASH, HORIZON, ORDINAL, arrow_schema, quoted
-from sash.runtimes.spark.patterns.active import sent_to_workers
+from sash.runtimes.spark.patterns.active_workers import sent_to_workers
 from sash.runtimes.spark.patterns.agnostic import handed_to_workers
 from sash.runtimes.spark.patterns.positions import CELLS
 from sash.runtimes.spark.patterns.static_plan import (

@@ -28,7 +28,7 @@ from sash.runtimes.spark.compat import struct_of
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.bucket_of_key_sql import bucket, key_hash
 from sash.runtimes.spark.packing.columns import BUCKET, HASH, ORDINAL
-from sash.runtimes.spark.patterns.active import Router
+from sash.runtimes.spark.patterns.active_workers import Router
 from sash.runtimes.spark.patterns.route import Route
 from sash.runtimes.spark.sql_folding.pane_fold_sql import NativeFold
 from sash.runtimes.spark.streaming.write_outputs import evaluate

@@ -46,7 +46,7 @@ from sash.runtimes.spark.epochs.one_task import OneTask
 from sash.runtimes.spark.epochs.store_of_state import StateLocation
 from sash.runtimes.spark.packing.blocks import PACKED_BUCKET
 from sash.runtimes.spark.packing.row_packing import RowPacking, TooLarge
-from sash.runtimes.spark.packing.stamps import task_sql
+from sash.runtimes.spark.packing.time_of_batch import task_sql
 from sash.runtimes.spark.sinks.folder import FolderSink
 from sash.runtimes.spark.sinks.protocol import BatchSink
 from sash.runtimes.spark.sql_folding.epoch_fold import EpochFold

@@ -6,7 +6,7 @@
         advance(m')
 
 These are the calls of the ordinary streaming runtime (see `runtimes.spark.streaming.processor`), where m'
-is known at the beginning of the next batch. Here the packers' stamps have it (see `packing.stamps`), so
+is known at the beginning of the next batch. Here the packers' stamps have it (`packing.time_of_batch`), so
 that what a batch closes is reported with that batch, also when no other batch ever comes.
 
 A task takes back what an earlier try of the same epoch may have committed, and ends with one commit for all
@@ -36,7 +36,7 @@ from sash.runtimes.spark.epochs.epoch_watermark import EpochClock
 from sash.runtimes.spark.epochs.held_bucket import HeldBucket
 from sash.runtimes.spark.epochs.store_of_state import StateLocation
 from sash.runtimes.spark.packing.blocks import INPUT, NEWEST_AT, PACKED_BUCKET, PAYLOAD
-from sash.runtimes.spark.packing.stamps import Stamps, is_stamp
+from sash.runtimes.spark.packing.time_of_batch import Stamps, is_stamp
 from sash.runtimes.spark.sinks.task_files import TaskFiles, WrittenFile
 from sash.runtimes.spark.streaming.bucket_call import Block
 from sash.runtimes.spark.streaming.window_stage import WindowStage

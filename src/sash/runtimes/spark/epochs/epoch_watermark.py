@@ -2,7 +2,7 @@
 
     watermark  =  the least, over the inputs, of  max τ so far − delay
 
-The tasks of a batch learn from the packers' stamps how far it has brought time (see `packing.stamps`).
+The tasks of a batch learn from the packers' stamps how far it has brought time (`packing.time_of_batch`).
 """
 
 from __future__ import annotations

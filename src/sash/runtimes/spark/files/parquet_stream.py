@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 
 from sash.errors import ArgumentError
 from sash.operators.bound_query import BoundQuery
-from sash.planner.plans.plan import Plan
+from sash.planner.plans.cheapest_pattern import Plan
 from sash.runtimes.spark.compat import arrow_of, struct_of
 from sash.runtimes.spark.files.open_files import located, partition_values
 from sash.runtimes.spark.files.parquet_files import PATH, ParquetReader, first_schema

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sash.operators.inventory import Inventory
+from sash.operators.saved_operator_contents import Inventory
 from sash.runtimes.spark.inspection.query_words import Description
 from sash.runtimes.spark.state.fingerprint import fingerprint
 

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, Row, SparkSession, functions as F
 
 from sash.aggregation.stores.values import unseal
 from sash.errors import CorruptValue, StoreError
-from sash.operators.inventory import inventory
+from sash.operators.saved_operator_contents import inventory
 from sash.runtimes.spark.failures import in_words
 from sash.runtimes.spark.inspection.checkpoint import Checkpoint
 from sash.runtimes.spark.inspection.checkpoint_contents import BucketSeen, StageSeen

@@ -39,7 +39,7 @@ from sash.runtimes.spark.packing.blocks import (
 )
 from sash.runtimes.spark.packing.columns import ORDINAL, ORIGINAL
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs, Schemas
-from sash.runtimes.spark.packing.stamps import StampedPacker
+from sash.runtimes.spark.packing.time_of_batch import StampedPacker
 from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions
 from sash.runtimes.spark.state.fingerprint import describe_join
 from sash.runtimes.spark.streaming.bucket_call import BucketCall

@@ -23,7 +23,7 @@ from sash.runtimes.spark.packing.blocks import OUTPUT, PACKED, PAYLOAD, RELAY, U
 from sash.runtimes.spark.packing.hashed_packer import HashedPacker
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.runtimes.spark.patterns.agnostic import BATCH, ROWS, WINDOW, WORKER, BatchWorker, placed
-from sash.runtimes.spark.state.register import ALONE
+from sash.runtimes.spark.state.queries_of_checkpoint import ALONE
 from sash.runtimes.spark.streaming.stateful_step import Emitted, counted
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 

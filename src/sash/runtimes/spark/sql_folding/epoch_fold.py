@@ -24,7 +24,7 @@ from sash.runtimes.spark.packing.bucket_of_key_sql import bucket
 from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL, places
 from sash.runtimes.spark.packing.outputs import LATE
 from sash.runtimes.spark.packing.pane_blocks import SharedPanes
-from sash.runtimes.spark.packing.stamps import StampedPacker
+from sash.runtimes.spark.packing.time_of_batch import StampedPacker
 from sash.runtimes.spark.sql_folding.pane_fold_sql import (
     EVENTS,
     LATE_NUMBER,

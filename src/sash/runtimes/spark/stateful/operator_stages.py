@@ -45,7 +45,7 @@ from sash.runtimes.spark.packing.blocks import (
 )
 from sash.runtimes.spark.packing.columns import ORDINAL, ORIGINAL, arrow_schema
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs, Schemas
-from sash.runtimes.spark.packing.stamps import StampedPacker
+from sash.runtimes.spark.packing.time_of_batch import StampedPacker
 from sash.runtimes.spark.requirements import require_streaming, require_workers, shuffle_partitions
 from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, BUCKETS, describe_operator
 from sash.runtimes.spark.stateful.key_sets import KeySetPacker, KeySetRoute, in_bucket

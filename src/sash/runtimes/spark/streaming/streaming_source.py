@@ -21,10 +21,10 @@ from sash.operators.bound_query import WINDOW, BoundQuery
 from sash.operators.engine import holds_whole_windows, keeps_panes
 from sash.operators.patterns.declared import Pattern
 from sash.operators.protocol import StreamOperator
-from sash.planner.auto import AUTO, Auto, Parallelism
 from sash.planner.costs.constants import DEFAULTS
 from sash.planner.facts import Facts
-from sash.planner.plans.plan import Plan, make_plan
+from sash.planner.given_facts import AUTO, Auto, Parallelism
+from sash.planner.plans.cheapest_pattern import Plan, make_plan
 from sash.planner.sampling import assumed
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.answers import answers_with
@@ -35,7 +35,7 @@ from sash.runtimes.spark.packing.columns import arrow_schema
 from sash.runtimes.spark.packing.outputs import REPORTS, Outputs
 from sash.runtimes.spark.packing.row_packing import RowPacking
 from sash.runtimes.spark.patterns.stream_plan import impossible_on_streams, stream_stages_of
-from sash.runtimes.spark.patterns.streamed import farmed, is_chained
+from sash.runtimes.spark.patterns.streaming_stages import farmed, is_chained
 from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions, task_slots
 from sash.runtimes.spark.sql_folding.when_spark_folds import spark_fold
 from sash.runtimes.spark.streaming.early_panes import why_rows

@@ -18,7 +18,7 @@ from sash.runtimes.spark.packing.bucket_of_key_sql import Share
 from sash.runtimes.spark.packing.columns import BUCKET
 from sash.runtimes.spark.packing.outputs import HANDED, LATE, REPORTS, Outputs, Schemas
 from sash.runtimes.spark.packing.pane_blocks import SharedPanes
-from sash.runtimes.spark.packing.stamps import StampedPacker
+from sash.runtimes.spark.packing.time_of_batch import StampedPacker
 from sash.runtimes.spark.patterns.handed_windows import HANDED_WINDOWS
 from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, describe
 from sash.runtimes.spark.streaming.bucket_call import BucketCall

@@ -24,7 +24,7 @@ from sash.runtimes.spark.sinks.online import publishing
 from sash.runtimes.spark.sinks.protocol import BatchSink, Sink
 from sash.runtimes.spark.sinks.sink_of_argument import sinks_for
 from sash.runtimes.spark.sql_folding.epoch_fold import EpochFold
-from sash.runtimes.spark.state.register import Register
+from sash.runtimes.spark.state.queries_of_checkpoint import Register
 from sash.runtimes.spark.streaming.light_processor import LightProcessor
 from sash.runtimes.spark.streaming.runtime_choice import epochs_together
 from sash.runtimes.spark.streaming.start import flattening, start_run, start_writing

@@ -15,7 +15,7 @@ from sash.aggregation.interpreted import shaped
 from sash.aggregation.kernels.compiler.casts import as_bool, as_float, as_int
 from sash.aggregation.kernels.compiler.compiled import Compiled
 from sash.aggregation.kernels.compiler.shape import kind_of
-from sash.aggregation.kernels.compiler.vocabulary import Columns
+from sash.aggregation.kernels.compiler.template_words import Columns
 from sash.aggregation.monoid import Kind
 from sash.arrays import Array, Ints
 from sash.errors import ArgumentError
