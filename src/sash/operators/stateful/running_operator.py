@@ -4,7 +4,7 @@
 
 Several instances may step at once, each over the same runs in the same order, as long as their shares are
 disjoint. What is the same for all of them, above all the keys of every tuple, they compute together and
-share (prepared.py). A tuple reaches an instance once, whatever the number of its keys there.
+share (shared_preparation.py). A tuple reaches an instance once, whatever the number of its keys there.
 """
 
 from __future__ import annotations

@@ -3,6 +3,6 @@
 compiled.py                a monoid with its kernels: where an aggregate of a user becomes fast
 function_source.py         the text of its functions
 specialise.py              template and monoid → the text of one module, in the words of `vocabulary`
-machine.py                 that text → a function that runs: compiled, or interpreted where it must be
+runnable_kernel.py         that text → a function that runs: compiled, or interpreted where it must be
 machine_code_on_disk.py    what was compiled before, loaded without the compiler
 """
