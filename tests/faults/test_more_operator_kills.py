@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.redis]
 
 @pytest.mark.parametrize("operators", HALVES[1:])
 @pytest.mark.parametrize("seed", [1])
-def test_oracle_operators_that_are_killed_emit_what_the_reference_does(
+def test_oracle_operators_that_are_killed_at_their_start_emit_what_the_reference_does(
     tmp_path: Path, seed: int, operators: str
 ) -> None:
-    suffer(tmp_path, operators, kill_everything, harms=1, seed=seed)
+    suffer(tmp_path, operators, kill_everything, harms=1, seed=seed, at_start=True)

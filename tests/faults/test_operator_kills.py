@@ -7,6 +7,7 @@
 The batches of all queries begin at the same instant, so that a kill hits each of them wherever it is: one
 plans, another writes state, a third publishes. Every second time it falls anywhere into the start. The seed
 is in the name of the test; it decides events and pauses. Together they are all operators that keep state.
+In `make test` one half is killed in a batch, the other while it starts.
 """
 
 from __future__ import annotations
@@ -58,12 +59,12 @@ class Ground:
         self.written = 0
         self.server = RedisServer(home / "redis")
 
-    def suffer(self, harm: Harm, *, harms: int) -> None:
-        """Do harm so many times, then let all come to their end."""
+    def suffer(self, harm: Harm, *, harms: int, at_start: bool = False) -> None:
+        """Do harm so many times, in a batch and at the start by turns, then let all come to their end."""
         self.bring(BEFORE)
         for number in range(harms):
             with self.victim() as victim:
-                if number % 2 == 0:
+                if number % 2 == at_start:
                     victim.wait_until(self.have_caught_up, seconds=300)
                     self.bring(1)
                     time.sleep(self.choice.uniform(0, BATCH))
@@ -142,10 +143,12 @@ def any_harm(victim: Victim, server: RedisServer, choice: random.Random) -> None
     harm(victim, server, choice)
 
 
-def suffer(home: Path, operators: str, harm: Harm, *, harms: int, seed: int) -> None:
+def suffer(
+    home: Path, operators: str, harm: Harm, *, harms: int, seed: int, at_start: bool = False
+) -> None:
     ground = Ground(home, operators.split(), harms=harms, seed=seed)
     try:
-        ground.suffer(harm, harms=harms)
+        ground.suffer(harm, harms=harms, at_start=at_start)
         ground.check()
     finally:
         ground.server.kill()

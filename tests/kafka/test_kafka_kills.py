@@ -28,22 +28,23 @@ if TYPE_CHECKING:
 
     from tests.kafka.broker import Broker
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.soak]
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 STEPS = ("offsets", "state/0/0", "commits")
-BATCHES = 14
 
 
+@pytest.mark.parametrize("kills", [1, pytest.param(6, marks=pytest.mark.soak)])
 def test_kills_of_the_driver_lose_no_window(
-    spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kills: int
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     choice, checkpoint = random.Random(5), tmp_path / "checkpoint"
-    rows = trades(BATCHES * 40)
-    broker.create(spark, "kill-trades", "kill-windows")
-    broker.send(spark, "kill-trades", as_json(rows))
-    arguments = (broker.address, "kill-trades", "kill-windows", checkpoint)
-    for kill in range(6):
+    rows = trades((2 * kills + 2) * 40)
+    source, sink = f"kill-trades-{kills}", f"kill-windows-{kills}"
+    broker.create(spark, source, sink)
+    broker.send(spark, source, as_json(rows))
+    arguments = (broker.address, source, sink, checkpoint)
+    for kill in range(kills):
         folder = checkpoint / STEPS[kill % len(STEPS)]
         with Victim(Path(run_topic.__file__), *arguments, log=tmp_path / f"{kill}.log") as victim:
             before = steps_in(folder)
@@ -52,7 +53,7 @@ def test_kills_of_the_driver_lose_no_window(
             assert victim.kill() > 1
     with Victim(Path(run_topic.__file__), *arguments, log=tmp_path / "last.log") as victim:
         victim.finish()
-    values = broker.received(spark, "kill-windows")
+    values = broker.received(spark, sink)
     assert known(values) == expected(rows)
 
 
@@ -60,6 +61,7 @@ KILLS = ("executor", "broker", "worker", "driver") * 3
 PATIENCE = 600
 
 
+@pytest.mark.soak
 def test_twelve_kills_of_executors_hosts_broker_and_driver_in_one_stream(
     spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
