@@ -9,8 +9,8 @@ import pytest
 
 from sash.aggregation.kernels.compiler import runnable_kernel
 from sash.aggregation.kernels.compiler.compiled import compiled
-from sash.aggregation.kernels.compiler.monoids_source import CallingSource
 from sash.aggregation.kernels.compiler.python_calls import PythonFunction
+from sash.aggregation.kernels.compiler.side_by_side_source import CallingSource
 from sash.aggregation.kernels.compiler.template_words import Columns, leaves, load, lower, shown
 from sash.aggregation.monoid import Monoid
 from sash.arrays import Ints

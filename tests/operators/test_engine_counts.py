@@ -16,7 +16,7 @@ from sash.aggregation import built_in
 from sash.operators.arena import ArenaHome
 from sash.operators.bound_query import BoundQuery, BoundRolling, BoundWhole
 from sash.operators.engine import WindowOperator
-from sash.operators.engine.groups.growing_group import RunGroup
+from sash.operators.engine.groups.session_and_growing_group import RunGroup
 from sash.operators.engine.lanes.ring_lane import RingLane
 from sash.operators.engine.saving import journal
 from sash.operators.folding.whole_windows import Apply

@@ -20,9 +20,9 @@ import sash
 from sash.aggregation import built_in
 from sash.aggregation.kernels.compiler import runnable_kernel
 from sash.aggregation.kernels.compiler.compiled import Compiled
-from sash.aggregation.kernels.compiler.monoids_source import CallingSource
 from sash.aggregation.kernels.compiler.runnable_kernel import jit_disabled
-from sash.aggregation.kernels.state.policy_slide import slide_policy
+from sash.aggregation.kernels.compiler.side_by_side_source import CallingSource
+from sash.aggregation.kernels.state.policy_window_eviction import slide_policy
 from sash.aggregation.monoid import Monoid
 from sash.errors import IntegerOverflow, PredicateError
 from sash.operators.bound_query import BoundQuery

@@ -21,10 +21,10 @@ from sash.runtimes.spark.packing.answers import PlainAnswers
 from sash.runtimes.spark.packing.blocks import COUNTS, OUTPUT, PAYLOAD, Unpacker
 from sash.runtimes.spark.packing.outputs import HANDED, LATE, REPORTS, Outputs
 from sash.runtimes.spark.patterns.agnostic import WORKER
-from sash.runtimes.spark.patterns.handed_windows import OWNER, BucketLoad, HandedWindows
 from sash.runtimes.spark.streaming import bucket_call
+from sash.runtimes.spark.streaming.handed_out_windows import OWNER, BucketLoad, HandedWindows
 from sash.runtimes.spark.streaming.handing_out_choice import STAGE, Sharing
-from sash.runtimes.spark.streaming.handing_out_in_tasks import Handing
+from sash.runtimes.spark.streaming.handing_out_property import Handing
 from sash.runtimes.spark.streaming.processor import WindowProcessor
 from sash.semantics import windows
 from sash.semantics.query import Query

@@ -19,7 +19,7 @@ from sash.runtimes.spark.sinks.jdbc import JdbcSink
 from sash.runtimes.spark.sinks.manifests import Manifests
 from sash.runtimes.spark.sinks.sink_of_argument import sink_for
 from sash.runtimes.spark.sinks.tables import TableSink
-from sash.runtimes.spark.streaming.write_outputs import Delivery
+from sash.runtimes.spark.streaming.write_reports_and_late_rows import Delivery
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -36,10 +36,10 @@ class _Absence(Enum):
 ABSENT: Final = _Absence.ABSENT
 
 
-def joining(combine: Combine) -> Combine:
+def null_aware_combine(combine: Combine) -> Combine:
     """`combine`, made to accept `ABSENT` on either side.
 
-    >>> join = joining(max)
+    >>> join = null_aware_combine(max)
     >>> join(3, 5), join(ABSENT, 5), join(ABSENT, ABSENT)
     (5, 5, ABSENT)
     """

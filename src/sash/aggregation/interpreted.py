@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from sash.aggregation.elements import ABSENT, Combine, Element, joining
+from sash.aggregation.elements import ABSENT, Combine, Element, null_aware_combine
 from sash.aggregation.monoid import Monoid
 from sash.arrays import Array
 from sash.errors import ArgumentError, PredicateError, SashError
@@ -47,7 +47,7 @@ def object_words(combine: Combine) -> Words:
 
     return {
         "identity": lambda: ABSENT,
-        "combine": joining(combine),
+        "combine": null_aware_combine(combine),
         "load": load,
         "peek": load,
         "store": store,

@@ -159,23 +159,23 @@ def _runtime(operator: Stateful, data: tuple[Any, ...], delay: Any) -> OperatorR
     if not all(on_spark):
         raise ArgumentError("data", [type(each).__name__ for each in data], "all DataFrames, or all tables")
     from sash.operators.stateful.streaming import BoundOperator
-    from sash.runtimes.spark.stateful import operator_stages as operating
+    from sash.runtimes.spark.stateful import operator_stages
     from sash.runtimes.spark.stateful.join_frames import JoinFrames
 
-    frames = tuple(map(operating.frame_of, data))
-    operating.require_fitting(operator, frames)
+    frames = tuple(map(operator_stages.frame_of, data))
+    operator_stages.require_fitting(operator, frames)
     if not any(df.isStreaming for df in frames):
         _refuse_delay(delay, len(frames), "static DataFrames, whose tuples are all on time")
         if isinstance(operator, Join):
             return JoinFrames(operator, frames)
-        return operating.StaticOperator(operator, frames)
+        return operator_stages.StaticOperator(operator, frames)
     if not all(df.isStreaming for df in frames):
         kinds = ["streaming" if df.isStreaming else "static" for df in frames]
         raise ArgumentError("data", kinds, "all streaming DataFrames, or all static ones")
     delays = _delays(delay, len(frames))
     if isinstance(operator, Join):
         return JoinFrames(operator, frames, delays)
-    return operating.StreamingOperator(BoundOperator(operator, delays), frames)
+    return operator_stages.StreamingOperator(BoundOperator(operator, delays), frames)
 
 
 def _refuse_delay(given: Any, inputs: int, data: str) -> None:

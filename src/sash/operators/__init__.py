@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from sash.operators.elastic.controllers import predictive as predictive, thresholds as thresholds
     from sash.operators.elastic.instances import ElasticOperator as ElasticOperator, setup as setup
     from sash.operators.order.interleaved import Input as Input
-    from sash.operators.order.scalegate import ScaleGate as ScaleGate
     from sash.operators.stateful.aggregate import Aggregate as Aggregate
     from sash.operators.stateful.declaration import Stateful as Stateful
     from sash.operators.stateful.join import Join as Join

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from sash.aggregation.elements import ABSENT, joining
+from sash.aggregation.elements import ABSENT, null_aware_combine
 from sash.aggregation.monoid import Monoid
 from sash.errors import ArgumentError
 
@@ -38,7 +38,7 @@ def tracked(**monoids: Monoid) -> Tracked:
         part.require_no_condition("a slide policy")
     columns = tuple(dict.fromkeys(column for part in parts for column in part.columns))
     inputs = [[columns.index(column) for column in part.columns] for part in parts]
-    joins = [joining(part.combine) for part in parts]
+    joins = [null_aware_combine(part.combine) for part in parts]
 
     def lift(*values: Any) -> tuple[Any, ...]:
         chosen = [[values[i] for i in places] for places in inputs]

@@ -24,7 +24,7 @@ from typing import Any, final
 import numpy as np
 
 from sash.aggregation.algorithms.monoids_side_by_side import Tracked
-from sash.aggregation.elements import ABSENT, Element, joining
+from sash.aggregation.elements import ABSENT, Element, null_aware_combine
 from sash.aggregation.monoid import Monoid
 from sash.errors import ArgumentError
 
@@ -37,7 +37,7 @@ class Algorithm(ABC):
 
     def __init__(self, monoid: Monoid) -> None:
         self.monoid = monoid
-        self._join = joining(monoid.combine)
+        self._join = null_aware_combine(monoid.combine)
         self._arrived = 0
         self._timed: bool | None = None
 

@@ -26,9 +26,9 @@ from sash.operators.bound_query import BoundQuery, BoundRolling
 from sash.operators.columns.layout import Layout
 from sash.operators.engine.content_fingerprint import MARK, marks, with_marks
 from sash.operators.engine.due_reports import due_reports
-from sash.operators.engine.groups.growing_group import marks_column
 from sash.operators.engine.groups.lifetime_group import LifetimeGroup
 from sash.operators.engine.groups.range_group import RangeGroup
+from sash.operators.engine.groups.session_and_growing_group import marks_column
 from sash.operators.engine.lateness import (
     are_on_time,
     held_back,

@@ -18,11 +18,11 @@ from sash.operators.arena import Arena, TableSpec
 from sash.operators.bound_query import BoundLatest, BoundQuery, BoundRolling, BoundToAllColumns, BoundWhole
 from sash.operators.engine import pending_log as waiting
 from sash.operators.engine.content_fingerprint import EMITTED, MARK, hidden, with_content
-from sash.operators.engine.groups.growing_group import RowRunGroup, RunGroup, marks_column
 from sash.operators.engine.groups.latest_group import LatestGroup, LatestLifetimeGroup
 from sash.operators.engine.groups.lifetime_group import LifetimeGroup
 from sash.operators.engine.groups.policy_group import PolicySlides, tracked
 from sash.operators.engine.groups.range_group import RangeGroup
+from sash.operators.engine.groups.session_and_growing_group import RowRunGroup, RunGroup, marks_column
 from sash.operators.engine.groups.user_fold import ACCUMULATOR, accumulator, can_be_kept
 from sash.operators.engine.lanes.element_layout import Form
 from sash.operators.engine.lanes.ring_lane import RingLane

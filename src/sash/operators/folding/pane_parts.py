@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregation.elements import ABSENT, joining
+from sash.aggregation.elements import ABSENT, null_aware_combine
 from sash.aggregation.kernels.compiler.compiled import Compiled, compiled
 from sash.aggregation.kernels.folds.group_fold import group_fold
 from sash.aggregation.monoid import Monoid
@@ -124,7 +124,7 @@ class ObjectParts:
 
     def _folded(self, elements: list[Any], known: Mask | None, codes: Ints, groups: int) -> list[pa.Array]:
         folds: list[Any] = [ABSENT] * groups
-        join, counts = joining(self.monoid.combine), known
+        join, counts = null_aware_combine(self.monoid.combine), known
         for at in range(len(elements)) if counts is None else np.flatnonzero(counts).tolist():
             folds[codes[at]] = join(folds[codes[at]], elements[at])
         encode = self._folder.encode

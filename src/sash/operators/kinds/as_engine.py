@@ -119,10 +119,14 @@ class ModelProgress(Progress[EngineWindow]):
     }  # fmt: skip
 
     def ranges(self, layout: Layout, moment: Moment) -> Ranges:
-        return by_model(self.window, layout, self._courses())
+        return by_model(self.window, layout, self._engine_states())
 
     def move_on(self, layout: Layout, settled: int) -> Ints:
-        gone, states, final = np.zeros(layout.slots, np.int64), self._courses(), layout.before(settled + 1)
+        gone, states, final = (
+            np.zeros(layout.slots, np.int64),
+            self._engine_states(),
+            layout.before(settled + 1),
+        )
         for slot, (_, events) in enumerate(layout.events()):
             ready = events[: int(final[slot])]
             self.window.reports(ready, states[slot])
@@ -130,7 +134,7 @@ class ModelProgress(Progress[EngineWindow]):
         self._remember(states)
         return gone
 
-    def _courses(self) -> list[EngineState]:
+    def _engine_states(self) -> list[EngineState]:
         rows = zip(*(self.remembered[name].tolist() for name in self.memory), strict=True)
         known: Iterable[list[Any]] = ([None if n == MISSING else n for n in row] for row in rows)
         return [

@@ -1,8 +1,9 @@
 """Look-backs of `.rolling`: at every event, { τ − W < τ' ≤ τ }.
 
 Here they are found: `of_all` in rings, where a search begins anywhere, `of_layout` in the sorted columns of
-a bounded input, where two pointers take a third of its time. On a stream `kernels.state.ring_folds` and
-`run_folds` fold them, over a bounded input `kernels.folds.range_values`.
+a bounded input, where two pointers take a third of its time. On a stream they are folded by
+`kernels.state.look_back_and_range_folds` and `busy_key_folds`, over a bounded input by
+`kernels.folds.range_values`.
 """
 
 from __future__ import annotations

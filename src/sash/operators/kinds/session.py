@@ -1,6 +1,7 @@
 """Sessions: maximal chains of events whose neighbours are at most `gap` apart.
 
-On a stream an open session is one running fold; `engine/groups/growing_group.py` joins it with new events.
+On a stream an open session is one running fold; `engine/groups/session_and_growing_group.py` joins it with
+new events.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ class InterpretedPolicy:
 
     @contextmanager
     def called(self) -> Iterator[tuple[PythonFunction, PythonFunction]]:
-        """As `kernels.compiler.monoids_source.CallingSource` has it, for one call of a kernel."""
+        """As `kernels.compiler.side_by_side_source.CallingSource` has it, for one call of a kernel."""
         # Imported where a policy is interpreted: it loads Numba's compiler.
         from sash.aggregation.kernels.compiler.python_calls import PythonFunction
 

@@ -1,7 +1,8 @@
 """Eviction by a slide policy, by descent through a forest of aligned blocks.
 
 Whole blocks from the head while they leave, then from the first that does not down to the leaf where the
-policy turns: O(log n) combines, block reads and calls of the policy.
+policy turns: O(log n) combines, block reads and calls of the policy. This is for `sash.aggregators`; policy
+windows of queries: `operators.engine.groups.policy_group` and `kernels.state.policy_window_eviction`.
 """
 
 from __future__ import annotations

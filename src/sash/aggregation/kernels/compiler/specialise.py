@@ -61,7 +61,7 @@ ENTRY = "kernel"
 
 
 class KernelSource(Protocol):
-    """Gives the words of the vocabulary their meaning, for one monoid or (`MonoidsSource`) for several."""
+    """Gives the words of templates their meaning, for one monoid or (`SideBySideSource`) for several."""
 
     @property
     def calls_python(self) -> bool:

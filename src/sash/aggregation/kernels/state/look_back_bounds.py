@@ -1,4 +1,5 @@
-"""Where look-backs begin and end among elements of their keys (see `rings`); `ring_folds` folds them."""
+"""Where look-backs begin and end among elements of their keys (see `rings`). They are folded by
+`look_back_and_range_folds`."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.arrays import Ints
-from sash.operators.engine.groups.growing_group import FoldedWindows, RunGroup
+from sash.operators.engine.groups.session_and_growing_group import FoldedWindows, RunGroup
 from sash.operators.engine.turn import Turn
 from sash.operators.windows.ranges import Ranges
 

@@ -1,4 +1,5 @@
-"""Slide policies over the tree of a lane: what leaves is found by descent (`kernels.state.policy_slide`).
+"""Slide policies over the tree of a lane: what leaves is found by descent
+(`kernels.state.policy_window_eviction`).
 
     compiled        tracked aggregates and the policy are machine code: one call per batch, for all keys
     calling         the policy has no tree, or 64 bits are too few for it: machine code folds, and calls it
@@ -20,9 +21,9 @@ import pyarrow as pa
 
 from sash.aggregation.kernels.compiler import runnable_kernel
 from sash.aggregation.kernels.compiler.compiled import Compiled
-from sash.aggregation.kernels.compiler.monoids_source import CallingSource, MonoidsSource
 from sash.aggregation.kernels.compiler.runnable_kernel import Kernel
-from sash.aggregation.kernels.state.policy_slide import slide_policy
+from sash.aggregation.kernels.compiler.side_by_side_source import CallingSource, SideBySideSource
+from sash.aggregation.kernels.state.policy_window_eviction import slide_policy
 from sash.aggregation.kernels.state.rings import LANE
 from sash.aggregation.monoid import Monoid
 from sash.arrays import Ints
@@ -104,7 +105,9 @@ def _agree(machines: tuple[Compiled, ...], condition: PolicyCondition) -> bool:
 
 @lru_cache(maxsize=256)
 def _compiled(machines: tuple[Compiled, ...], body: str) -> Kernel:
-    return runnable_kernel.build(slide_policy, MonoidsSource(tuple(one.source for one in machines), body))
+    return runnable_kernel.build(
+        slide_policy, SideBySideSource(tuple(one.source for one in machines), body)
+    )
 
 
 @lru_cache(maxsize=256)

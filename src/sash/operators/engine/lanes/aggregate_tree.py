@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from sash.aggregation.kernels.compiler import runnable_kernel
 from sash.aggregation.kernels.compiler.compiled import Compiled
-from sash.aggregation.kernels.compiler.monoids_source import MonoidsSource
 from sash.aggregation.kernels.compiler.runnable_kernel import Kernel
-from sash.aggregation.kernels.state import ring_folds, run_folds
+from sash.aggregation.kernels.compiler.side_by_side_source import SideBySideSource
+from sash.aggregation.kernels.state import busy_key_folds, look_back_and_range_folds
 
 if TYPE_CHECKING:
     from sash.operators.engine.lanes.element_layout import LaneAggregate
@@ -51,15 +51,15 @@ class TreeGroup:
 
     @cached_property
     def grow(self) -> Kernel:
-        return _kernel(ring_folds.grow_trees, self.machines)
+        return _kernel(look_back_and_range_folds.grow_trees, self.machines)
 
     @cached_property
     def fold(self) -> Kernel:
-        return _kernel(ring_folds.fold_ranges, self.machines)
+        return _kernel(look_back_and_range_folds.fold_ranges, self.machines)
 
     @cached_property
     def fold_runs(self) -> Kernel:
-        return _kernel(run_folds.fold_runs, self.machines)
+        return _kernel(busy_key_folds.fold_runs, self.machines)
 
 
 def groups_of(aggregates: Iterable[LaneAggregate]) -> list[TreeGroup]:
@@ -77,7 +77,7 @@ def groups_of(aggregates: Iterable[LaneAggregate]) -> list[TreeGroup]:
 
 @lru_cache(maxsize=512)
 def _kernel(template: Callable[..., Any], machines: tuple[Compiled, ...]) -> Kernel:
-    source = MonoidsSource(tuple(one.source for one in machines))
+    source = SideBySideSource(tuple(one.source for one in machines))
     if any(one.mode == "interpreted" for one in machines):
         return runnable_kernel.interpreted(template, source)
     kernel = runnable_kernel.build(template, source)

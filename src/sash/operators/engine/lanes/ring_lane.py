@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from sash.aggregation.kernels.compiler.runnable_kernel import kernel_of
 from sash.aggregation.kernels.compiler.template_words import Columns
-from sash.aggregation.kernels.state import rings, run_folds
+from sash.aggregation.kernels.state import busy_key_folds, rings
 from sash.aggregation.kernels.state.rings import COUNT, HEAD, LOG
 from sash.arrays import Bytes, Ints, Mask
 from sash.operators.arena import Arena, TableSpec
@@ -281,8 +281,8 @@ class RingLane:
         those of the second, …"""
         found: dict[str, Elements] = {}
         runs = NO_RUNS, np.array([[0, len(ranges)]], np.int64)
-        if len(ranges) and np.bincount(ranges.slot[::dealt]).max() >= run_folds.LEAST:
-            runs = kernel_of(run_folds.long_runs)(ranges.slot, ranges.lo, ranges.hi, dealt)
+        if len(ranges) and np.bincount(ranges.slot[::dealt]).max() >= busy_key_folds.LEAST:
+            runs = kernel_of(busy_key_folds.long_runs)(ranges.slot, ranges.lo, ranges.hi, dealt)
         for group in self.form.groups:
             if any(aggregate.name in names for aggregate in group.aggregates):
                 found |= self._folds_of_group(group, held, ranges, window, dealt, *runs)

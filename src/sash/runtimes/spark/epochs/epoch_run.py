@@ -54,7 +54,7 @@ from sash.runtimes.spark.state.arenas import QUERY_ID
 from sash.runtimes.spark.state.fingerprint import without_buckets
 from sash.runtimes.spark.streaming.watermark_for_tasks import set_watermark
 from sash.runtimes.spark.streaming.window_stage import WindowStage
-from sash.runtimes.spark.streaming.write_outputs import Delivery
+from sash.runtimes.spark.streaming.write_reports_and_late_rows import Delivery
 from sash.semantics.durations import Duration
 
 BUCKET_COUNT = "elastic buckets"

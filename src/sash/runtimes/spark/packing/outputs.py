@@ -2,7 +2,7 @@
 
 One stateful step decides about every row, so that each is in the reports' windows or among the late rows,
 never in both and never in neither. All outputs leave the step together, each row with the number of its
-output, and are separated where they are written (see `write_outputs`).
+output, and are separated where they are written (see `write_reports_and_late_rows`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 REPORTS, LATE = "reports", "late"
 HANDED = "handed"
-"""Windows that other tasks compute, and what they took: an output without a sink (see `handed_windows`)."""
+"""Windows that other tasks compute, and what they took: an output without a sink (`handed_out_windows`)."""
 
 Outputs: TypeAlias = tuple[str, ...]
 """Names of outputs; their order is that of their numbers."""

@@ -20,9 +20,9 @@ from pyspark.sql import DataFrame, Observation
 
 from sash.runtimes.spark.epochs.batch_decisions import Decision
 from sash.runtimes.spark.epochs.epoch_metering import REMEMBERED
-from sash.runtimes.spark.patterns.handed_windows import BucketLoad, HandedWindows, loads_in
-from sash.runtimes.spark.streaming.handing_out_in_tasks import PROPERTY, Handing
-from sash.runtimes.spark.streaming.write_outputs import BatchFunction
+from sash.runtimes.spark.streaming.handed_out_windows import BucketLoad, HandedWindows, loads_in
+from sash.runtimes.spark.streaming.handing_out_property import PROPERTY, Handing
+from sash.runtimes.spark.streaming.write_reports_and_late_rows import BatchFunction
 
 SKEWED = 1.5
 """A bucket with more than so many times the mean is busy."""

@@ -55,7 +55,7 @@ from sash.runtimes.spark.streaming.upstream_watermark import Upstream
 from sash.runtimes.spark.streaming.watermark_for_tasks import with_watermark
 from sash.runtimes.spark.streaming.watermark_units import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
-from sash.runtimes.spark.streaming.write_outputs import BatchFunction, Delivery
+from sash.runtimes.spark.streaming.write_reports_and_late_rows import BatchFunction, Delivery
 from sash.runtimes.trigger import Trigger
 from sash.semantics.durations import Duration, DurationLike
 from sash.semantics.expression import Side

@@ -14,7 +14,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
 from sash.runtimes.spark.compat import HadoopFolder
-from sash.runtimes.spark.streaming.write_outputs import BatchFunction
+from sash.runtimes.spark.streaming.write_reports_and_late_rows import BatchFunction
 
 PROPERTY = "sash.batch.watermark"
 

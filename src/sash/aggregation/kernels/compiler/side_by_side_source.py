@@ -5,7 +5,7 @@
 
 Each monoid keeps its own words, under names of its own; the words of the template are made of them. What a
 template needs of a slide policy is words, too: of a condition over results, which is compiled with the
-monoids (`MonoidsSource`), or of functions of Python that come with the call (`CallingSource`).
+monoids (`SideBySideSource`), or of functions of Python that come with the call (`CallingSource`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LISTS = {"scratch": "return [None] * n", "push": "columns[i] = element", "peek"
 
 
 @dataclass(frozen=True)
-class MonoidsSource:
+class SideBySideSource:
     """The sources of some monoids, and the body of `leaves`. See `specialise.KernelSource`."""
 
     sources: tuple[MonoidSource, ...]
@@ -42,7 +42,7 @@ class MonoidsSource:
     def calls_python(self) -> bool:
         return False
 
-    def as_(self, *, plain: bool, embedded: bool) -> MonoidsSource:
+    def as_(self, *, plain: bool, embedded: bool) -> SideBySideSource:
         sources = tuple(source.as_(plain=plain, embedded=embedded) for source in self.sources)
         return replace(self, sources=sources, plain=plain)
 
@@ -93,7 +93,7 @@ class MonoidsSource:
 
 
 @dataclass(frozen=True)
-class CallingSource(MonoidsSource):
+class CallingSource(SideBySideSource):
     """A policy is two functions of Python: the first gets the whole window, the second answers for a
     prefix. Both get elements and lower them by themselves: only lift and combine are machine code."""
 

@@ -1,4 +1,5 @@
-"""Which buckets hand windows out in a micro-batch, known to its tasks: see `handing_out_choice`."""
+"""Which buckets hand windows out in a micro-batch, known to its tasks: `handing_out_choice` decides,
+`handed_out_windows` hands out."""
 
 from __future__ import annotations
 

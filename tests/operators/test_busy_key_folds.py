@@ -11,8 +11,8 @@ from hypothesis import given, settings, strategies as st
 
 import sash
 from sash.aggregation import built_in
-from sash.aggregation.kernels.state import run_folds
-from sash.aggregation.kernels.state.run_folds import LEAST, SUFFIXES, long_runs
+from sash.aggregation.kernels.state import busy_key_folds
+from sash.aggregation.kernels.state.busy_key_folds import LEAST, SUFFIXES, long_runs
 from sash.arrays import Ints
 from sash.operators.bound_query import BoundQuery, BoundRolling
 from sash.operators.engine import WindowOperator
@@ -102,7 +102,7 @@ def test_differential_two_stacks_and_tree(kind: str, seed: int, sizes: list[int]
         batches.append(rows_of(random, size, since, nulls=nulls))
         since += 2 * size
     reports, _ = emitted(QUERIES[kind], batches)
-    with patch.object(run_folds, "long_runs", only_tree):
+    with patch.object(busy_key_folds, "long_runs", only_tree):
         from_tree, _ = emitted(QUERIES[kind], batches)
     assert reports.equals(from_tree)
 
@@ -116,7 +116,7 @@ def test_a_key_with_many_events_in_a_batch_takes_about_three_combines_for_each(s
     reports, combines = emitted(bound, batches)
     # Nodes of the tree take one and a quarter: they are there for batches that are small.
     assert combines <= 4.5 * reports.num_rows
-    with patch.object(run_folds, "long_runs", only_tree):
+    with patch.object(busy_key_folds, "long_runs", only_tree):
         _, from_tree = emitted(bound, batches)
     assert combines < from_tree / 2
 

@@ -26,7 +26,7 @@ from sash.aggregation.kernels.compiler.template_words import (
     scratch,
     store,
 )
-from sash.aggregation.kernels.state.ring_folds import LONGEST
+from sash.aggregation.kernels.state.look_back_and_range_folds import LONGEST
 from sash.aggregation.kernels.state.rings import ELEMENT, LEAF, step
 from sash.arrays import Ints
 
@@ -77,7 +77,7 @@ def fold_runs(
     base: Ints, mask: Ints, count: Ints, tail: int, which: Ints, lo: Ints, hi: Ints,
     runs: Ints, dealt: int, out: Columns, found: Ints,
 ) -> int:  # fmt: skip
-    """Fold the ranges of these runs, as `ring_folds.fold_ranges` does. Returns the combines made."""
+    """Fold the ranges of these runs, as `fold_ranges` does. Returns the combines made."""
     combines, share, no_lengths = 0, len(which) // dealt, np.empty(0, np.int64)
     suffixes, marks, steps = scratch(SUFFIXES), np.empty(SUFFIXES, np.int64), np.empty(LONGEST, np.int64)
     for run in range(len(runs)):

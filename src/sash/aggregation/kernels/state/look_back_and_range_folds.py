@@ -2,7 +2,7 @@
 look-backs (`.rolling`, `.latest`), and of all other windows over kept elements.
 
     grow_trees     the nodes of the blocks that have become complete, and those above
-    fold_ranges    one fold per range of ordinals, from the left to the right (`run_folds` has those of
+    fold_ranges    one fold per range of ordinals, from the left to the right (`busy_key_folds` has those of
                    keys with many ranges in one batch)
 
 Both are for several aggregates at once, which share the way through the tree and every row that is read. An
