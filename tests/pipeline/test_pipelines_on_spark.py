@@ -374,7 +374,7 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path, spark: SparkSession) -> Non
 def test_a_stream_without_an_end_is_stopped_by_an_interrupt(tmp_path: Path, spark: SparkSession) -> None:
     put(tmp_path, "0.parquet", FIRST)
     file = written(tmp_path, EVERY_SECOND)
-    with interrupted_when((tmp_path / "checkpoint" / "commits" / "1").exists):
+    with interrupted_when((tmp_path / "checkpoint" / "commits" / "0").exists):
         answer = run_command("run", file)
     assert answer.exit_code == 0, answer.output
     assert "8 events" in answer.output

@@ -180,7 +180,7 @@ def test_a_sink_that_fails_is_told_the_same_batch_again(spark: SparkSession, tmp
 
 
 def test_starting_a_bounded_query_is_refused() -> None:
-    with pytest.raises(Unsupported, match="a streaming DataFrame for start"):
+    with pytest.raises(Unsupported, match=r"start\(\) needs a streaming DataFrame"):
         by_minute(SCHEMA.empty_table()).start("sink", checkpoint="checkpoint")
 
 

@@ -178,7 +178,7 @@ def test_what_cannot_be_operated_is_refused(spark: SparkSession) -> None:
         sash.operate(totals(), df, df)
     with pytest.raises(ArgumentError, match=r"data\[0\] must be a DataFrame with the column size: int64"):
         sash.operate(totals(), df.drop("size"))
-    with pytest.raises(Unsupported, match="a streaming DataFrame for start"):
+    with pytest.raises(Unsupported, match=r"start\(\) needs a streaming DataFrame"):
         sash.operate(totals(), df).start("sink", checkpoint="there")
     stream = sash.operate(totals(), stream_batches(spark, [tweets(4)]))
     for refused in (stream.collect, stream.head):
