@@ -3,8 +3,8 @@
     header     version · where snapshot, runs and entries lie
     chunks     of the snapshot, of runs, of the entries after them: see `journal_entries`
 
-The journal is the truth and the arena is its fold. An entry is written once and never changed; a snapshot
-that covers entries retires them. It is taken when the journal has grown to the size that a snapshot would
+The journal is the truth and the arena is its fold. What an entry holds never changes; a snapshot that
+covers entries retires them. It is taken when the journal has grown to the size that a snapshot would
 have, so that each byte is written about twice, and what is dead does not stay. An arena that is far larger
 than what is alive is then built again from it.
 
@@ -44,7 +44,8 @@ LEAST = 1 << 16
 """A journal of fewer bytes is not worth a snapshot."""
 SHRINKS = 8
 """An entry of so many times the bytes of a snapshot is longer than it also when it is compressed, and is
-not packed to find that out. For as much a snapshot is taken to shrink before one was."""
+not packed to find that out. Before the first snapshot, one is assumed to be smaller than the state by
+as much."""
 FIRST = 2
 """The first snapshot is taken when the journal has so many times its bytes: until windows close, nothing
 in the journal is dead, and a snapshot would be the same once more."""
