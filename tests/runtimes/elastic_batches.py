@@ -19,6 +19,7 @@ from sash.aggregation.stores.epoch_store import EpochStore
 from sash.aggregation.stores.lmdb import LMDB
 from sash.operators.bound_query import BoundQuery
 from sash.operators.elastic.declaration import Elastic
+from sash.operators.joins.asof.bound_asof import BoundAsof
 from sash.operators.joins.bound_join import BoundJoin
 from sash.operators.protocol import StreamOperator
 from sash.operators.stateful.streaming import BoundOperator
@@ -198,8 +199,8 @@ class DryJoin(DryElastic):
     """A join in the same way. A batch is a table for each side."""
 
     def __init__(
-        self, bound: BoundJoin, folder: Path, *, degrees: Callable[[int], int] = lambda epoch: 1,
-        forgetful: bool = False,
+        self, bound: BoundJoin | BoundAsof, folder: Path, *,
+        degrees: Callable[[int], int] = lambda epoch: 1, forgetful: bool = False,
     ) -> None:  # fmt: skip
         count = elastic_bucket_count(bound.strategy, bound.kept, buckets=self.BUCKETS, tasks=4)
         outputs = (REPORTS, *map(late_of, Side))
