@@ -329,4 +329,6 @@ OPERATORS: dict[str, Operator] = {
     "elastic-lmdb": Operator(_of_windows(SLIDING, sash.rows(7, every=3)), elastic="lmdb", judges_late=True),
     "elastic-files": Operator(_of_windows(SLIDING, plain=True), elastic="files", judges_late=True),
     "elastic-redis": Operator(_of_windows(sash.session("2 seconds")), elastic="redis", judges_late=True),
+    "elastic-join": Operator(_join, elastic="files"),
+    "elastic-asof": Operator(_asof, elastic="lmdb"),
 }

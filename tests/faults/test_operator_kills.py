@@ -36,7 +36,7 @@ BATCH, START = 2.0, 30.0
 """Seconds within which a batch, and the start of all queries, are hit."""
 GROUPS, HALVES = (
     tuple(" ".join(list(OPERATORS)[first : first + size]) for first in range(0, len(OPERATORS), size))
-    for size in (4, 8)
+    for size in (4, -(-len(OPERATORS) // 2))
 )
 """Fewer programs start sooner, and what is in one is killed at once. The second half is in a file of its
 own, test_more_operator_kills.py, for another process of `pytest --dist loadfile`."""
@@ -125,9 +125,18 @@ def kill_workers(victim: Victim, server: RedisServer, choice: random.Random) -> 
 
 
 def pause_workers(victim: Victim, server: RedisServer, choice: random.Random) -> None:
-    victim.signal_workers(signal.SIGSTOP)
+    _pause(victim.signal_workers, choice)
+
+
+def pause_everything(victim: Victim, server: RedisServer, choice: random.Random) -> None:
+    """The JVM too, with its heartbeats and timers: a machine that was suspended."""
+    _pause(victim.signal, choice)
+
+
+def _pause(signalled: Callable[[signal.Signals], int], choice: random.Random) -> None:
+    signalled(signal.SIGSTOP)
     time.sleep(choice.uniform(1, 60))
-    victim.signal_workers(signal.SIGCONT)
+    signalled(signal.SIGCONT)
     time.sleep(choice.uniform(0, BATCH))
 
 
@@ -139,7 +148,7 @@ def lose_the_server(victim: Victim, server: RedisServer, choice: random.Random) 
 
 
 def any_harm(victim: Victim, server: RedisServer, choice: random.Random) -> None:
-    harm = choice.choice([kill_everything, kill_workers, pause_workers, lose_the_server])
+    harm = choice.choice([kill_everything, kill_workers, pause_workers, pause_everything, lose_the_server])
     harm(victim, server, choice)
 
 

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -49,10 +49,7 @@ class Victim:
         """SIGKILL to every process of the session; how many there were."""
         killed = 0
         while members := list(self._members()):
-            for member in members:
-                with suppress(ProcessLookupError):
-                    os.kill(member, signal.SIGKILL)
-            killed = max(killed, len(members))
+            killed = max(killed, _signal(members, signal.SIGKILL))
         self.process.wait()
         return killed
 
@@ -61,11 +58,11 @@ class Victim:
         return self.signal_workers(signal.SIGKILL)
 
     def signal_workers(self, number: signal.Signals) -> int:
-        workers = [member for member in self._members() if self._is_worker(member)]
-        for worker in workers:
-            with suppress(ProcessLookupError):
-                os.kill(worker, number)
-        return len(workers)
+        return _signal([member for member in self._members() if self._is_worker(member)], number)
+
+    def signal(self, number: signal.Signals) -> int:
+        """To every process of the session: driver, JVM and workers."""
+        return _signal(list(self._members()), number)
 
     def wait_until(self, condition: Callable[[], bool], *, seconds: float = 180) -> None:
         """Look every few milliseconds. A program that ends before the condition holds is an error."""
@@ -96,3 +93,10 @@ class Victim:
                 state, _, _, session = entry.read_text().rpartition(")")[2].split()[:4]
                 if int(session) == self.process.pid and state != "Z":
                     yield int(entry.parent.name)
+
+
+def _signal(members: Sequence[int], number: signal.Signals) -> int:
+    for member in members:
+        with suppress(ProcessLookupError):
+            os.kill(member, number)
+    return len(members)
