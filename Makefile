@@ -87,7 +87,7 @@ soak: $(READY) java redis kafka peers  ## run the long tests
 	$(MAKE) test-lakes SPARK=$(OLDEST_SPARK)
 
 golden: $(READY) java redis  ## write descriptions and, once for a release, golden state: make golden RELEASE=0.1.0
-	unshare --user --map-root-user --uts sh -c 'hostname golden && exec $(BIN)/python -m tools.golden $(or $(RELEASE),descriptions)'
+	unshare --user --map-root-user --uts sh -c 'hostname golden && SPARK_LOCAL_IP=127.0.0.1 PYTHONPATH=$(CURDIR) exec $(BIN)/python -m tools.golden $(or $(RELEASE),descriptions)'
 
 check: $(READY)  ## ruff, mypy (strict) and import-linter
 	$(BIN)/ruff check .

@@ -9,6 +9,7 @@ into checkpoints, and RocksDB the name of the host.
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 import tarfile
 from collections.abc import Iterator, Sequence
@@ -31,14 +32,17 @@ _TRANSIENT = shutil.ignore_patterns("*.crc", "_SUCCESS", "lock.mdb")
 
 @contextmanager
 def home() -> Iterator[Path]:
-    """Where archives are made, and where they must be unpacked: Spark's checkpoints have absolute paths."""
+    """Where archives are made, and where they must be unpacked: Spark's checkpoints have absolute paths.
+    One process has it at a time."""
     place = Path("/tmp/sash-golden")
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir()
-    try:
-        yield place
-    finally:
+    with place.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        try:
+            yield place
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
 
 
 def make(version: str) -> None:
@@ -58,6 +62,11 @@ def _anonymous(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     entry.uid = entry.gid = entry.mtime = 0
     entry.uname = entry.gname = ""
     return entry
+
+
+def archived(version: str) -> set[str]:
+    """Operators, and the Redis server."""
+    return {path.name.removesuffix(".tar.xz") for path in (FOLDER / version).iterdir()}
 
 
 def unpack(version: str, names: Sequence[str], home: Path) -> None:
