@@ -33,8 +33,8 @@ from sash.runtimes.spark.packing.blocks import ROWS
 from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL, places
 from sash.runtimes.spark.packing.outputs import REPORTS
 from sash.runtimes.spark.patterns.agnostic import RANGES, WORKER, Dealer
-from sash.runtimes.spark.streaming import handing_out_choice
-from sash.runtimes.spark.streaming.early_panes import PanePacker
+from sash.runtimes.spark.streaming import hot_keys
+from sash.runtimes.spark.streaming.panes_before_shuffle import PanePacker
 from sash.runtimes.spark.streaming.watermark_units import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 
@@ -214,7 +214,7 @@ def _run(spark: SparkSession, path: Path, name: str, steps: int, *, least: float
     """Seconds of a stream over these files, one of them a batch."""
     schema = struct_of(events(0, 0.0).schema)
     df = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(path))
-    before, handing_out_choice.STAGE = handing_out_choice.STAGE, least
+    before, hot_keys.STAGE = hot_keys.STAGE, least
     with tempfile.TemporaryDirectory(prefix="sash-bench-") as home:
         began = time.perf_counter()
         query = queries(df, steps)[name]
@@ -222,5 +222,5 @@ def _run(spark: SparkSession, path: Path, name: str, steps: int, *, least: float
             Path(home) / "out", checkpoint=Path(home) / "c", trigger="available now"
         ).awaitTermination()
         spent = time.perf_counter() - began
-    handing_out_choice.STAGE = before
+    hot_keys.STAGE = before
     return spent

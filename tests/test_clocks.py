@@ -17,7 +17,7 @@ READERS = {
     "dashboard/query_watcher.py": "shown: when a query began and ended",
     "engines/probe.py": "the date of a report",
     "engines/spark_structured.py": "asks how Spark's own windows treat it",
-    "operators/arena/home.py": "compared with times of files; an arena that goes too early is built again",
+    "operators/arena/arena_folder.py": "compared with files' times; one that goes too early is built again",
     "runtimes/spark/epochs/epoch_step.py": "hosts share no other; bounded by durations in `epoch_metering`",
     "runtimes/spark/epochs/epoch_run.py": "shown: when a batch began",
     "runtimes/spark/streaming/heartbeat.py": "idle= and decay='clock': an input, in the checkpoint",

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sash.aggregation import built_in
-from sash.aggregation.kernels.compiler import runnable_kernel
+from sash.aggregation.kernels.compiler import numba_compilation
 from sash.aggregation.kernels.compiler.compiled import Compiled, compiled
-from sash.aggregation.kernels.compiler.runnable_kernel import Kernel
+from sash.aggregation.kernels.compiler.numba_compilation import Kernel
 from sash.aggregation.kernels.compiler.specialise import MonoidSource
 from sash.aggregation.kernels.compiler.template_words import Columns
 from sash.aggregation.monoid import Kind, Monoid
@@ -41,7 +41,7 @@ def for_columns(monoid: Monoid, inputs: Mapping[str, NDArray[np.int64]]) -> tupl
 
 def own_kernel(template: Callable[..., Any], fast: Compiled) -> Kernel:
     """A kernel template of these benchmarks, specialised as the library does it with its own."""
-    return runnable_kernel.build(template, MonoidSource(fast.monoid, fast.shape))
+    return numba_compilation.build(template, MonoidSource(fast.monoid, fast.shape))
 
 
 def sweeps(*, quick: bool) -> range:

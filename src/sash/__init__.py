@@ -74,7 +74,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors; a 
         WinMapReduce as WinMapReduce,
         WinSeq as WinSeq,
     )
-    from sash.planner.given_facts import Auto as Auto
+    from sash.planner.auto_declaration import Auto as Auto
     from sash.runtimes.local.local_stream import BatchResult as BatchResult
     from sash.runtimes.spark.files.parquet_stream import read_stream_parquet as read_stream_parquet
     from sash.runtimes.spark.monitoring.job_progress import progress as progress
@@ -110,7 +110,7 @@ _WINDOWS = (
 )  # fmt: skip
 _PATTERNS = ("KeyFarm", "PaneFarm", "WinFarm", "WinMapReduce", "WinSeq")
 _HOMES = {
-    "Auto": "sash.planner.given_facts",
+    "Auto": "sash.planner.auto_declaration",
     "Elastic": "sash.operators.elastic.declaration",
     "JoinQuery": "sash.api.join_query",
     "Monoid": "sash.aggregation.monoid",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sash.aggregation.kernels.compiler.compiled import Compiled, compiled
-from sash.aggregation.kernels.compiler.runnable_kernel import jit_disabled
+from sash.aggregation.kernels.compiler.numba_compilation import jit_disabled
 from sash.aggregation.monoid import Monoid
 
 PRIME = 1_000_003

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from sash.aggregation.kernels.compiler import module_cache
-from sash.aggregation.kernels.compiler.runnable_kernel import Kernel
+from sash.aggregation.kernels.compiler.numba_compilation import Kernel
 
 USER_PROGRAM = """
 import json, math, sys
@@ -99,7 +99,7 @@ SORTING_PROGRAM = """
 import json, sys
 import numba
 import numpy as np
-from sash.aggregation.kernels.compiler.runnable_kernel import build
+from sash.aggregation.kernels.compiler.numba_compilation import build
 
 for number in range(int(sys.argv[1])):  # each of them is counted
     numba.njit(lambda x: x)(number)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sash.aggregation.kernels.aggregators import amta, fiba_tree
-from sash.aggregation.kernels.compiler import runnable_kernel
+from sash.aggregation.kernels.compiler import numba_compilation
 from sash.aggregation.kernels.compiler.compiled import TEMPLATES
 from sash.aggregation.kernels.compiler.shape import shape_of
 from sash.aggregation.kernels.compiler.specialise import MonoidSource
@@ -36,7 +36,7 @@ class Counter:
         self.combines = 0
 
     def kernel(self, name: str) -> Callable[..., Any]:
-        return runnable_kernel.interpreted(TEMPLATES[name], self.source)
+        return numba_compilation.interpreted(TEMPLATES[name], self.source)
 
 
 class Noting(np.ndarray):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sash.aggregation.kernels.compiler import runnable_kernel
+from sash.aggregation.kernels.compiler import numba_compilation
 from sash.aggregation.kernels.compiler.compiled import compiled
 from sash.aggregation.kernels.compiler.python_calls import PythonFunction
 from sash.aggregation.kernels.compiler.side_by_side_source import CallingSource
@@ -44,12 +44,12 @@ COLUMNS: Any = (
 
 
 @pytest.fixture(params=["build", "interpreted"])
-def kernel(request: Any) -> runnable_kernel.Kernel:
-    made: runnable_kernel.Kernel = getattr(runnable_kernel, request.param)(leaving, SOURCE)
+def kernel(request: Any) -> numba_compilation.Kernel:
+    made: numba_compilation.Kernel = getattr(numba_compilation, request.param)(leaving, SOURCE)
     return made
 
 
-def test_python_gets_elements_as_its_own_values(kernel: runnable_kernel.Kernel) -> None:
+def test_python_gets_elements_as_its_own_values(kernel: numba_compilation.Kernel) -> None:
     seen: list[Any] = []
     policy = PythonFunction(seen.append), PythonFunction(lambda old: seen.append(old) or old[1][1])
     found = np.zeros(4, np.int64)
@@ -59,7 +59,7 @@ def test_python_gets_elements_as_its_own_values(kernel: runnable_kernel.Kernel) 
     assert {tuple(map(type, (n, *rest))) for n, rest in seen} == {(int, float, bool)}
 
 
-def test_what_the_function_raises_the_kernel_raises(kernel: runnable_kernel.Kernel) -> None:
+def test_what_the_function_raises_the_kernel_raises(kernel: numba_compilation.Kernel) -> None:
     def raising(old: Any) -> bool:
         if old[0] == 2:
             raise LookupError(old)
@@ -71,15 +71,15 @@ def test_what_the_function_raises_the_kernel_raises(kernel: runnable_kernel.Kern
     assert found.tolist() == [0, 1, 0, 0]
 
 
-def test_an_answer_that_is_neither_true_nor_false_is_an_error(kernel: runnable_kernel.Kernel) -> None:
+def test_an_answer_that_is_neither_true_nor_false_is_an_error(kernel: numba_compilation.Kernel) -> None:
     policy = PythonFunction(lambda total: None), PythonFunction(lambda old: np.zeros(2))
     with pytest.raises(ValueError, match="ambiguous"):
         kernel(COLUMNS, policy, np.zeros(4, np.int64))
 
 
-@pytest.mark.skipif(runnable_kernel.jit_disabled(), reason="nothing is compiled")
+@pytest.mark.skipif(numba_compilation.jit_disabled(), reason="nothing is compiled")
 def test_such_a_kernel_is_machine_code_that_is_kept() -> None:
-    kernel = runnable_kernel.build(leaving, SOURCE)
+    kernel = numba_compilation.build(leaving, SOURCE)
     policy = PythonFunction(lambda total: None), PythonFunction(lambda old: True)
     kernel(COLUMNS, policy, np.zeros(4, np.int64))
     assert kernel.mode == "cached"

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from sash.aggregation import built_in
 from sash.aggregation.kernels.compiler.compiled import Compiled, compiled
-from sash.aggregation.kernels.compiler.runnable_kernel import jit_disabled
+from sash.aggregation.kernels.compiler.numba_compilation import jit_disabled
 from sash.aggregation.kernels.folds.range_fold import present, range_fold
 from sash.aggregation.kernels.folds.range_values import range_values
 from sash.aggregation.monoid import Monoid

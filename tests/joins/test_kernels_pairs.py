@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from sash.aggregation.kernels.joins.pair_order import pair_order
 from sash.aggregation.kernels.joins.pairs import candidates, first_at_least
-from sash.operators.joins.strategy import Band, choose
+from sash.operators.joins.hash_band_or_matrix import Band, choose
 from sash.runtimes.spark.joins.join_routes import JoinRoute, grid
 from sash.runtimes.spark.packing.blocks import Sent
 from sash.semantics.expression import Side, conjuncts, trace

@@ -28,7 +28,7 @@ from hypothesis import given, settings, strategies as st
 
 from sash.aggregation import built_in
 from sash.errors import CorruptValue, NoSpace
-from sash.operators.arena import ArenaHome, arena as arenas, head as heads, home as homes
+from sash.operators.arena import ArenaHome, arena as arenas, arena_folder as homes, head as heads
 from sash.operators.arena.locked import LockedHead
 from sash.operators.bound_query import BoundQuery
 from sash.operators.engine import WindowOperator, pending_log as waiting, state as operators

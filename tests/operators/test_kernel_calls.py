@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 from sash.aggregation import built_in
+from sash.aggregation.kernels.compiler.numba_compilation import Kernel, build, jit_disabled
 from sash.aggregation.kernels.compiler.prefetching import prefetch
-from sash.aggregation.kernels.compiler.runnable_kernel import Kernel, build, jit_disabled
 from sash.aggregation.monoid import Monoid
 from sash.arrays import Ints
 from sash.errors import SashWarning

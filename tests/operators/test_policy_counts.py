@@ -19,7 +19,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sash.aggregation import built_in
-from sash.aggregation.kernels.compiler.runnable_kernel import jit_disabled
+from sash.aggregation.kernels.compiler.numba_compilation import jit_disabled
 from sash.operators.bound_query import BoundQuery
 from sash.operators.engine import WindowOperator
 from sash.operators.engine.groups.range_group import RangeGroup

@@ -18,9 +18,9 @@ from numba.core.runtime._nrt_python import memsys_disable_stats, memsys_enable_s
 
 import sash
 from sash.aggregation import built_in
-from sash.aggregation.kernels.compiler import runnable_kernel
+from sash.aggregation.kernels.compiler import numba_compilation
 from sash.aggregation.kernels.compiler.compiled import Compiled
-from sash.aggregation.kernels.compiler.runnable_kernel import jit_disabled
+from sash.aggregation.kernels.compiler.numba_compilation import jit_disabled
 from sash.aggregation.kernels.compiler.side_by_side_source import CallingSource
 from sash.aggregation.kernels.state.policy_window_eviction import slide_policy
 from sash.aggregation.monoid import Monoid
@@ -98,8 +98,8 @@ limits = st.sampled_from([1, 2, 3, 7, 20, 45])
 
 
 @cache
-def interpreted_slides(machines: tuple[Compiled, ...]) -> runnable_kernel.Kernel:
-    return runnable_kernel.interpreted(slide_policy, CallingSource(tuple(one.source for one in machines)))
+def interpreted_slides(machines: tuple[Compiled, ...]) -> numba_compilation.Kernel:
+    return numba_compilation.interpreted(slide_policy, CallingSource(tuple(one.source for one in machines)))
 
 
 @contextmanager

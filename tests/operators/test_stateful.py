@@ -13,10 +13,10 @@ import sash
 from sash.errors import ArgumentError, OutOfOrder, PredicateError, UnitError, UnknownColumn
 from sash.operators.order.interleaved import END_OF_TIME, Input, Interleaved, interleave
 from sash.operators.stateful.aggregate import Aggregate
+from sash.operators.stateful.compiled_aggregate import CompiledAggregate
 from sash.operators.stateful.declaration import Stateful
 from sash.operators.stateful.interpreted_shares import InterpretedShares
 from sash.operators.stateful.keys import ByRow, InBulk
-from sash.operators.stateful.panes import CompiledAggregate
 from sash.operators.stateful.windows import InputEvent, WindowSet
 from tests.operators.reference_operator import comparable, reference, timed_rows
 

@@ -18,7 +18,7 @@ from sash.errors import PredicateError
 from sash.operators import Aggregate, InBulk, Input, setup
 from sash.operators.order.interleaved import interleave
 from sash.operators.stateful import shared_preparation
-from sash.operators.stateful.panes import CompiledAggregate
+from sash.operators.stateful.compiled_aggregate import CompiledAggregate
 from sash.operators.stateful.shared_preparation import Piece, Prepared, cuts
 
 EVENTS = Input(pa.schema([("t", pa.int64()), ("k", pa.int64()), ("x", pa.int64())]), time="t")

@@ -21,10 +21,10 @@ from sash.dashboard.open_windows import open_windows
 from sash.display.timeline import lane_of
 from sash.operators.bound_query import BoundQuery
 from sash.operators.kinds import KINDS
+from sash.planner.auto_declaration import AUTO
 from sash.planner.costs.constants import DEFAULTS
 from sash.planner.explain.state_size import state_of
 from sash.planner.facts import EventFacts, Facts, cut_of
-from sash.planner.given_facts import AUTO
 from sash.planner.plans.candidates import never
 from sash.planner.plans.cheapest_pattern import make_plan
 from sash.runtimes.spark.sizing.load import ExpectedLoad, filling_seconds

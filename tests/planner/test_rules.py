@@ -13,11 +13,11 @@ import sash
 from sash.errors import ArgumentError
 from sash.operators.bound_query import BoundQuery
 from sash.operators.patterns.allowed import refusal
+from sash.planner.auto_declaration import AUTO, Auto
 from sash.planner.costs.constants import DEFAULTS, Costs, ProcessCosts
 from sash.planner.costs.spark_batch import bucket_tasks
 from sash.planner.costs.step import total
 from sash.planner.facts import EventFacts, Facts, Where, cut_of
-from sash.planner.given_facts import AUTO, Auto
 from sash.planner.plans.candidates import candidates, named, never
 from sash.planner.plans.cheapest_pattern import TIE, Plan, cheapest, make_plan, steps_of
 from sash.planner.plans.degrees import degrees, of_all_degrees

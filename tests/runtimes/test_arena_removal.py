@@ -113,7 +113,7 @@ def test_arenas_of_killed_applications_are_found_beside_those_of_this_one(
         folders.append(fill(place, OTHERS))
     found = {place.folder for place in ArenaHome.on_this_machine(tmp_path)}
     assert found == {folder.parent for folder in folders}
-    monkeypatch.setattr("sash.operators.arena.home.is_gone", lambda owner: True)
-    monkeypatch.setattr("sash.operators.arena.home._swept", {})
+    monkeypatch.setattr("sash.operators.arena.arena_folder.is_gone", lambda owner: True)
+    monkeypatch.setattr("sash.operators.arena.arena_folder._swept", {})
     ArenaHome.default().tend()
     assert not any(folder.exists() for folder in folders)

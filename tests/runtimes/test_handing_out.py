@@ -23,8 +23,8 @@ from sash.runtimes.spark.packing.outputs import HANDED, LATE, REPORTS, Outputs
 from sash.runtimes.spark.patterns.agnostic import WORKER
 from sash.runtimes.spark.streaming import bucket_call
 from sash.runtimes.spark.streaming.handed_out_windows import OWNER, BucketLoad, HandedWindows
-from sash.runtimes.spark.streaming.handing_out_choice import STAGE, Sharing
 from sash.runtimes.spark.streaming.handing_out_property import Handing
+from sash.runtimes.spark.streaming.hot_keys import STAGE, Sharing
 from sash.runtimes.spark.streaming.processor import WindowProcessor
 from sash.semantics import windows
 from sash.semantics.query import Query

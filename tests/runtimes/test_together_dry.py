@@ -18,9 +18,9 @@ from sash.runtimes.spark.packing.columns import places
 from sash.runtimes.spark.packing.hashed_packer import HashedPacker
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.runtimes.spark.state.operators_in_state import OPERATORS
-from sash.runtimes.spark.streaming import early_panes
-from sash.runtimes.spark.streaming.early_panes import PanePacker
+from sash.runtimes.spark.streaming import panes_before_shuffle
 from sash.runtimes.spark.streaming.light_processor import LightProcessor
+from sash.runtimes.spark.streaming.panes_before_shuffle import PanePacker
 from sash.runtimes.spark.together.processor import TogetherProcessor
 from sash.runtimes.spark.together.stage import QueryOfStream, TogetherStage, buckets_of, output_of
 from sash.semantics.durations import Duration, Unit
@@ -30,8 +30,8 @@ from sash.semantics.window import Window
 from tests.operators.features import AGGREGATES as FEATURES, any_look_backs, look_backs, ticks
 from tests.runtimes.micro_batches import DryStream, MicroBatches, by_output
 from tests.runtimes.tables import table_of
-from tests.runtimes.test_early_panes import EAGER
 from tests.runtimes.test_paned_operator import AGGREGATES as PANED, bind, clock_windows
+from tests.runtimes.test_panes_before_shuffle import EAGER
 from tests.runtimes.test_spark_streaming_dry import TYPES, bound_query, cut, expected, observed, queries
 
 PARTITIONS = 2
@@ -91,7 +91,7 @@ class DryTogether:
         packer = HashedPacker(iter, self.stage.shares, self.stage.packer)
         given = [] if table is None else table.select(self.stage.columns).combine_chunks().to_batches()
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(early_panes, "watermark_of_batch", lambda: self.watermark)
+            patch.setattr(panes_before_shuffle, "watermark_of_batch", lambda: self.watermark)
             for packed in packer(given):
                 self.newest = max(self.newest, pc.max(packed[NEWEST_AT].cast(pa.int64())).as_py() // 1000)
                 for bucket, payload in zip(packed[PACKED_BUCKET], packed[PAYLOAD], strict=True):

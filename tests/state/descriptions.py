@@ -11,7 +11,7 @@ import pyarrow as pa
 import sash
 from sash.operators.stateful.streaming import BoundOperator
 from sash.runtimes.spark.state.fingerprint import describe, describe_join, describe_operator
-from sash.runtimes.spark.state.plain_json import plain
+from sash.runtimes.spark.state.stable_json import plain
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from tests.aggregation.every_monoid import UNBOUND

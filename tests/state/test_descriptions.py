@@ -7,8 +7,8 @@ from types import ModuleType
 
 import pytest
 
-from sash.runtimes.spark.state import plain_json as plain_module
-from sash.runtimes.spark.state.plain_json import plain
+from sash.runtimes.spark.state import stable_json as plain_module
+from sash.runtimes.spark.state.stable_json import plain
 from sash.semantics.durations import Unit
 from sash.semantics.windows.session import SessionWindow
 from tests.state.descriptions import FILE, descriptions, written

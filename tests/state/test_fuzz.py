@@ -36,7 +36,7 @@ from sash.operators.columns.table_bytes import bytes_of, table_of
 from sash.operators.engine.saving import journal, journal_entries as entries
 from sash.operators.saved_operator_contents import inventory
 from sash.pipeline import read
-from sash.runtimes.spark.epochs import held_bucket
+from sash.runtimes.spark.epochs import operator_in_store
 from sash.runtimes.spark.packing.blocks import ORDINAL, block_of, rows_of
 from sash.runtimes.spark.packing.pane_blocks import SharedPanes
 from sash.runtimes.spark.packing.time_of_batch import Stamps
@@ -129,8 +129,9 @@ FORMATS: dict[str, tuple[bytes, Callable[[bytes], Any]]] = {
         lambda data: manifest_runs.manifests_in("1-0", seal(b"1-0", data)),
     ),
     "token": (
-        held_bucket._HEAD.pack(held_bucket._MAGIC, 1) + held_bucket._TOKEN.pack(bytes(16), bytes(16), 5),
-        held_bucket.header_in,
+        operator_in_store._HEAD.pack(operator_in_store._MAGIC, 1)
+        + operator_in_store._TOKEN.pack(bytes(16), bytes(16), 5),
+        operator_in_store.header_in,
     ),
     "panes": (
         PANES.block(3, NO_PANES, milliseconds=0, events=0),

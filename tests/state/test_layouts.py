@@ -12,7 +12,7 @@ import pytest
 from sash.aggregation.stores.files import Files
 from sash.aggregation.stores.values import seal
 from sash.errors import CorruptValue, StoreError
-from sash.runtimes.spark.epochs import epoch_journal, held_bucket
+from sash.runtimes.spark.epochs import epoch_journal, operator_in_store
 from sash.runtimes.spark.sinks import manifest_runs, manifests
 from sash.runtimes.spark.state import queries_of_checkpoint
 
@@ -25,8 +25,8 @@ def as_json(name: bytes, content: Any) -> bytes:
 
 
 def token(layout: int | None) -> bytes:
-    head = b"" if layout is None else held_bucket._HEAD.pack(held_bucket._MAGIC, layout)
-    return head + held_bucket._TOKEN.pack(b"n" * 16, b"w" * 16, 5) + b"header"
+    head = b"" if layout is None else operator_in_store._HEAD.pack(operator_in_store._MAGIC, layout)
+    return head + operator_in_store._TOKEN.pack(b"n" * 16, b"w" * 16, 5) + b"header"
 
 
 def manifest(layout: int | None) -> Any:
@@ -48,7 +48,7 @@ READERS: dict[str, Callable[[int | None], Any]] = {
     "manifest": manifest,
     "run of manifests": run_of_manifests,
     "register": queries,
-    "token": lambda layout: held_bucket._opened(token(layout)),
+    "token": lambda layout: operator_in_store._opened(token(layout)),
     "journal": lambda layout: epoch_journal.require_journal_layout(
         None if layout is None else b"%d" % layout
     ),
@@ -88,4 +88,4 @@ def test_a_journal_has_its_layout_and_goes_on_without(tmp_path: Path) -> None:
 
 def test_an_empty_token_is_refused() -> None:
     with pytest.raises(CorruptValue):
-        held_bucket.header_in(b"short")
+        operator_in_store.header_in(b"short")

@@ -12,7 +12,7 @@ from sash.aggregation.stores.files import Files
 from sash.aggregation.stores.lmdb import LMDB
 from sash.cli.main import app
 from sash.operators.engine.saving.journal_entries import cut
-from sash.runtimes.spark.epochs.held_bucket import CHUNK, chunk_key
+from sash.runtimes.spark.epochs.operator_in_store import CHUNK, chunk_key
 from tests.state import golden
 
 STORES = {"elastic-lmdb": LMDB, "elastic-files": Files}

@@ -26,7 +26,7 @@ def machine_of(monoid: Monoid, kinds: tuple[Kind, ...] | None) -> Compiled | Non
         return None
     # Here and not above, so that importing the data structures does not load Numba.
     from sash.aggregation.kernels.compiler.compiled import compiled
-    from sash.aggregation.kernels.compiler.runnable_kernel import jit_disabled
+    from sash.aggregation.kernels.compiler.numba_compilation import jit_disabled
     from sash.aggregation.kernels.compiler.shape import shape_of
 
     # A monoid that is bound already stays as its user bound it.

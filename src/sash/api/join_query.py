@@ -17,9 +17,9 @@ from sash.errors import ArgumentError, Unsupported
 from sash.operators.joins.asof.bound_asof import BoundAsof
 from sash.operators.joins.bound_join import BoundJoin, BoundSide
 from sash.operators.patterns.declared import Pattern, WinSeq
+from sash.planner.auto_declaration import Auto, available_cores, require_parallelism
 from sash.planner.explain.explanation import VERSION
 from sash.planner.explain.explanation_text import named
-from sash.planner.given_facts import Auto, available_cores, require_parallelism
 from sash.runtimes.local.local_join import LocalJoin
 from sash.runtimes.local.local_source import LocalSource
 from sash.runtimes.local.local_stream import LocalStream

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from sash.errors import ArgumentError
 from sash.operators.bound_query import BoundQuery
-from sash.planner.given_facts import Parallelism
+from sash.planner.auto_declaration import Parallelism
 from sash.planner.plans.cheapest_pattern import Plan
 from sash.runtimes.local.local_source import LocalSource
 from sash.runtimes.local.local_stream import LocalStream

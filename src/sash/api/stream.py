@@ -19,7 +19,7 @@ from sash.errors import ArgumentError, Unsupported
 from sash.operators.bound_query import BoundLatest, BoundQuery, BoundRolling, BoundWhole
 from sash.operators.folding.whole_windows import Apply, Fold, WholeWindow
 from sash.operators.patterns.declared import Pattern
-from sash.planner.given_facts import AUTO, Auto, Parallelism, require_parallelism
+from sash.planner.auto_declaration import AUTO, Auto, Parallelism, require_parallelism
 from sash.runtimes import ddl
 from sash.semantics import durations, windows
 from sash.semantics.durations import Duration, DurationLike, Unit

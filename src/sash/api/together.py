@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from sash.api.handle import require_unbounded
 from sash.api.window_query import WindowQuery
 from sash.errors import ArgumentError, Unsupported
+from sash.planner.auto_declaration import Auto
 from sash.planner.explain.explanation_text import as_text, numbered, printed, require_form, sections
-from sash.planner.given_facts import Auto
 from sash.runtimes.local.local_stream import LocalStream
 from sash.semantics.durations import DurationLike
 

@@ -16,7 +16,7 @@ from sash.errors import ArgumentError, Unsupported
 from sash.operators.bound_query import BoundLatest, BoundQuery, BoundRolling
 from sash.operators.patterns.allowed import require_allowed
 from sash.operators.patterns.declared import Pattern
-from sash.planner.given_facts import Auto, require_parallelism
+from sash.planner.auto_declaration import Auto, require_parallelism
 from sash.runtimes.flat_window_columns import flat_schema, flat_table
 from sash.runtimes.local.local_stream import BatchResult, LocalStream
 from sash.semantics.run_as import as_engine

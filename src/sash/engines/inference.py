@@ -2,7 +2,7 @@
 
     findings  =  what every surviving hypothesis agrees on, with the run that struck out each other value
 
-The runs of `plan` come first. Then, as long as two hypotheses survive that answer some random run
+The runs of `parameter_runs` come first. Then, as long as two hypotheses survive that answer some random run
 differently, the engine gets that run. What is left no run that was tried distinguishes: the simplest is
 chosen, and the others are listed with it.
 

@@ -16,7 +16,7 @@ from sash.aggregation.monoid import Monoid
 from sash.errors import ArgumentError
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, WinFarm, WinMapReduce, WinSeq
 from sash.pipeline.calls import Call, call_of, required_fit
-from sash.planner.given_facts import AUTO, Auto, Parallelism, require_parallelism
+from sash.planner.auto_declaration import AUTO, Auto, Parallelism, require_parallelism
 from sash.semantics.other_names import name_here
 
 _AGGREGATES: Mapping[str, Callable[..., Monoid]] = {

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sash.pipeline.formats import PASSING, SINKS, SOURCES, FormatNeeds
 from sash.pipeline.positions import Place
 from sash.pipeline.schema import DeclaredQuery, Pipeline, QueryTable, SinkTable, SourceTable, titled
-from sash.planner.given_facts import Auto
+from sash.planner.auto_declaration import Auto
 from sash.runtimes.folder_paths import resolved
 from sash.semantics.query import When
 

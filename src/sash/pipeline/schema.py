@@ -26,7 +26,7 @@ from sash.pipeline.aggregates_and_patterns import pattern_of
 from sash.pipeline.formats import SINKS, SOURCES
 from sash.pipeline.line_errors import Blame
 from sash.pipeline.positions import Place
-from sash.planner.given_facts import AUTO, Parallelism
+from sash.planner.auto_declaration import AUTO, Parallelism
 from sash.runtimes.trigger import AVAILABLE_NOW, Trigger
 from sash.semantics.durations import DurationLike
 from sash.semantics.query import Emit

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sash.errors import ArgumentError, MissingDependency, SashError
 from sash.pipeline.formats import SINKS, SOURCES
 from sash.pipeline.schema import Pipeline, SourceTable
-from sash.planner.given_facts import Auto
+from sash.planner.auto_declaration import Auto
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

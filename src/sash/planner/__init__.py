@@ -1,7 +1,7 @@
 """The planner: which pattern and which algorithm compute a query, what each would cost, and why.
 
     facts.py, sampling.py   what is known: the query, its algebra, the events, the machine
-    given_facts.py          `.parallel("auto")`: the user's own facts
+    auto_declaration.py     `.parallel("auto")`: the user's own facts
     costs/                  seconds of a pattern, from constants that a calibration measures
     plans/                  the patterns that could compute it; the cheapest, and why it is
     explain/                all of it, as data, as text and for notebooks

@@ -20,8 +20,8 @@ from sash.arrays import Ints
 from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.coded_keys import key_codes
 from sash.operators.columns.times import to_integers
+from sash.planner.auto_declaration import Auto
 from sash.planner.facts import EventFacts, Known
-from sash.planner.given_facts import Auto
 
 SAMPLE = 2**14
 """Events that are looked at: a share of one half is then known to within two percent."""

@@ -15,7 +15,7 @@ The watermark also moves when a source moves it (`advance_to`), and it never mov
 
 This is the definition, and what streams in process use. On Spark the same rule is in
 `runtimes/spark/epochs/epoch_watermark.py` for `start()`, and Spark's own (`withWatermark` in
-`runtimes/spark/streaming/streaming_source.py`) where a query needs Spark's state store.
+`runtimes/spark/streaming/upstream_watermark.py`) where a query needs Spark's state store.
 
 >>> mark = Watermark(delay=5, allowed_lateness=10)
 >>> mark.observe([100, 90]); mark.value

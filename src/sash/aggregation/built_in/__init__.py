@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from sash.aggregation.built_in.argmin_argmax import argmax, argmin
 from sash.aggregation.built_in.averages import geomean, mean, mean as avg
+from sash.aggregation.built_in.constructor_arguments import recorded
 from sash.aggregation.built_in.counters import increase, rate
 from sash.aggregation.built_in.counting import count
 from sash.aggregation.built_in.extremes import max_ as max, min_ as min, range_ as range
@@ -18,7 +19,6 @@ from sash.aggregation.built_in.moments import kurtosis, skewness, stddev, varian
 from sash.aggregation.built_in.ordered import collect, first, last, longest_increasing_run
 from sash.aggregation.built_in.quantiles import quantile
 from sash.aggregation.built_in.ranking import skyline, top_k
-from sash.aggregation.built_in.recorded import recorded
 from sash.aggregation.built_in.sets import count_distinct
 from sash.aggregation.built_in.sketches import distinct, frequent_items
 from sash.aggregation.built_in.smoothing import ewm

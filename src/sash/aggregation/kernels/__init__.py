@@ -9,7 +9,7 @@
     joins/          pairs of rows of two streams
 
 A kernel is a template: a plain loop in the words of `compiler/template_words.py`, whose text
-`compiler/specialise.py` completes for one monoid and `compiler/runnable_kernel.py` runs, from a cache on
+`compiler/specialise.py` completes for one monoid and `compiler/numba_compilation.py` runs, from a cache on
 disk (`compiler/module_cache.py`) that all processes share. Import the modules you need: this package
 imports none of them, so that nothing loads Numba before there is something to compile.
 """

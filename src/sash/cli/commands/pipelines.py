@@ -1,4 +1,7 @@
-"""`sash run`, `sash explain` and `sash check`: a pipeline file on Spark."""
+"""`sash run`, `sash explain` and `sash check`: a pipeline file on Spark.
+
+Their options are declared in `cli/main.py`.
+"""
 
 from __future__ import annotations
 

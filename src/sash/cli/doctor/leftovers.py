@@ -18,7 +18,7 @@ from pathlib import Path
 
 from sash.aggregation.stores.redis_namespaces import RedisNamespaces
 from sash.cli.doctor.health_check import HealthCheck
-from sash.operators.arena.home import ArenaHome
+from sash.operators.arena.arena_folder import ArenaHome
 
 _OF_PROCESS = re.compile(r"sash-(\d+)-\w+")
 MEMORY = Path("/dev/shm")

@@ -9,7 +9,7 @@ doubt about one makes it an empty one. The layout of the files is in decision 28
 """
 
 from sash.operators.arena.arena import Arena, TableSpec
+from sash.operators.arena.arena_folder import ArenaHome
 from sash.operators.arena.growing import GrowingArray
-from sash.operators.arena.home import ArenaHome
 
 __all__ = ["Arena", "ArenaHome", "GrowingArray", "TableSpec"]

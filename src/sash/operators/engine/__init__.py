@@ -1,8 +1,8 @@
 """The window operator: state on streams that is flat in the window, in the keys and in time."""
 
 from sash.operators.bound_query import BoundLatest, BoundQuery, BoundRolling
+from sash.operators.engine.emit_on_arrival import ArrivalOperator
 from sash.operators.engine.groups.latest_rows_due import LatestOperator
-from sash.operators.engine.look_backs_on_arrival import ArrivalOperator
 from sash.operators.engine.operator import WindowOperator
 from sash.operators.engine.pane_operator import PanePartsOperator
 from sash.operators.engine.saving.changed_aggregates import upgrade

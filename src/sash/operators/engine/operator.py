@@ -38,10 +38,10 @@ from sash.operators.engine.lateness import (
     session_of,
     with_joining,
 )
+from sash.operators.engine.one_advance import Turn, Windows
 from sash.operators.engine.pending_events import Events, distinct
 from sash.operators.engine.saving.changed_aggregates import without_unknown
 from sash.operators.engine.state import OperatorState
-from sash.operators.engine.turn import Turn, Windows
 from sash.operators.engine.window_in_state import Track
 from sash.operators.folding.panes import Panes, group_by
 from sash.operators.kinds.clock_windows import ClockKind

@@ -1,6 +1,7 @@
 """What was reported of the windows that may still change: for queries that correct themselves.
 
-The content of a window is known by a fingerprint (see `content`). Which of them are due: `due_reports`.
+The content of a window is known by a fingerprint (see `content_fingerprint`). Which of them are
+due: `due_reports`.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
 Both see the events of one window in the query's order. They are computed from all events of a window, so
 their cost grows with it; a monoid's does not. A fold over windows that only grow goes on from its last
-accumulator on streams (`engine.stepping`).
+accumulator on streams (`engine.groups.user_fold`).
 """
 
 from __future__ import annotations

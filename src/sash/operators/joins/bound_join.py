@@ -20,7 +20,7 @@ import pyarrow as pa
 from sash.aggregation.kernels.compiler.function_source import carry_source
 from sash.errors import ArgumentError, PredicateError, UnitError, UnknownColumn, Unsupported
 from sash.operators.columns.times import FARTHEST
-from sash.operators.joins.strategy import Equality, Strategy, choose, equality
+from sash.operators.joins.hash_band_or_matrix import Equality, Strategy, choose, equality
 from sash.operators.late_rows import LATE_REASON, late_schema
 from sash.operators.predicates.predicate_kinds import kind_of
 from sash.semantics.durations import Unit

@@ -12,8 +12,8 @@ from sash.aggregation.kernels.joins.pair_order import pair_order
 from sash.arrays import Ints, Mask
 from sash.operators.columns.times import from_integers
 from sash.operators.joins.bound_join import BoundJoin
+from sash.operators.joins.hash_band_or_matrix import Equality
 from sash.operators.joins.state.side_shares import JoinStore, Pairs, columns_of
-from sash.operators.joins.strategy import Equality
 from sash.semantics.expression import Side
 
 

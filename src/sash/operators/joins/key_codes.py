@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from sash.arrays import Ints
 from sash.operators.columns.coded_keys import key_codes
-from sash.operators.joins.strategy import Equality
+from sash.operators.joins.hash_band_or_matrix import Equality
 from sash.operators.threads import in_threads
 
 _SPREAD = 4

@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from sash.aggregation.kernels.rows.csr import rows_by_key
 from sash.errors import ArgumentError, UnknownColumn
+from sash.operators.joins.hash_band_or_matrix import Equality, equality
 from sash.operators.joins.key_codes import common_codes
 from sash.operators.joins.state.archive import nullable
-from sash.operators.joins.strategy import Equality, equality
 from sash.semantics.expression import Side
 
 Missing: TypeAlias = Literal["inner", "left"]

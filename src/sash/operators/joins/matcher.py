@@ -7,6 +7,9 @@
 Python decides about rows whose integers could leave 64 bits in machine code and, where the predicate is
 a function and no tree, about rows with nulls: which of them it reads depends on the row. Of a tree it is
 known that every column is read, so that rows with a null in one never match and are not kept.
+
+How candidates are found, by hash, band cells or a join matrix: `hash_band_or_matrix.py`; their codes are
+in `state/chunk.py`, the search in `kernels/joins/pairs.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.aggregation.kernels.compiler.function_source import NoSource
-from sash.aggregation.kernels.compiler.runnable_kernel import Kernel, NumbaError, short_reason
+from sash.aggregation.kernels.compiler.numba_compilation import Kernel, NumbaError, short_reason
 from sash.aggregation.kernels.compiler.template_words import Columns
 from sash.aggregation.kernels.joins.pairs import CandidateRanges, matches
 from sash.aggregation.kernels.joins.predicates import columns_in_text, compiled_function, compiled_tree

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sash.aggregation.kernels.compiler.runnable_kernel import kernel_of
+from sash.aggregation.kernels.compiler.numba_compilation import kernel_of
 from sash.aggregation.kernels.windows import clock
 from sash.arrays import Ints, Mask
 from sash.operators.kinds.kind import Held, Memory, Moment, RangeKind

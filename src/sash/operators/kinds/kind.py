@@ -22,7 +22,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregation.kernels.compiler.runnable_kernel import kernel_of
+from sash.aggregation.kernels.compiler.numba_compilation import kernel_of
 from sash.aggregation.kernels.state import ring_search, rings
 from sash.arrays import Array, Ints, Mask, Numbers
 from sash.operators.columns.arrow_columns import to_numpy

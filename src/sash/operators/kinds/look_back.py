@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sash.aggregation.kernels.compiler.runnable_kernel import kernel_of
+from sash.aggregation.kernels.compiler.numba_compilation import kernel_of
 from sash.aggregation.kernels.state.look_back_bounds import cut_look_backs
 from sash.aggregation.kernels.windows.bound_positions import look_back
 from sash.arrays import Ints

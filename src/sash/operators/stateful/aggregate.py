@@ -32,9 +32,9 @@ from sash.operators.bound_query import at_time, result_type
 from sash.operators.elastic.instance_of_share import Assignment, balanced
 from sash.operators.folding.range_folder import ObjectFolder
 from sash.operators.order.interleaved import Input
+from sash.operators.stateful.compiled_aggregate import CompiledAggregate, fits_columns
 from sash.operators.stateful.declaration import SHARES, Answer, Stateful
 from sash.operators.stateful.keys import Keys, key_function
-from sash.operators.stateful.panes import CompiledAggregate, fits_columns
 from sash.operators.stateful.running_operator import Running
 from sash.operators.stateful.windows import InputEvent, WindowSet
 from sash.semantics.durations import DurationLike

@@ -25,7 +25,7 @@ from sash.operators.stateful.pane_table import Expired
 from sash.operators.stateful.shared_preparation import Prepared
 
 if TYPE_CHECKING:
-    from sash.operators.stateful.panes import CompiledAggregate
+    from sash.operators.stateful.compiled_aggregate import CompiledAggregate
 
 START, KEY = "start", "key"
 

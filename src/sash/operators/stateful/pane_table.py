@@ -9,7 +9,7 @@ from math import gcd
 import numpy as np
 
 from sash.aggregation.kernels.compiler.compiled import Compiled
-from sash.aggregation.kernels.compiler.runnable_kernel import kernel_of
+from sash.aggregation.kernels.compiler.numba_compilation import kernel_of
 from sash.aggregation.kernels.compiler.template_words import Columns
 from sash.aggregation.kernels.folds import keyed_panes as kernel
 from sash.arrays import Array, Ints, Mask

@@ -1,1 +1,1 @@
-"""WHICH events: from a layout to ranges, one class per window kind."""
+"""WHICH events: what window kinds share. The kinds themselves are in `operators/kinds`."""

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from sash.operators.bound_query import BoundQuery
 from sash.operators.patterns.declared import pane_workers
+from sash.planner.auto_declaration import Auto, Parallelism
 from sash.planner.costs.constants import Costs
 from sash.planner.costs.in_process import process_steps
 from sash.planner.costs.spark_batch import spark_steps
 from sash.planner.costs.spark_stream import stream_steps
 from sash.planner.costs.step import CostStep, total
 from sash.planner.facts import Facts
-from sash.planner.given_facts import Auto, Parallelism
 from sash.planner.plans.candidates import Choice, Forbidden, Refuse, allowed, candidates, named, never
 from sash.planner.plans.choice_reason import because
 from sash.planner.plans.degrees import of_all_degrees

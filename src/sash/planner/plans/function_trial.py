@@ -22,9 +22,9 @@ from sash.operators.folding.values import Values, evaluated, in_order
 from sash.operators.patterns.evaluate import evaluate
 from sash.operators.patterns.process_workers import idle
 from sash.operators.windows.ranges import Ranges
+from sash.planner.auto_declaration import AUTO
 from sash.planner.costs.constants import Costs
 from sash.planner.facts import Facts
-from sash.planner.given_facts import AUTO
 from sash.planner.plans.cheapest_pattern import make_plan
 from sash.semantics.window import Window
 

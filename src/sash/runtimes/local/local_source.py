@@ -15,9 +15,9 @@ from sash.operators.folding.values import Evaluator, evaluated
 from sash.operators.patterns.declared import KeyFarm, WinSeq, pane_workers
 from sash.operators.patterns.evaluate import evaluator, in_processes, workers_of
 from sash.operators.step_counter import watched
+from sash.planner.auto_declaration import AUTO, Auto, Parallelism, available_cores
 from sash.planner.costs.constants import costs
 from sash.planner.facts import Facts
-from sash.planner.given_facts import AUTO, Auto, Parallelism, available_cores
 from sash.planner.plans.cheapest_pattern import Plan, make_plan
 from sash.planner.plans.function_trial import TRIAL, TriedFirst
 from sash.planner.sampling import counted

@@ -22,9 +22,9 @@ from sash.operators.answer import Answer
 from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.times import from_integers, to_integers
 from sash.operators.engine import operator_of, with_late_columns
+from sash.planner.auto_declaration import AUTO, Auto, Parallelism
 from sash.planner.costs.constants import costs
 from sash.planner.facts import Facts
-from sash.planner.given_facts import AUTO, Auto, Parallelism
 from sash.planner.plans.cheapest_pattern import Plan, make_plan
 from sash.planner.sampling import assumed
 from sash.runtimes.flat_window_columns import flat_table

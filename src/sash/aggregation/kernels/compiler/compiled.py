@@ -34,9 +34,9 @@ from sash.aggregation.kernels.aggregators import (
     subtract_on_evict,
     two_stacks,
 )
-from sash.aggregation.kernels.compiler import runnable_kernel
+from sash.aggregation.kernels.compiler import numba_compilation
 from sash.aggregation.kernels.compiler.function_source import remember
-from sash.aggregation.kernels.compiler.runnable_kernel import Kernel, Mode
+from sash.aggregation.kernels.compiler.numba_compilation import Kernel, Mode
 from sash.aggregation.kernels.compiler.shape import shape_of
 from sash.aggregation.kernels.compiler.specialise import MonoidSource, ValuesSource
 from sash.aggregation.kernels.compiler.template_words import Columns, Element
@@ -101,7 +101,7 @@ class Compiled:
         """What the words of templates mean for it."""
         self._kernels: dict[str, Kernel] = {}
         self._warned = False
-        self._interpreted = runnable_kernel.jit_disabled()
+        self._interpreted = numba_compilation.jit_disabled()
         if not self._interpreted:
             self._try_to_compile()
         self.one_pass = not self._interpreted
@@ -124,7 +124,7 @@ class Compiled:
             return None
         try:
             return kind_of_result(self.kernel("lower_one"), self.columns(self.empty(1)))
-        except runnable_kernel.NumbaError:
+        except numba_compilation.NumbaError:
             return None
 
     def kernel(self, name: str) -> Kernel:
@@ -141,7 +141,7 @@ class Compiled:
         name = f"range_folds, {masked}"
         if name not in self._kernels:
             source = ValuesSource(self.monoid, self.shape, masked=masked)
-            self._kernels[name] = runnable_kernel.build(TEMPLATES["range_folds"], source)
+            self._kernels[name] = numba_compilation.build(TEMPLATES["range_folds"], source)
         return self._kernels[name]
 
     def empty(self, n: int) -> Columns:
@@ -203,7 +203,7 @@ class Compiled:
             try:
                 one, every = self.kernel("lower_one"), self.kernel("lower_all")
                 return lower_compiled(one, every, ready, present, self.monoid.nothing)
-            except runnable_kernel.NumbaError as error:
+            except numba_compilation.NumbaError as error:
                 self._kernels["lower_one"] = self._give_up("lower", error)("lower_one")
         return lower_interpreted(self.kernel("lower_one"), ready, present, self.monoid.nothing)
 
@@ -212,8 +212,8 @@ class Compiled:
 
     def _built(self, name: str) -> Kernel:
         if self._interpreted:
-            return runnable_kernel.interpreted(TEMPLATES[name], self.source)
-        kernel = runnable_kernel.build(TEMPLATES[name], self.source)
+            return numba_compilation.interpreted(TEMPLATES[name], self.source)
+        kernel = numba_compilation.build(TEMPLATES[name], self.source)
         what = "lift" if name == "lift_all" else "combine"
         what = "inverse" if name.startswith("subtract_on_evict") else what
         kernel.fallback = lambda error: self._give_up(what, error)(name)
@@ -229,13 +229,13 @@ class Compiled:
         except (
             Exception
         ) as error:  # nothing of the user's runs on no elements: whatever it is, Numba raised it
-            self.warn("combine", runnable_kernel.short_reason(error))
+            self.warn("combine", numba_compilation.short_reason(error))
             self._interpreted = True
             self._kernels.clear()
 
     def _give_up(self, what: str, error: BaseException) -> Callable[[str], Kernel]:
-        self.warn(what, runnable_kernel.short_reason(error))
-        return lambda name: runnable_kernel.interpreted(TEMPLATES[name], self.source, why=str(error))
+        self.warn(what, numba_compilation.short_reason(error))
+        return lambda name: numba_compilation.interpreted(TEMPLATES[name], self.source, why=str(error))
 
     def warn(self, what: str, reason: str) -> None:
         """Once, that a function of the monoid cannot be compiled."""

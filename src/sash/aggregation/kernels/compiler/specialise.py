@@ -7,7 +7,7 @@
 Constants from closures and modules are written as literals, functions of `math` and numpy by name, other
 Python functions with their text. What cannot be written down raises `NoSource`, and the caller compiles in
 memory instead. The text is a pure function of the code: equal code gives equal text in every process, which
-is what lets machine code be found again on disk.
+is what lets machine code be found again on disk. `numba_compilation` compiles it, with Numba's settings.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kernel templates that touch each element once: lift, fold, lower. See `vocabulary` for the words."""
+"""Kernel templates that touch each element once: lift, fold, lower. See `template_words` for the words."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ import numpy as np
 from numba import types
 from numba.np.numpy_support import as_dtype
 
-from sash.aggregation.kernels.compiler.runnable_kernel import Kernel, NumbaError
+from sash.aggregation.kernels.compiler.numba_compilation import Kernel, NumbaError
 from sash.aggregation.kernels.compiler.shape import DTYPES, kind_of
 from sash.aggregation.kernels.compiler.template_words import Columns
 from sash.aggregation.monoid import Kind

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sash.aggregation.kernels.compiler.runnable_kernel import NumbaError
+from sash.aggregation.kernels.compiler.numba_compilation import NumbaError
 from sash.aggregation.kernels.folds.lowering import Lowered, blank_results, completed
 from sash.aggregation.kernels.folds.range_fold import checked_ranges, present, refuse_range
 from sash.arrays import Array, Ints, Mask

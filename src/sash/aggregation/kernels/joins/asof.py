@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sash.aggregation.kernels.compiler.runnable_kernel import kernel_of
+from sash.aggregation.kernels.compiler.numba_compilation import kernel_of
 from sash.aggregation.kernels.joins.pairs import read_only
 from sash.arrays import Ints
 from sash.semantics.asof import Direction

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sash.aggregation.kernels.compiler.runnable_kernel import kernel_of
+from sash.aggregation.kernels.compiler.numba_compilation import kernel_of
 from sash.aggregation.kernels.rows.csr import rows_by_key
 from sash.arrays import Ints
 

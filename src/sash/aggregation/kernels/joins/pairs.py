@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sash.aggregation.kernels.compiler.runnable_kernel import Kernel, kernel_of
+from sash.aggregation.kernels.compiler.numba_compilation import Kernel, kernel_of
 from sash.aggregation.kernels.compiler.template_words import Columns
 from sash.arrays import Array, Ints
 

@@ -25,7 +25,7 @@ from sash.aggregation.kernels.compiler.function_source import (
     plain_function,
     source_of,
 )
-from sash.aggregation.kernels.compiler.runnable_kernel import Kernel, build, jit_disabled
+from sash.aggregation.kernels.compiler.numba_compilation import Kernel, build, jit_disabled
 from sash.aggregation.kernels.compiler.template_words import Columns
 from sash.aggregation.kernels.joins.pairs import matcher, read_only
 from sash.semantics.expression import COMPARISONS, Column, Constant, Node, Operation, Side

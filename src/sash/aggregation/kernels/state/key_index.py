@@ -1,9 +1,9 @@
 """A hash index of keys: from the words of a key to the row that it has in a table, in O(1) for any number
 of keys. Open addressing, linear probing; a key that leaves lets the ones behind it move up.
 
-A key is a row of words (see `operators.engine.words`). A column of variable length is two words, where its
-bytes begin and how many they are; `variable` marks the first of each such pair, and the bytes of known keys
-lie in a heap, those of keys that are looked up in a buffer of their own.
+A key is a row of words (see `operators.engine.lanes.row_words`). A column of variable length is two words,
+where its bytes begin and how many they are; `variable` marks the first of each such pair, and the bytes of
+known keys lie in a heap, those of keys that are looked up in a buffer of their own.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ look-backs (`.rolling`, `.latest`), and of all other windows over kept elements.
     fold_ranges    one fold per range of ordinals, from the left to the right (`busy_key_folds` has those of
                    keys with many ranges in one batch)
 
+A bounded input has no rings: `kernels/folds/range_values.py` folds its look-backs.
+
 Both are for several aggregates at once, which share the way through the tree and every row that is read. An
 element is lifted when it is read: a row holds the inputs of all aggregates, each column once. `valid` has a
 bit for each aggregate that counts an element, `known` one for each that has counted any element of a node;

@@ -1,7 +1,7 @@
 // The page: which view is shown, and the messages of the server.
 import { Lab } from "./lab.js";
-import { Board } from "./queries.js";
-import { Queries, listen } from "./stream.js";
+import { Board } from "./query-board.js";
+import { Queries, listen } from "./server-messages.js";
 
 const VIEWS = ["queries", "lab"];
 const queries = new Queries();

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregation.kernels.compiler.runnable_kernel import kernel_of
+from sash.aggregation.kernels.compiler.numba_compilation import kernel_of
 from sash.aggregation.kernels.state import key_index
 from sash.arrays import Ints
 from sash.operators.bound_query import UPDATED_AT, BoundLatest

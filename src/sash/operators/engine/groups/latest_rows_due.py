@@ -21,9 +21,9 @@ from sash.operators.bound_query import BoundLatest, BoundRolling
 from sash.operators.engine.groups.latest_group import LatestGroup, LatestLifetimeGroup
 from sash.operators.engine.groups.latest_rows import latest_table, row_codes
 from sash.operators.engine.lanes.slots import NEWEST
+from sash.operators.engine.one_advance import Turn
 from sash.operators.engine.operator import WindowOperator
 from sash.operators.engine.pending_events import Events
-from sash.operators.engine.turn import Turn
 from sash.operators.windows.ranges import NEVER
 
 

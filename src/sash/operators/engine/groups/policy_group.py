@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregation.kernels.compiler import runnable_kernel
+from sash.aggregation.kernels.compiler import numba_compilation
 from sash.aggregation.kernels.compiler.compiled import Compiled
-from sash.aggregation.kernels.compiler.runnable_kernel import Kernel
+from sash.aggregation.kernels.compiler.numba_compilation import Kernel
 from sash.aggregation.kernels.compiler.side_by_side_source import CallingSource, SideBySideSource
 from sash.aggregation.kernels.state.policy_window_eviction import slide_policy
 from sash.aggregation.kernels.state.rings import LANE
@@ -105,7 +105,7 @@ def _agree(machines: tuple[Compiled, ...], condition: PolicyCondition) -> bool:
 
 @lru_cache(maxsize=256)
 def _compiled(machines: tuple[Compiled, ...], body: str) -> Kernel:
-    return runnable_kernel.build(
+    return numba_compilation.build(
         slide_policy, SideBySideSource(tuple(one.source for one in machines), body)
     )
 
@@ -114,9 +114,9 @@ def _compiled(machines: tuple[Compiled, ...], body: str) -> Kernel:
 def _calling(machines: tuple[Compiled, ...]) -> Kernel:
     source = CallingSource(tuple(one.source for one in machines))
     if any(one.mode == "interpreted" for one in machines):
-        return runnable_kernel.interpreted(slide_policy, source)
-    kernel = runnable_kernel.build(slide_policy, source)
-    kernel.fallback = lambda error: runnable_kernel.interpreted(slide_policy, source, why=str(error))
+        return numba_compilation.interpreted(slide_policy, source)
+    kernel = numba_compilation.build(slide_policy, source)
+    kernel.fallback = lambda error: numba_compilation.interpreted(slide_policy, source, why=str(error))
     return kernel
 
 

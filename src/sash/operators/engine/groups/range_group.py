@@ -16,8 +16,8 @@ from sash.operators.engine.content_fingerprint import CONTENT, SIZE
 from sash.operators.engine.groups.policy_group import PolicySlides
 from sash.operators.engine.lanes.element_layout import TIME
 from sash.operators.engine.lanes.ring_lane import RingLane
+from sash.operators.engine.one_advance import Emitter, Turn
 from sash.operators.engine.pending_events import Events
-from sash.operators.engine.turn import Emitter, Turn
 from sash.operators.engine.window_in_state import Track
 from sash.operators.folding.elements import Elements
 from sash.operators.folding.panes import Panes, group_by

@@ -15,8 +15,8 @@ from sash.operators.engine.groups.user_fold import ACCUMULATOR, Steps
 from sash.operators.engine.lanes.element_layout import LaneAggregate
 from sash.operators.engine.lanes.ring_lane import RingLane
 from sash.operators.engine.lanes.running_lane import RunningLane
+from sash.operators.engine.one_advance import Emitter, Turn
 from sash.operators.engine.pending_events import Events
-from sash.operators.engine.turn import Emitter, Turn
 from sash.operators.engine.window_in_state import Track
 from sash.operators.folding.elements import Elements
 from sash.operators.folding.values import Values, one_each

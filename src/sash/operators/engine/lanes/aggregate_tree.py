@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from sash.aggregation.kernels.compiler import runnable_kernel
+from sash.aggregation.kernels.compiler import numba_compilation
 from sash.aggregation.kernels.compiler.compiled import Compiled
-from sash.aggregation.kernels.compiler.runnable_kernel import Kernel
+from sash.aggregation.kernels.compiler.numba_compilation import Kernel
 from sash.aggregation.kernels.compiler.side_by_side_source import SideBySideSource
 from sash.aggregation.kernels.state import busy_key_folds, look_back_and_range_folds
 
@@ -79,13 +79,13 @@ def groups_of(aggregates: Iterable[LaneAggregate]) -> list[TreeGroup]:
 def _kernel(template: Callable[..., Any], machines: tuple[Compiled, ...]) -> Kernel:
     source = SideBySideSource(tuple(one.source for one in machines))
     if any(one.mode == "interpreted" for one in machines):
-        return runnable_kernel.interpreted(template, source)
-    kernel = runnable_kernel.build(template, source)
+        return numba_compilation.interpreted(template, source)
+    kernel = numba_compilation.build(template, source)
 
     def slower(error: Exception) -> Kernel:
         for one in machines:
-            one.warn("lift", runnable_kernel.short_reason(error))
-        return runnable_kernel.interpreted(template, source, why=str(error))
+            one.warn("lift", numba_compilation.short_reason(error))
+        return numba_compilation.interpreted(template, source, why=str(error))
 
     kernel.fallback = slower
     return kernel

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregation.kernels.compiler.runnable_kernel import kernel_of
+from sash.aggregation.kernels.compiler.numba_compilation import kernel_of
 from sash.aggregation.kernels.compiler.template_words import Columns
 from sash.aggregation.kernels.state import busy_key_folds, rings
 from sash.aggregation.kernels.state.rings import COUNT, HEAD, LOG

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.aggregation.encoding import decode, encode
-from sash.aggregation.kernels.compiler.runnable_kernel import kernel_of
+from sash.aggregation.kernels.compiler.numba_compilation import kernel_of
 from sash.aggregation.kernels.state.key_index import gather_bytes
 from sash.arrays import Array, Bytes, Ints, Mask, as_words
 from sash.operators.columns.arrow_columns import from_numpy, kind_of, to_numpy

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregation.kernels.compiler.runnable_kernel import kernel_of
+from sash.aggregation.kernels.compiler.numba_compilation import kernel_of
 from sash.aggregation.kernels.state import key_index, timers
 from sash.arrays import Bytes, Ints
 from sash.operators.arena import Arena, TableSpec

@@ -15,7 +15,7 @@ import pyarrow as pa
 from sash.errors import ArgumentError
 from sash.operators.columns.times import FARTHEST
 from sash.operators.joins.bound_join import LEFT_PLACE, BoundSides
-from sash.operators.joins.strategy import Strategy, choose
+from sash.operators.joins.hash_band_or_matrix import Strategy, choose
 from sash.semantics.asof import Asof
 from sash.semantics.expression import Side
 

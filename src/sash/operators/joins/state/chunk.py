@@ -21,9 +21,9 @@ from sash.aggregation.kernels.compiler.template_words import Columns
 from sash.aggregation.kernels.joins.pairs import CandidateRanges, candidates
 from sash.arrays import Ints
 from sash.operators.joins.bound_join import BoundJoin
+from sash.operators.joins.hash_band_or_matrix import CELLS
 from sash.operators.joins.state.archive import Rows
 from sash.operators.joins.state.key_slots import Keyring
-from sash.operators.joins.strategy import CELLS
 from sash.semantics.expression import Side
 
 

@@ -22,10 +22,10 @@ from sash.operators.answer import Answer
 from sash.operators.bound_query import WINDOW, BoundLatest, BoundQuery
 from sash.operators.folding.panes import Panes
 from sash.operators.kinds import kind_of
+from sash.planner.auto_declaration import AUTO, Auto, Parallelism
 from sash.planner.costs.constants import costs
 from sash.planner.costs.spark_batch import TASKS_PER_CORE, bucket_tasks
 from sash.planner.facts import EventFacts, Facts, with_density
-from sash.planner.given_facts import AUTO, Auto, Parallelism
 from sash.planner.plans.cheapest_pattern import Plan, make_plan
 from sash.planner.sampling import SAMPLE, assumed, seen
 from sash.runtimes.spark.batch.bucket_query import BucketQuery, PartitionWindows

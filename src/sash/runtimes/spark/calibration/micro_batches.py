@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sash.operators.elastic.declaration import Elastic
 from sash.operators.patterns.declared import KeyFarm, PaneFarm
-from sash.planner.given_facts import AUTO, Parallelism
+from sash.planner.auto_declaration import AUTO, Parallelism
 from sash.runtimes.spark.calibration.generated_input import GeneratedInput
 from sash.runtimes.spark.sinks.console_and_noop import NoopSink
 from sash.runtimes.spark.streaming.start import start

@@ -6,14 +6,13 @@ of `together` run so, with a task per core; elastic ones choose how many.
 store_of_state.py   where the state lives: a store for each bucket, one for the journal
 epoch_journal.py    what the driver remembers from batch to batch
 epoch_watermark.py  how far time has come
-held_bucket.py      the operator of a bucket in its store
+operator_in_store.py  the operator of a bucket in its store
 epoch_step.py       what a task does with its buckets
 one_task.py         which batches are packed and computed in one task
 epoch_answers.py    how rows leave the step
 epoch_metering.py   what a batch took, and what a controller sees of it
 epoch_progress.py   the same in Spark's progress reports
 executors.py        executors that come and go with the tasks
-one_task.py         which batches one task computes
 batch_decisions.py  what was decided for a batch, and why
 epoch_run.py        a micro-batch
 elastic_query.py    the handle of an elastic query

@@ -33,7 +33,7 @@ from sash.errors import StoreError
 from sash.operators.engine import Change
 from sash.runtimes.spark.epochs.epoch_answers import EpochAnswers
 from sash.runtimes.spark.epochs.epoch_watermark import EpochClock
-from sash.runtimes.spark.epochs.held_bucket import HeldBucket
+from sash.runtimes.spark.epochs.operator_in_store import HeldBucket
 from sash.runtimes.spark.epochs.store_of_state import StateLocation
 from sash.runtimes.spark.packing.blocks import INPUT, NEWEST_AT, PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.packing.time_of_batch import Stamps, is_stamp

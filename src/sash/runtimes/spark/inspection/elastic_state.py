@@ -21,7 +21,7 @@ from sash.aggregation.stores.values import reading
 from sash.errors import CorruptValue
 from sash.operators.saved_operator_contents import inventory
 from sash.runtimes.spark.epochs.epoch_journal import LAYOUT_KEY, QUERIES, QUERY, require_journal_layout
-from sash.runtimes.spark.epochs.held_bucket import CHUNK, TOKEN, header_in
+from sash.runtimes.spark.epochs.operator_in_store import CHUNK, TOKEN, header_in
 from sash.runtimes.spark.epochs.store_of_state import FOLDER, JOURNAL
 from sash.runtimes.spark.inspection.checkpoint_contents import BucketSeen, StageSeen
 from sash.runtimes.spark.inspection.leftovers import ServedQuery

@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.arrays import Ints
-from sash.operators.joins.strategy import Band, Strategy
+from sash.operators.joins.hash_band_or_matrix import Band, Strategy
 from sash.runtimes.spark.packing.balanced_bucket_ids import BUCKETS_PER_PARTITION
 from sash.runtimes.spark.packing.blocks import Arrived, Sent
 from sash.runtimes.spark.packing.bucket_of_key_arrow import hashes

@@ -32,7 +32,7 @@ from sash.operators.folding.panes import Panes
 from sash.runtimes.spark.packing.blocks import block, packed_blocks
 from sash.runtimes.spark.packing.columns import places
 from sash.runtimes.spark.state.fingerprint import canonical
-from sash.runtimes.spark.state.plain_json import plain
+from sash.runtimes.spark.state.stable_json import plain
 from sash.runtimes.spark.streaming.watermark_units import Clock
 
 NEWEST = "__sash_newest"

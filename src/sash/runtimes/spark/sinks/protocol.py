@@ -1,7 +1,7 @@
 """What a sink is to a query, and a function as a sink.
 
 A new sink is a module beside this one; users make it by a function of `sash/sinks.py`, and in pipeline
-files by an entry of `pipeline/sinks.py`.
+files by an entry of `pipeline/sinks.py` and of `SINKS` in `pipeline/formats.py`.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
          late rows are an output, a group by itself with all of its columns ─▶ blocks of rows
 
 A query that runs in epochs knows its watermark before a batch begins, and its batch is an ordinary
-DataFrame, of which an aggregation keeps no state. The blocks are those of `early_panes`: the step does not
-know who has folded, and every batch is folded here or packed as rows, as it pays.
+DataFrame, of which an aggregation keeps no state. The blocks are those of `panes_before_shuffle`: the step
+does not know who has folded, and every batch is folded here or packed as rows, as it pays.
 """
 
 from __future__ import annotations

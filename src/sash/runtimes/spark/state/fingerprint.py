@@ -6,7 +6,7 @@
 Every bucket keeps both. The fingerprint is compared whenever a bucket is loaded, and where it differs
 `checkpoint_compatibility` compares the descriptions. Functions and users' classes are compared by what they
 close over and hold, and by their byte code as long as both come from the same version of Python, otherwise
-by name (see `plain_json`); what they read from their module is not seen.
+by name (see `stable_json`); what they read from their module is not seen.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sash.operators.engine import keeps_panes
 from sash.operators.joins.asof.bound_asof import BoundAsof
 from sash.operators.joins.bound_join import BoundJoin
 from sash.operators.stateful.streaming import BoundOperator
-from sash.runtimes.spark.state.plain_json import is_older_form, kind_of, own_name, plain, skipped
+from sash.runtimes.spark.state.stable_json import is_older_form, kind_of, own_name, plain, skipped
 from sash.semantics.expression import Side
 from sash.semantics.watermark import LateBy
 

@@ -23,7 +23,7 @@ from uuid import uuid4
 from pyspark.sql.streaming.stateful_processor import MapState
 
 from sash.aggregation.stores.values import seal, unseal
-from sash.operators.arena.home import OFTEN
+from sash.operators.arena.arena_folder import OFTEN
 from sash.operators.bound_query import BoundQuery
 from sash.operators.engine import Change, WindowOperator, upgrade
 from sash.operators.protocol import StreamOperator

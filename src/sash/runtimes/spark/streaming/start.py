@@ -22,7 +22,7 @@ from sash.operators.elastic.declaration import Elastic
 from sash.operators.elastic.instance_of_share import Assignment, balanced
 from sash.operators.joins.asof.bound_asof import BoundAsof
 from sash.operators.joins.bound_join import BoundJoin
-from sash.planner.given_facts import Auto
+from sash.planner.auto_declaration import Auto
 from sash.runtimes.folder_paths import resolved
 from sash.runtimes.spark.compat import HadoopFolder, is_connect
 from sash.runtimes.spark.epochs.batch_decisions import remember_decisions
@@ -45,7 +45,7 @@ from sash.runtimes.spark.sql_folding.epoch_fold import EpochFold
 from sash.runtimes.spark.state.arenas import local_folders, remove_when_ended
 from sash.runtimes.spark.state.queries_of_checkpoint import Register
 from sash.runtimes.spark.stateful.operator_stages import OperatorStage, StreamingOperator
-from sash.runtimes.spark.streaming.handing_out_choice import SharingOut
+from sash.runtimes.spark.streaming.hot_keys import SharingOut
 from sash.runtimes.spark.streaming.interruption import brief_when_interrupted
 from sash.runtimes.spark.streaming.running_query import RunningQuery
 from sash.runtimes.spark.streaming.runtime_choice import epochs_for

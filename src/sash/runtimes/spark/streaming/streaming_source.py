@@ -21,9 +21,9 @@ from sash.operators.bound_query import WINDOW, BoundQuery
 from sash.operators.engine import holds_whole_windows, keeps_panes
 from sash.operators.patterns.declared import Pattern
 from sash.operators.protocol import StreamOperator
+from sash.planner.auto_declaration import AUTO, Auto, Parallelism
 from sash.planner.costs.constants import DEFAULTS
 from sash.planner.facts import Facts
-from sash.planner.given_facts import AUTO, Auto, Parallelism
 from sash.planner.plans.cheapest_pattern import Plan, make_plan
 from sash.planner.sampling import assumed
 from sash.runtimes.spark.packing import columns as by_position
@@ -38,8 +38,8 @@ from sash.runtimes.spark.patterns.stream_plan import impossible_on_streams, stre
 from sash.runtimes.spark.patterns.streaming_stages import farmed, is_chained
 from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions, task_slots
 from sash.runtimes.spark.sql_folding.when_spark_folds import spark_fold
-from sash.runtimes.spark.streaming.early_panes import why_rows
 from sash.runtimes.spark.streaming.heartbeat import heartbeats
+from sash.runtimes.spark.streaming.panes_before_shuffle import why_rows
 from sash.runtimes.spark.streaming.processor import WindowProcessor
 from sash.runtimes.spark.streaming.runtime_choice import why_session, why_state_store
 from sash.runtimes.spark.streaming.stateful_step import Emitted, answers_of

@@ -7,6 +7,7 @@
 
 The step must run exactly once for a batch, and as a whole: it moves state. A sink that has the batch
 already is left out, and the step runs all the same, since state and sinks are done at different moments.
+Late rows and their reasons are made in `operators/late_rows.py`.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from typing import TypeAlias
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions as F
 
-from sash.runtimes.spark.batch_jobs import WholeJobs, all_at_once, kept
 from sash.runtimes.spark.compat import all_cached
+from sash.runtimes.spark.micro_batch_jobs import WholeJobs, all_at_once, kept
 from sash.runtimes.spark.packing.blocks import OUTPUT
 from sash.runtimes.spark.packing.outputs import Outputs
 from sash.runtimes.spark.sinks.online import OnlineSink

@@ -32,7 +32,7 @@ from sash.runtimes.spark.epochs.epoch_journal import (
 )
 from sash.runtimes.spark.epochs.epoch_run import BUCKET_COUNT, ElasticRun
 from sash.runtimes.spark.epochs.epoch_step import SAVED, EpochStep, Held
-from sash.runtimes.spark.epochs.held_bucket import HeldBucket
+from sash.runtimes.spark.epochs.operator_in_store import HeldBucket
 from sash.runtimes.spark.state.checkpoint_compatibility import change_of, refused
 from sash.runtimes.spark.state.fingerprint import canonical, without_buckets
 from sash.runtimes.spark.streaming.bucket_call import Block, BucketCall

@@ -22,7 +22,7 @@ from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL
 from sash.runtimes.spark.packing.outputs import REPORTS, Outputs, Schemas
 from sash.runtimes.spark.packing.pane_blocks import SharedPanes
 from sash.runtimes.spark.packing.time_of_batch import StampedPacker
-from sash.runtimes.spark.streaming.early_panes import PanePacker
+from sash.runtimes.spark.streaming.panes_before_shuffle import PanePacker
 from sash.runtimes.spark.streaming.watermark_units import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 

@@ -2,7 +2,7 @@
 import { chart } from "./chart.js";
 import { h, replace } from "./dom.js";
 import { clock, rate } from "./format.js";
-import { Keys } from "./keys.js";
+import { Keys } from "./hottest-keys-and-latest-windows.js";
 import { Metrics } from "./live-page-numbers.js";
 import { Plan } from "./plan.js";
 

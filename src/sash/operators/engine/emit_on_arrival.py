@@ -16,9 +16,9 @@ from sash.arrays import Ints, Mask
 from sash.operators.answer import features
 from sash.operators.bound_query import BoundRolling
 from sash.operators.engine.content_fingerprint import EMITTED
+from sash.operators.engine.one_advance import Turn
 from sash.operators.engine.operator import WindowOperator
 from sash.operators.engine.pending_events import Events
-from sash.operators.engine.turn import Turn
 
 
 class ArrivalOperator(WindowOperator):

@@ -18,8 +18,8 @@ from sash.errors import DataError
 from sash.operators.bound_query import BoundQuery
 from sash.runtimes.spark.packing.blocks import NEWEST_AT, PACKED_BUCKET, PAYLOAD, rows_of
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs
-from sash.runtimes.spark.streaming import early_panes
-from sash.runtimes.spark.streaming.early_panes import PanePacker, Worth, why_rows
+from sash.runtimes.spark.streaming import panes_before_shuffle
+from sash.runtimes.spark.streaming.panes_before_shuffle import PanePacker, Worth, why_rows
 from sash.runtimes.spark.streaming.processor import WindowProcessor
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.semantics import windows
@@ -74,7 +74,7 @@ class DryEarly(DryStream):
     def batch(self, table: pa.Table | None) -> list[dict[str, Any]]:
         watermark = max(self.watermark, self.newest - self.delay)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(early_panes, "watermark_of_batch", lambda: self.known(watermark))
+            patch.setattr(panes_before_shuffle, "watermark_of_batch", lambda: self.known(watermark))
             return super().batch(table)
 
 
@@ -193,8 +193,8 @@ def test_panes_that_were_folded_by_another_watermark_are_refused() -> None:
 def sent(stage: WindowStage, table: pa.Table, watermark: int | None) -> int:
     """How many rows the packer sends to buckets: rows and panes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(early_panes, "watermark_of_batch", lambda: watermark)
-        patch.setattr(early_panes, "_RESTING", {})
+        patch.setattr(panes_before_shuffle, "watermark_of_batch", lambda: watermark)
+        patch.setattr(panes_before_shuffle, "_RESTING", {})
         packed = list(stage.packer(placed(stage, table).to_batches()))
     count, milliseconds = 0, watermark or 0
     assert stage.panes is not None
@@ -242,7 +242,7 @@ def test_rows_that_share_no_pane_travel_as_they_are_and_are_not_looked_at_again(
     packer = stage.packer
     assert isinstance(packer, PanePacker)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(early_panes, "_RESTING", {})
+        patch.setattr(panes_before_shuffle, "_RESTING", {})
         assert not packer._rests(5000)
         assert packer.chosen(placed(stage, table), 0) is None
         assert [packer._rests(5000) for _ in range(16)] == [True] * 15 + [False]

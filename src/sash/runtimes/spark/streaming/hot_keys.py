@@ -1,4 +1,5 @@
-"""Which buckets hand windows out in a micro-batch: the driver decides between two batches.
+"""Hot keys under functions of whole windows: which buckets hand windows out in a micro-batch. The driver
+decides between two batches.
 
     batch 7 ──▶ load of each bucket ──▶ driver ──▶ a local property of batch 8 ──▶ its tasks
 
@@ -8,6 +9,10 @@
 What matters is seconds, not rows: a window of ten rows may take 1 µs or 1 s, depending on the function.
 Whether windows are handed out is no part of the state, so that it begins and ends with any batch, also with
 one that is executed again after a crash.
+
+Other hot keys: under aggregates over clock windows, rows are folded before the shuffle
+(`panes_before_shuffle.py`, `sql_folding/epoch_fold.py`); under look-backs and count windows, many ranges of
+one key share their folds (`kernels/state/busy_key_folds.py`); skew that a user declares: `sash.Auto`.
 """
 
 from __future__ import annotations
