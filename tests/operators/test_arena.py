@@ -31,8 +31,8 @@ from sash.operators.arena import (
     ArenaHome,
     GrowingArray,
     TableSpec,
+    arena_folder as home_module,
     head as head_module,
-    home as home_module,
     owners,
 )
 
