@@ -34,6 +34,7 @@ EVERY = {
     "few": built_in.count(where="x > 2"),
     "last": built_in.last("x"),
     "some": built_in.distinct("e"),
+    "best": built_in.argmax("x", "e"),
 }
 
 
@@ -138,6 +139,24 @@ def test_a_new_aggregate_is_rebuilt_where_events_are_held() -> None:
     later = resumed(dry, bound_query(chosen(query, ["hi", "n"])))
     rows = later.run([events(4, 5, 6), events(30)])
     assert [(row["hi"], row["n"]) for row in rows] == [(2, 2), (4, 4), (6, 6)]
+
+
+@pytest.mark.parametrize("nulls", [False, True])
+@pytest.mark.parametrize("least", [1, journal.LEAST], ids=["a snapshot", "entries"])
+def test_a_new_aggregate_is_rebuilt_from_one_that_reads_its_column_and_more(
+    nulls: bool, least: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of an event that the wider one has left out nobody knows which of its columns was null."""
+    monkeypatch.setattr(journal, "LEAST", least)
+    query = replace(TUMBLING, windows=(windows.slide_by_tuple(10, 2),))
+    dry = DryStream(bound_query(chosen(query, ["best"])))
+    for time in (1, 2, 3):
+        number = None if nulls and time == 1 else time
+        dry.batch(table_of([Arrival(time, "a", {"e": number, "x": time})], TYPES))
+    later = resumed(dry, bound_query(chosen(query, ["best", "hi"])))
+    rows = later.run([events(4, 5, 6), events(30)])
+    unknown = nulls and least == 1
+    assert [row["hi"] for row in rows] == ([None] * 3 if unknown else [2, 4, 6])
 
 
 def test_a_look_back_has_a_new_aggregate_once_it_reaches_no_event_of_before() -> None:

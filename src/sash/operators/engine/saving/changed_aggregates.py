@@ -1,7 +1,8 @@
 """A saved operator under another list of aggregates: some are new, some are gone, or in another order.
 
 What a new aggregate reads may be held already: a twin, over the same columns and with the same condition,
-marks the elements that count for both. Then it is computed over them as if it had always been there.
+marks the elements that count for both. So does one that reads these columns and more, if it has counted
+every element: no column has a null then. The new one is computed as if it had always been there.
 Otherwise it is null in every window that may hold events of before, which are those that begin up to the
 greatest time that was seen by then. The head of the journal remembers that time.
 """
@@ -41,13 +42,16 @@ def upgrade(operator: OperatorState, header: bytes, chunks: Mapping[int, bytes],
     for entry in entries:
         operator.replay(Entry([renaming.rows(rows) for rows in entry.inserts], entry.facts))
     operator.journal = Journal(
-        replace(old.head, since=_since(operator, old.head.since, change), journal_bytes=_ALWAYS_DUE), chunks
+        replace(old.head, since=_since(operator, old.head.since, renaming), journal_bytes=_ALWAYS_DUE),
+        chunks,
     )
 
 
-def _since(operator: OperatorState, before: Mapping[str, int], change: Change) -> dict[str, int]:
+def _since(operator: OperatorState, before: Mapping[str, int], renaming: Renaming) -> dict[str, int]:
     """A new aggregate that has a twin is known for as long as that is."""
-    twins = {} if operator.plan.folds_early else change.twins
+    change = renaming.change
+    wider = {name: one for name, one in change.wider.items() if name not in renaming.doubtful}
+    twins = {} if operator.plan.folds_early else {**change.twins, **wider}
     since, seen = dict[str, int](), operator.clock.horizon
     for name in operator.bound.aggregates:
         source = name if name in change.same else twins.get(name)

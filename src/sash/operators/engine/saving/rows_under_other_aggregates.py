@@ -7,6 +7,7 @@ known bits   the i-th bit is the i-th aggregate's; a new one has that of its twi
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,6 +43,9 @@ class Change:
     twins: Mapping[str, str | None]
     """For new ones: one of before, over the same columns and with the same condition; None for one that
     counts every event. Others have none."""
+    wider: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """For new ones without a twin: one of before that reads their columns and more, with the same
+    condition. What it counts, they count; what it does not count, they may."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,8 @@ class Renaming:
 
     plan: StatePlan
     change: Change
+    doubtful: set[str] = dataclasses.field(default_factory=set)
+    """New aggregates that may count more of a snapshot's events than the marks of the wider one show."""
 
     # Rows
 
@@ -152,14 +158,17 @@ class Renaming:
     def _known(self, form: Form, old: Ints) -> Ints:
         """Which aggregates count what."""
         before, known = self._before(form), np.zeros((len(old), form.known_words), np.int64)
-        twins = {} if self.plan.folds_early else self.change.twins
+        twins = {} if self.plan.folds_early else {**self.change.twins, **self.change.wider}
         for name, aggregate in form.aggregates.items():
             twin = twins.get(name)
             if name in twins and twin is None:
                 known[:, aggregate.word] |= aggregate.bit
             elif name in before or twin is not None:
                 at = before.index(name) if twin is None else self.change.before.index(twin)
-                known[:, aggregate.word] |= (old[:, at // BITS] >> at % BITS & 1) * aggregate.bit
+                counted = old[:, at // BITS] >> at % BITS & 1
+                known[:, aggregate.word] |= counted * aggregate.bit
+                if name in self.change.wider and not counted.all():
+                    self.doubtful.add(name)
         return known
 
     def _folds(self, lane: LanePlan, rows: Ints, heap: Bytes) -> Bytes:

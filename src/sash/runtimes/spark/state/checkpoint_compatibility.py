@@ -141,12 +141,18 @@ def _same(then: dict[str, Any], now: dict[str, Any]) -> frozenset[str]:
 
 def _change(then: dict[str, Any], now: dict[str, Any]) -> Change:
     old, new = then["aggregates"], now["aggregates"]
-    twins: dict[str, str | None] = {}
+    twins, wider = dict[str, str | None](), dict[str, str]()
     for name in _added(then, now):
-        found = next((one for one in then[ORDER] if _counts(old[one]) == _counts(new[name])), None)
-        if found is not None or _counts(new[name]) == ([], None):
+        columns, condition = counts = _counts(new[name])
+        found = next((one for one in then[ORDER] if _counts(old[one]) == counts), None)
+        if found is not None or counts == ([], None):
             twins[name] = found
-    return Change(tuple(then[ORDER]), _same(then, now), twins)
+            continue
+        for one in then[ORDER]:
+            read, its_condition = _counts(old[one])
+            if columns and its_condition == condition and set(columns) <= set(read):
+                wider.setdefault(name, one)
+    return Change(tuple(then[ORDER]), _same(then, now), twins, wider)
 
 
 def _counts(aggregate: Mapping[str, Any]) -> tuple[Any, Any]:
