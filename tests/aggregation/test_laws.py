@@ -190,3 +190,14 @@ def test_samples_are_needed_and_have_to_fit():
 def test_a_violation_is_an_assertion_and_an_algebra_error():
     assert issubclass(LawViolation, AssertionError)
     assert issubclass(LawViolation, AlgebraError)
+
+
+def test_a_lift_that_raises_is_named_with_the_sample_that_it_was_given() -> None:
+    def lift(x: float) -> float:
+        return 1 / (x - 2.0)
+
+    failing = replace(built_in.sum("x"), lift=lift)
+    with pytest.raises(
+        LawViolation, match=r"sum\.lift\(2\.0\) raised ZeroDivisionError: float division by"
+    ):
+        laws(failing, [1.0, 2.0])

@@ -52,6 +52,16 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], list[str]]] = {
     "a monoid without columns": (
         lambda: tens().agg(v=Vwap), ArgumentError, ["the names of its columns: Vwap('price', 'size')."],
     ),
+    "a result that is called as a key": (
+        lambda: tens().agg(card=sash.count()),
+        ArgumentError, ["the output already has a column 'card'; choose another name"],
+    ),
+    "PySpark's word for a full join": (
+        lambda: stream().join(stream(), within=5, how="outer"), ArgumentError, ["Did you mean 'full'?"],
+    ),
+    "an unclosed quote in an aggregate": (
+        lambda: aggregate_of("sum('x)", argument="n"), ArgumentError, ["unterminated string literal."],
+    ),
     "a window as a look-back": (
         lambda: stream().rolling(sash.rows(3, every=1)),
         ArgumentError, ["got 'rows(3, every=1)'. Windows are given to .window(sash.rows(3, every=1))."],

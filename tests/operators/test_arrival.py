@@ -102,5 +102,5 @@ def test_look_backs_are_emitted_on_close_or_on_arrival() -> None:
     with pytest.raises(ArgumentError, match="emit must be 'close' or 'arrival'"):
         stream.rolling(5, emit="change")
     taken = pa.table({"t": [1], "revision": [1]})
-    with pytest.raises(ArgumentError, match="a name that no other output column has"):
+    with pytest.raises(ArgumentError, match="the output already has a column"):
         sash.stream(taken, time="t").rolling(5, emit="arrival").agg(n=sash.count())

@@ -86,7 +86,7 @@ def test_differential_a_run_goes_on_from_its_checkpoint_and_writes_nothing_twice
     answer = run_command("run", file)
     assert answer.exit_code == 0, answer.output
     assert "8 events" in answer.output
-    assert "it can be resumed from checkpoint: run it again" in answer.output
+    assert "done; run it again to continue from checkpoint" in answer.output
     before = rows_of(tmp_path / "reports", spark)
     assert before == windows_of(FIRST)
 
@@ -293,7 +293,7 @@ def test_explain_prints_the_plan(tmp_path: Path) -> None:
         ('"rows 3 as three"', '"delta y 5 every 2 as three"', '"delta', "there is no column"),
         ('total = "sum(x)"', 'total = "sum(y)"', "total", "there is no column 'y'. There are 'ts'"),
         ('total = "sum(x)"', 'total = "sum(who)"', "total", "sum"),
-        ('total = "sum(x)"', 'who = "sum(x)"', "who = \"sum", "a name that no other output column has"),
+        ('total = "sum(x)"', 'who = "sum(x)"', "who = \"sum", "the output already has a column"),
         ('path = "events"', 'path = "evnts"', "path", "a folder that exists"),
         ('path = "events"', 'path = "events"\nschema = "x bigintt"', "schema", 'data type "BIGINTT"'),
         ('path = "events"', 'path = "events"\nselect = "y"', "select", "`y` cannot be resolved"),
@@ -378,7 +378,7 @@ def test_a_stream_without_an_end_is_stopped_by_an_interrupt(tmp_path: Path, spar
         answer = run_command("run", file)
     assert answer.exit_code == 0, answer.output
     assert "8 events" in answer.output
-    assert "stopped: it can be resumed from checkpoint: run it again" in answer.output
+    assert "stopped; run it again to continue from checkpoint" in answer.output
     assert rows_of(tmp_path / "reports", spark) == windows_of(FIRST)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from os import PathLike
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
@@ -73,7 +73,7 @@ class QueryHandle(Hinted, ABC):
         sink: Sink,
         *,
         late: Sink | Mapping[str, Sink] | None = None,
-        checkpoint: str | PathLike[str],
+        checkpoint: str | PathLike[str] = "",
         elastic: Elastic | None = None,
         trigger: DurationLike | None = None,
         name: str | None = None,
@@ -86,7 +86,7 @@ class QueryHandle(Hinted, ABC):
             that have events.
         late:    a sink for events that are too late or cannot be placed, written in the same pass: each
             event is in the results or among these. For a join {"left": …, "right": …}, or one of them.
-        checkpoint: the folder with the query's progress, from which a stopped query resumes.
+        checkpoint: required, the folder with the query's progress, from which a stopped query resumes.
         elastic: sash.Elastic(min=1, max=8): the range from which each micro-batch picks its number of
             tasks. Not given: one task per core, at most 64 or spark.sql.shuffle.partitions, and a single
             task for small micro-batches. A query whose state is in Spark's state store keeps the number of
@@ -100,6 +100,11 @@ class QueryHandle(Hinted, ABC):
             "redis://host:port/db" (with "#name" for several queries on one server), or a folder for LMDB.
         """
         require_unbounded(self._bounded)
+        if not fspath(checkpoint):
+            raise ArgumentError(
+                "checkpoint", checkpoint, "a folder",
+                hint="The query keeps its progress there and resumes from it: start(sink, checkpoint='…').",
+            )  # fmt: skip
         if online is not None and not self._publishes:
             raise Unsupported("online", online, "used with .rolling(…).agg(…)")
         return self._started(sink, Launch(late, checkpoint, elastic, trigger, name, online))

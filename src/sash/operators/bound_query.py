@@ -306,7 +306,10 @@ def require_inputs(name: str, monoid: Monoid, schema: pa.Schema) -> None:
 def _require_different(argument: str, names: list[str]) -> None:
     for name in names:
         if names.count(name) > 1:
-            raise ArgumentError(argument, name, "a name that no other output column has")
+            raise ArgumentError(
+                argument, name, "a name that no other output column has",
+                message=f"{argument}: the output already has a column {name!r}; choose another name",
+            )  # fmt: skip
 
 
 def result_type(monoid: Monoid, types: tuple[pa.DataType, ...]) -> pa.DataType:

@@ -58,7 +58,7 @@ def call_of(text: Any, *, argument: str, example: str = "sum(price)") -> Call:
     except SyntaxError as error:
         before = (error.text or "")[: max(0, (error.offset or 1) - 1)].strip()
         place = f"After '{before}'" if before else "At the beginning"
-        hint = f"{place}: {error.msg}."
+        hint = f"{place}: {error.msg.split(' (detected')[0]}."  # Python's line is not that of the file
     except (_Unreadable, ValueError, RecursionError) as error:
         hint = str(error)
     raise ArgumentError(argument, text, f"a call such as '{example}'", hint=hint)

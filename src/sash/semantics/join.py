@@ -89,7 +89,9 @@ class IntervalJoin(TwoStreams):
         if self.where is not None:
             require_callable(self.where, "where", "lambda l, r: abs(l.x - r.a) <= 10")
         if self.how not in KEPT:
-            raise ArgumentError("how", self.how, "'inner', 'left', 'right' or 'full'")
+            # PySpark's words for it.
+            hint = "Did you mean 'full'?" if self.how in ("outer", "fullouter", "full_outer") else ""
+            raise ArgumentError("how", self.how, "'inner', 'left', 'right' or 'full'", hint=hint)
 
     @property
     def lengths(self) -> dict[str, Duration]:

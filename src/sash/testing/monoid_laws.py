@@ -70,10 +70,19 @@ class _Check:
 
     def __init__(self, monoid: Monoid, rows: list[tuple[Any, ...]], close: Callable[..., bool]) -> None:
         self.monoid, self.rows, self.close, self.held = monoid, rows, close, 0
-        self.lifted = [monoid.lift(*deepcopy(row)) for row in rows]
+        self.lifted = [self._lift(row) for row in rows]
         self.probes = self.lifted[:3]
         # The simple ones first, so that a counterexample is as simple as can be.
         self.elements = self.lifted[:_SINGLES] + list(islice(self._sums(), _SUMS))
+
+    def _lift(self, row: tuple[Any, ...]) -> Any:
+        try:
+            return self.monoid.lift(*deepcopy(row))
+        except Exception as error:
+            values = ", ".join(map(repr, row))
+            raise LawViolation(
+                f"{self.monoid.name}.lift({values}) raised {type(error).__name__}: {error}"
+            ) from error
 
     def _sums(self) -> Iterator[Any]:
         for start in range(len(self.lifted) - 1):

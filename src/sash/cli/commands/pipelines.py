@@ -135,5 +135,5 @@ def _summary(pipeline: Pipeline, outcome: RunSummary) -> str:
         f"{'' if pipeline.together else emitted[''] + '; '}{'stopped' if outcome.stopped else 'done'}"
     )
     if pipeline.run.checkpoint:
-        done += f": it can be resumed from {pipeline.run.checkpoint}: run it again"
+        done += f"; run it again to continue from {pipeline.run.checkpoint}"
     return "\n".join([done, *(f"  {name}: {words}" for name, words in emitted.items() if name)])

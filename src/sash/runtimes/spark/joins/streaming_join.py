@@ -149,7 +149,7 @@ class StreamingJoin:
     def _refuse_to_collect(self) -> NoReturn:
         raise Unsupported(
             "data", "a streaming DataFrame", "bounded for collect()",
-            hint="It has no end: write .dataframe() to a sink with writeStream.",
+            hint="It has no end: use .start(sink, checkpoint=…).",
         )  # fmt: skip
 
     def dataframe(self, bound: BoundJoin | BoundAsof) -> DataFrame:

@@ -192,7 +192,7 @@ class StreamingSource:
     def _refuse_to_collect(self) -> NoReturn:
         raise Unsupported(
             "data", "a streaming DataFrame", "bounded for collect()",
-            hint="It has no end: write .dataframe() to a sink with writeStream.",
+            hint="It has no end: use .start(sink, checkpoint=…).",
         )  # fmt: skip
 
     def folds_early(self, bound: BoundQuery) -> bool:
