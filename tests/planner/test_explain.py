@@ -320,6 +320,25 @@ def test_explain_says_when_windows_are_reported(options: dict[str, Any], words: 
     )
 
 
+@pytest.mark.parametrize(
+    ("windows", "words"),
+    [
+        ([sash.session(5)], "has passed its end"),
+        ([sash.slide_by_tuple(5, 1)], "has passed its end"),
+        ([sash.tumbling(5)], "has reached its end"),
+        (
+            [sash.tumbling(5), sash.session(5)],
+            "has reached its end, or passed it, of sessions and look-backs",
+        ),
+    ],
+)
+def test_an_event_at_the_end_of_a_session_still_joins_it(windows: list[Any], words: str) -> None:
+    query = over().window(*windows).agg(n=sash.count())
+    assert explained(query)["reported"] == (
+        f"reported once, when the watermark (the newest time) {words}; the end of the input closes the rest"
+    )
+
+
 def test_a_pattern_without_stages_between_its_workers_has_one_graph() -> None:
     text = over().window(sash.tumbling(5)).parallel(sash.KeyFarm(3)).agg(n=sash.count()).explain("plan")
     assert "every level: emitter → 3 window workers → collector  (5 in all): there is nothing to" in text
