@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,6 +20,11 @@ KEYS = {
     "version", "runtime", "order", "time", "keys", "windows", "rows", "reported", "whole", "aggregates",
     "events", "cores", "algorithm", "pattern", "stages", "state", "state_bytes", "advice",
 }  # fmt: skip
+
+
+WORDS = TABLE.append_column("w", pa.array([str(n) for n in range(1_000)]))
+MINE = replace(sash.collect("k"), name="mine", made_by=None)
+"""As a user defines one."""
 
 
 def over(data: Any = TABLE, *, time: str = "t", key: str | None = "k", **options: Any) -> Any:
@@ -165,7 +171,23 @@ def test_a_pattern_that_was_asked_for_is_compared_with_the_planners_choice() -> 
         ),
         (over().window(sash.threshold(lambda row: (row.x > 1) | (row.k > 8))).agg(n=sash.count()), []),
         (over().window(sash.delta("k", 2, 1)).agg(n=sash.count()), []),
-        (over().window(sash.rows(5)).agg(d=sash.distinct("k")), ["d (distinct) is interpreted"]),
+        *(
+            (over().window(sash.rows(5)).agg(d=sketch_or_list), [])
+            for sketch_or_list in (
+                sash.distinct("k"),
+                sash.last("k", 3),
+                sash.collect("k"),
+                sash.quantile("x", 0.5),
+            )
+        ),
+        (
+            over(WORDS).window(sash.rows(5)).agg(m=sash.max("w")),
+            ["m (max) is interpreted, because not all of its columns are numbers; over numbers it is"],
+        ),
+        (
+            over().window(sash.rows(5)).agg(s=MINE),
+            ["s (mine) is interpreted, because its elements are objects; with numbers, or tuples of"],
+        ),
         (
             over().window(sash.rows(9, every=6)).parallel(sash.PaneFarm(1, 1)).agg(d=sash.distinct("k")),
             ["a slide of 6 events does not divide 9 events, so panes are only 3 events long"],
