@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import sash
 from sash.errors import ArgumentError
+from sash.planner.explain.explanation_text import WIDTH, named
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,11 +54,11 @@ def test_explain_says_meaning_algorithm_pattern_stages_and_state(
         "range fold: compiled; ",
         "two combines per event and one per window, whatever the window length",
         "WinSeq(): 1 worker",
-        "candidates for 4 cores, 1,000 events of 10 keys, the hottest with 10% (counted)",
+        "candidates for 4 cores; counted: 1,000 events of 10 keys, the hottest with 10%; ",
         "✗ WinMapReduce(map=4, reduce=4): ",
         "first is not declared commutative",
         "1. group by key and sort",
-        "no state per key; the whole input (1,000 events, about 48 kB) is in memory while it runs",
+        "in memory while it runs: the columns that it reads of 1,000 events, about 48 kB",
         "reported once, when the watermark (the newest time) has reached its end; the end of the input",
     ):
         assert line in text, line
@@ -76,7 +78,7 @@ def test_the_short_form_has_meaning_cost_and_state_in_ten_lines() -> None:
     assert lines[0].startswith("window   sliding(100, every=30): ")
     assert lines[2] == "values   n = count(), f = first(x)"
     many = over().rolling(5).agg(**{f"a{number}": sash.sum("x") for number in range(20)})
-    assert "a7 = sum(x), and 12 more" in many.explain()
+    assert "a7 = sum(x), and 12 more" in " ".join(many.explain().split())
 
 
 def test_rows_of_look_backs_are_explained_as_rows_and_not_as_windows() -> None:
@@ -231,10 +233,28 @@ def test_a_join_has_a_cost_and_what_it_keeps() -> None:
     lines = (
         left.join(right, within=5, where=lambda one, two: abs(one.x - two.x) <= 1).explain().splitlines()
     )
-    assert [line.split()[0] for line in lines] == ["pairs", "order", "found", "cost", "runs", "keeps"]
+    assert [line.split()[0] for line in lines] == [
+        "pairs",
+        "order",
+        "found",
+        "cost",
+        "runs",
+        "keeps",
+        "more",
+    ]
+    assert lines[4] == "runs     in this process"
     assert "compared with the events of neighbouring cells that are close in time" in lines[3]
     assert lines[5] == "keeps    no state; both inputs are in memory while it runs"
     assert "one step per event" in left.join_asof(right).explain()
+    plan = left.join_asof(right).explain("plan")
+    assert "\nstages: in this process\n  1. " in plan
+
+
+def test_long_texts_are_wrapped_below_their_beginning() -> None:
+    wrapped = named([("keeps", "word " * 40), ("more", "short")]).splitlines()
+    assert len(wrapped) == 3
+    assert max(map(len, wrapped)) <= WIDTH
+    assert wrapped[1].startswith(" " * 9 + "word")
 
 
 def test_a_form_that_does_not_exist_is_refused() -> None:
@@ -271,8 +291,14 @@ def test_a_static_dataframe_has_its_panes_folded_before_the_shuffle(frames: dict
     explanation = explained(windowed.agg(s=sash.skewness("x")))
     assert explanation["runtime"] == "spark batch"
     assert explanation["algorithm"]["panes"] == "before the shuffle, where rows lie"
-    assert "in Python, because s: skewness(x) has no form in SQL" in explanation["algorithm"]["how"]
+    assert "in Python workers, because s: skewness(x) has no form in SQL" in explanation["algorithm"]["how"]
     assert "fold panes where rows lie" in explanation["stages"]
+    rolling = explained(over(frames["static"]).rolling("1 minute").agg(n=sash.count()))["algorithm"]["how"]
+    words = (
+        "; in Python workers, because Spark's generated code only folds time windows in event-time order"
+    )
+    assert rolling.startswith("compiled; ")
+    assert rolling.endswith(words)
     assert explanation["events"]["known"] == "assumed"
     ordered = explained(windowed.agg(f=sash.first("x")))
     assert ordered["pattern"]["name"] == "buckets of keys"
@@ -304,8 +330,10 @@ def test_a_stream_says_what_it_keeps_of_each_key_and_how_that_grows(frames: dict
     assert panes["state_bytes"] == panes["state"]["units"] * panes["state"]["unit_bytes"]
     text = stream.window(hour).agg(f=sash.first("x")).explain("plan")
     assert "the events of the last hour (their times and the inputs of the aggregates)" in text
-    assert ", plus those of the 10 minutes before" in text
+    assert re.search(", plus those of the 10 minutes before, [0-9]+ bytes per event\n", text)
     assert "grows with the number of events in a window" in text
+    looking_back = explained(stream.rolling("1 hour").agg(n=sash.count()))["state"]["growth"]
+    assert looking_back.startswith("with the number of events in the longest look-back")
     counted = explained(over(frames["stream"]).window(sash.rows(500, every=10)).agg(n=sash.count()))
     assert counted["state"]["units"] == 500
     assert "forget_after=… in sash.stream limits that" in counted["state"]["growth"]

@@ -57,8 +57,8 @@ def _interpreted(bound: BoundQuery, plan: Plan) -> Iterator[str]:
             )
         elif monoid.made_by is None:
             yield (
-                f"{name} ({monoid.name}) is interpreted, because its elements are objects; with numbers, or "
-                "tuples of numbers, as elements it is machine code"
+                f"{name} ({monoid.name}) is interpreted, because its elements are objects; with numbers, "
+                "or tuples of numbers, as elements it is machine code"
             )
 
 
