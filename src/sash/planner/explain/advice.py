@@ -49,7 +49,7 @@ def _interpreted(bound: BoundQuery, plan: Plan) -> Iterator[str]:
     for name, monoid in bound.aggregates.items():
         if _is_compiled(name, plan.facts):
             continue
-        numbers: tuple[Kind, ...] = ("float",) * len(monoid.columns)
+        numbers: tuple[Kind, ...] = tuple("float" for _ in monoid.columns)
         if monoid.bind(numbers).columnar:
             yield (
                 f"{name} ({monoid.name}) is interpreted, because not all of its columns are numbers; "

@@ -104,8 +104,8 @@ def _kept(bound: BoundQuery, plan: StatePlan) -> State:
         amount += f", plus those of the {' and '.join(waiting)} before"
     counts = [number for _, number in needs]
     known = None if waiting or None in counts else max(number or 0 for number in counts)
-    longest = "the longest look-back" if isinstance(bound, BoundRolling) else "a window"
-    return State("events", amount, known, size, f"with the number of events in {longest}{forgets}")
+    reach = "the longest look-back" if isinstance(bound, BoundRolling) else "a window"
+    return State("events", amount, known, size, f"with the number of events in {reach}{forgets}")
 
 
 def _forgets(bound: BoundQuery, plan: StatePlan) -> str:
