@@ -136,4 +136,4 @@ def test_what_would_wait_for_ever_or_has_no_such_form_is_refused(
     query = own.join_asof(own, suffix="_2")
     with pytest.raises(ArgumentError, match="elastic must be"):
         query.start(tmp_path / "out", checkpoint=tmp_path / "checkpoint", elastic=2)
-    assert "the newest right row of each key" in query.explain()
+    assert "the newest right row of each key" in query.explain("plan")

@@ -225,7 +225,7 @@ def test_explain_says_what_is_meant_and_how_candidates_are_found(
     assert (
         "band cells: |left.x - right.a| ≤ 10 puts all rows that can match into neighbouring cells" in text
     )
-    assert "2 shares, in threads" in text
+    assert "\nruns     in this process, 2 shares in threads\n" in text
     assert text in capsys.readouterr().out
     explained = joined(table(x=[1]), table(a=[1]), lambda a, b: a.x > 1 and b.a > 1).explain()
     assert "evaluated row by row: it uses `and`" in explained

@@ -249,6 +249,10 @@ def test_what_cannot_be_joined_is_refused(spark: SparkSession) -> None:
         query.late("left")
     with pytest.raises(Unsupported, match="left out on Spark"):
         query.parallel(2)
-    text = query.explain()
-    assert "the lesser of both sides', with a delay of 30 seconds on the left and 25 seconds" in text
+    assert "\nruns     on Spark, streaming\n" in query.explain()
+    text = query.explain("plan")
+    assert (
+        "that of the side that is further behind, with a delay of 30 seconds on the left and 25 seconds"
+        in text
+    )
     assert "join matrix" in text

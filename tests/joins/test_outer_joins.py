@@ -138,7 +138,7 @@ def test_differential_static_frames_and_streams_give_the_rows_of_the_process(
 def test_differential_a_full_theta_join_on_spark_has_one_bucket(spark: SparkSession) -> None:
     streams = [stream_batches(spark, tables(s, made, 2)) for s, made in ((LEFT, TRADES), (RIGHT, QUOTES))]
     query = joined(*streams, "full", key=False, where=CONDITIONS["join matrix"])
-    assert "pack blocks for 1 buckets" in query.explain()
+    assert "pack blocks for 1 buckets" in query.explain("plan")
     ran = Ran(query.dataframe())
     expected = settled(in_process("full", "join matrix").to_pylist())
     assert sorted(map(str, ran.table.cast(query.bound.output).to_pylist())) == expected

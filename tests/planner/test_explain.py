@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -10,6 +12,7 @@ import pytest
 
 import sash
 from sash.errors import ArgumentError
+from sash.planner.explain.explanation_text import WIDTH, named
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,6 +22,11 @@ KEYS = {
     "version", "runtime", "order", "time", "keys", "windows", "rows", "reported", "whole", "aggregates",
     "events", "cores", "algorithm", "pattern", "stages", "state", "state_bytes", "advice",
 }  # fmt: skip
+
+
+WORDS = TABLE.append_column("w", pa.array([str(n) for n in range(1_000)]))
+MINE = replace(sash.collect("k"), name="mine", made_by=None)
+"""As a user defines one."""
 
 
 def over(data: Any = TABLE, *, time: str = "t", key: str | None = "k", **options: Any) -> Any:
@@ -46,11 +54,11 @@ def test_explain_says_meaning_algorithm_pattern_stages_and_state(
         "range fold: compiled; ",
         "two combines per event and one per window, whatever the window length",
         "WinSeq(): 1 worker",
-        "candidates for 4 cores, 1,000 events of 10 keys, the hottest with 10% (counted)",
+        "candidates for 4 cores; counted: 1,000 events of 10 keys, the hottest with 10%; ",
         "✗ WinMapReduce(map=4, reduce=4): ",
         "first is not declared commutative",
         "1. group by key and sort",
-        "no state per key; the whole input (1,000 events, about 48 kB) is in memory while it runs",
+        "in memory while it runs: the columns that it reads of 1,000 events, about 48 kB",
         "reported once, when the watermark (the newest time) has reached its end; the end of the input",
     ):
         assert line in text, line
@@ -70,7 +78,7 @@ def test_the_short_form_has_meaning_cost_and_state_in_ten_lines() -> None:
     assert lines[0].startswith("window   sliding(100, every=30): ")
     assert lines[2] == "values   n = count(), f = first(x)"
     many = over().rolling(5).agg(**{f"a{number}": sash.sum("x") for number in range(20)})
-    assert "a7 = sum(x), and 12 more" in many.explain()
+    assert "a7 = sum(x), and 12 more" in " ".join(many.explain().split())
 
 
 def test_rows_of_look_backs_are_explained_as_rows_and_not_as_windows() -> None:
@@ -165,7 +173,23 @@ def test_a_pattern_that_was_asked_for_is_compared_with_the_planners_choice() -> 
         ),
         (over().window(sash.threshold(lambda row: (row.x > 1) | (row.k > 8))).agg(n=sash.count()), []),
         (over().window(sash.delta("k", 2, 1)).agg(n=sash.count()), []),
-        (over().window(sash.rows(5)).agg(d=sash.distinct("k")), ["d (distinct) is interpreted"]),
+        *(
+            (over().window(sash.rows(5)).agg(d=sketch_or_list), [])
+            for sketch_or_list in (
+                sash.distinct("k"),
+                sash.last("k", 3),
+                sash.collect("k"),
+                sash.quantile("x", 0.5),
+            )
+        ),
+        (
+            over(WORDS).window(sash.rows(5)).agg(m=sash.max("w")),
+            ["m (max) is interpreted, because not all of its columns are numbers; over numbers it is"],
+        ),
+        (
+            over().window(sash.rows(5)).agg(s=MINE),
+            ["s (mine) is interpreted, because its elements are objects; with numbers, or tuples of"],
+        ),
         (
             over().window(sash.rows(9, every=6)).parallel(sash.PaneFarm(1, 1)).agg(d=sash.distinct("k")),
             ["a slide of 6 events does not divide 9 events, so panes are only 3 events long"],
@@ -209,10 +233,28 @@ def test_a_join_has_a_cost_and_what_it_keeps() -> None:
     lines = (
         left.join(right, within=5, where=lambda one, two: abs(one.x - two.x) <= 1).explain().splitlines()
     )
-    assert [line.split()[0] for line in lines] == ["pairs", "order", "found", "cost", "runs", "keeps"]
+    assert [line.split()[0] for line in lines] == [
+        "pairs",
+        "order",
+        "found",
+        "cost",
+        "runs",
+        "keeps",
+        "more",
+    ]
+    assert lines[4] == "runs     in this process"
     assert "compared with the events of neighbouring cells that are close in time" in lines[3]
     assert lines[5] == "keeps    no state; both inputs are in memory while it runs"
     assert "one step per event" in left.join_asof(right).explain()
+    plan = left.join_asof(right).explain("plan")
+    assert "\nstages: in this process\n  1. " in plan
+
+
+def test_long_texts_are_wrapped_below_their_beginning() -> None:
+    wrapped = named([("keeps", "word " * 40), ("more", "short")]).splitlines()
+    assert len(wrapped) == 3
+    assert max(map(len, wrapped)) <= WIDTH
+    assert wrapped[1].startswith(" " * 9 + "word")
 
 
 def test_a_form_that_does_not_exist_is_refused() -> None:
@@ -249,8 +291,14 @@ def test_a_static_dataframe_has_its_panes_folded_before_the_shuffle(frames: dict
     explanation = explained(windowed.agg(s=sash.skewness("x")))
     assert explanation["runtime"] == "spark batch"
     assert explanation["algorithm"]["panes"] == "before the shuffle, where rows lie"
-    assert "in Python, because s: skewness(x) has no form in SQL" in explanation["algorithm"]["how"]
+    assert "in Python workers, because s: skewness(x) has no form in SQL" in explanation["algorithm"]["how"]
     assert "fold panes where rows lie" in explanation["stages"]
+    rolling = explained(over(frames["static"]).rolling("1 minute").agg(n=sash.count()))["algorithm"]["how"]
+    words = (
+        "; in Python workers, because Spark's generated code only folds time windows in event-time order"
+    )
+    assert rolling.startswith("compiled; ")
+    assert rolling.endswith(words)
     assert explanation["events"]["known"] == "assumed"
     ordered = explained(windowed.agg(f=sash.first("x")))
     assert ordered["pattern"]["name"] == "buckets of keys"
@@ -282,8 +330,10 @@ def test_a_stream_says_what_it_keeps_of_each_key_and_how_that_grows(frames: dict
     assert panes["state_bytes"] == panes["state"]["units"] * panes["state"]["unit_bytes"]
     text = stream.window(hour).agg(f=sash.first("x")).explain("plan")
     assert "the events of the last hour (their times and the inputs of the aggregates)" in text
-    assert ", plus those of the 10 minutes before" in text
+    assert re.search(", plus those of the 10 minutes before, [0-9]+ bytes per event\n", text)
     assert "grows with the number of events in a window" in text
+    looking_back = explained(stream.rolling("1 hour").agg(n=sash.count()))["state"]["growth"]
+    assert looking_back.startswith("with the number of events in the longest look-back")
     counted = explained(over(frames["stream"]).window(sash.rows(500, every=10)).agg(n=sash.count()))
     assert counted["state"]["units"] == 500
     assert "forget_after=… in sash.stream limits that" in counted["state"]["growth"]
@@ -317,6 +367,25 @@ def test_explain_says_when_windows_are_reported(options: dict[str, Any], words: 
     assert (
         words
         in explained(over(delay=7).window(sash.tumbling(5), **options).agg(n=sash.count()))["reported"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("windows", "words"),
+    [
+        ([sash.session(5)], "has passed its end"),
+        ([sash.slide_by_tuple(5, 1)], "has passed its end"),
+        ([sash.tumbling(5)], "has reached its end"),
+        (
+            [sash.tumbling(5), sash.session(5)],
+            "has reached its end, or passed it, of sessions and look-backs",
+        ),
+    ],
+)
+def test_an_event_at_the_end_of_a_session_still_joins_it(windows: list[Any], words: str) -> None:
+    query = over().window(*windows).agg(n=sash.count())
+    assert explained(query)["reported"] == (
+        f"reported once, when the watermark (the newest time) {words}; the end of the input closes the rest"
     )
 
 

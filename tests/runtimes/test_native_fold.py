@@ -182,7 +182,7 @@ def test_exact_sums_of_floats_are_compensated_in_python(spark: SparkSession, eve
     windowed = sash.stream(df, time="t").window(sash.sliding(10, every=every))
     query = windowed.agg(s=sash.sum("v", exact=True), m=sash.mean("v", exact=True))
     assert _folded_by(query) == "panes, then range fold"
-    assert "in Python, because s: sum(v, exact=True) has no form in SQL" in query.explain("plan")
+    assert "in Python workers, because s: sum(v, exact=True) has no form in SQL" in query.explain("plan")
     assert {(row["s"], row["m"]) for row in query.collect().to_pylist()} == {(1.0, 1 / 3)}
     assert {row["s"] for row in windowed.agg(s=sash.sum("v")).collect().to_pylist()} == {0.0}
 

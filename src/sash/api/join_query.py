@@ -19,7 +19,7 @@ from sash.operators.joins.bound_join import BoundJoin, BoundSide
 from sash.operators.patterns.declared import Pattern, WinSeq
 from sash.planner.auto_declaration import Auto, available_cores, require_parallelism
 from sash.planner.explain.explanation import VERSION
-from sash.planner.explain.explanation_text import named
+from sash.planner.explain.explanation_text import RUNTIMES, named, numbered, sections
 from sash.runtimes.local.local_join import LocalJoin
 from sash.runtimes.local.local_source import LocalSource
 from sash.runtimes.local.local_stream import LocalStream
@@ -199,10 +199,29 @@ class JoinQuery(QueryHandle):
                 *facts["semantics"].items(),
                 ("found", ": ".join(facts["candidates"].values())),
                 ("cost", facts["cost"]),
-                ("runs", " → ".join(facts["stages"])),
+                ("runs", self._where),
                 ("keeps", facts["keeps"]),
+                ("more", 'explain("plan"): stages; explain("json")'),
             ]
         )
+
+    def _as_plan(self) -> str:
+        facts = self._explained()
+        return sections(
+            [
+                ("semantics", list(facts["semantics"].values())),
+                ("found", [": ".join(facts["candidates"].values()), facts["cost"]]),
+                (f"stages: {self._where}", numbered(facts["stages"])),
+                ("keeps", [facts["keeps"]]),
+            ]
+        )
+
+    @property
+    def _where(self) -> str:
+        if isinstance(self.runtime, LocalJoin):
+            shares = self.runtime.shares
+            return RUNTIMES["process"] + (f", {shares} shares in threads" if shares > 1 else "")
+        return RUNTIMES["spark batch" if self._bounded else "spark streaming"]
 
     def _explained(self) -> dict[str, Any]:
         """What there is to explain; its keys are those of the JSON, and stay."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from math import gcd
 
+from sash.aggregation.monoid import Kind
 from sash.operators.bound_query import BoundQuery, BoundRolling
 from sash.operators.engine import keeps_panes
 from sash.operators.folding.panes import Panes, clock_windows
@@ -44,11 +45,20 @@ def _by_definition(bound: BoundQuery, plan: Plan) -> Iterator[str]:
 
 
 def _interpreted(bound: BoundQuery, plan: Plan) -> Iterator[str]:
+    """Of those that have a compiled form: a built-in sketch or list has none."""
     for name, monoid in bound.aggregates.items():
-        if not _is_compiled(name, plan.facts):
+        if _is_compiled(name, plan.facts):
+            continue
+        numbers: tuple[Kind, ...] = tuple("float" for _ in monoid.columns)
+        if monoid.bind(numbers).columnar:
             yield (
-                f"{name} ({monoid.name}) is interpreted, because its elements or columns are not numbers; "
-                "one over numbers is machine code"
+                f"{name} ({monoid.name}) is interpreted, because not all of its columns are numbers; "
+                "over numbers it is machine code"
+            )
+        elif monoid.made_by is None:
+            yield (
+                f"{name} ({monoid.name}) is interpreted, because its elements are objects; with numbers, "
+                "or tuples of numbers, as elements it is machine code"
             )
 
 

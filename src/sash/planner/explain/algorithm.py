@@ -73,7 +73,7 @@ def algorithm_of(bound: BoundQuery, plan: Plan) -> FoldAlgorithm:
 
 def _in_python(plan: Plan) -> str:
     """Why Spark does not fold by itself, where it was considered."""
-    return f"; in Python, because {plan.facts.spark.why}" if plan.facts.spark is not None else ""
+    return f"; in Python workers, because {plan.facts.spark.why}" if plan.facts.spark is not None else ""
 
 
 def _where_on_streams(bound: BoundQuery, plan: Plan) -> str:

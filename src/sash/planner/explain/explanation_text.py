@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from textwrap import fill
 from typing import TypeAlias
 
 from sash.errors import ArgumentError
@@ -15,8 +16,10 @@ Section: TypeAlias = tuple[str, Sequence[str]]
 
 SHOWN = 8
 """Aggregates that are named in the short form."""
+WIDTH = 120
+"""Of a line, in characters."""
 
-_NAMES = {
+RUNTIMES = {
     "process": "in this process",
     "process streaming": "in this process, table after table",
     "spark batch": "on Spark, batch",
@@ -82,8 +85,8 @@ def as_text(explanation: Explanation) -> str:
         ("events", f"{keys}, in {explanation.order} order of {explanation.time}"),
         ("report", explanation.reported.removeprefix("reported ")),
         ("cost", explanation.algorithm.how),
-        ("runs", f"{_NAMES[explanation.runtime]}; {workers}{pattern.why}"),
-        ("keeps", _kept(explanation.state)),
+        ("runs", f"{RUNTIMES[explanation.runtime]}; {workers}{pattern.why}"),
+        *_keeps(explanation.state),
         *(("cheaper", advice) for advice in explanation.advice),
         ("more", 'explain("plan"): stages, candidates, estimated costs; explain("json")'),
     ]
@@ -91,8 +94,18 @@ def as_text(explanation: Explanation) -> str:
 
 
 def named(facts: Iterable[tuple[str, str]]) -> str:
-    """One line per fact, its name in front."""
-    return "\n".join(f"{name:<8} {fact}" for name, fact in facts)
+    """A few words in front of each fact, which goes on below itself where it is long."""
+    return "\n".join(
+        fill(
+            fact,
+            WIDTH,
+            initial_indent=f"{name:<8} ",
+            subsequent_indent=" " * 9,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for name, fact in facts
+    )
 
 
 def _meaning(explanation: Explanation) -> list[tuple[str, str]]:
@@ -120,10 +133,10 @@ def as_plan(explanation: Explanation) -> str:
             ("computed over each window", _computed(explanation)),
             ("algorithm", _algorithm(explanation)),
             ("pattern", _pattern(explanation)),
-            (f"stages: {_NAMES[explanation.runtime]}", numbered(explanation.stages)),
+            (f"stages: {RUNTIMES[explanation.runtime]}", numbered(explanation.stages)),
             (
                 "state per key",
-                [_kept(explanation.state)]
+                [f"no state per key; {explanation.state.amount}"]
                 if explanation.state.kept == "nothing"
                 else _state(explanation.state),
             ),
@@ -186,9 +199,10 @@ def _candidates(explanation: Explanation, pattern: PatternExplanation) -> list[s
         return []
     events = explanation.events
     keys = f"{events.keys:,} key{'s' * (events.keys > 1)}"
+    hottest = "less than 1%" if events.hottest < 0.01 else f"{events.hottest:.0%}"
     lines = [
-        f"candidates for {explanation.cores} cores, {events.rows:,} events of {keys}, the hottest with "
-        f"{events.hottest:.0%} ({events.known}); {pattern.constants}:"
+        f"candidates for {explanation.cores} cores; {events.known}: {events.rows:,} events of {keys}, the "
+        f"hottest with {hottest}; {pattern.constants}:"
     ]
     width = max(len(one.pattern) for one in pattern.candidates)
     for one in sorted(pattern.candidates, key=lambda one: one.seconds):
@@ -197,18 +211,18 @@ def _candidates(explanation: Explanation, pattern: PatternExplanation) -> list[s
     return lines + [f"✗ {one.pattern}: {one.reason}" for one in pattern.forbidden]
 
 
-def _kept(state: State) -> str:
-    own = "no state per key; " if state.kept == "nothing" else "per key: "
-    return own + "; ".join(_state(state))
+def _keeps(state: State) -> list[tuple[str, str]]:
+    if state.kept == "nothing":
+        return [("keeps", f"no state per key; {state.amount}")]
+    amount, grows = _state(state)
+    return [("keeps", f"per key: {amount}"), ("grows", grows.removeprefix("grows "))]
 
 
 def _state(state: State) -> list[str]:
-    if state.kept == "nothing":
-        return [state.amount]
     size = (
         f", about {in_bytes(state.bytes)}"
         if state.bytes is not None
-        else f" of {state.unit_bytes} bytes each"
+        else f", {state.unit_bytes} bytes per event"
     )
     return [f"{state.amount}{size}", f"grows {state.growth}"]
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from sash.semantics.event import Order
 from sash.semantics.query import Query, When
+from sash.semantics.window import Window
+from sash.semantics.windows import SessionWindow, SlideByTupleWindow
 
 
 def reported(query: Query) -> str:
@@ -71,7 +73,17 @@ def _often(query: Query) -> str:
 def _closes(query: Query) -> str:
     if query.order is Order.ARRIVAL:
         return "when the event that closes it has arrived"
-    return f"when the watermark ({_newest(query)}) has reached its end"
+    # An event at the very end still joins a session, or the look-back of its trigger.
+    passes = [_passes(window) for window in query.windows]
+    end = "passed its end" if all(passes) else "reached its end"
+    others = ", or passed it, of sessions and look-backs" if any(passes) and not all(passes) else ""
+    return f"when the watermark ({_newest(query)}) has {end}{others}"
+
+
+def _passes(window: Window) -> bool:
+    if isinstance(window, SessionWindow):
+        return window.patience > window.gap  # not in every engine
+    return isinstance(window, SlideByTupleWindow)
 
 
 def _newest(query: Query) -> str:

@@ -17,7 +17,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from sash.operators.bound_query import BoundQuery
+from sash.operators.bound_query import BoundQuery, BoundRolling
 from sash.operators.engine import StatePlan
 from sash.operators.folding.panes import clock_windows
 from sash.operators.patterns.declared import WinFarm, window_workers
@@ -54,7 +54,7 @@ def state_of(bound: BoundQuery, plan: Plan) -> State:
     if facts.where == "process":
         total, rows = in_bytes(facts.events.rows * width), facts.events.rows
         events = f"{rows:,} event{'s' * (rows != 1)}"
-        amount = f"the whole input ({events}, about {total}) is in memory while it runs"
+        amount = f"in memory while it runs: the columns that it reads of {events}, about {total}"
         return State("nothing", amount, 0, width, "with the input")
     if facts.where == "spark batch":
         held = "panes" if plan.pattern is None and facts.folded_by_spark else "rows"
@@ -104,7 +104,8 @@ def _kept(bound: BoundQuery, plan: StatePlan) -> State:
         amount += f", plus those of the {' and '.join(waiting)} before"
     counts = [number for _, number in needs]
     known = None if waiting or None in counts else max(number or 0 for number in counts)
-    return State("events", amount, known, size, f"with the number of events in a window{forgets}")
+    reach = "the longest look-back" if isinstance(bound, BoundRolling) else "a window"
+    return State("events", amount, known, size, f"with the number of events in {reach}{forgets}")
 
 
 def _forgets(bound: BoundQuery, plan: StatePlan) -> str:

@@ -160,7 +160,7 @@ class StreamingJoin:
         delays = " and ".join(f"{bound.join.delay(side)} on the {side.value}" for side in Side)
         return [
             f"pack blocks for {bucket_count(bound.strategy, bound.kept, partitions)} buckets",
-            f"watermark: the lesser of both sides', with a delay of {delays}",
+            f"watermark: that of the side that is further behind, with a delay of {delays}",
             f"shuffle by bucket to {partitions} partitions",
             _state(bound),
             *answers_with({REPORTS: bound.output}).stages,

@@ -58,7 +58,7 @@ class NativeFold:
         """For a DataFrame of this schema; or the reason why Python folds."""
         grid = pane_grid(bound)
         if grid is None or not bound.aggregates:
-            return "only clock windows in event-time order have panes"
+            return "Spark's generated code only folds time windows in event-time order"
         if as_number(bound.time, bound.time_type) is None:
             return f"{bound.time}: {bound.time_type} has no arithmetic in SQL"
         words = {
