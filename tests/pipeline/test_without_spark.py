@@ -1,4 +1,4 @@
-"""`sash check` and `sash explain` of parquet files that are here: without Spark, and as with it."""
+"""`sash check` and `sash explain` of files that are here: without Spark, and as with it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sash.cli.commands import pipelines
-from tests.pipeline.pipeline_files import refused, run_command, written
+from tests.pipeline.pipeline_files import PIPELINE, SEVERAL, refused, run_command, written
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,7 +27,18 @@ VARIANTS = [
     (('path = "events"', 'path = "events"\nschema = "ts timestamp, who string, x bigint, y double"'),),
     (('total = "sum(x)"', 'top = "quantile(x, 0.5)"'),),
     (("windows = [", 'semantics = "spark_structured"\nwindows = ['), ('    "rows 3 as three",\n', "")),
+    (('path = "events"', 'path = "events"\noptions = { maxFilesPerTrigger = 1 }'),),
 ]
+SCHEMA = 'path = "{}"\nschema = "ts timestamp, who string, where string, x bigint"'
+CSV = (
+    (
+        'format = "parquet"\npath = "events"',
+        f'format = "csv"\noptions = {{ sep = ";" }}\n{SCHEMA.format("rows")}',
+    ),
+)
+JSON = (('format = "parquet"\npath = "events"', f'format = "json"\n{SCHEMA.format("rows/0")}'),)
+BATCH = (('checkpoint = "checkpoint"', 'mode = "batch"'),)
+ONE_PANE = (('    "rows 3 as three",\n', ""),)
 
 
 @pytest.fixture
@@ -35,18 +46,61 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "events").mkdir()
     pq.write_table(EVENTS, tmp_path / "events" / "0.parquet")
     (tmp_path / "events" / "_SUCCESS").touch()
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "0").touch()
     return tmp_path
 
 
-def test_no_jvm_is_started(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     def started(**_: object) -> None:
         raise AssertionError("Spark was started")
 
     monkeypatch.setattr(pipelines, "spark_session", started)
-    file = written(folder)
+
+
+@pytest.mark.usefixtures("no_spark")
+@pytest.mark.parametrize("changes", [(), CSV, JSON])
+def test_no_jvm_is_started(folder: Path, changes: tuple[tuple[str, str], ...]) -> None:
+    file = written(folder, *changes)
     assert "nothing is wrong; it would write parquet reports" in run_command("check", file).output
     assert "values   n = count(), total = sum(x)" in run_command("explain", file).output
-    assert "there is no column 'y'" in refused("check", written(folder, ("sum(x)", "sum(y)")))
+    assert "there is no column 'y'" in refused("check", written(folder, *changes, ("sum(x)", "sum(y)")))
+
+
+@pytest.mark.usefixtures("no_spark")
+@pytest.mark.parametrize("changes", [CSV, JSON])
+def test_a_batch_with_a_schema_is_checked_without_a_jvm(
+    folder: Path, changes: tuple[tuple[str, str], ...]
+) -> None:
+    assert "nothing is wrong" in run_command("check", written(folder, *changes, *BATCH)).output
+    wrong = written(folder, *changes, *BATCH, ("sum(x)", "sum(y)"))
+    assert "there is no column 'y'" in refused("check", wrong)
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_several_queries_need_no_jvm(folder: Path) -> None:
+    file = written(folder, *CSV, text=SEVERAL)
+    assert "features: parquet features with the columns" in run_command("check", file).output
+    assert "read the stream once" in run_command("explain", file).output
+
+
+def test_a_start_of_spark_is_announced_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from sash.cli import spark_session as module
+
+    class Session:
+        def stop(self) -> None:
+            """There is nothing to stop."""
+
+    monkeypatch.setattr("sash.runtimes.spark.compat.existing_session", lambda: None)
+    monkeypatch.setattr("sash.spark_session", lambda **_: Session())
+    with module.spark_session(app="test", debug=True, announced=True):
+        assert capsys.readouterr() == ("", "starting Spark, a few seconds …\n")
+    monkeypatch.setattr("sash.runtimes.spark.compat.existing_session", Session)
+    with module.spark_session(app="test", debug=True, announced=True):
+        assert capsys.readouterr() == ("", "")
 
 
 def test_all_columns_that_are_not_there_are_found_at_once(folder: Path) -> None:
@@ -61,7 +115,7 @@ def test_all_columns_that_are_not_there_are_found_at_once(folder: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("changes", VARIANTS)
+@pytest.mark.parametrize("changes", [*VARIANTS, CSV, (*CSV, *ONE_PANE), JSON])
 def test_differential_both_are_as_with_spark(
     folder: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, changes: tuple[tuple[str, str], ...]
 ) -> None:
@@ -78,13 +132,44 @@ def test_differential_both_are_as_with_spark(
     assert json.loads(without[-1])["stages"]
 
 
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("text", "changes"),
+    [
+        (PIPELINE, (*CSV, *BATCH)),
+        (PIPELINE, (*JSON, *BATCH)),
+        (PIPELINE, (*CSV, *BATCH, ('key = "who"', 'key = "whom"'))),
+        (PIPELINE, (*CSV, *BATCH, ('delay = "5 seconds"', 'delay = "5 seconds"\nidle = "1 minute"'))),
+        (PIPELINE, (*CSV, ('total = "sum(x)"', 'total = "sum(who)"'))),
+        (PIPELINE, (*CSV, ('time = "ts"', 'time = "who"'))),
+        (SEVERAL, CSV),
+    ],
+)
+def test_differential_checks_are_as_with_spark(
+    folder: Path,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    changes: tuple[tuple[str, str], ...],
+) -> None:
+    file = written(folder, *changes, text=text)
+    commands = [command for command in ("check", "explain") if command == "check" or text is SEVERAL]
+    without = [run_command(command, file).output for command in commands]
+    monkeypatch.setattr(pipelines, "declared", lambda pipeline: None)
+    assert without == [run_command(command, file).output for command in commands]
+
+
 @pytest.mark.parametrize(
     "change",
     [
         ('path = "events"', 'path = "events"\nselect = "*"'),
         ('path = "events"', 'path = "events/*"'),
         ('path = "events"', 'path = "events"\nschema = "x decimal(10, 2)"'),
-        ('checkpoint = "checkpoint"', 'mode = "batch"'),
+        *BATCH,  # of parquet files without a schema
+        ('path = "events"', 'path = "events"\noptions = { recursiveFileLookup = true }'),
+        (CSV[0][0], CSV[0][1].replace("x bigint", "x array<bigint>")),
+        (CSV[0][0], CSV[0][1].replace("x bigint", "Who bigint")),
+        ('format = "parquet"\npath = "events"', 'format = "csv"\npath = "rows"'),
         ("[run]", '[spark]\n"spark.sql.shuffle.partitions" = "7"\n\n[run]'),
     ],
 )

@@ -25,12 +25,13 @@ _CHATTY = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 @contextmanager
 def spark_session(
     *, app: str, debug: bool, master: str = "local[*]", settings: Mapping[str, str] | None = None,
-    log: Path | None = None,
+    log: Path | None = None, announced: bool = False,
 ) -> Iterator[SparkSession]:  # fmt: skip
     """The session of this process, or one that ends with the block.
 
     debug: let Spark write to the terminal.
     log:   where it writes otherwise; nowhere when not given.
+    announced: say that one is started, unless SASH_PROGRESS=0.
     """
     from sash.runtimes.spark.compat import existing_session
     from sash.runtimes.spark.failures import in_one_sentence
@@ -39,6 +40,8 @@ def spark_session(
     if found is not None:
         yield found
         return
+    if announced and os.environ.get("SASH_PROGRESS") != "0":
+        print("starting Spark, a few seconds …", file=sys.stderr, flush=True)
     level = {} if debug else {"spark.log.level": "OFF" if log is None else "ERROR"}
     with in_one_sentence(), nullcontext() if debug else _standard_error_to(log or Path(os.devnull)):
         spark = sash.spark_session(master=master, app=app, **level, **(settings or {}))

@@ -12,9 +12,12 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from sash.errors import ArgumentError, MissingDependency, SashError
 from sash.pipeline.formats import SINKS, SOURCES
-from sash.pipeline.schema import Pipeline, SourceTable
+from sash.pipeline.safety import DATA_OPTIONS
+from sash.pipeline.schema import DeclaredQuery, Pipeline, SourceTable
 from sash.planner.auto_declaration import Auto
 
 if TYPE_CHECKING:
@@ -50,23 +53,32 @@ def opened(pipeline: Pipeline, spark: SparkSession) -> Any:
         return _dataframe(rows).selectExpr(*source.select)
 
 
-def declared(pipeline: Pipeline) -> DeclaredFiles | None:
-    """The source of a pipeline of which all can be known without Spark: a stream of parquet files on this
-    machine, in a session of ours. None for any other."""
+def declared(pipeline: Pipeline) -> DeclaredFiles | pa.Table | None:
+    """The source of a pipeline of which all columns can be known without Spark: files on this machine, in a
+    session of ours. An empty table where they are read at once. None for any other."""
     from sash.runtimes.spark.files.declared_files import DeclaredFiles
+    from sash.runtimes.spark.files.parquet_stream import LISTING, OPTIONS
 
-    source, (query, *others) = pipeline.source, pipeline.queries
-    ours = pipeline.streaming and not pipeline.spark and not others and not pipeline.together
-    plain = source.format == "parquet" and not (source.select or source.options) and source.path
+    source, python = pipeline.source, pipeline.source.format == "parquet" and pipeline.streaming
+    known = frozenset(OPTIONS if python else DATA_OPTIONS).difference(LISTING)
+    plain = SOURCES[source.format].path and not source.select and known.issuperset(source.options)
     here = plain and "://" not in source.path and not _PATTERN.search(source.path)
-    within = not any(SINKS[sink.format].package for sink in query.sinks.values())
-    if not (ours and here and within and isinstance(query.query.parallel, Auto)):
+    if not here or pipeline.spark or not all(map(_needs_no_session, pipeline.queries)):
         return None
     place = pipeline.located(source.path)
     with pipeline.blame.at("source", "path"):
         _require_there(place)
     with pipeline.blame.at("source", "schema" if source.schema else "path"):
-        return DeclaredFiles.of(place, source.schema)
+        if python:
+            return DeclaredFiles.of(place, source.schema)
+        files = DeclaredFiles.read_by_spark(place, source.schema, nested=source.format != "csv")
+    return files if files is None or pipeline.streaming else files.schema.empty_table()
+
+
+def _needs_no_session(query: DeclaredQuery) -> bool:
+    """Neither for its pattern, nor for the connectors of its sinks."""
+    within = not any(SINKS[sink.format].package for sink in query.sinks.values())
+    return within and isinstance(query.query.parallel, Auto)
 
 
 def require_sinks(pipeline: Pipeline, spark: SparkSession) -> None:

@@ -21,6 +21,7 @@ from sash.pipeline.safety import require_safe
 from sash.pipeline.schema import SinkTable
 from sash.pipeline.sources import declared
 from sash.runtimes.interrupts import interrupts
+from sash.runtimes.local.local_source import LocalSource
 from sash.runtimes.observed_counts import in_all
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def run(file: Path, *, safe: bool = False, debug: bool) -> int:
 def explain(file: Path, *, plan: bool = False, safe: bool = False, as_json: bool, debug: bool) -> None:
     """Print the plan of the pipeline: of its query, or of all that run together and of each."""
     pipeline = read_pipeline(file, safe=safe)
-    with bound_without_rows(pipeline, debug=debug) as queries:
+    with bound_without_rows(pipeline, planned=True, debug=debug) as queries:
         explained: dict[str, WindowQuery | Together] = {**queries}
         if pipeline.together and pipeline.streaming:
             explained = {"": together(**queries)}
@@ -79,7 +80,7 @@ def check(file: Path, *, safe: bool = False, debug: bool) -> None:
             for query in queries.values():
                 if isinstance(query.source, DeclaredSource):
                     query.source.require_possible(query.bound)
-                else:
+                elif not isinstance(query.source, LocalSource):
                     query.dataframe()
             if pipeline.together and pipeline.streaming:
                 together(**queries)
@@ -88,14 +89,17 @@ def check(file: Path, *, safe: bool = False, debug: bool) -> None:
 
 @contextmanager
 def _bound(pipeline: Pipeline, *, debug: bool) -> Iterator[tuple[Queries, SparkSession]]:
-    with spark_session(app=f"sash {pipeline.name}", debug=debug, settings=pipeline.spark) as spark:
+    with spark_session(
+        app=f"sash {pipeline.name}", debug=debug, settings=pipeline.spark, announced=True
+    ) as spark:
         yield bound(pipeline, spark), spark
 
 
 @contextmanager
-def bound_without_rows(pipeline: Pipeline, *, debug: bool) -> Iterator[Queries]:
-    """For what runs nothing: with Spark only where Spark alone knows the source."""
-    rows = declared(pipeline)
+def bound_without_rows(pipeline: Pipeline, *, planned: bool = False, debug: bool) -> Iterator[Queries]:
+    """For what runs nothing: with Spark only where Spark alone knows the source. `planned`: the plan is
+    wanted too, which depends on the first rows where they are read at once."""
+    rows = declared(pipeline) if pipeline.streaming or not planned else None
     if rows is not None:
         yield bound_to(pipeline, rows)
         return

@@ -1,4 +1,4 @@
-"""A stream of parquet files of which only the columns are known: to check and explain it without Spark.
+"""Files of which only the columns are known: to check and explain a pipeline without Spark.
 
 A session takes many times as long to start as both together. What is planned is what `sash.spark_session()`
 would run on this machine.
@@ -7,11 +7,12 @@ would run on this machine.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
 import pyarrow as pa
+from pyspark.sql.types import StructType
 
 from sash.errors import ArgumentError, MissingDependency
 from sash.operators.bound_query import BoundQuery
@@ -21,6 +22,7 @@ from sash.runtimes.spark.files.parquet_files import first_schema
 from sash.runtimes.spark.files.parquet_stream import FileSource
 from sash.runtimes.spark.packing.outputs import REPORTS
 from sash.runtimes.spark.streaming.runtime_choice import why_state_store
+from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 from sash.runtimes.spark.streaming.upstream_watermark import Upstream
 
 _HIDDEN = ("_", ".")
@@ -34,33 +36,55 @@ class DeclaredFiles:
     """What `sash.stream` takes in place of the stream itself."""
 
     schema: pa.Schema
+    parquet: bool = True
+    """Whether Python reads them, and not Spark."""
 
     @classmethod
     def of(cls, path: str, schema: str) -> DeclaredFiles | None:
-        """The files of a folder on this machine; None where only Spark knows what their columns are."""
+        """The parquet files of a folder on this machine, as Python reads them; None where only Spark knows
+        what their columns are."""
         try:
             struct = struct_of(parse(schema)) if schema else _of_first_file(Path(path))
         except ArgumentError:  # a type, or a way to write it, that is Spark's
             return None
         return None if struct is None else cls(arrow_of(struct.toNullable(), zone=_ZONE))
 
+    @classmethod
+    def read_by_spark(cls, path: str, schema: str, *, nested: bool) -> DeclaredFiles | None:
+        """Files with a schema, as Spark reads them. `nested`: whether their format has lists."""
+        place = Path(path)
+        found = cls.of(path, schema) if schema and (place.is_file() or _inside(place) is not None) else None
+        if found is None or len({name.lower() for name in found.schema.names}) < len(found.schema):
+            return None
+        if not nested and any(
+            pa.types.is_list(each) or pa.types.is_binary(each) for each in found.schema.types
+        ):
+            return None
+        return replace(found, parquet=False)
+
     def source(self) -> DeclaredSource:
         nothing = cast(Any, None)
-        return DeclaredSource(nothing, files=nothing, declared=self.schema)
+        if self.parquet:
+            return DeclaredFileSource(nothing, files=nothing, declared=self.schema)
+        return DeclaredSource(nothing, declared=self.schema)
 
 
 def _of_first_file(folder: Path) -> Any:
-    """As `read_stream_parquet` finds it. Folders inside may be values of columns, which Spark knows."""
-    inside = (
-        [] if not folder.is_dir() else [each for each in folder.iterdir() if each.name[0] not in _HIDDEN]
-    )
-    if not inside or any(each.is_dir() for each in inside):
+    """As `read_stream_parquet` finds it."""
+    inside = _inside(folder)
+    return first_schema(min(inside).as_uri()) if inside else None
+
+
+def _inside(folder: Path) -> list[Path] | None:
+    """The files of a folder. None where there are folders inside, which may be values of columns."""
+    if not folder.is_dir():
         return None
-    return first_schema(min(inside).as_uri())
+    inside = [each for each in folder.iterdir() if each.name[0] not in _HIDDEN]
+    return None if any(each.is_dir() for each in inside) else inside
 
 
 @dataclass(frozen=True)
-class DeclaredSource(FileSource):
+class DeclaredSource(StreamingSource):
     """Without a DataFrame: everything but rows."""
 
     declared: pa.Schema = field(kw_only=True)
@@ -68,6 +92,10 @@ class DeclaredSource(FileSource):
     @property
     def schema(self) -> pa.Schema:
         return self.declared
+
+    @property
+    def spark_schema(self) -> StructType:
+        return struct_of(self.declared)
 
     @property
     def upstream(self) -> Upstream:
@@ -95,3 +123,8 @@ class DeclaredSource(FileSource):
 
     def emitted(self, *_: Any, **__: Any) -> NoReturn:
         raise AssertionError("a query over declared files is not run")
+
+
+@dataclass(frozen=True)
+class DeclaredFileSource(DeclaredSource, FileSource):
+    """The same for files that Python reads."""

@@ -15,6 +15,7 @@ from typing import Any, NoReturn, Protocol
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 
 from sash.errors import SashError, Unsupported
 from sash.operators.bound_query import WINDOW, BoundQuery
@@ -93,6 +94,10 @@ class StreamingSource:
     def schema(self) -> pa.Schema:
         return arrow_schema(self.df)
 
+    @property
+    def spark_schema(self) -> StructType:
+        return self.df.schema
+
     @cached_property
     def upstream(self) -> Upstream:
         return Upstream.of(self.df)
@@ -121,7 +126,7 @@ class StreamingSource:
         events = assumed(bound, known)
         facts = Facts.of(bound, events, where="spark streaming", cores=cores)
         if self.rows_in_spark and keeps_panes(bound):
-            facts = replace(facts, spark=spark_fold(bound, self.df.schema, events))
+            facts = replace(facts, spark=spark_fold(bound, self.spark_schema, events))
         # Not what was measured here: a checkpoint must find the plan that made it, wherever it goes on.
         return make_plan(bound, facts, DEFAULTS, parallelism=self.parallelism, refuse=self._refusal)
 
