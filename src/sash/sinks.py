@@ -46,7 +46,8 @@ def kafka(topic: str, *, servers: str, key: str | Sequence[str] = (), **options:
 
 def jdbc(url: str, table: str, *, keys: Sequence[str] = (), **options: str) -> BatchSink:
     """A database table. A row replaces the one with the same `keys` (the key columns and window_id, for
-    instance); without keys, a retried batch replaces the rows it wrote before."""
+    instance); without keys, a retried batch replaces the rows it wrote before. Options are those of Spark's
+    JDBC writer, such as user, password, driver and createTableColumnTypes."""
     from sash.runtimes.spark.sinks.jdbc import JdbcSink
 
     return JdbcSink(url, table, tuple(keys), options)

@@ -36,6 +36,12 @@ Caused by: java.z.Inner: the reason
         (PYTHON.format("sash.errors.DifferentQuery: another query made this"), "another query made this"),
         (PYTHON.format("ZeroDivisionError: division by zero"), "ZeroDivisionError: division by zero"),
         (
+            PYTHON.format("py4j.protocol.Py4JJavaError: An error occurred while calling o9.executeUpdate.\n"
+            ": java.sql.SQLSyntaxErrorException: Comparisons between 'CLOB' are not supported.\n\tat x\n"),
+            "Comparisons between 'CLOB' are not supported.",
+        ),
+        (PYTHON.format(f"py4j.protocol.Py4JJavaError: {JAVA}"), "the reason"),
+        (
             STAGE + "java.io.IOException: No space left on device\n\tat x",
             "the disk, or what may be written of it, is full: No space left on device",
         ),

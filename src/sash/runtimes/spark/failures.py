@@ -33,6 +33,9 @@ _CAUSES = (
     (re.compile(r"java\.net\.(?:UnknownHost|Connect)Exception: (.+)"), "no connection: {0}"),
     (re.compile(r"Mkdirs failed to create (?:file:)?(\S+?)(?:/_temporary\S*)? "), "{0} cannot be created"),
     (re.compile(r"\S+ \((Permission denied)\)"), "{0}"),
+    # A function of a batch that called Java: its last line has only what was called.
+    (re.compile(r"Py4JJavaError: [\s\S]*Caused by: (?:[\w$.]+: )?(.+)(?![\s\S]*Caused by: )"), "{0}"),
+    (re.compile(r"Py4JJavaError: An error occurred while calling \S+\s+: (?:[\w$.]+: )?(.+)"), "{0}"),
     (re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)+(\S.*)"), "{0}"),
     (re.compile(r"Caused by: (?:[\w$.]+: )?(.+)(?![\s\S]*Caused by: )"), "{0}"),
 )

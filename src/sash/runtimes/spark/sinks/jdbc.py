@@ -21,6 +21,9 @@ from sash.runtimes.spark.packing.columns import flat
 from sash.runtimes.spark.sinks.protocol import BATCH, WRITER, Reads, writer_of
 from sash.runtimes.spark.sinks.wrapped_sinks import newest_revisions
 
+_CLOBS = ("jdbc:derby:", "jdbc:db2:")
+"""Where Spark makes text columns CLOBs, which cannot be compared: texts in keys are VARCHAR(255) there."""
+
 
 @dataclass(frozen=True)
 class JdbcSink:
@@ -57,7 +60,8 @@ class JdbcSink:
         writer = writer_of(spark)
         added = {BATCH: F.lit(batch).cast("long"), WRITER: F.lit(int(writer, 16)).cast("long")}
         shaped = shaped.withColumns({name: added[name] for name in self.adds})
-        staging, given = f"{self.table}_sash_{writer}_{batch}", {**self.options, "url": self.url}
+        staging = f"{self.table}_sash_{writer}_{batch}"
+        given = {**self._column_types(shaped), **self.options, "url": self.url}
         # Takes the place of what a failed execution of this batch has left.
         shaped.write.format("jdbc").options(**given).option("dbtable", staging).mode("overwrite").save()
         # Makes the table if it is not there, with the types that Spark chose for the staging table.
@@ -75,3 +79,10 @@ class JdbcSink:
             database.run(f"INSERT INTO {self.table} ({columns}) SELECT {columns} FROM {staging}")
             # Last: some databases commit before they drop a table.
             database.run(f"DROP TABLE {staging}")
+
+    def _column_types(self, rows: DataFrame) -> dict[str, str]:
+        types = dict(rows.dtypes)
+        texts = [key for key in self.keys if types[key] == "string"]
+        if not texts or not self.url.startswith(_CLOBS):
+            return {}
+        return {"createTableColumnTypes": ", ".join(f"`{key}` VARCHAR(255)" for key in texts)}
