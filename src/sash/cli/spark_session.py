@@ -31,15 +31,17 @@ def spark_session(
 
     debug: let Spark write to the terminal.
     log:   where it writes otherwise; nowhere when not given.
-    announced: say that one is started, unless SASH_PROGRESS=0.
+    announced: print that one is started, unless SASH_PROGRESS=0.
     """
     from sash.runtimes.spark.compat import existing_session
     from sash.runtimes.spark.failures import in_one_sentence
+    from sash.runtimes.spark.session import require_java
 
     found = existing_session()
     if found is not None:
         yield found
         return
+    require_java()
     if announced and os.environ.get("SASH_PROGRESS") != "0":
         print("starting Spark, a few seconds …", file=sys.stderr, flush=True)
     level = {} if debug else {"spark.log.level": "OFF" if log is None else "ERROR"}
