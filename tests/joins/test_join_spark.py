@@ -243,7 +243,7 @@ def test_what_cannot_be_joined_is_refused(spark: SparkSession) -> None:
         with pytest.raises(Unsupported, match="an input of the same kind"):
             joined(left, right, None)
     query = joined(stream, stream, None)
-    with pytest.raises(Unsupported, match="use .start"):
+    with pytest.raises(Unsupported, match=r"use \.start"):
         query.collect()
     with pytest.raises(Unsupported, match=r"are written by start\(sink, late=…\)"):
         query.late("left")

@@ -307,7 +307,7 @@ def test_a_chain_in_a_session_that_allows_none_is_refused_by_name(rate: DataFram
 
 
 def test_collecting_a_stream_is_refused(rate: DataFrame) -> None:
-    with pytest.raises(Unsupported, match="use .start"):
+    with pytest.raises(Unsupported, match=r"use \.start"):
         counts(rate).collect()
 
 
