@@ -33,7 +33,7 @@ from sash.runtimes.spark.packing.blocks import ROWS
 from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL, places
 from sash.runtimes.spark.packing.outputs import REPORTS
 from sash.runtimes.spark.patterns.agnostic import RANGES, WORKER, Dealer
-from sash.runtimes.spark.streaming import hot_keys
+from sash.runtimes.spark.streaming.hot_keys import choose_busy_buckets
 from sash.runtimes.spark.streaming.panes_before_shuffle import PanePacker
 from sash.runtimes.spark.streaming.watermark_units import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
@@ -214,7 +214,7 @@ def _run(spark: SparkSession, path: Path, name: str, steps: int, *, least: float
     """Seconds of a stream over these files, one of them a batch."""
     schema = struct_of(events(0, 0.0).schema)
     df = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(path))
-    before, hot_keys.STAGE = hot_keys.STAGE, least
+    before, choose_busy_buckets.STAGE = choose_busy_buckets.STAGE, least
     with tempfile.TemporaryDirectory(prefix="sash-bench-") as home:
         began = time.perf_counter()
         query = queries(df, steps)[name]
@@ -222,5 +222,5 @@ def _run(spark: SparkSession, path: Path, name: str, steps: int, *, least: float
             Path(home) / "out", checkpoint=Path(home) / "c", trigger="available now"
         ).awaitTermination()
         spent = time.perf_counter() - began
-    hot_keys.STAGE = before
+    choose_busy_buckets.STAGE = before
     return spent

@@ -35,7 +35,7 @@ from sash.operators.patterns.agnostic import handed_out
 from sash.operators.patterns.declared import Pattern
 from sash.operators.patterns.folding import Folding
 from sash.operators.patterns.process_workers import ProcessWorkers
-from sash.operators.patterns.share import WindowShare
+from sash.operators.patterns.window_share import WindowShare
 from sash.operators.patterns.worker_pool import ThreadWorkers, WorkerPool
 from sash.operators.windows.ranges import Ranges
 from sash.semantics.window import Window

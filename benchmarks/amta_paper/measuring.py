@@ -20,6 +20,8 @@ from sash.aggregation.kernels.compiler.template_words import Columns
 from sash.aggregation.monoid import Kind, Monoid
 
 ROUNDS = 3
+EVERY = 30.0
+"""Seconds between two lines of progress where there is no terminal."""
 
 
 def readings(n: int, *, seed: int = 1) -> NDArray[np.int64]:
@@ -111,19 +113,23 @@ def counting(monoid: Monoid) -> tuple[Monoid, Tally]:
 
 
 class ProgressPrinter:
-    """One line that is overwritten, on a terminal; elsewhere a line for each experiment is enough."""
+    """One line that is overwritten, on a terminal; elsewhere a line for each experiment, and one for the
+    present step every half a minute."""
 
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()
-        self._title = ""
+        self._printed = time.monotonic()
 
     def begin(self, title: str) -> None:
-        self._title = title
+        self._printed = time.monotonic()
         print(title, file=sys.stderr, flush=True)
 
     def step(self, what: str) -> None:
         if self._terminal:
             print(f"\r\x1b[K  {what} …", end="", file=sys.stderr, flush=True)
+        elif time.monotonic() - self._printed > EVERY:
+            self._printed = time.monotonic()
+            print(f"  {what} …", file=sys.stderr, flush=True)
 
     def end(self, seconds: float) -> None:
         erase = "\r\x1b[K" if self._terminal else ""

@@ -1,9 +1,9 @@
 """A program for `memory`: fill one window, slide it by an eighth, and print what the process holds.
 
-    python -m benchmarks.amta_paper.memory_probe naive|daba|log|amta|lmdb <log2 of the window's length>
+    python -m benchmarks.amta_paper.memory_probe KIND <log2 of the window's length>
 
-Prints one line of JSON: `bytes` is the growth of RssAnon, `nodes` is how many nodes of a tree over LMDB are
-in memory.
+KIND is one of IN_MEMORY or OVER_LMDB. Prints one line of JSON: `bytes` is the growth of RssAnon, `nodes` is
+how many nodes of a tree over LMDB are in memory.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ BATCH = 1 << 12
 IN_MEMORY: dict[str, type[Aggregator]] = {
     "naive": Recalculate, "daba": DABALite, "log": LogMTA, "amta": AMTA,
 }  # fmt: skip
+OVER_LMDB: dict[str, type[AMTA | LogMTA]] = {"lmdb": AMTA, "log over lmdb": LogMTA}
 
 
 def held_bytes() -> int:
@@ -45,7 +46,7 @@ def empty(kind: str, stack: ExitStack) -> tuple[Aggregator, LMDB | None]:
         return IN_MEMORY[kind](monoid, kinds=("int",)), None
     directory = stack.enter_context(tempfile.TemporaryDirectory())
     store = stack.enter_context(LMDB(directory, durable=False))
-    return AMTA(monoid, store=store), store
+    return OVER_LMDB[kind](monoid, store=store), store
 
 
 def filled(kind: str, n: int, stack: ExitStack) -> Aggregator:
@@ -77,7 +78,7 @@ def main(kind: str, exponent: int) -> None:
         before = held_bytes()
         window: Any = filled(kind, 1 << exponent, stack)
         found = {"bytes": held_bytes() - before}
-        if kind == "lmdb":
+        if kind in OVER_LMDB:
             found["nodes"] = len(window._window._nodes)
         print(json.dumps(found))
 

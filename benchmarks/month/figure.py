@@ -20,10 +20,10 @@ PANELS = {
         "workers MB": "Python workers", "driver python MB": "Python of the driver",
     },
     "state, MB": {
-        "arenas MB": "arenas", "state MB": "Spark's state store", "store MB": "LMDB of the elastic query",
+        "arenas MB": "arenas", "state MB": "four queries together", "store MB": "LMDB of the elastic query",
     },
     "files": {
-        "state files": "Spark's state store", "arenas files": "arenas",
+        "state files": "state of four queries together", "arenas files": "arenas",
         "together sources files": "Spark's log of files read", "together offsets files": "Spark's offsets",
     },
     "seconds of a batch": {"together seconds": "four queries together", "elastic seconds": "elastic query"},

@@ -54,10 +54,10 @@ def heap(spark: Any) -> float:
 
 
 def folders(home: Path) -> dict[str, float]:
-    """Bytes and files of all that queries write down."""
+    """Bytes and files of all that queries write down; of manifests, as many as the sink with most has."""
     places = {
         "arenas": home / "arenas", "store": home / "checkpoints/elastic/sash",
-        "state": home / "checkpoints/together/state",
+        "state": home / "checkpoints/together/sash",
     }  # fmt: skip
     found: dict[str, float] = {}
     for name, place in places.items():
@@ -69,8 +69,11 @@ def folders(home: Path) -> dict[str, float]:
             if each.is_dir() and each not in places.values():
                 files, size = _inside(each)
                 found |= {f"{name} {each.name} files": files, f"{name} {each.name} MB": size / MEGABYTE}
-    manifests = [_inside(sink / "_sash")[0] for sink in (home / "sinks").glob("*")]
-    found["manifests"] = sum(manifests)
+    manifests = [
+        sum(path.is_file() for path in (sink / "_sash").rglob("[0-9]*"))
+        for sink in (home / "sinks").glob("*")
+    ]
+    found["manifests"] = max(manifests, default=0)
     found["scratch files"] = _inside(home / "scratch")[0]
     return found
 

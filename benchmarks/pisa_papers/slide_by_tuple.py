@@ -12,14 +12,14 @@ from itertools import product
 from benchmarks.amta_paper.chart import Chart, Panel, Series
 from benchmarks.amta_paper.measuring import ProgressPrinter
 from benchmarks.paper_table import PaperTable
-from benchmarks.pisa_papers.trading import CHUNK, RATE, Measured, by_tuple
+from benchmarks.pisa_papers.trading import CHUNK, RATE, WINDOWS, Measured, by_tuple
 
 LENGTHS, SLIDES = (1, 2, 3), (4_000, 5_000, 6_000)
 WORKERS = (1, 2)
 
 
 def run(*, quick: bool, progress: ProgressPrinter) -> Chart:
-    rate, windows = (2_000, 4) if quick else (RATE, 8)
+    rate, windows = (2_000, 4) if quick else (RATE, WINDOWS)
     settings = [(length, SLIDES[0]) for length in LENGTHS] + [(LENGTHS[-1], slide) for slide in SLIDES[1:]]
     found: dict[tuple[int, int, int], Measured] = {}
     for (length, slide), workers in product(settings, WORKERS):

@@ -14,7 +14,7 @@ import sash
 from benchmarks.amta_paper.chart import Chart, Panel, Series
 from benchmarks.amta_paper.measuring import ProgressPrinter
 from benchmarks.paper_table import PaperTable
-from benchmarks.pisa_papers.trading import CHUNK, RATE, Measured, by_time
+from benchmarks.pisa_papers.trading import CHUNK, RATE, WINDOWS, Measured, by_time
 
 MODELS = ("active", "agnostic")
 WORKERS = (1, 2)
@@ -27,7 +27,7 @@ Found = dict[tuple[str, str, int], Measured]
 
 
 def run(*, quick: bool, progress: ProgressPrinter) -> Chart:
-    rate, windows = (2_000, 4) if quick else (RATE, 8)
+    rate, windows = (2_000, 4) if quick else (RATE, WINDOWS)
     found: Found = {}
     for (setting, (length, slide)), model, workers in product(SETTINGS.items(), MODELS, WORKERS):
         progress.step(f"{setting}, {workers} {model} workers")

@@ -26,6 +26,10 @@ from sash.semantics.window import Window
 
 RATE = 200_000
 """Quotes a second, in all figures but the 14th."""
+WINDOWS = 64
+"""Full windows of a run: with fewer, what two processes need to begin is a part of it."""
+ROUNDS = 3
+"""Runs of each point; the best of them counts."""
 CHUNK = 5_000
 """Quotes in a chunk of the agnostic buffer, in all figures but the 12th and 13th; 2^16 is our default."""
 
@@ -69,6 +73,10 @@ class Trading:
         return self._measured(lambda: answer(query.bound, rows, evaluate=evaluate), workers)
 
     def _measured(self, run: Callable[[], Any], workers: int) -> Measured:
+        runs = [self._measured_once(run, workers) for _ in range(ROUNDS)]
+        return max(runs, key=lambda each: each.output)
+
+    def _measured_once(self, run: Callable[[], Any], workers: int) -> Measured:
         found = run()
         table = found if isinstance(found, pa.Table) else found.reports
         ended, calc = (table[name].drop_null().to_numpy() for name in ("ended", "calc"))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,11 +24,16 @@ from benchmarks.stretch import (
     stress,
     under_load,
 )
+from benchmarks.stretch.joining import Replay
+from benchmarks.stretch.progress import PROGRESS
 
 PAGE = "stretch.md"
-
-
 Tables = tuple[PaperTable | Table, ...]
+OVER_TIME = "rate, instances, comparisons and latency over time"
+
+
+def _over_time(title: str, name: str, directory: Path, run: Replay) -> Path:
+    return figures.over_time(title, name, directory, run, comparisons=run.comparisons)
 
 
 def _counting(chosen: argparse.Namespace) -> Tables:
@@ -66,17 +72,17 @@ def _under_load(chosen: argparse.Namespace) -> PaperTable:
         if chosen.to:
             short = name.partition(",")[0]
             title = f"Q4, {short}: another rate at {change.before:.0f} s, thresholds of 90, 70 and 45 %"
-            drawn = figures.over_time(title, f"stretch-4-{short}", chosen.to, change.replay)
-            table.figures[f"{short}: rate, instances and latency over time"] = drawn
+            table.figures[f"{short}: {OVER_TIME}"] = _over_time(
+                title, f"stretch-4-{short}", chosen.to, change.replay
+            )
     return table
 
 
 def _controller(chosen: argparse.Namespace) -> PaperTable:
     table, found = controller.measure(quick=chosen.quick, long=chosen.long)
     if chosen.to:
-        title = "Q5: random rates, predictive controller"
-        drawn = figures.over_time(title, "stretch-5", chosen.to, found)
-        table.figures["random rates: rate, instances and latency over time"] = drawn
+        title = f"Q5: {table.title.partition(', ')[2]}, random rates, predictive controller"
+        table.figures[f"random rates: {OVER_TIME}"] = _over_time(title, "stretch-5", chosen.to, found)
     return table
 
 
@@ -84,8 +90,7 @@ def _hedge(chosen: argparse.Namespace) -> Tables:
     table, found = hedge.measure(quick=chosen.quick, rounds=chosen.rounds)
     if chosen.to:
         title = "Q6: hedges under bursts, predictive controller"
-        drawn = figures.over_time(title, "stretch-6", chosen.to, found)
-        table.figures["bursts: rate, instances and latency over time"] = drawn
+        table.figures[f"bursts: {OVER_TIME}"] = _over_time(title, "stretch-6", chosen.to, found)
     return table, hedge.judged(found)
 
 
@@ -134,7 +139,11 @@ def main() -> int:
         chosen.to.mkdir(parents=True, exist_ok=True)
     judged: list[Table] = []
     for number in chosen.only or numbers:
-        found = EXPERIMENTS[number - 1](chosen)
+        experiment = EXPERIMENTS[number - 1]
+        PROGRESS.begin(f"experiment {number} of {numbers[-1]}: {experiment.__name__.lstrip('_')}")
+        began = time.perf_counter()
+        found = experiment(chosen)
+        PROGRESS.end(time.perf_counter() - began)
         for table in found if isinstance(found, tuple) else (found,):
             if isinstance(table, PaperTable):
                 publish([table], None if chosen.to is None else chosen.to / PAGE)

@@ -49,22 +49,29 @@ class OverTime(Protocol):
     latencies: list[tuple[float, float]]
 
 
-def over_time(title: str, name: str, directory: Path, run: OverTime) -> Path:
-    """Rate, degree and latency below each other, on one axis of time."""
+def over_time(
+    title: str, name: str, directory: Path, run: OverTime, *, comparisons: Sequence[float] = ()
+) -> Path:
+    """Rate, degree, comparisons a second if there are any, and latency: below each other, on one axis of
+    time."""
     with plt.rc_context(LOOK):
-        figure, (top, middle, bottom) = plt.subplots(
-            3, 1, figsize=(12, 7), layout="constrained", sharex=True
+        figure, axes = plt.subplots(
+            3 + bool(comparisons), 1, figsize=(12, 7), layout="constrained", sharex=True
         )
+        top, middle, bottom = axes[0], axes[1], axes[-1]
         figure.suptitle(title, fontsize=14)
         top.plot(run.seconds, run.rates, color=BLUE, linewidth=1.2)
         top.set(ylabel="tuples per second")
         middle.step(run.seconds, run.degrees, where="post", color=GREEN, linewidth=1.2)
         middle.set(ylabel="instances", ylim=(0, max(run.degrees) + 1))
         middle.yaxis.get_major_locator().set_params(integer=True)
+        if comparisons:
+            axes[2].plot(run.seconds, np.array(comparisons) / 1e6, color=BLUE, linewidth=1.2)
+            axes[2].set(ylabel="million\ncomparisons\nper second", ylim=(0, None))
         at, late = np.array(run.latencies).reshape(-1, 2).T
         bottom.plot(at, 1e3 * late, ".", color=ORANGE, markersize=3, alpha=0.5)
         bottom.set(ylabel="latency, ms", xlabel="seconds", yscale="log")
-        for ax in (top, middle, bottom):
+        for ax in axes:
             ax.grid(color="#dddddd", linewidth=0.7)
         return _saved(figure, None, directory / f"{name}.png")
 

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.paper_table import PaperTable
+from benchmarks.stretch.progress import PROGRESS
 from benchmarks.stretch.tweets import TWEETS, tweets
 from sash.operators import InBulk, InputEvent, Stateful, WindowSet, setup
 
@@ -48,6 +49,7 @@ def forwarder(n: int) -> Stateful:
 
 
 def forwarded(data: pa.Table, n: int) -> Forwarded:
+    PROGRESS.step(f"{n} instances")
     halves = [data.take(pa.array(range(half, data.num_rows, 2))) for half in (0, 1)]
     sent = np.full(data.num_rows, np.inf)
     waited: list[float] = []

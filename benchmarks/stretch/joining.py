@@ -20,6 +20,7 @@ from threading import Thread
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.stretch.progress import PROGRESS
 from sash.arrays import Ints
 from sash.operators import ElasticOperator, Input, Join, Sample
 from sash.operators.elastic.controllers import Controller
@@ -72,6 +73,7 @@ def fill(
 ) -> None:
     """Send what a window holds, as fast as it is taken: event time [begin, end), `rate` a second each."""
     for at in range(begin, end, SECOND):
+        PROGRESS.step(f"sending second {(at - begin) // SECOND} of {(end - begin) // SECOND}")
         times = at + np.arange(int(rate)) * SECOND // max(int(rate), 1)
         for name, stream in streams.items():
             elastic.add(name, stream(times), watermark=at + SECOND - 1)
@@ -153,6 +155,7 @@ def replay(
             found.tuples += n
         last = upto
         if now - decided >= DECIDE_EVERY:
+            PROGRESS.step(f"replay, {now:.0f} of {seconds:.0f} s")
             samples = [*samples[-400:], elastic.sample()]
             wanted = elastic.degree
             may = not changes or (not once and changes[-1][3].completed is not None)

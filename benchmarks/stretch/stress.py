@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 import sash
+from benchmarks.stretch.progress import PROGRESS
 from sash.operators import Aggregate, Input, setup
 
 EVENTS = Input(pa.schema([("t", pa.int64()), ("keys", pa.list_(pa.int64())), ("x", pa.int64())]), time="t")
@@ -68,6 +69,7 @@ def stress(*, seconds: float, seed: int, most: int) -> Record:
             thread.start()
         rate, change, last = 0, 0.0, 0
         while (now := time.perf_counter() - began) < seconds:
+            PROGRESS.step(f"{now:.0f} of {seconds:.0f} s")
             if now >= change:
                 rate, change = draw.choice(RATES), now + 0.5
             upto = int(now * 1e6)

@@ -1,4 +1,4 @@
-"""Tweets as numbered words, and their keys: the words that wordcount counts, the pairs of paircount."""
+"""Tweets of numbered words, and their keys: the words that wordcount counts, the pairs of paircount."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numba import njit
 from numpy.typing import NDArray
 
@@ -21,7 +22,7 @@ PER_SECOND = 25
 """The paper's 4.3 million tweets of two days."""
 
 _COLUMNS = {"t": pa.int64(), "id": pa.int64(), "user": pa.int64(), "text": pa.string()}
-TWEETS = Input(pa.schema(_COLUMNS | {"words": pa.list_(pa.int64())}), time="t")
+TWEETS = Input(pa.schema(_COLUMNS), time="t")
 
 
 def tweets(n: int, *, seed: int = 1, vocabulary: int = 10_000) -> pa.Table:
@@ -32,11 +33,22 @@ def tweets(n: int, *, seed: int = 1, vocabulary: int = 10_000) -> pa.Table:
     words = np.minimum(np.exp(draw.random(offsets[-1]) * np.log(vocabulary)), vocabulary - 1).astype(
         np.int64
     )
-    spelled = pa.ListArray.from_arrays(offsets.astype(np.int32), pa.array(words))
     text = pa.array(["w" + " w".join(map(str, words[a:b])) for a, b in pairwise(offsets)])
     times = np.arange(n) * 1_000 // PER_SECOND
-    columns: list[Any] = [times, np.arange(n), draw.integers(0, 500, n), text, spelled]
+    columns: list[Any] = [times, np.arange(n), draw.integers(0, 500, n), text]
     return pa.table(columns, schema=TWEETS.schema)
+
+
+def words_of(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Split at spaces; a word is its number.
+
+    >>> words_of(pa.chunked_array([["w7 w40 w7", "w1"]])).to_pylist()
+    [[7, 40, 7], [1]]
+    """
+    split = pc.split_pattern(text.combine_chunks(), " ")
+    numbers = pc.utf8_slice_codeunits(split.flatten(), 1).cast(pa.int64())
+    offsets = np.concatenate(([0], np.cumsum(split.value_lengths().to_numpy()))).astype(np.int32)
+    return pa.chunked_array([pa.ListArray.from_arrays(offsets, numbers)])
 
 
 def key_sets(lists: pa.ChunkedArray, distance: int) -> tuple[Ints, Ints]:
