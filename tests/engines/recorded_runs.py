@@ -2,10 +2,11 @@
 
     python -m tests.engines.recorded_runs tests/engines/recorded_runs.json pyflink 48
     python -m tests.engines.recorded_runs tests/engines/recorded_wide_runs.json pyflink 48 wide
+    python -m tests.engines.recorded_runs tests/engines/recorded_late_runs.json beam 48 late
 
 The file has runs and, for each engine, what it showed of the first of them; the command adds what it shows
 of the next 48. A line is a run, or what was shown: contents, and events that went to a late output. The
-wide runs of a new file are those of `wide_family`.
+wide runs of a new file are those of `wide_family`, the late ones those of `late_family`.
 """
 
 from __future__ import annotations
@@ -14,15 +15,17 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from sash.engines.keyed_runs import KINDS, answered, engines
 from sash.engines.probe_run import Engine, ProbeRun, Seen
-from sash.engines.random_runs import family, wide_family
+from sash.engines.random_runs import family, late_family, wide_family
 
 FAMILIES, SEED = 12, 20
+DRAWN = {"": partial(family, kinds=KINDS), "wide": wide_family, "late": late_family}
 
 
 @dataclass
@@ -43,9 +46,9 @@ class Recording:
         return cls(runs, shown)
 
     @classmethod
-    def begun(cls, *, wide: bool = False) -> Recording:
-        source = Random(SEED)
-        drawn = [wide_family(source) if wide else family(source, KINDS) for _ in range(FAMILIES)]
+    def begun(cls, runs: str = "") -> Recording:
+        source, draw = Random(SEED), DRAWN[runs]
+        drawn = [draw(source) for _ in range(FAMILIES)]
         return cls([run for some in drawn for run in some])
 
     def write(self, path: Path) -> None:
@@ -102,8 +105,8 @@ def _lines(value: Any, indent: str = "") -> str:
     return json.dumps(value)
 
 
-def main(path: Path, name: str, count: int, *, wide: bool = False) -> None:
-    recording = Recording.read(path) if path.exists() else Recording.begun(wide=wide)
+def main(path: Path, name: str, count: int, runs: str = "") -> None:
+    recording = Recording.read(path) if path.exists() else Recording.begun(runs)
     recording.record(name, count)
     recording.write(path)
     version, seen = recording.shown[name]
@@ -111,4 +114,4 @@ def main(path: Path, name: str, count: int, *, wide: bool = False) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), wide="wide" in sys.argv[4:])
+    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), *sys.argv[4:])

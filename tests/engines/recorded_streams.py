@@ -9,7 +9,7 @@ an input does.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
@@ -19,6 +19,7 @@ from sash.engines.random_runs import LONGEST
 from sash.engines.sash_engine import window_of
 from sash.operators.bound_query import BoundQuery
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
+from sash.semantics.window import Window
 from tests.conformance.one_pass import OnePass
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ Shown = dict[int, list[Content]]
 
 
 def name_of(run: ProbeRun) -> str:
-    return f"{run.kind}_{run.size}_{run.slide}"
+    return f"{run.kind}_{run.size}_{run.slide}_{run.lateness}"
 
 
 def shown_by_run(rows: Iterable[dict[str, Any]]) -> Shown:
@@ -51,10 +52,17 @@ def rows_of(runs: Sequence[ProbeRun]) -> pa.Table:
 
 
 def bounded(data: Any, runs: Sequence[ProbeRun], engine: str) -> list[list[Content]]:
-    """What one query shows of a bounded input: all kinds and sizes of windows are windows of it."""
-    windows = {name_of(run): window_of(run).named(name_of(run)) for run in runs}
-    query = sash.stream(data, time="time", key=["run", "key"]).window(*windows.values())
-    rows = query.agg(held=sash.collect("index")).semantics(engine).collect().to_pylist()
+    """What is shown of a bounded input by one query with all kinds and sizes of windows, and by another one
+    with those of rows, which engines number as they come."""
+    by_order: dict[Literal["event-time", "arrival"], dict[str, Window]] = {}
+    for run in runs:
+        order: Literal["event-time", "arrival"] = "arrival" if run.kind == "count" else "event-time"
+        by_order.setdefault(order, {})[name_of(run)] = window_of(run).named(name_of(run))
+    rows = []
+    for order, windows in by_order.items():
+        stream = sash.stream(data, time="time", key=["run", "key"], order=order)
+        query = stream.window(*windows.values()).agg(held=sash.collect("index"))
+        rows += query.semantics(engine).collect().to_pylist()
     shown = shown_by_run(row for row in rows if row["window"]["name"] == name_of(runs[row["run"]]))
     return [shown.get(number, []) for number in range(len(runs))]
 
@@ -95,7 +103,11 @@ def _seen(number: int, shown: Shown, flushed: Shown, late: dict[int, list[int]])
 
 
 def _query(run: ProbeRun, engine: str) -> BoundQuery:
-    stream = sash.stream(SCHEMA.empty_table(), time="time", key=["run", "key"], delay=LONGEST)
+    data, key = SCHEMA.empty_table(), ["run", "key"]
+    if run.kind == "count":
+        stream = sash.stream(data, time="time", key=key, order="arrival")
+    else:
+        stream = sash.stream(data, time="time", key=key, delay=LONGEST, allowed_lateness=run.lateness)
     windowed = stream.window(window_of(run), flush=False).agg(held=sash.collect("index"))
     return windowed.semantics(engine).bound
 

@@ -25,8 +25,12 @@ FILE = Path(__file__).parent / "recorded_runs.json"
 RECORDED = Recording.read(FILE)
 WIDE = Recording.read(FILE.with_name("recorded_wide_runs.json"))
 """Of what only PyFlink has: count windows of keys, gaps between windows, lateness."""
+LATE = Recording.read(FILE.with_name("recorded_late_runs.json"))
+"""Of time windows that take late events after they were reported."""
 LIVE = ("pyflink", "beam", "bytewax", "spark_structured")
 FAMILIES = families(RECORDED.runs)
+WIDE_RUNS = WIDE.runs[: len(WIDE.shown["pyflink"][1])]
+LATE_RUNS = LATE.runs[: len(LATE.shown["beam"][1])]
 
 
 def recorded(engine: str) -> Iterator[tuple[ProbeRun, Seen]]:
@@ -50,8 +54,7 @@ def test_differential_runs_in_process_show_what_the_engine_has_shown(engine: str
 
 
 def test_differential_count_windows_gaps_and_lateness_are_those_of_pyflink() -> None:
-    _, shown = WIDE.shown["pyflink"]
-    runs = WIDE.runs[: len(shown)]
+    runs, (_, shown) = WIDE_RUNS, WIDE.shown["pyflink"]
     for run, theirs, ours in zip(runs, shown, Sash("pyflink").answer(runs), strict=True):
         assert agrees("pyflink", theirs, ours) == (set_aside("pyflink", run) == ""), run
         # What is reported is the same in all of them.
@@ -60,12 +63,24 @@ def test_differential_count_windows_gaps_and_lateness_are_those_of_pyflink() -> 
     assert len(counted) >= 10
     assert any(list(run.times) != sorted(run.times) for run in counted)
     assert sum(run.kind == "time" and run.slide > run.size for run in runs) >= 10
-    # A window of these was reported again, with an event that came after it.
-    corrected = [
-        run for run, theirs in zip(runs, shown, strict=True)
-        if run.lateness and any(set(one) < set(other) for one, other in permutations(theirs.reports, 2))
-    ]  # fmt: skip
-    assert len(corrected) >= 3
+    assert corrected(WIDE, "pyflink") >= 3
+
+
+def corrected(recording: Recording, engine: str) -> int:
+    """In how many runs a window was reported again, with an event that came after it."""
+    return sum(
+        any(set(one) < set(other) for one, other in permutations(theirs.reports, 2))
+        for run, theirs in zip(recording.runs, recording.shown[engine][1], strict=False)
+        if run.lateness
+    )
+
+
+def test_differential_lateness_is_that_of_beam() -> None:
+    shown, ours = LATE.shown["beam"][1], Sash("beam").answer(LATE_RUNS)
+    for run, theirs, own in zip(LATE_RUNS, shown, ours, strict=True):
+        assert agrees("beam", theirs, own) == (set_aside("beam", run) == ""), run
+    assert sum(run.lateness > 0 and not set_aside("beam", run) for run in LATE_RUNS) >= 20
+    assert corrected(LATE, "beam") >= 5
 
 
 def test_runs_of_which_an_engine_differs_from_a_stream_of_sash() -> None:
@@ -103,9 +118,33 @@ def test_differential_streams_on_spark_show_what_the_engines_have_shown(
             assert differs(engine, run) or agrees(engine, theirs, ours), (engine, run)
 
 
+@pytest.mark.spark
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    ("engine", "recording", "recorded_runs"),
+    [("pyflink", WIDE, WIDE_RUNS), ("beam", LATE, LATE_RUNS)],
+    ids=["count windows, gaps and lateness of PyFlink", "lateness of Beam"],
+)
+def test_differential_streams_on_spark_show_what_an_engine_alone_has_shown(
+    spark: SparkSession, engine: str, recording: Recording, recorded_runs: list[ProbeRun]
+) -> None:
+    shown = iter(recording.shown[engine][1])
+    for runs in families(recorded_runs):
+        found = streamed(spark, runs, [engine])[engine]
+        in_process = Sash(engine, one_clock=True).answer(runs)
+        for run, own, ours, theirs in zip(runs, in_process, found, shown, strict=False):
+            assert agrees("", own, ours), run
+            assert own.late == ours.late, run
+            assert sorted(own.flushed) == sorted(ours.flushed), run
+            assert set_aside(engine, run) or agrees(engine, theirs, ours), run
+    assert next(shown, None) is None
+
+
 def covered(run: ProbeRun) -> bool:
     """Whether no event is late, nor could a session of the stream be over when one comes at its gap: a
-    bounded input shows then what a stream shows."""
+    bounded input shows then what a stream shows. Nothing is late for windows of rows."""
+    if run.kind == "count":
+        return True
     pairs = combinations(range(len(run.times)), 2)
     apart = {abs(run.times[a] - run.times[b]) for a, b in pairs if run.key(a) == run.key(b)}
     disorder = max(max(run.times[: index + 1]) - time for index, time in enumerate(run.times))
@@ -130,3 +169,20 @@ def test_differential_batches_on_spark_show_what_the_engines_have_shown(spark: S
                 assert shown <= Counter(contents), (engine, run)
                 assert engine == "spark_structured" or shown == Counter(contents), (engine, run)
         assert compared >= 40
+
+
+@pytest.mark.spark
+def test_differential_batches_on_spark_show_the_count_windows_and_gaps_of_pyflink(
+    spark: SparkSession,
+) -> None:
+    table, compared = rows_of(WIDE_RUNS), Counter[str]()
+    found = bounded(spark.createDataFrame(table), WIDE_RUNS, "pyflink")
+    in_process = bounded(table, WIDE_RUNS, "pyflink")
+    for run, theirs, ours, own in zip(WIDE_RUNS, WIDE.shown["pyflink"][1], found, in_process, strict=True):
+        contents = sorted(tuple(sorted(content)) for content in ours)
+        assert contents == sorted(tuple(sorted(content)) for content in own), run
+        if covered(run):
+            compared[run.kind] += 1
+            assert contents == sorted(theirs.reports), run
+    assert compared["count"] >= 10
+    assert compared["time"] >= 10

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 SCHEMA = "at bigint, key string, number bigint"
 RESULT = "n bigint, first bigint, last bigint"
 PLACES = ("before the windows", "in the windows", "after the windows")
+IN_EPOCHS = "in an epoch"
 
 DEADLY = 100
 """The number of the event that a worker does not survive."""
@@ -80,6 +81,26 @@ def run(spark: SparkSession, files: Path, home: Path, *, place: str | None) -> N
     )
 
 
+def run_in_epochs(spark: SparkSession, files: Path, home: Path, *, place: str | None) -> None:
+    """The same of a query that `start()` runs, in epochs."""
+    marker = home / "a worker died here"
+
+    def pass_on(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield batch
+            if place == IN_EPOCHS and DEADLY in batch.column("number").to_pylist():
+                die_once(marker)
+
+    arriving = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(files))
+    (
+        sash.stream(arriving.mapInArrow(pass_on, SCHEMA), time="at", key="key", delay=3)
+        .window(sash.sliding(20, every=10), sash.rows(5))
+        .agg(n=sash.count(), total=sash.sum("number"), held=sash.collect("number"))
+        .start(home / "sink", checkpoint=home / "checkpoint", trigger="available now")
+        .awaitTermination()
+    )
+
+
 def main(files: Path, home: Path) -> None:
     session = sash.spark_session(
         master="local[2,3]", app="workers to be killed", spark_sql_shuffle_partitions="2"
@@ -88,6 +109,8 @@ def main(files: Path, home: Path) -> None:
     for place in PLACES:
         (home / place).mkdir()
         run(session, files, home / place, place=place)
+    (home / IN_EPOCHS).mkdir()
+    run_in_epochs(session, files, home / IN_EPOCHS, place=IN_EPOCHS)
 
 
 if __name__ == "__main__":

@@ -228,7 +228,7 @@ class Operator:
     def check(self, home: Path, batches: Sequence[Table]) -> None:
         """AssertionError unless the sinks have all that they must have, once."""
         table = pa.concat_tables(batches)
-        rows, late = _rows_in(home / "sink"), _rows_in(home / "late")
+        rows, late = published_rows(home / "sink"), published_rows(home / "late")
         on_time = _where(table, "on time")
         if self.judges_late:
             query = self.query(table)
@@ -270,7 +270,7 @@ def _together(data: Any) -> dict[str, Any]:
     }
 
 
-def _rows_in(folder: Path) -> list[Row]:
+def published_rows(folder: Path) -> list[Row]:
     """What is published there, each batch as its manifest has it."""
     rows: list[Row] = []
     for batch, manifest in sorted(_manifests_in(folder / "_sash").items()):

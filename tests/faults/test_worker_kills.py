@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from tests.faults import lose_workers
-from tests.faults.lose_workers import DEADLY, PLACES
+from tests.faults.lose_workers import DEADLY, IN_EPOCHS, PLACES
+from tests.faults.operators import published_rows
 from tests.faults.victim import Victim
 from tests.runtimes.micro_batches import write_batches
 
@@ -77,6 +78,15 @@ def test_differential_a_task_that_loses_its_worker_is_tried_again_in_place(
     for place in PLACES:
         assert somebody_died_in(tmp_path / place)
         assert rows_in(spark, tmp_path / place) == undisturbed, place
+    quiet = tmp_path / "undisturbed"
+    lose_workers.run_in_epochs(spark, files, quiet, place=None)
+    assert somebody_died_in(tmp_path / IN_EPOCHS)
+    in_epochs, expected = (
+        sorted(map(repr, published_rows(home / "sink"))) for home in (tmp_path / IN_EPOCHS, quiet)
+    )
+    assert in_epochs == expected
+    assert len(expected) > EVENTS * FILES / 5
+    assert not (quiet / "checkpoint" / "state").exists(), "Spark's state store"
 
 
 def test_differential_a_query_that_stops_with_its_worker_goes_on_from_its_checkpoint(
