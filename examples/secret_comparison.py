@@ -5,8 +5,9 @@
     python examples/secret_comparison.py [--events 10] [--size 3] [--slide 3]
 
 'A window of 3, sliding by 3' is one sentence and many programs: where does the first window begin,
-which end is open, what makes it report? SECRET (Botan et al., PVLDB 2010) has five parameters for that,
-and Sash has engines as values of them. So a pipeline that moves from one engine to another can keep its
+which end is open, what makes it report? SECRET (Botan et al., PVLDB 2010) has four parameters for that:
+scope, content, report and tick; pick, for count windows, was added by Dindar et al. (VLDB Journal 2013).
+Sash has engines as values of them. So a pipeline that moves from one engine to another can keep its
 answers: `.semantics("flink")` makes the very query report as Flink does, in process and on Spark.
 """
 

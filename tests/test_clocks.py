@@ -14,6 +14,7 @@ WALL = re.compile(
 )
 READERS = {
     "cli/demo/quote_feed.py": "events of the demo are of now",
+    "cli/doctor/leftovers.py": "compared with files' times; what is left goes an hour later",
     "dashboard/query_watcher.py": "shown: when a query began and ended",
     "engines/probe.py": "the date of a report",
     "engines/spark_structured.py": "asks how Spark's own windows treat it",

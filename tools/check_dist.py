@@ -32,7 +32,7 @@ import sash
 try:
     sash.spark_session()
 except sash.errors.MissingDependency as missing:
-    assert "sash[spark]" in str(missing)
+    assert "pip install 'pyspark>=" in str(missing)
 else:
     raise SystemExit("`pip install sash` brought a pyspark")
 """

@@ -150,7 +150,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _hint(name: str) -> str:
-    from sash.semantics.other_names import name_here
+    from sash.semantics.pyspark_names import name_here
 
     found = name_here(name, __all__, cutoff=0.75)
     return f". Did you mean sash.{found}?" if found else ""

@@ -1,4 +1,5 @@
-"""The data structures by themselves: sliding-window aggregators over any monoid.
+"""The data structures by themselves: sliding-window aggregators over any monoid. Aggregates of queries
+(sum, mean, …) are in `aggregation/built_in`.
 
     insert(*values, time=)   evict()   bulk_evict(n | until=)   query()   fold()   len()   mode
     insert_many(*columns, times=)      insert_element(…)        insert_elements(…)

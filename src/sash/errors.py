@@ -39,6 +39,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+from types import FunctionType
 from typing import Any
 
 
@@ -74,12 +75,19 @@ class ArgumentError(SashError, ValueError):
     ) -> None:
         """`message` takes the place of the usual sentence, where another one is plainer."""
         self.argument, self.given, self.expected, self.hint = argument, given, expected, hint
-        message = message or f"{argument} must be {expected}; got {given!r}"
+        message = message or f"{argument} must be {expected}; got {_written(given)}"
         super().__init__(f"{message}. {hint}" if hint else message)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Spark carries exceptions between processes; rebuilding from the message alone would fail.
         return _rebuild, (type(self), self.__dict__, self.args)
+
+
+def _written(given: Any) -> str:
+    """As its user would write it: a function by its name, not by its address."""
+    if isinstance(given, FunctionType):
+        return "a lambda" if given.__name__ == "<lambda>" else f"the function {given.__name__}"
+    return repr(given)
 
 
 def _rebuild(cls: type[ArgumentError], attributes: dict[str, Any], args: tuple[Any, ...]) -> ArgumentError:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyarrow import fs
 
-from sash.errors import CorruptValue, EpochError
+from sash.errors import CorruptValue, EpochError, NoSpace
 from sash.stores import Files
 
 
@@ -282,3 +282,40 @@ def test_a_namespace_can_begin_in_the_middle(tmp_path: Path) -> None:
     again.rollback(6)
     assert again.get_many([b"k"]) == [None]
     assert len(list((tmp_path / "default").glob("*.data"))) <= 1
+
+
+@pytest.mark.parametrize("kept", [0, 30])
+def test_a_namespace_that_was_to_begin_in_the_middle_when_the_disk_was_full_can_be_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: int
+) -> None:
+    committed(tmp_path, 2)
+
+    def cut_short(self: Files, name: str, data: bytes) -> None:
+        (tmp_path / "default" / name).write_bytes(data[:kept])
+        raise NoSpace(name)
+
+    store = Files(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(Files, "_put", cut_short)
+        with pytest.raises(NoSpace, match=r"6\.state"):
+            store.restart(6)
+    store = Files(tmp_path)
+    assert (store.epoch, list(store.keys())) == (-1, [])
+    with pytest.raises(EpochError, match="remembers none"):
+        store.replace_after(6)
+    store.restart(6)
+    store.put_many({b"k": b"new"})
+    store.commit(7)
+    assert Files(tmp_path).get_many([b"k"]) == [b"new"]
+
+
+def test_a_namespace_that_kept_nothing_and_has_no_whole_manifest_is_not_at_its_epoch(
+    tmp_path: Path,
+) -> None:
+    store = Files(tmp_path)
+    for epoch in range(3):
+        store.commit(epoch)
+    for epoch in (1, 2):
+        cut(tmp_path / "default" / f"{epoch}.state", 0)
+    with pytest.raises(EpochError, match="the store is at epoch -1"):
+        Files(tmp_path).replace_after(2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import threading
@@ -15,6 +16,7 @@ import pytest
 
 from sash.aggregation.stores import lmdb_environment as environment
 from sash.errors import ArgumentError, CorruptValue, EpochError, StoreError
+from sash.runtimes.spark.epochs.store_of_state import OpenStores, StateLocation
 from sash.stores import LMDB
 
 SMALL = 1 << 16
@@ -312,3 +314,23 @@ def test_nothing_of_the_memory_of_a_process_is_in_the_file(tmp_path):
             store.put_many({b"%d" % number: bytes(1500) for number in range(200)})
             store.commit(store.epoch + 1)
     assert secret not in (tmp_path / "data.mdb").read_bytes()
+
+
+def test_a_worker_opens_a_store_again_that_was_deleted_and_begun_again(tmp_path: Path) -> None:
+    """As when a checkpoint is deleted, and its query started again in the same session."""
+    folder, workers = tmp_path / "state", OpenStores()
+    location = StateLocation(str(folder))
+    first = [workers.store(location, bucket) for bucket in (0, 1)]
+    for store in first:
+        store.put_many({b"k": b"old"})
+        store.commit(0)
+    assert workers.store(location, 0) is first[0]
+    shutil.rmtree(folder)
+    with location.open("bucket-1") as begun:
+        begun.put_many({b"k": b"new"})
+        begun.commit(0)
+    again = [workers.store(location, bucket) for bucket in (0, 1)]
+    assert [(store.epoch, store.get_many([b"k"])) for store in again] == [(-1, [None]), (0, [b"new"])]
+    assert workers.store(location, 1) is again[1]
+    LMDB.commit_together(again[1:], 0)
+    LMDB.fence_together(again, 7)

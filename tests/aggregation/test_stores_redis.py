@@ -12,14 +12,17 @@ import pytest
 import redis
 
 from sash.aggregation.stores import redis as module
+from sash.aggregation.stores.redis_namespaces import RedisNamespaces
 from sash.errors import (
     ArgumentError,
     CorruptValue,
     EpochError,
     MissingDependency,
+    SashWarning,
     StoreError,
     StoreUnavailable,
 )
+from sash.runtimes.spark.epochs.store_of_state import warn_of_forgetful_server
 from sash.stores import Redis
 
 pytestmark = pytest.mark.redis
@@ -226,10 +229,55 @@ def test_without_the_package_the_message_has_the_command_that_installs_it(
 
     monkeypatch.setattr(builtins, "__import__", absent)
     monkeypatch.delitem(sys.modules, "redis", raising=False)
-    with pytest.raises(MissingDependency, match=r"pip install 'sash\[redis\]'"):
+    with pytest.raises(MissingDependency, match=r"pip install redis"):
         Redis(NOBODY)
 
 
 def test_zero_attempts_are_refused() -> None:
     with pytest.raises(ArgumentError, match="attempts must be 1 or more; got 0"):
         Redis(NOBODY, attempts=0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "risks"),
+    [
+        ({}, []),
+        ({"maxmemory": "100mb"}, []),
+        ({"maxmemory-policy": "allkeys-lru"}, []),
+        ({"maxmemory": "100mb", "maxmemory-policy": "volatile-lru"}, []),
+        ({"maxmemory": "100mb", "maxmemory-policy": "allkeys-lru"}, ["maxmemory-policy is allkeys-lru"]),
+        ({"appendonly": "no"}, ["appendonly is no"]),
+        (
+            {"appendonly": "no", "maxmemory": "100mb", "maxmemory-policy": "allkeys-random"},
+            ["maxmemory-policy is allkeys-random", "appendonly is no"],
+        ),
+    ],
+)
+def test_a_server_tells_by_which_settings_it_may_lose_state(
+    fragile_redis_server, settings: dict[str, str], risks: list[str]
+) -> None:
+    for name, value in settings.items():
+        fragile_redis_server.client().config_set(name, value)
+    server = RedisNamespaces(fragile_redis_server.url)
+    found = server.risks()
+    assert len(found) == len(risks)
+    assert all(words in risk for words, risk in zip(risks, found, strict=True))
+
+
+def test_a_query_is_warned_once_of_a_server_that_may_lose_state(
+    fragile_redis_server, recwarn: pytest.WarningsRecorder
+) -> None:
+    fragile_redis_server.client().config_set("appendonly", "no")
+    with pytest.warns(SashWarning, match=r"at 127\.0\.0\.1:\d+/0 may lose state.*appendonly is no"):
+        warn_of_forgetful_server(fragile_redis_server.url)
+    for store in (fragile_redis_server.url, "files", "lmdb"):
+        warn_of_forgetful_server(store)
+    assert not recwarn
+
+
+def test_a_server_that_does_not_tell_its_settings_is_not_judged(fragile_redis_server) -> None:
+    client = fragile_redis_server.client()
+    client.config_set("appendonly", "no")
+    client.acl_setuser("default", enabled=True, nopass=True, keys="*", commands=["+@all", "-info"])
+    server = RedisNamespaces(fragile_redis_server.url)
+    assert server.risks() == []

@@ -10,10 +10,13 @@ from benchmarks.paper_table import PaperTable, publish
 
 DOCS = Path(__file__).parents[2] / "docs" / "benchmarks"
 TABLES = {
-    "stretch.md": [f"stretch-{n}" for n in range(1, 7)],
+    "stretch.md": [
+        *(f"stretch-{n}" for n in range(1, 7)),
+        "scalegate-1000", "scalegate-1", "user-functions-computes", "user-functions-waits",
+    ],
     "patterns.md": ["jpdc-1", "jpdc-2", "jpdc-3", "windflow-1", "windflow-2"],
     "README.md": ["amta-3", "amta-4", "amta-6"],
-}
+}  # fmt: skip
 
 
 def table() -> PaperTable:

@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from benchmarks.stretch import __main__ as program, controller, sustaining, under_load
+from benchmarks.stretch import __main__ as program, controller, hedge, sustaining, under_load
 from benchmarks.stretch.joining import SOURCES, replay, scale_join, scale_join_streams
 from sash.operators import setup
 from tests.benchmarks.test_benchmarks_run import pixels, run
@@ -61,6 +62,24 @@ def test_the_switch_under_load_does_not_come_before_the_rate_changes() -> None:
     assert all(at >= change.before for at, *_ in change.replay.switches)
 
 
+def test_oracle_hedges_without_a_division_are_those_of_the_ratio() -> None:
+    trades = hedge.Trades()(np.arange(300) * 1_000)
+    # Some prices at their average, and some that are exactly opposite.
+    price, average = (trades[name].to_numpy().copy() for name in ("price", "average"))
+    price[::50] = average[::50]
+    price[1::50] = 2 * average[1::50] - price[2::50] * average[1::50] // average[2::50]
+    trades = trades.set_column(2, trades.schema.field("price"), pa.array(price))
+    found = hedge.hedges(2).over(trades)
+    company, distance = trades["id"].to_numpy(), (price - average) / average
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = distance[None, :] / distance[:, None]
+    expected = (company[:, None] != company[None, :]) & (ratio >= -1.05) & (ratio <= -0.95)
+    assert expected.sum() > 100
+    times = trades["t"].to_numpy()
+    pairs = zip(times[np.nonzero(expected)[0]], times[np.nonzero(expected)[1]], strict=True)
+    assert set(zip(found["left_t"].to_pylist(), found["right_t"].to_pylist(), strict=True)) == set(pairs)
+
+
 @pytest.mark.parametrize(
     "number", [pytest.param(n, marks=[pytest.mark.soak] if n in LONG else []) for n in FIGURES]
 )
@@ -96,17 +115,27 @@ def test_the_controller_loses_no_pairs_through_phases_of_random_rates(seconds: f
     assert found.pairs == pytest.approx(expected, rel=0.05, abs=6 * (expected + 1) ** 0.5)
 
 
-@pytest.mark.parametrize("program", ["scalegate", "user_functions"])
-def test_other_tables_of_the_page_are_written_by_their_programs(program: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("program", "part"),
+    [
+        ("scalegate", "1000"),
+        ("scalegate", "1"),
+        ("user_functions", "computes"),
+        ("user_functions", "waits"),
+    ],
+)
+def test_other_tables_of_the_page_are_written_by_their_programs(
+    program: str, part: str, tmp_path: Path
+) -> None:
     page = tmp_path / "stretch.md"
-    name = program.replace("_", "-")
-    assert f"<!-- {name} -->" in (DOCS / page.name).read_text(encoding="utf-8")
-    page.write_text(f"<!-- {name} -->\nold\n<!-- /{name} -->\n", encoding="utf-8")
-    done = run(f"benchmarks.{program}", "--quick", "--to", str(tmp_path))
+    name = f"{program.replace('_', '-')}-{part}"
+    places = [f"<!-- {place} -->\nold\n<!-- /{place} -->\n" for place in (name, "another")]
+    page.write_text("".join(places), encoding="utf-8")
+    done = run(f"benchmarks.{program}", "--quick", "--only", part, "--to", str(tmp_path))
     assert done.returncode == 0, done.stderr
     written = page.read_text(encoding="utf-8")
-    assert "old" not in written
-    assert "| promised |" in written
+    assert "| paper | here | why it differs |" in written.partition("<!-- another -->")[0]
+    assert written.endswith(places[1])
 
 
 def test_the_page_shows_no_figure_that_is_not_there() -> None:

@@ -18,12 +18,14 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from typer.testing import CliRunner
 
-from sash.cli.doctor import disk_and_stores, leftovers, report, software, warm_kernels
+from sash.cli.doctor import all_checks, disk_and_stores, leftovers, software, warm_kernels
 from sash.cli.doctor.cluster import cluster
 from sash.cli.doctor.health_check import HealthCheck
-from sash.cli.doctor.version_bounds import Requirement
+from sash.cli.doctor.requirement_parser import Requirement
 from sash.cli.main import app
-from sash.runtimes.spark.epochs.epoch_journal import CHECKPOINT, where
+from sash.operators.arena.owners import this_owner
+from sash.operators.patterns.process_workers import OWNER
+from sash.runtimes.spark.epochs.epoch_journal import CHECKPOINT, EpochJournal, where
 from sash.stores import Redis
 from tests.aggregation.conftest import RedisServer
 
@@ -179,7 +181,7 @@ def test_oracle_bounds_compare_versions_number_by_number(one: list[int], other: 
 def test_everything_that_the_distribution_asks_for_is_looked_at() -> None:
     requirements = [Requirement.parse(text) for text in metadata.requires("sash") or ()]
     needed = {each.name for each in requirements if each.extra in (None, "spark")}
-    assert needed <= {each.name for each in report.checkup() if each.needed}
+    assert needed <= {each.name for each in all_checks.checkup() if each.needed}
     assert {"pyspark", "protobuf", "pandas", "numba", "lmdb"} <= needed
 
 
@@ -197,7 +199,7 @@ def test_a_pyspark_that_is_on_the_path_and_not_installed_has_its_version(
 def test_an_optional_thing_that_is_missing_is_told_and_does_not_harm() -> None:
     lines = [
         str(line)
-        for line in report.lines([HealthCheck("kettle", "missing", "none", "buy one", needed=False)])
+        for line in all_checks.lines([HealthCheck("kettle", "missing", "none", "buy one", needed=False)])
     ]
     assert lines[0] == "missing kettle  none (optional)"
     assert lines[1].strip() == "buy one"
@@ -256,6 +258,60 @@ def test_state_whose_checkpoint_was_deleted_is_shown_and_deleted_only_if_asked(
     assert states == {"query-elsewhere": "unknown", "query-kept": "in use"}
 
 
+@pytest.mark.redis
+def test_state_is_kept_while_the_disk_of_its_checkpoint_may_be_away(
+    server: RedisServer, tmp_path: Path
+) -> None:
+    """Unmounted, it leaves an empty folder, or none."""
+    for name in ("empty", "absent", "itself", "cleared", "beside"):
+        served(server.url, f"query-{name}", tmp_path / name / "checkpoint")
+    for name in ("empty", "itself", "cleared"):
+        shutil.rmtree(tmp_path / name / "checkpoint")
+    shutil.rmtree(tmp_path / "absent")
+    (tmp_path / "itself" / "checkpoint").mkdir()
+    (tmp_path / "cleared" / "checkpoint" / "offsets").mkdir(parents=True)
+    (tmp_path / "beside" / "output").mkdir()
+    shutil.rmtree(tmp_path / "beside" / "checkpoint")
+    before = set(server.client().keys())
+    answer = CliRunner().invoke(app, ["doctor", "--clean", server.url, "--delete", "--json"])
+    states = {each["query"]: each["state"] for each in json.loads(answer.output)["queries"]}
+    assert states == {
+        "query-empty": "unknown", "query-absent": "unknown", "query-itself": "unknown",
+        "query-cleared": "deleted", "query-beside": "deleted",
+    }  # fmt: skip
+    gone = {key for key in before if key.startswith((b"sash:{query-cleared.", b"sash:{query-beside."))}
+    assert gone
+    assert set(server.client().keys()) == before - gone
+
+
+@pytest.mark.redis
+def test_what_a_query_has_left_that_died_in_its_first_batch_is_found(
+    server: RedisServer, tmp_path: Path
+) -> None:
+    for name in ("gone", "kept"):
+        checkpoint = tmp_path / name
+        checkpoint.mkdir()
+        (checkpoint / "metadata").write_text(json.dumps({"id": f"query-{name}"}))
+        with Redis(server.url, namespace=f"query-{name}.journal") as journal:
+            EpochJournal(journal, {"kind": "a query"}, epoch=0, checkpoint=where(str(checkpoint)))
+        with Redis(server.url, namespace=f"query-{name}.bucket-0") as store:
+            store.put_many({b"token": b"state"})
+            store.commit(0)
+        with Redis(server.url, namespace=f"query-{name}.bucket-1") as store:
+            store.put_many({b"}:token": b"on its way"})
+            store._stage(b"0123", store._delta)
+    with Redis(server.url, namespace="query-nameless.bucket-3") as store:
+        store.fence()
+    shutil.rmtree(tmp_path / "gone")
+    before = set(server.client().keys())
+    answer = CliRunner().invoke(app, ["doctor", "--clean", server.url, "--delete", "--json"])
+    states = {each["query"]: each["state"] for each in json.loads(answer.output)["queries"]}
+    assert states == {"query-gone": "deleted", "query-kept": "in use", "query-nameless": "unknown"}
+    kept = {key for key in before if not key.startswith(b"sash:{query-gone.")}
+    assert len(kept) < len(before)
+    assert set(server.client().keys()) == kept
+
+
 @pytest.mark.soak
 @pytest.mark.spark
 def test_a_cluster_is_looked_at_with_its_workers_and_settings() -> None:
@@ -281,27 +337,38 @@ def test_a_master_that_does_not_answer_is_one_line() -> None:
 def test_what_killed_processes_have_left_in_memory_is_found_and_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
-    for pid in (ended.pid, os.getpid()):
-        (tmp_path / f"sash-{pid}-abc").mkdir()
-        (tmp_path / f"sash-{pid}-abc" / "rows").write_bytes(bytes(100_000))
+    boot, namespace, pid, start = this_owner().split()
+    owners = {
+        "sash-1-ended": f"{boot} {namespace} {pid} {int(start) + 1}",
+        f"sash-{pid}-runs": this_owner(),
+        f"sash-{2**22 + 1}-elsewhere": f"{boot} 1 {2**22 + 1} 1",  # in another container
+        f"sash-{2**22 + 1}-young": None,
+        f"sash-{2**22 + 1}-old": None,
+        f"sash-{pid}-old": None,
+    }
+    for name, owner in owners.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "rows").write_bytes(bytes(100_000))
+        if owner:
+            (tmp_path / name / OWNER).write_text(owner)
+        if name.endswith("-old"):
+            os.utime(tmp_path / name, (1, 1))
     monkeypatch.setattr(leftovers, "MEMORY", tmp_path)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("SASH_ARENA_DIR", str(tmp_path))
     for mentioned in leftovers.left_here():
         assert mentioned.fix == "sash doctor --clean --delete"
         assert not mentioned.harms
-    assert [each.name for each in report.checkup()].count("leftovers") == 1
+    assert [each.name for each in all_checks.checkup()].count("leftovers") == 1
     shown = CliRunner().invoke(app, ["doctor", "--clean"])
     named = CliRunner().invoke(app, ["doctor", "--clean", "machine"])
     assert named.output == shown.output
     assert shown.exit_code == 0, shown.output
-    assert f"sash-{ended.pid}-abc" in shown.output
-    assert f"sash-{os.getpid()}-abc" not in shown.output
+    gone = {"sash-1-ended", f"sash-{2**22 + 1}-old"}
+    assert {name for name in owners if name in shown.output} == gone
     CliRunner().invoke(app, ["doctor", "--clean", "--delete"])
     assert not list(leftovers.left_here())
-    assert {path.name for path in tmp_path.iterdir()} == {f"sash-{os.getpid()}-abc"}
+    assert {path.name for path in tmp_path.iterdir()} == owners.keys() - gone
 
 
 def test_warm_compiles_kernels_and_names_where_they_are(

@@ -48,6 +48,12 @@ def test_a_file_of_events_is_asked_about_a_window(recorded: Path, name: str) -> 
     )
     assert answer.exit_code == 0, answer.output
     assert WAITS in answer.output
+    assert "coral8" not in answer.output, "engines are named when somebody wants to know"
+
+
+def test_the_answers_of_all_engines_can_be_compared(recorded: Path) -> None:
+    command = ["why", str(recorded / "events.csv"), *ARGUMENTS, "--window", "rows 2", "--engine", "all"]
+    assert "coral8" in CliRunner().invoke(app, command).output
 
 
 def test_the_answer_can_be_data(recorded: Path) -> None:
@@ -56,7 +62,7 @@ def test_the_answer_can_be_data(recorded: Path) -> None:
         "tumbling 5 minutes",
         "--window",
         "rows 2 as pairs",
-        "--profile",
+        "--engine",
         "flink",
         "--json",
     ]
@@ -94,7 +100,7 @@ def test_integer_times_are_asked_for_as_integers(tmp_path: Path) -> None:
             "a value of x, which is int64",
         ),
         (["events.csv", *ARGUMENTS, "--window", "rows 2", "--as-of", "99"], "from 1 to 4"),
-        (["events.csv", *ARGUMENTS, "--window", "rows 2", "--profile", "flnk"], "Did you mean 'flink'"),
+        (["events.csv", *ARGUMENTS, "--window", "rows 2", "--engine", "flnk"], "Did you mean 'flink'"),
         (["events.csv", *ARGUMENTS, "--window", "rows 2", "--time", "who"], "a column of timestamps"),
     ],
 )
@@ -111,7 +117,7 @@ def test_bad_input_is_one_sentence_and_exit_code_two(
 
 
 def test_debug_shows_where_an_error_arose(recorded: Path) -> None:
-    arguments = [str(recorded / "events.csv"), *ARGUMENTS, "--window", "rows 2", "--profile", "flnk"]
+    arguments = [str(recorded / "events.csv"), *ARGUMENTS, "--window", "rows 2", "--engine", "flnk"]
     answer = CliRunner().invoke(app, ["--debug", "why", *arguments])
     assert isinstance(answer.exception, UnknownEngine)
 

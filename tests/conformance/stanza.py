@@ -16,7 +16,7 @@ from sash.semantics import durations, windows
 from sash.semantics.event import Order
 from sash.semantics.query import Emit, Query
 from sash.semantics.reference import Arrival, Batch
-from sash.semantics.run_as import as_engine
+from sash.semantics.run_as_engine import as_engine
 from sash.semantics.window import Window
 
 TRANSCRIPTS = Path(__file__).parent / "transcripts"

@@ -175,6 +175,16 @@ def test_what_was_not_measured_is_none_in_a_frame() -> None:
     assert unknown >= {"late", "reports", "rate", "watermark", "open", "state_bytes", "degree"}
 
 
+def test_decisions_in_a_frame_are_those_of_sash_and_not_a_column_of_an_observation() -> None:
+    report = {"batchId": 0, "observedMetrics": {"theirs": {"decisions": 3}, "sash 1f3a09bc": {"events": 1}}}
+    assert frames_of(report, stream="q")[""]["decisions"] == []
+    report["observedMetrics"] = {
+        "theirs 1f3a09bc": {"decisions": 3},
+        "sash 1f3a09bc": {"events": 1, "decisions": ["one task: few events"]},
+    }
+    assert frames_of(report, stream="q")[""]["decisions"] == ["one task: few events"]
+
+
 clock_windows = st.one_of(
     st.builds(windows.time, st.integers(1, 12), st.integers(1, 12), origin=st.integers(0, 5)),
     st.builds(

@@ -6,6 +6,7 @@ The first ones are in `tests/runtimes/test_messages.py`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,14 @@ import pyarrow as pa
 import pytest
 
 import sash
-from sash.errors import ArgumentError, SashError, UnitError, UnknownColumn
+from sash.errors import ArgumentError, SashError, UnitError, UnknownColumn, Unsupported
 from sash.pipeline.aggregates_and_patterns import aggregate_of, pattern_of
 from tests.docs.test_first_hour import Vwap
 
 EVENTS = pa.table({"t": [1, 2, 3], "card": ["a", "b", "a"], "amount": [1.0, 2.0, 3.0]})
 STAMPED = pd.DataFrame({"ts": pd.to_datetime(["2026-01-05"]), "amount": [1.0]})
+
+TIMES = pd.DataFrame({"text": ["2026-01-05"], "seconds": [1.5], "day": [date(2026, 1, 5)]})
 
 
 def stream(**more: Any) -> Any:
@@ -30,10 +33,87 @@ def tens() -> Any:
     return stream().window(sash.tumbling(10))
 
 
+class Column:
+    """Of PySpark: it cannot be hashed."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class PlainColumn(Column):
+    def __repr__(self) -> str:
+        return "Column<'amount'>"
+
+    def __bool__(self) -> bool:
+        raise ValueError("please use '&' for 'and'")
+
+
+PlainColumn.__name__ = "Column"
+
+
 MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], list[str]]] = {
     "the time column": (
         lambda: sash.stream(EVENTS, time="tt").rolling(5).agg(n=sash.count()),
         UnknownColumn, ["time: there is no column 'tt'. Did you mean 't'?"],
+    ),
+    "the time column, before the query has windows": (
+        lambda: sash.stream(EVENTS, time="tt"), UnknownColumn, ["Did you mean 't'?"],
+    ),
+    "the key": (
+        lambda: sash.stream(EVENTS, time="t", key="crad"), UnknownColumn, ["key: there is no column"],
+    ),
+    "an aggregate that is called otherwise": (
+        lambda: getattr(sash, "averge"),  # noqa: B009 (type checkers refuse the name by themselves)
+        AttributeError, ["no attribute 'averge'. Did you mean sash.avg?"],
+    ),
+    "a Column": (lambda: sash.sum(Column()), ArgumentError, ["with .withColumn, and pass its name."]),
+    "a plain Column": (
+        lambda: sash.sum(PlainColumn()), ArgumentError, ["got Column<'amount'>. Pass its name: 'amount'."],
+    ),
+    "a Column as the key": (
+        lambda: sash.stream(EVENTS, time="t", key=PlainColumn()),
+        ArgumentError, ["key must be the name of a column; got Column<'amount'>. Pass its name: 'amount'."],
+    ),
+    "a Column as the time": (
+        lambda: sash.stream(EVENTS, time=PlainColumn()), ArgumentError, ["Pass its name: 'amount'."],
+    ),
+    "a Column as a condition": (
+        lambda: sash.count(where=PlainColumn()),
+        ArgumentError, ["Write it as text, where='amount > 100', or as a function of a row"],
+    ),
+    "a condition without parentheses": (
+        lambda: sash.count(where=lambda row: row.amount > 1 & row.card == "a"),
+        ArgumentError, ["a comparison beside & or | is not in parentheses"],
+    ),
+    "isin in a condition": (
+        lambda: sash.count(where=lambda row: row.card.isin("a", "b")),
+        ArgumentError, ["or the condition as text, 'x > 1 and y in (2, 3)'"],
+    ),
+    "a sum of text": (
+        lambda: tens().agg(total=sash.sum("card")),
+        ArgumentError, ["total = sum('card'): the input of sum must be", "Cast the column first"],
+    ),
+    "a sum of text over look-backs": (
+        lambda: stream().rolling(5).agg(total=sash.sum("card")),
+        ArgumentError, ["total = sum('card'): the input of sum must be"],
+    ),
+    "times as text": (
+        lambda: sash.stream(TIMES, time="text").rolling(5).agg(n=sash.count()),
+        Unsupported, ["F.to_timestamp('text')) in Spark, pd.to_datetime(df['text']) in pandas."],
+    ),
+    "times as floats": (
+        lambda: sash.stream(TIMES, time="seconds").rolling(5).agg(n=sash.count()),
+        Unsupported, ["F.col('seconds').cast('timestamp'))", "pd.to_datetime(df['seconds'], unit='s')"],
+    ),
+    "days": (
+        lambda: sash.stream(TIMES, time="day").rolling(5).agg(n=sash.count()),
+        Unsupported, ["F.col('day').cast('timestamp')) in Spark, pd.to_datetime(df['day']) in pandas."],
+    ),
+    "integers within timestamps": (
+        lambda: sash.stream(STAMPED, time="ts").join(sash.stream(STAMPED, time="ts"), within=30),
+        UnitError, ["within is 30, and the time column 'ts' is timestamp", "durations such as '1 hour'"],
+    ),
+    "a Column as an aggregate": (
+        lambda: tens().agg(n=Column()), ArgumentError, ["Aggregates are those of sash, not of pyspark"],
     ),
     "a column of a predicate": (
         lambda: stream().window(sash.threshold(lambda row: row.amuont > 1)).agg(n=sash.count()).collect(),
@@ -44,7 +124,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], list[str]]] = {
     ),
     "and in a condition": (
         lambda: sash.count(where=lambda row: row.amount > 1 and row.amount < 3),
-        ArgumentError, ["it uses `and`", "Write & and |", "or the condition as text"],
+        ArgumentError, ["got a lambda.", "it uses `and`", "Write & and |", "or the condition as text"],
     ),
     "the name of an aggregate": (
         lambda: tens().agg(n="count"), ArgumentError, ["got 'count'. In Python that is sash.count(…)."],
@@ -59,6 +139,10 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], list[str]]] = {
     "PySpark's word for a full join": (
         lambda: stream().join(stream(), within=5, how="outer"), ArgumentError, ["Did you mean 'full'?"],
     ),
+    "the kind of an as-of join": (
+        lambda: stream().join_asof(stream(), how="left"),
+        ArgumentError, ["join_asof has no argument 'how'. Leave it out: every event is kept"],
+    ),
     "an unclosed quote in an aggregate": (
         lambda: aggregate_of("sum('x)", argument="n"), ArgumentError, ["unterminated string literal."],
     ),
@@ -71,7 +155,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], list[str]]] = {
     ),
     "durations over integers": (
         lambda: stream().window(sash.tumbling("1 minute")).agg(n=sash.count()),
-        UnitError, ["the time column 't' is int64. For this column write integers."],
+        UnitError, ["the time column 't' is int64. For this column write integers, or make timestamps"],
     ),
     "integers over timestamps": (
         lambda: sash.stream(STAMPED, time="ts").window(sash.tumbling(60)).agg(n=sash.count()),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from typing import Any
 
-import numpy as np
 import polars
 import pyarrow as pa
 import pytest
@@ -13,20 +12,19 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 import sash
 from sash.errors import ArgumentError, DurationError, UnitError, Unsupported
-from sash.operators.joins.asof import asof_operator
-from sash.operators.joins.asof.asof_columns import answers
+from sash.operators.joins.asof import asof_operator, rows_by_key_hash
+from sash.operators.joins.asof.asof_columns import matches
 from sash.operators.joins.asof.asof_operator import SLACK, AsofOperator
 from sash.operators.joins.asof.bound_asof import BoundAsof
 from sash.operators.joins.bound_join import BoundSide
 from sash.operators.joins.bounded_join import joined
-from sash.operators.joins.state import held_rows
 from sash.semantics.asof import DIRECTIONS, Asof, AsofOutcome, Direction, evaluate, match
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.expression import Side
 from sash.semantics.join import JoinBatch, judged
 from sash.semantics.reference import Arrival
-from sash.semantics.watermark import Watermark
 from tests.joins.streams import LEFT, RIGHT, batches, table_of
+from tests.joins.two_sided_runtime import TwoSidedRuntime
 
 Answer = tuple[int, int | None]
 """The numbers of a left row and of the right row that answers it."""
@@ -131,44 +129,18 @@ def test_oracle_whole_inputs_give_the_answers_of_the_definition_in_order(
     assert numbers_in(answer) == numbers_of(outcome)
 
 
-class Runtime:
-    """What a runtime does: feed batches, follow both watermarks, keep the operator as bytes in between."""
+class Runtime(TwoSidedRuntime[AsofOperator, Answer]):
+    """Of an as-of join."""
 
     def __init__(self, asof: BoundAsof, *, restart: bool) -> None:
-        self.asof, self.restart = asof, restart
-        self.operator = AsofOperator(asof)
-        self.marks = {side: Watermark(delay=asof.join.delay(side).length) for side in Side}
-        self.chunks: dict[int, bytes] = {}
-        self.late: list[tuple[str, Any, str]] = []
-        self.now = -(2**60)
-
-    def step(self, batch: JoinBatch) -> list[Answer]:
-        for side in Side:
-            rows = table_of(side, batch.arrivals(side))
-            late = self.operator.insert(side, rows, np.arange(rows.num_rows))
-            self.late += [(side.value, row["e"], row["late_reason"]) for row in late.to_pylist()]
-            self.marks[side].observe(a.time for a in batch.arrivals(side) if a.time is not None)
-        known = [mark.value for mark in self.marks.values() if mark.value is not None]
-        if len(known) == 2:
-            self.now = max(self.now, min(known))
-        answers = numbers_in(self.operator.advance(self.now))
-        self.pause()
-        return answers
-
-    def pause(self) -> None:
-        saved = self.operator.save()
-        self.chunks |= saved.written
-        for number in saved.dropped:
-            del self.chunks[number]
-        if self.restart:
-            self.operator = AsofOperator.load(self.asof, saved.header, self.chunks)
+        super().__init__(AsofOperator(asof), numbers_in, restart=restart)
 
 
 @pytest.fixture(params=[0, SLACK])
 def slack(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """With none, chunks are written and parts merged all the time."""
     monkeypatch.setattr(asof_operator, "SLACK", request.param)
-    monkeypatch.setattr(held_rows, "SMALL", request.param)
+    monkeypatch.setattr(rows_by_key_hash, "SMALL", request.param)
 
 
 @pytest.mark.usefixtures("slack")
@@ -185,11 +157,13 @@ def test_oracle_batches_give_the_answers_of_the_definition_after_each_of_them(
     for count, batch in enumerate(given, start=1):
         answers += runtime.step(batch)
         assert answers == numbers_of(evaluate(asof.join, given[:count], flush=False))
-        wakes_at = runtime.operator.wakes_at()
-        if wakes_at is not None and wakes_at > runtime.now:
-            early = AsofOperator.load(asof, runtime.operator.save().header, runtime.chunks)
-            assert early.advance(wakes_at - 1).num_rows == 0
-    answers += numbers_in(runtime.operator.advance(runtime.now, flush=True))
+        next_timer = runtime.operator.next_timer()
+        if next_timer is not None and next_timer > runtime.now:
+            header = runtime.operator.save().header
+            runtime.operator.resume(header, runtime.chunks)
+            early = AsofOperator.load(asof, header, runtime.chunks)
+            assert early.advance(next_timer - 1).num_rows == 0
+    answers += runtime.flush()
     outcome = evaluate(asof.join, given)
     assert answers == numbers_of(outcome)
     assert sorted(runtime.late, key=str) == sorted(
@@ -210,7 +184,7 @@ def test_right_rows_are_held_as_far_as_needed_and_chunks_are_let_go_of(direction
         sides = [[row(side, t, f"key {t % 7}", t) for t in range(start, start + 10)] for side in Side]
         runtime.step(JoinBatch(*sides))
         held.append(runtime.operator.held(Side.RIGHT))
-        chunks.append(sum(own is Side.RIGHT for own, _ in runtime.operator._live.values()))
+        chunks.append(len(runtime.operator._chunks.of(Side.RIGHT)))
     # one newest of each of seven keys, those that answer an open row, and what waits
     assert max(held) <= 7 + 7 + 10
     assert max(chunks) <= SLACK // 10 + 2 * max(held)
@@ -223,7 +197,7 @@ def test_without_a_tolerance_one_row_of_each_key_is_held_and_with_one_none_for_e
         runtime.step(JoinBatch(*rows))
         runtime.operator.advance(1000)
         assert runtime.operator.held(Side.RIGHT) == expected
-        assert runtime.operator.wakes_at() is None
+        assert runtime.operator.next_timer() is None
 
 
 @pytest.mark.parametrize("direction", ["backward", "nearest"])
@@ -234,9 +208,9 @@ def test_a_batch_looks_at_the_rows_of_its_own_keys_only(
 
     def counted(bound: BoundAsof, left: Any, right: Any) -> Any:
         looked_at.append(len(right))
-        return answers(bound, left, right)
+        return matches(bound, left, right)
 
-    monkeypatch.setattr(asof_operator, "answers", counted)
+    monkeypatch.setattr(asof_operator, "matches", counted)
     runtime = Runtime(bound(direction, tolerance=10**6, keys=True), restart=False)
     first = [row(Side.RIGHT, t, f"key {t}", t) for t in range(3000)]
     runtime.step(JoinBatch([row(Side.LEFT, 0, "no such key", 0)], first))

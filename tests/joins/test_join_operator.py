@@ -17,7 +17,6 @@ from sash.operators.joins.join_operator import JoinOperator
 from sash.semantics.expression import Side
 from sash.semantics.join import How, JoinBatch
 from sash.semantics.reference import Arrival
-from sash.semantics.watermark import Watermark
 from tests.joins.streams import (
     FUNCTIONS,
     INTERPRETED,
@@ -30,6 +29,7 @@ from tests.joins.streams import (
     numbers_of,
     table_of,
 )
+from tests.joins.two_sided_runtime import TwoSidedRuntime
 
 PREDICATES: dict[str, Any] = TRACED | FUNCTIONS | INTERPRETED
 HOWS: list[How] = ["inner", "left", "right", "full"]
@@ -58,44 +58,13 @@ def test_oracle_whole_inputs_give_the_pairs_of_the_definition_in_order(
     assert numbers_in(answer) == numbers_of(expected(join, [whole]))
 
 
-class Runtime:
-    """What a runtime does: feed batches, follow both watermarks, keep the operator as bytes in between."""
+class Runtime(TwoSidedRuntime[JoinOperator, Numbers]):
+    """Of a window join, shared out."""
 
     def __init__(self, join: BoundJoin, *, shares: int, restart: bool) -> None:
-        self.join, self.restart = join, restart
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SashWarning)
-            self.operator = JoinOperator(join, shares=shares)
-        self.marks = {side: Watermark(delay=join.join.delay(side).length) for side in Side}
-        self.chunks: dict[int, bytes] = {}
-        self.late: list[tuple[str, Any, str]] = []
-        self.now = -(2**60)
-
-    def step(self, batch: JoinBatch) -> list[Numbers]:
-        for side in Side:
-            rows = table_of(side, batch.arrivals(side))
-            late = self.operator.insert(side, rows, np.arange(rows.num_rows))
-            self.late += [(side.value, row["e"], row["late_reason"]) for row in late.to_pylist()]
-            self.marks[side].observe(a.time for a in batch.arrivals(side) if a.time is not None)
-        known = [mark.value for mark in self.marks.values()]
-        if None not in known:
-            self.now = max(self.now, min(known))
-        emitted = numbers_in(self.operator.advance(self.now))
-        self.pause()
-        return emitted
-
-    def flush(self) -> list[Numbers]:
-        return numbers_in(self.operator.advance(self.now, flush=True))
-
-    def pause(self) -> None:
-        saved = self.operator.save()
-        self.chunks |= saved.written
-        for number in saved.dropped:
-            del self.chunks[number]
-        if self.restart:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", SashWarning)
-                self.operator = JoinOperator.load(self.join, saved.header, self.chunks)
+            super().__init__(JoinOperator(join, shares=shares), numbers_in, restart=restart)
 
 
 @pytest.mark.parametrize("name", ["two bands", "an equality and a band", "theta", "or", "words"])
@@ -108,7 +77,8 @@ def test_oracle_batches_say_what_the_definition_says_after_each_of_them(
     given = data.draw(batches(keys=keys, nulls=nulls))
     delays = data.draw(st.tuples(st.integers(0, 15), st.integers(0, 15)))
     how = data.draw(st.sampled_from(HOWS))
-    join = bound(PREDICATES[name], within=data.draw(st.integers(0, 12)), keys=keys, delays=delays, how=how)
+    within = data.draw(st.integers(0, 12) | st.integers(40, 80))  # chunks are merged below a quarter of it
+    join = bound(PREDICATES[name], within=within, keys=keys, delays=delays, how=how)
     runtime = Runtime(join, shares=data.draw(st.integers(1, 4)), restart=data.draw(st.booleans()))
     emitted: list[Numbers] = []
     for count, batch in enumerate(given, start=1):
@@ -140,17 +110,35 @@ def test_state_is_bounded_by_the_window_and_not_by_the_stream() -> None:
     assert max(chunks) <= 2 * (20 // 10 + 2)
 
 
+DAY, SMALL_BATCHES = 86_400, 1_000
+
+
+def test_small_batches_within_a_long_window_leave_few_chunks_and_write_little() -> None:
+    runtime = Runtime(bound(TRACED["never"], within=DAY, keys=False), shares=1, restart=False)
+    chunks = []
+    for time in range(0, 3 * DAY // 2, DAY // SMALL_BATCHES):
+        runtime.step(JoinBatch(*(on_time(side, range(time, time + 1)) for side in Side)))
+        chunks.append(max(len(runtime.operator._chunks.of(side)) for side in Side))
+    assert len(chunks) > SMALL_BATCHES
+    assert runtime.operator.store.stored <= 2 * SMALL_BATCHES * 1.3
+    assert max(chunks) <= 2 * np.log2(SMALL_BATCHES)
+    assert len(runtime.chunks) == len(runtime.operator._chunks)
+    small, first, second = runtime.written[0], *np.array_split(runtime.written[1:], 2)
+    assert np.mean(first) < 4 * small
+    assert np.mean(second) < 1.5 * np.mean(first), "it does not grow with time"
+
+
 def test_an_idle_operator_wakes_when_a_row_is_passed_and_when_all_have_expired() -> None:
     runtime = Runtime(bound(TRACED["a band"], within=20, keys=False), shares=1, restart=True)
-    assert runtime.operator.wakes_at() is None
+    assert runtime.operator.next_timer() is None
     runtime.step(JoinBatch(on_time(Side.LEFT, range(5, 8)), on_time(Side.RIGHT, range(6, 7))))
     # watermark 6: the left row of 5 is stored; 6 (both) and 7 wait
-    assert runtime.operator.wakes_at() == 7
+    assert runtime.operator.next_timer() == 7
     assert len(numbers_in(runtime.operator.advance(8))) == 3
-    assert runtime.operator.wakes_at() == 7 + 20 + 1
+    assert runtime.operator.next_timer() == 7 + 20 + 1
     runtime.operator.advance(28)
     assert runtime.operator.store.stored == 0
-    assert runtime.operator.wakes_at() is None
+    assert runtime.operator.next_timer() is None
 
 
 def test_an_operator_wakes_when_a_row_is_known_to_stay_alone_and_forgets_it() -> None:
@@ -162,11 +150,11 @@ def test_an_operator_wakes_when_a_row_is_known_to_stay_alone_and_forgets_it() ->
     right = Arrival(6, None, {"t": 6, "e": 6, "a": None})
     runtime.step(JoinBatch([left], [right]))
     assert numbers_in(runtime.operator.advance(7)) == []
-    assert runtime.operator.wakes_at() == 26
+    assert runtime.operator.next_timer() == 26
     assert numbers_in(runtime.operator.advance(26)) == [(25, 5, None)]
-    assert runtime.operator.wakes_at() == 27
+    assert runtime.operator.next_timer() == 27
     assert numbers_in(runtime.operator.advance(27)) == [(26, None, 6)]
-    assert (runtime.operator.wakes_at(), runtime.operator.store.stored) == (None, 0)
+    assert (runtime.operator.next_timer(), runtime.operator.store.stored) == (None, 0)
 
 
 def test_groups_that_no_row_is_in_are_forgotten() -> None:
@@ -186,7 +174,7 @@ def test_state_that_lacks_a_chunk_or_is_damaged_is_refused() -> None:
     runtime.operator.insert(Side.LEFT, table_of(Side.LEFT, on_time(Side.LEFT, range(5))), np.arange(5))
     saved = runtime.operator.save()
     with pytest.raises(CorruptValue, match="lacks the chunk 0"):
-        JoinOperator.load(runtime.join, saved.header, {})
+        JoinOperator.load(runtime.operator.bound, saved.header, {})
     damaged = saved.written[0][:-1] + bytes([saved.written[0][-1] ^ 1])
     with pytest.raises(CorruptValue, match="checksum"):
-        JoinOperator.load(runtime.join, saved.header, {0: damaged})
+        JoinOperator.load(runtime.operator.bound, saved.header, {0: damaged})

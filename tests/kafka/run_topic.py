@@ -1,9 +1,9 @@
 """A program for test_kafka_kills.py: windows over a topic, a few records a micro-batch.
 
-    python run_topic.py <broker> <topic> <topic of the windows> <checkpoint> [<master> <archive>]
+    python run_topic.py <broker> <topic> <topic of the windows> <checkpoint> <how> [<master> <archive>]
 
-Killed at any moment and started again with the same arguments, it goes on from the checkpoint. With a
-master it runs on that cluster, whose executors get Sash in the archive.
+Killed at any moment and started again with the same arguments, it goes on from the checkpoint. `how` is one
+of `STARTS`. With a master it runs on that cluster, whose executors get Sash in the archive.
 """
 
 from __future__ import annotations
@@ -15,13 +15,19 @@ from pyspark.errors import StreamingQueryException
 
 import sash
 from tests.kafka.broker import connector
-from tests.kafka.windows import start
+from tests.kafka.windows import STARTS
 
 ATTEMPTS = 20
 
 
 def main(
-    broker: str, topic: str, out: str, checkpoint: str, master: str = "local[1]", archive: str = ""
+    broker: str,
+    topic: str,
+    out: str,
+    checkpoint: str,
+    how: str,
+    master: str = "local[1]",
+    archive: str = "",
 ) -> None:
     cluster = {
         "spark_submit_pyFiles": archive, "spark_executor_memory": "600m", "spark_executor_cores": "1",
@@ -42,7 +48,7 @@ def main(
     )
     for attempt in range(ATTEMPTS):
         try:
-            start(broker, records, out, checkpoint).awaitTermination()
+            STARTS[how](broker, records, out, checkpoint).awaitTermination()
             return
         except StreamingQueryException as failed:
             # A batch that lost its broker, or executors too often: it goes on from its checkpoint.

@@ -30,22 +30,31 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
-STEPS = ("offsets", "state/0/0", "commits")
+STEPS = {"dataframe": ("offsets", "state/0/0", "commits"), "start": ("offsets", "commits", "offsets")}
+SIX = {"marks": pytest.mark.soak}
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(6, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    ("how", "kills"),
+    [("start", 1), pytest.param("start", 6, **SIX), pytest.param("dataframe", 6, **SIX)],
+)
 def test_kills_of_the_driver_lose_no_window(
-    spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kills: int
+    spark: SparkSession,
+    broker: Broker,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    how: str,
+    kills: int,
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     choice, checkpoint = random.Random(5), tmp_path / "checkpoint"
     rows = trades((2 * kills + 2) * 40)
-    source, sink = f"kill-trades-{kills}", f"kill-windows-{kills}"
+    source, sink = f"{how}-trades-{kills}", f"{how}-windows-{kills}"
     broker.create(spark, source, sink)
     broker.send(spark, source, as_json(rows))
-    arguments = (broker.address, source, sink, checkpoint)
+    arguments, steps = (broker.address, source, sink, checkpoint, how), STEPS[how]
     for kill in range(kills):
-        folder = checkpoint / STEPS[kill % len(STEPS)]
+        folder = checkpoint / steps[kill % len(steps)]
         with Victim(Path(run_topic.__file__), *arguments, log=tmp_path / f"{kill}.log") as victim:
             before = steps_in(folder)
             victim.wait_until(lambda folder=folder, before=before: len(steps_in(folder) - before) > 1)
@@ -76,7 +85,7 @@ def test_twelve_kills_of_executors_hosts_broker_and_driver_in_one_stream(
     with Cluster(tmp_path / "cluster", cache=directory()) as cluster:
 
         def run(number: int) -> Victim:
-            arguments = (broker.address, "twelve-trades", "twelve-windows", checkpoint)
+            arguments = (broker.address, "twelve-trades", "twelve-windows", checkpoint, "dataframe")
             where = (cluster.master, cluster.archive)
             return Victim(Path(run_topic.__file__), *arguments, *where, log=tmp_path / f"{number}.log")
 

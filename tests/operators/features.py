@@ -13,7 +13,7 @@ from sash.aggregation import built_in
 from sash.operators.bound_query import BoundRolling
 from sash.operators.engine import LatestOperator
 from sash.semantics.durations import Duration, Unit
-from sash.semantics.features import FeatureEvaluation, FeatureRow
+from sash.semantics.look_back_rows import FeatureEvaluation, FeatureRow
 from sash.semantics.query import Query
 from sash.semantics.reference import Batch
 from sash.semantics.window import Window
@@ -44,7 +44,7 @@ def ticks(length: int) -> Duration:
 
 
 class FeatureRuntime(Runtime):
-    """Of a query whose rows are those of `semantics.features`."""
+    """Of a query whose rows are those of `semantics.look_back_rows`."""
 
     columns: tuple[str, ...]
     """What tells a row apart, besides its features."""

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 import sash
 from sash.errors import ArgumentError
 from sash.operators.bound_query import BoundRolling
-from sash.semantics.features import ArrivalEvaluation
+from sash.semantics.look_back_rows import ArrivalEvaluation
 from sash.semantics.query import NO_TIME, Emit, Query, When
 from sash.semantics.reference import Arrival, Batch, evaluate
 from tests.operators.features import (

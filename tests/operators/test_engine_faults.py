@@ -27,7 +27,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from sash.aggregation import built_in
-from sash.errors import CorruptValue, NoSpace
+from sash.errors import CorruptValue, NoSpace, StoreError
 from sash.operators.arena import ArenaHome, arena as arenas, arena_folder as homes, head as heads
 from sash.operators.arena.locked import LockedHead
 from sash.operators.bound_query import BoundQuery
@@ -397,7 +397,7 @@ def test_a_header_of_another_layout_is_refused_with_one_sentence() -> None:
     runtime.step(stream[0])
     with (
         patch.object(journal, "LAYOUT", journal.LAYOUT + 1),
-        pytest.raises(CorruptValue, match="saved by another version of Sash, in layout 3; this one reads"),
+        pytest.raises(StoreError, match="has layout 3, and this version of Sash reads layout 4"),
     ):
         runtime.reopen()
     runtime.close()

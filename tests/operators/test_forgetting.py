@@ -83,10 +83,10 @@ def test_keys_are_forgotten_without_new_data(name: str) -> None:
         operator.insert(rows.select(operator.bound.columns), np.arange(1))
     operator.advance(1000)
     woken = 0
-    while (wakes_at := operator.wakes_at()) is not None:
-        operator.advance(wakes_at)
+    while (next_timer := operator.next_timer()) is not None:
+        operator.advance(next_timer)
         woken += 1
-        assert wakes_at < 2000
+        assert next_timer < 2000
         assert woken < 40
     assert len(operator.slots) == 0
 

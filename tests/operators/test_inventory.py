@@ -14,6 +14,7 @@ from sash.aggregation.stores.values import seal
 from sash.errors import CorruptValue
 from sash.operators import Aggregate, Input
 from sash.operators.engine import WindowOperator
+from sash.operators.engine.saving.journal import JournalHead
 from sash.operators.joins.join_operator import JoinOperator
 from sash.operators.saved_operator_contents import inventory
 from sash.operators.stateful.streaming import BoundOperator, OperatorOnStream
@@ -79,6 +80,15 @@ def test_oracle_an_operator_of_windows_is_counted_with_its_keys_and_its_journal(
         assert found.rows <= on_time if held == "panes" else found.rows == on_time
     assert found.watermark == 10 * (len(arrived) - 1)
     assert found.bytes == len(header) + sum(map(len, chunks.values()))
+
+
+def test_the_events_of_a_snapshot_are_counted() -> None:
+    operator = WindowOperator(stream().window(sash.rows(100)).agg(n=sash.sum("x")).bound)
+    arriving = [table([(9 * n + at, "a", 1) for at in range(9)]).select(["k", "t", "x"]) for n in range(9)]
+    with small_journals(1):
+        header, chunks = saved_after(operator, arriving)
+    assert JournalHead.of(header).parts
+    assert inventory(header, chunks.items()).rows == 81
 
 
 def late_ones(arrived: list[Any]) -> int:

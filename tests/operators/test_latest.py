@@ -13,7 +13,7 @@ import sash
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.bound_query import BoundLatest
 from sash.operators.engine import LatestOperator
-from sash.semantics.features import LatestEvaluation
+from sash.semantics.look_back_rows import LatestEvaluation
 from sash.semantics.query import NO_TIME, Emit, Query, When
 from sash.semantics.reference import Arrival, Batch
 from tests.operators.features import (
@@ -117,7 +117,7 @@ def test_only_keys_of_which_something_changes_are_visited() -> None:
 
     operator._at_work = counted  # type: ignore[method-assign]
     assert operator.advance(2_000).reports.num_rows == 99
-    assert operator.wakes_at() == 2_001
+    assert operator.next_timer() == 2_001
     for now in range(2_001, 2_050):
         (row,) = operator.advance(now).reports.to_pylist()
         assert (row["n_100"], row["updated_at"]) == (0, now)
@@ -129,13 +129,13 @@ def test_a_key_of_which_nothing_is_left_leaves_no_trace() -> None:
     operator = LatestOperator.load(BoundLatest(query, SCHEMA, "t", ("k",)), None, {})
     fed(operator, [5, 6], ["a", "b"])
     assert operator.advance(6).reports.num_rows == 2
-    assert operator.wakes_at() == 15
+    assert operator.next_timer() == 15
     last = operator.advance(40).reports.to_pylist()
     assert [(row["k"], row["n_10"], row["n_30"], row["s_30"]) for row in last] == [
         ("a", 0, 0, None), ("b", 0, 0, None)
     ]  # fmt: skip
     assert len(operator.slots) == 0
-    assert operator.wakes_at() is None
+    assert operator.next_timer() is None
 
 
 def test_a_batch_has_one_row_for_a_key_also_if_time_and_events_change_it() -> None:

@@ -27,7 +27,7 @@ def test_a_pattern_is_printed_as_it_is_written() -> None:
     for text in (
         "WinSeq()", "KeyFarm(3)", "WinFarm(3, model='agnostic')", "PaneFarm(plq=1, wlq=2)",
         "KeyFarm(WinMapReduce(map=2, reduce=1), replicas=4)", "PaneFarm(plq=1, wlq=2, optimize=0)",
-        "WinFarm(3, optimize=1)",
+        "WinFarm(3, optimize=1)", "WinFarm(3, model='agnostic', chunk=512)",
     ):  # fmt: skip
         assert str(eval(text, vars(sash) | {name: getattr(sash, name) for name in sash.__all__})) == text
 
@@ -49,6 +49,17 @@ def test_a_pattern_is_printed_as_it_is_written() -> None:
             Unsupported,
             "nothing left to split",
         ),
+        (
+            lambda: sash.WinFarm(2, model="agnostic", chunk=0),
+            ArgumentError,
+            "chunk must be a positive number of events",
+        ),
+        (
+            lambda: sash.WinFarm(2, model="agnostic", chunk=True),
+            ArgumentError,
+            "a positive number of events",
+        ),
+        (lambda: sash.WinFarm(2, chunk=7), ArgumentError, "left out unless model='agnostic'"),
         (lambda: sash.PaneFarm(1, 1, optimize=3), ArgumentError, "optimize must be 0, 1 or 2"),
         (lambda: sash.WinFarm(2, optimize=True), ArgumentError, "optimize must be 0, 1 or 2"),
         (
@@ -80,6 +91,21 @@ def test_forward_context_aware_windows_and_active_workers_are_refused_with_the_r
     assert "only known when a later event has been seen" in str(refused.value)
     agnostic = query.parallel(sash.WinFarm(2, model="agnostic"))
     assert agnostic.collect().equals(query.collect())
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 512])
+def test_the_size_of_chunks_changes_no_result(chunk: int) -> None:
+    table = pa.table({"t": range(1000), "x": [n * n % 97 for n in range(1000)]})
+    farm = sash.WinFarm(2, model="agnostic", chunk=chunk)
+    for window in (sash.sliding(30, every=7), sash.session(1), sash.rows(600, every=50)):
+        query = sash.stream(table, time="t").window(window).agg(held=sash.collect("x"), high=sash.max("x"))
+        assert query.parallel(farm).collect().equals(query.collect())
+    whole = sash.stream(table, time="t").window(sash.rows(60, every=50)).apply(_total, schema="n bigint")
+    assert whole.parallel(farm).collect().equals(whole.collect())
+
+
+def _total(events: pa.Table) -> dict[str, int]:
+    return {"n": sum(events["x"].to_pylist())}
 
 
 def test_rolling_features_look_back_from_each_event_and_need_agnostic_workers() -> None:

@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings, strategies as st
 import sash
 from sash.aggregation import built_in
 from sash.aggregation.monoid import Monoid
-from sash.api.stream import Windowed
+from sash.api.windowed import Windowed
 from sash.operators.patterns.allowed import refusal
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce, WinSeq
 from sash.semantics.query import Query

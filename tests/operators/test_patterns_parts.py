@@ -21,9 +21,9 @@ from sash.operators.patterns.folding import Folding
 from sash.operators.patterns.key_farm import by_keys
 from sash.operators.patterns.owner import Descriptor, Owner
 from sash.operators.patterns.pane_farm import PaneRanges, pane_length
-from sash.operators.patterns.share import WindowShare
 from sash.operators.patterns.stages import drawn, fused, graph, levels_of
 from sash.operators.patterns.win_farm import by_windows
+from sash.operators.patterns.window_share import WindowShare
 from sash.operators.patterns.worker_pool import ThreadWorkers
 from sash.operators.windows.ranges import Ranges
 from sash.operators.windows.windowers import window_ranges

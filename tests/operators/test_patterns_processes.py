@@ -22,7 +22,7 @@ from sash.operators.folding.whole_windows import Apply
 from sash.operators.patterns import process_workers
 from sash.operators.patterns.agnostic import SharedBuffer, chunk_ends
 from sash.operators.patterns.process_workers import ProcessWorkers
-from sash.operators.patterns.share import WindowShare
+from sash.operators.patterns.window_share import WindowShare
 from sash.operators.windows.ranges import Ranges
 from sash.operators.windows.windowers import window_ranges
 from sash.semantics.event import Order
@@ -119,7 +119,7 @@ def test_the_agnostic_buffer_in_shared_memory_stays_small() -> None:
         busy = [executor.submit(buffer.work) for _ in range(2)]
         buffer.fill(chunk_ends(layout.times, chunk=10))
         assert sum(len(values.owners) for worker in busy for values in worker.result()) == 200
-        assert not list(pool.directory.iterdir())
+        assert [path.name for path in pool.directory.iterdir()] == [process_workers.OWNER]
     # 200 chunks passed through. A descriptor has 6 windows in 7 chunks, and two workers have one each; one
     # that is slow holds back what the other has finished.
     assert buffer.highest < 100

@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from sash.aggregation.stores.values import unseal
 from sash.operators.columns.table_bytes import table_of
-from sash.operators.stateful.common_rows import CommonRows
+from sash.operators.stateful.rows_of_all_inputs import CommonRows
 from sash.operators.stateful.streaming import BoundOperator, OperatorOnStream, chunk_name
 from sash.semantics.durations import Duration, Unit
 from tests.operators.several_inputs import INPUTS, Arrived, OnTime, batches, diary, seen, table

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 import sash
 from sash.aggregation.stores.values import seal
-from sash.errors import CorruptValue, Unsupported
+from sash.errors import CorruptValue, StoreError, Unsupported
 from sash.operators import Aggregate, Input, Stateful
 from sash.operators.columns.table_bytes import bytes_of
 from sash.operators.order.interleaved import interleave
@@ -158,9 +158,9 @@ def test_state_is_bounded_by_the_window() -> None:
         kept = (kept | set(saved.written)) - saved.dropped
         assert len(kept) <= 4
     # It wakes for the tuple that waits, and sleeps for ever when there is none.
-    assert running.wakes_at() == 397
+    assert running.next_timer() == 397
     running.advance(1000)
-    assert running.wakes_at() is None
+    assert running.next_timer() is None
 
 
 def test_long_windows_have_few_chunks_and_one_part_of_a_pane_is_left_of_many() -> None:
@@ -202,7 +202,7 @@ def test_a_saved_state_of_something_else_is_refused() -> None:
 
 def test_a_state_of_a_later_layout_is_refused_by_its_number() -> None:
     later = seal(HEADER, b'{"layout": 3, "watermark": 3, "chunks": 0}')
-    with pytest.raises(CorruptValue, match="in layout 3; this one reads up to 2"):
+    with pytest.raises(StoreError, match="has layout 3, and this version of Sash reads layout 2"):
         OperatorOnStream.load(BoundOperator.of(totals(), NO_DELAY), later, {})
 
 

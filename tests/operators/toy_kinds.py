@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sash.operators.kinds.kind import GrowingKind, Held, Ints, Memory, Moment, RangeKind, Runs
+from sash.operators.kinds.kind_base import GrowingKind, Held, Ints, KeyMemory, Moment, RangeKind, Runs
 from sash.operators.windows.numbering import numbered, numbered_by_key
 from sash.operators.windows.ranges import NEVER, Ranges
 from sash.semantics.durations import Unit
@@ -67,7 +67,7 @@ class PrimeKind(RangeKind[PrimeWindow]):
 
     memory: ClassVar[dict[str, int | float]] = {"next_id": 0}
 
-    def ranges(self, held: Held, memory: Memory, moment: Moment) -> Ranges:
+    def ranges(self, held: Held, memory: KeyMemory, moment: Moment) -> Ranges:
         primes = np.array(primes_below(int(held.count.max(initial=0))), np.int64)
         found = np.searchsorted(primes, held.count)
         slot = np.repeat(np.arange(len(held)), found - memory["next_id"])
@@ -78,7 +78,7 @@ class PrimeKind(RangeKind[PrimeWindow]):
         start, end = held.bounds(slot, lo, hi)
         return Ranges(slot, w, lo, hi, start, end, closes_at=end)
 
-    def advance(self, held: Held, memory: Memory, settled: int) -> Ints:
+    def advance(self, held: Held, memory: KeyMemory, settled: int) -> Ints:
         primes = np.array(primes_below(int(held.count.max(initial=0))), np.int64)
         memory["next_id"][:] = np.searchsorted(primes, held.count)
         return np.maximum(held.head, held.count + 1 - self.window.size)
@@ -169,7 +169,7 @@ class HalfKind(RangeKind[HalfWindow]):
 
     forgets: ClassVar[bool] = True
 
-    def ranges(self, held: Held, memory: Memory, moment: Moment) -> Ranges:
+    def ranges(self, held: Held, memory: KeyMemory, moment: Moment) -> Ranges:
         slot, number = numbered(held.count - held.head)
         w, offset = np.divmod(held.time_at(slot, held.head[slot] + number), 2 * self.window.length)
         open_ = (offset < self.window.length) & ((2 * w + 1) * self.window.length > moment.settled)
@@ -177,11 +177,11 @@ class HalfKind(RangeKind[HalfWindow]):
         start, end = 2 * w * self.window.length, (2 * w + 1) * self.window.length
         return Ranges(slot, w, held.cut(slot, start), held.cut(slot, end), start, end, closes_at=end)
 
-    def advance(self, held: Held, memory: Memory, settled: int) -> Ints:
+    def advance(self, held: Held, memory: KeyMemory, settled: int) -> Ints:
         length = self.window.length
         return held.before(((settled - length) // (2 * length) + 1) * 2 * length)
 
-    def next_close(self, held: Held, memory: Memory, now: int) -> Ints:
+    def next_close(self, held: Held, memory: KeyMemory, now: int) -> Ints:
         found = self.ranges(held, memory, Moment(now, now, empty=False))
         closes = np.full(len(held), NEVER)
         np.minimum.at(closes, found.slot, found.closes_at)

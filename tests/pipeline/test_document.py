@@ -72,6 +72,7 @@ def line_of(words: str) -> int:
     ("before", "after", "message"),
     [
         ('time = "ts"', "time = ", "this is not TOML: Invalid value"),
+        ('time = "ts"', "time = ts", 'this is not TOML: text needs quotes: time = "ts"'),
         ('time = "ts"', 'tme = "ts"', "[stream] has no key 'tme'. Did you mean 'time'?"),
         ('delay = "5 seconds"', 'delay = "5 parsecs"', "delay must be in one of the units"),
         ('delay = "5 seconds"', "delay = -1", "delay must be zero or longer"),

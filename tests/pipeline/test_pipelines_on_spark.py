@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 import sash
 from sash.cli.main import app
-from sash.runtimes.spark import compat
+from sash.runtimes.spark.sinks import usable
 from tests.cli.interrupting import interrupted_when
 from tests.pipeline.pipeline_files import PIPELINE, SEVERAL, refused, run_command, written
 
@@ -263,7 +263,9 @@ def test_a_batch_run_takes_a_csv_file_whole_and_writes_flat_columns(tmp_path: Pa
     }
     assert sum(row["n"] for row in rows) == FIRST.num_rows
     assert sum(row["total"] for row in rows) == 2 * sum(FIRST["x"].to_pylist())
-    assert "already exists" in refused("run", file)
+    assert "path has output already: reports. To replace it, write overwrite = true in [sink]" in refused(
+        "run", file
+    )
 
 
 def test_check_says_what_would_come_out_and_runs_nothing(tmp_path: Path) -> None:
@@ -295,7 +297,7 @@ def test_explain_prints_the_plan(tmp_path: Path) -> None:
         ('total = "sum(x)"', 'total = "sum(who)"', "total", "sum"),
         ('total = "sum(x)"', 'who = "sum(x)"', "who = \"sum", "the output already has a column"),
         ('path = "events"', 'path = "evnts"', "path", "a folder that exists"),
-        ('path = "events"', 'path = "events"\nschema = "x bigintt"', "schema", 'data type "BIGINTT"'),
+        ('path = "events"', 'path = "events"\nschema = "x bigintt"', "schema", "Did you mean 'bigint'?"),
         ('path = "events"', 'path = "events"\nselect = "y"', "select", "`y` cannot be resolved"),
         ('path = "events"', 'path = "events"\noptions = { maxFiles = 1 }', "options", "'maxFileAge'?"),
     ],
@@ -320,7 +322,7 @@ def test_a_connector_that_is_missing_is_named_with_its_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str, format_: str, package: str
 ) -> None:
     if format_ == "kafka":  # which the session of the tests has
-        monkeypatch.setattr(compat, "knows_format", lambda spark, name: False)
+        monkeypatch.setattr(usable, "knows_format", lambda spark, name: False)
     put(tmp_path, "0.parquet", FIRST)
     options = 'options = { kafka.bootstrap.servers = "x", topic = "y", subscribe = "y" }'
     place = options if format_ == "kafka" else f'path = "{end}"'

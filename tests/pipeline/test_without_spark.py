@@ -194,3 +194,36 @@ def test_the_command_itself_is_imported_without_numba_and_pyspark() -> None:
     loaded = "import sys, sash.cli.main; print({'numba', 'pyspark', 'pandas'} & sys.modules.keys())"
     done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_a_second_batch_run_is_refused_before_spark_starts(folder: Path, no_spark: None) -> None:
+    (folder / "reports").mkdir()
+    message = refused("run", written(folder, *BATCH))
+    assert "path has output already: reports. To replace it, write overwrite = true in [sink]" in message
+    assert "line " in message
+
+
+def test_a_list_in_a_csv_file_is_refused_by_check(folder: Path, no_spark: None) -> None:
+    message = refused(
+        "check",
+        written(
+            folder,
+            ('total = "sum(x)"', 'shops = "last(who, 3)"'),
+            ('"parquet"\npath = "reports"', '"csv"\npath = "reports"'),
+        ),
+    )
+    assert "format must not be csv: it cannot hold the column 'shops', which is list<" in message
+
+
+@pytest.mark.parametrize("text", ["max(prcie)", "sum(x, where='prcie > 100')", "last(prcie, 3)"])
+def test_an_error_about_an_aggregate_has_the_text_of_the_file(
+    folder: Path, no_spark: None, text: str
+) -> None:
+    message = refused("check", written(folder, ('total = "sum(x)"', f'total = "{text}"')))
+    assert f"total = {text!r}: there is no column 'prcie'" in message
+
+
+def test_a_type_that_is_none_is_named_with_its_column(folder: Path, no_spark: None) -> None:
+    other = ('path = "events"', 'path = "events"\nschema = "ts timestamp, who string, x lang"')
+    message = refused("check", written(folder, other))
+    assert "schema: the column 'x' has the type 'lang', which is none. Did you mean 'long'?" in message

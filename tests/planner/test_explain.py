@@ -59,7 +59,7 @@ def test_explain_says_meaning_algorithm_pattern_stages_and_state(
         "first is not declared commutative",
         "1. group by key and sort",
         "in memory while it runs: the columns that it reads of 1,000 events, about 48 kB",
-        "reported once, when the watermark (the newest time) has reached its end; the end of the input",
+        "reported once: the input is complete, so no window waits for later events",
     ):
         assert line in text, line
     # The candidates stand in the order of their costs, the chosen one is marked.
@@ -85,7 +85,7 @@ def test_rows_of_look_backs_are_explained_as_rows_and_not_as_windows() -> None:
     lines = over(delay=5).rolling(60, 300).agg(n=sash.count()).explain().splitlines()
     assert lines[0] == "rows     one row per event: the last 60, the last 300, up to it"
     assert lines[1] == "formula  E(r, W) = { τ : τ_r − W < τ ≤ τ_r } for each event r and look-back W"
-    assert "report   once, when the watermark (the newest time − 5) has passed its event" in lines[4]
+    assert "report   once: the input is complete, so no event waits for later events" in lines[4]
     assert "in this process; one worker is enough: " in lines[6]
     latest = over().latest(60).agg(n=sash.count()).explain()
     assert latest.startswith("rows     one row per key: the last 60, up to now")
@@ -294,16 +294,16 @@ def test_a_static_dataframe_has_its_panes_folded_before_the_shuffle(frames: dict
     assert "in Python workers, because s: skewness(x) has no form in SQL" in explanation["algorithm"]["how"]
     assert "fold panes where rows lie" in explanation["stages"]
     rolling = explained(over(frames["static"]).rolling("1 minute").agg(n=sash.count()))["algorithm"]["how"]
-    words = (
-        "; in Python workers, because Spark's generated code only folds time windows in event-time order"
-    )
+    words = "; in Python workers, because Spark folds sliding, tumbling and cumulate windows of time alone"
     assert rolling.startswith("compiled; ")
     assert rolling.endswith(words)
     assert explanation["events"]["known"] == "assumed"
     ordered = explained(windowed.agg(f=sash.first("x")))
     assert ordered["pattern"]["name"] == "buckets of keys"
     assert ordered["pattern"]["workers"] is None
-    assert any("declare commutative=True" in advice for advice in ordered["advice"])
+    assert "commutative" not in str(ordered["advice"]), "nobody can declare it of a built-in aggregate"
+    own = explained(windowed.agg(f=replace(sash.first("x"), made_by=None)))
+    assert any("declare commutative=True" in advice for advice in own["advice"])
     assert any("sash.Auto(sample=True)" in advice for advice in ordered["advice"])
     hot = explained(windowed.parallel(sash.Auto(hottest=0.9, cores=8)).agg(f=sash.first("x")))
     assert hot["events"]["hottest"] == 0.9
@@ -329,14 +329,14 @@ def test_a_stream_says_what_it_keeps_of_each_key_and_how_that_grows(frames: dict
     assert "at most 71 panes of 1 minute" in panes["state"]["amount"]
     assert panes["state_bytes"] == panes["state"]["units"] * panes["state"]["unit_bytes"]
     text = stream.window(hour).agg(f=sash.first("x")).explain("plan")
-    assert "the events of the last hour (their times and the inputs of the aggregates)" in text
-    assert re.search(", plus those of the 10 minutes before, [0-9]+ bytes per event\n", text)
+    assert "the events of the last hour and 10 minutes more (times and inputs)" in text
+    assert re.search("inputs\\), [0-9]+ bytes per event\n", text)
     assert "grows with the number of events in a window" in text
     looking_back = explained(stream.rolling("1 hour").agg(n=sash.count()))["state"]["growth"]
     assert looking_back.startswith("with the number of events in the longest look-back")
     counted = explained(over(frames["stream"]).window(sash.rows(500, every=10)).agg(n=sash.count()))
     assert counted["state"]["units"] == 500
-    assert "forget_after=… in sash.stream limits that" in counted["state"]["growth"]
+    assert "see forget_after= of sash.stream" in counted["state"]["growth"]
     bounded = (
         over(frames["stream"], forget_after="30 days").window(sash.rows(500, every=10)).agg(n=sash.count())
     )
@@ -358,9 +358,9 @@ def test_formulas_have_the_numbers_filled_in_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({}, "reported once, when the watermark (the newest time − 7) has reached its end"),
-        ({"flush": False}, "has reached its end"),
-        ({"empty": True}, "those without events too; the end of the input closes the rest"),
+        ({}, "reported once: the input is complete, so no window waits for later events"),
+        ({"flush": False}, "reported once, when the watermark (the newest time − 7) has reached its end"),
+        ({"empty": True}, "waits for later events; those without events too"),
     ],
 )
 def test_explain_says_when_windows_are_reported(options: dict[str, Any], words: str) -> None:
@@ -378,15 +378,13 @@ def test_explain_says_when_windows_are_reported(options: dict[str, Any], words: 
         ([sash.tumbling(5)], "has reached its end"),
         (
             [sash.tumbling(5), sash.session(5)],
-            "has reached its end, or passed it, of sessions and look-backs",
+            "has reached its end (passed it, for sessions and look-backs)",
         ),
     ],
 )
 def test_an_event_at_the_end_of_a_session_still_joins_it(windows: list[Any], words: str) -> None:
-    query = over().window(*windows).agg(n=sash.count())
-    assert explained(query)["reported"] == (
-        f"reported once, when the watermark (the newest time) {words}; the end of the input closes the rest"
-    )
+    query = over().window(*windows, flush=False).agg(n=sash.count())
+    assert explained(query)["reported"] == f"reported once, when the watermark (the newest time) {words}"
 
 
 def test_a_pattern_without_stages_between_its_workers_has_one_graph() -> None:
@@ -400,7 +398,7 @@ def test_early_reports_and_corrections_are_told_in_words(frames: dict[str, Any])
     early = explained(stream.window(sash.tumbling("1 day"), emit="every 5 minutes").agg(n=sash.count()))
     assert early["reported"] == (
         "reported every 5 minutes while it changes, and when the watermark (the newest time − 1 minute) "
-        "has reached its end; again, with the next revision, for events up to 1 hour later"
+        "has reached its end; corrected for 1 hour after that"
     )
     change = stream.window(sash.tumbling("1 day"), emit="change").agg(n=sash.count())
     assert explained(change)["reported"].startswith("reported after every batch that changes it")

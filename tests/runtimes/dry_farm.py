@@ -29,7 +29,7 @@ from sash.runtimes.spark.patterns.streaming_stages import (
     window_stage,
 )
 from sash.runtimes.spark.state.operators_in_state import OPERATORS
-from sash.runtimes.spark.streaming.processor import WindowProcessor
+from sash.runtimes.spark.streaming.stateful_processor import WindowProcessor
 from sash.runtimes.spark.streaming.watermark_units import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from tests.runtimes.micro_batches import MicroBatches

@@ -25,7 +25,7 @@ from sash.operators.protocol import StreamOperator
 from sash.operators.stateful.streaming import BoundOperator
 from sash.runtimes.spark.epochs.epoch_journal import EpochJournal
 from sash.runtimes.spark.epochs.epoch_run import ElasticRun
-from sash.runtimes.spark.epochs.epoch_step import EpochStep, TaskReport
+from sash.runtimes.spark.epochs.epoch_step import EpochStep, TaskReport, saved_by
 from sash.runtimes.spark.epochs.store_of_state import StateLocation
 from sash.runtimes.spark.joins.join_routes import elastic_bucket_count
 from sash.runtimes.spark.joins.streaming_join import JoinStage, late_of
@@ -122,7 +122,7 @@ class DryElastic:
                 sorted_blocks = blocks.filter(mine).sort_by(PACKED_BUCKET)
                 answers += list(step.of_task(task, sorted_blocks.to_batches()))
             if only is None:
-                journal.commit(self.reported(epoch, tasks))
+                journal.commit(self.reported(epoch, tasks), saved_by(self.reports.value.values()))
         if only is not None:
             return []
         rows = self.by_output(answers)
@@ -132,7 +132,7 @@ class DryElastic:
     def step(self, journal: EpochJournal, epoch: int, tasks: int) -> EpochStep:
         return EpochStep(
             self.stage, self.home, epoch, tasks, self.run_.clock, tuple(journal.newest), self.run_.name,
-            journal.token, journal.change, reports=self.reports,
+            journal.token, journal.change, begun=journal.begun, reports=self.reports,
         )  # fmt: skip
 
     def reported(self, epoch: int, tasks: int) -> list[int]:

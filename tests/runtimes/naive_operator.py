@@ -91,7 +91,7 @@ class NaiveOperator:
         # What an insertion refused was late then.
         return Answer(self._reports(reports), self._late([entry for entry in late if entry.window]))
 
-    def wakes_at(self) -> int | None:
+    def next_timer(self) -> int | None:
         query, now = self.bound.query, max((t for what, t in self.log if what == "advance"), default=None)
         if now is None or query.order is Order.ARRIVAL:
             return None

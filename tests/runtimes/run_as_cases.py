@@ -18,7 +18,7 @@ import sash
 from sash.aggregation import built_in
 from sash.operators.bound_query import BoundQuery
 from sash.semantics.query import Query
-from sash.semantics.run_as import engine_window
+from sash.semantics.run_as_engine import engine_window
 from sash.semantics.secret import PROFILES, Axis, Profile, model, profile, trace
 from sash.semantics.secret.arrivals import arrivals
 from sash.semantics.window import Window

@@ -115,5 +115,5 @@ def test_arenas_of_killed_applications_are_found_beside_those_of_this_one(
     assert found == {folder.parent for folder in folders}
     monkeypatch.setattr("sash.operators.arena.arena_folder.is_gone", lambda owner: True)
     monkeypatch.setattr("sash.operators.arena.arena_folder._swept", {})
-    ArenaHome.default().tend()
+    ArenaHome.default().clean_up()
     assert not any(folder.exists() for folder in folders)

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 import sash
 from sash.operators.bound_query import BoundRolling
-from sash.semantics.features import ArrivalEvaluation
+from sash.semantics.look_back_rows import ArrivalEvaluation
 from sash.semantics.query import Emit, Query, When
 from sash.semantics.reference import Arrival, Batch
 from tests.operators.features import AGGREGATES, any_look_backs, in_order, look_backs, ticks

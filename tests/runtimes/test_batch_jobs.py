@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sash.runtimes.spark.micro_batch_jobs import ADAPTIVE, WholeJobs, all_at_once, kept
-from sash.runtimes.spark.requirements import PARTITIONS, shuffle_partitions
+from sash.runtimes.spark.session_requirements import PARTITIONS, shuffle_partitions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

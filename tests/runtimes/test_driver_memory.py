@@ -12,6 +12,7 @@ import pytest
 
 import sash
 from sash.errors import SashWarning
+from sash.runtimes.spark import compat
 from sash.runtimes.spark.batch import driver_memory
 
 if TYPE_CHECKING:
@@ -96,3 +97,14 @@ def test_a_failing_job_is_the_same_error_as_ever(spark: SparkSession) -> None:
     stream = sash.stream(rows, time="t", key="k").rolling(5).agg(n=sash.count("x"))
     with pytest.raises(Exception, match="too many"):
         stream.collect()
+
+
+def test_on_connect_what_has_come_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Remote:
+        def toArrow(self) -> pa.Table:
+            return pa.table({"x": [1] * 100})
+
+    monkeypatch.setattr(driver_memory, "MANY", 500)
+    monkeypatch.setattr(compat, "is_connect", lambda df: True)
+    with pytest.warns(SashWarning, match=r"collect\(\) has brought"):
+        assert driver_memory.brought(Remote()).num_rows == 100

@@ -11,15 +11,16 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sash.errors import DifferentQuery, EpochError
+from sash.errors import DifferentQuery, EpochError, StoreError
 from sash.operators.engine import WindowOperator
 from sash.operators.protocol import StreamOperator
-from sash.runtimes.spark.epochs.store_of_state import OPEN
+from sash.runtimes.spark.epochs.store_of_state import OPEN, StateLocation
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.query import Query
 from sash.semantics.reference import Arrival, Batch, evaluate
+from tests.aggregation.conftest import RedisServer
 from tests.conformance.stanza import Stanza
 from tests.conformance.streamed import (
     batches_of,
@@ -178,3 +179,30 @@ def test_a_worker_keeps_the_stores_of_a_few_queries_open_only(tmp_path: Path) ->
     for number in range(OPEN.limit + 3):
         DryElastic(bound_query(TUMBLING), tmp_path / str(number)).run([events(3, 12)])
     assert len(OPEN._homes) <= OPEN.limit
+
+
+@pytest.mark.redis
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("bucket-0}:live:token", "the state of bucket 0 is not in the store any more, where micro-batch 1"),
+        ("journal}:live:newest", "how far time has come is not in the store any more"),
+        ("journal}:live:query", "the journal is not in the store any more"),
+    ],
+)
+def test_a_server_that_forgets_a_key_stops_the_query(tmp_path: Path, key: str, words: str) -> None:
+    """An open window would vanish, or old events would be on time again, without a word."""
+    server = RedisServer(tmp_path)
+    try:
+        dry = DryElastic(bound_query(TUMBLING), tmp_path)
+        dry.home = StateLocation(server.url, "q.")
+        batches = [
+            table_of([Arrival(time, key, {"e": time, "x": 1}) for key in "abcdefgh"], TYPES)
+            for time in (3, 4, 5)
+        ]
+        dry.run(batches[:2])
+        assert server.client().delete(f"sash:{{q.{key}".encode()) == 1
+        with pytest.raises(StoreError, match=words):
+            dry.execute(batches[2], 2, tasks=2)
+    finally:
+        server.kill()

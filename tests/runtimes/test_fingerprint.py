@@ -8,15 +8,18 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
+import sash
 from sash.aggregation import built_in
 from sash.errors import DifferentQuery
 from sash.operators.bound_query import BoundQuery
+from sash.runtimes.spark.inspection.query_words import in_words
 from sash.runtimes.spark.state.checkpoint_compatibility import change_of
-from sash.runtimes.spark.state.fingerprint import canonical, describe
+from sash.runtimes.spark.state.fingerprint import canonical, describe, fingerprint
 from sash.semantics import windows
 from sash.semantics.query import Query
 
@@ -229,3 +232,45 @@ def test_the_zone_of_a_session_is_no_part_of_a_query() -> None:
         return canonical(describe(BoundQuery(query, schema, "t", ()), buckets=8))
 
     assert described("Europe/Berlin") == described("UTC")
+
+
+def test_what_was_written_is_kept_for_people_and_not_compared() -> None:
+    schema = pa.schema([("t", pa.int64()), ("x", pa.int64())])
+    aggregates = {"n": sash.last("x", 3), "high": sash.sum("x", where="x > 1")}
+    bound = BoundQuery(Query((sash.tumbling(5),), aggregates), schema, "t", ())
+    now = describe(bound, buckets=8)
+    assert [line for line in in_words(now) if line.startswith("computes")] == [
+        "computes   n = last(x, 3), high = sum(x, where=x > 1)"
+    ]
+    before = {name: part for name, part in now.items() if name != "calls"}
+    assert change_of(canonical(before), now) is None
+    assert fingerprint(before) == fingerprint(now)
+    assert "high = sum(x, where=x > 1)" in "".join(in_words(before))
+
+
+def differing(one: Any, other: Any) -> str:
+    """The reasons for which the second does not go on from the first."""
+    with pytest.raises(DifferentQuery) as raised:
+        change_of(canonical(describe(one.bound, buckets=2)), describe(other.bound, buckets=2))
+    return str(raised.value).split(". ")[0].removeprefix("this checkpoint was made by a different query: ")
+
+
+def test_only_what_is_refused_is_a_reason_in_plain_words() -> None:
+    events = pa.table({"t": [1], "k": ["a"], "k2": ["b"], "x": [1.0]})
+    by = {key: sash.stream(events, time="t", key=key) for key in ("k", "k2")}
+    count, high = {"n": sash.count()}, {"n": sash.count(), "high": sash.max("x")}
+    first = by["k"].window(sash.rows(100)).agg(**count)
+    fifty = by["k"].window(sash.rows(50)).agg(**high)
+    assert differing(first, fifty) == "windows were rows(100, every=100) and are rows(50, every=50)"
+    rolling = by["k"].rolling(100).agg(**count)
+    assert differing(first, rolling) == (
+        "it was made by .window (rows(100, every=100)), and this query is by .rolling (100)"
+    )
+    assert differing(first, by["k2"].window(sash.rows(100)).agg(**high)) == "key was 'k' and is 'k2'"
+    panes = by["k"].window(sash.tumbling(10))
+    assert differing(panes.agg(**count), panes.agg(**count, x=sash.first("x"))) == (
+        "aggregate x is new; it holds panes of the stream, and these aggregates would need events"
+    )
+    above = [by["k"].window(sash.threshold(lambda row: row.x > 1)).agg(**count)]
+    above += [by["k"].window(sash.threshold(lambda row: row.x < 2)).agg(**count)]
+    assert differing(*above) == "the code of windows.threshold.predicate is another"

@@ -22,10 +22,10 @@ from sash.runtimes.spark.packing.blocks import COUNTS, OUTPUT, PAYLOAD, Unpacker
 from sash.runtimes.spark.packing.outputs import HANDED, LATE, REPORTS, Outputs
 from sash.runtimes.spark.patterns.agnostic import WORKER
 from sash.runtimes.spark.streaming import bucket_call
-from sash.runtimes.spark.streaming.handed_out_windows import OWNER, BucketLoad, HandedWindows
-from sash.runtimes.spark.streaming.handing_out_property import Handing
-from sash.runtimes.spark.streaming.hot_keys import STAGE, Sharing
-from sash.runtimes.spark.streaming.processor import WindowProcessor
+from sash.runtimes.spark.streaming.hot_keys.choose_busy_buckets import STAGE, Sharing
+from sash.runtimes.spark.streaming.hot_keys.handed_out_windows import OWNER, BucketLoad, HandedWindows
+from sash.runtimes.spark.streaming.hot_keys.handing_of_batch import Handing
+from sash.runtimes.spark.streaming.stateful_processor import WindowProcessor
 from sash.semantics import windows
 from sash.semantics.query import Query
 from sash.semantics.reference import Arrival, Batch, evaluate

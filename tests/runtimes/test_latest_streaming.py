@@ -17,7 +17,7 @@ import sash
 from sash.errors import Unsupported
 from sash.operators.bound_query import BoundLatest
 from sash.runtimes.spark.sinks.jdbc import JdbcSink
-from sash.semantics.features import LatestEvaluation
+from sash.semantics.look_back_rows import LatestEvaluation
 from sash.semantics.query import Emit, Query, When
 from sash.semantics.reference import Arrival, Batch
 from tests.aggregation.conftest import RedisServer

@@ -221,7 +221,7 @@ def test_a_stream_of_tables_is_explained_as_the_operator_that_runs() -> None:
     assert "per key: at most 61 panes of 60" in panes
     assert "in this process, table after table" in panes
     events = stream.rolling(5, 60, 20).agg(n=sash.count()).explain()
-    assert "per key: the events of the last 60 (their times" in events
+    assert "per key: the events of the last 60 (times and inputs)" in events
     running = stream.window(sash.session(5)).agg(n=sash.count()).explain()
     assert "per key: the running aggregate of its open window" in running
     whole = stream.window(sash.rows(3)).apply(len, schema="n bigint").explain()

@@ -35,7 +35,7 @@ def test_a_column_that_is_not_there_is_named_with_the_aggregate_that_reads_it() 
     with pytest.raises(UnknownColumn) as condition:
         answer(n=sash.count(where="amout > 3"))
     assert str(condition.value) == (
-        "n = count(where=amout > 3): there is no column 'amout'. Did you mean 'amount'?"
+        "n = count(where='amout > 3'): there is no column 'amout'. Did you mean 'amount'?"
     )
 
 
@@ -59,8 +59,8 @@ def test_a_lift_that_fails_is_named_with_its_error() -> None:
     with pytest.raises(ArgumentError) as refused:
         answer(n=Broken("amount"))
     assert str(refused.value) == (
-        "Broken.lift(1.0) raised AttributeError: 'float' object has no attribute 'nothing' "
-        "(called with a sample value to find the result type)"
+        "n = Broken('amount'): Broken.lift(1.0) raised AttributeError: 'float' object has no attribute "
+        "'nothing' (called with a sample value to find the result type)"
     )
 
 
@@ -79,8 +79,8 @@ def test_a_sample_value_that_may_never_occur_has_the_hint_to_declare_the_result(
     with pytest.raises(ArgumentError) as refused:
         answer(n=BadLift("amount"))
     assert str(refused.value) == (
-        "BadLift.lift(1.0) raised ZeroDivisionError: float division by zero (called with a sample value to "
-        "find the result type). If such values never occur, declare the type: "
+        "n = BadLift('amount'): BadLift.lift(1.0) raised ZeroDivisionError: float division by zero (called "
+        "with a sample value to find the result type). If such values never occur, declare the type: "
         "@sash.monoid(result=pa.float64())."
     )
 
@@ -97,7 +97,10 @@ def test_a_lower_that_fails_on_a_sample_is_named_with_its_error() -> None:
         def lower(e):
             return e.nothing
 
-    with pytest.raises(ArgumentError, match=r"^Broken\.lower\(1\.0\) raised AttributeError: 'float'"):
+    with pytest.raises(
+        ArgumentError,
+        match=r"^n = Broken\('amount'\): Broken\.lower\(1\.0\) raised AttributeError: 'float'",
+    ):
         answer(n=Broken("amount"))
 
 

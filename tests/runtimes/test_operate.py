@@ -22,7 +22,7 @@ from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.runtimes.spark.state.operators_in_state import OPERATORS
 from sash.runtimes.spark.stateful.key_sets import OfBucket, buckets_of
 from sash.runtimes.spark.stateful.operator_stages import OperatorStage, block_schema, packer_of_input
-from sash.runtimes.spark.streaming.processor import WindowProcessor
+from sash.runtimes.spark.streaming.stateful_processor import WindowProcessor
 from sash.runtimes.spark.streaming.watermark_units import Clock
 from sash.semantics.durations import Duration, Unit
 from tests.runtimes.micro_batches import (

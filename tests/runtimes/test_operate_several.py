@@ -94,7 +94,7 @@ def test_the_journal_tells_the_newest_of_each_input_and_of_a_single_one_as_ever(
     assert ("time" in dry.stage.description) == (inputs > 1)
     keys = [b"newest", b"newest 1"][:inputs]
     with dry.home.journal() as store:
-        assert sorted(store.keys()) == sorted([b"checkpoint", b"layout", b"query", *keys])
+        assert sorted(store.keys()) == sorted([b"buckets", b"checkpoint", b"layout", b"query", *keys])
         newest = [json.loads(value) for value in store.get_many(keys)]
     assert newest == [(TICKS_SHIFT + 4 + number) * 1000 for number in range(inputs)]
 

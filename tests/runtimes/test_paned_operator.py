@@ -96,12 +96,12 @@ def test_it_wakes_no_later_than_something_closes(window_list: list[Window], stre
     for batch in stream:
         runtime.step(batch)
     for _ in range(50):
-        wakes_at = runtime.operator.wakes_at()
-        if wakes_at is None:
+        next_timer = runtime.operator.next_timer()
+        if next_timer is None:
             assert runtime.flush() == ([], [])
             return
-        assert not runtime.operator.advance(wakes_at - 1).reports.num_rows
-        runtime.operator.advance(wakes_at)
+        assert not runtime.operator.advance(next_timer - 1).reports.num_rows
+        runtime.operator.advance(next_timer)
 
 
 def steady(length: int, *, ways: Sequence[Way]) -> Runtime:

@@ -20,7 +20,7 @@ from sash.runtimes.spark.packing.blocks import NEWEST_AT, PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs
 from sash.runtimes.spark.streaming import panes_before_shuffle
 from sash.runtimes.spark.streaming.panes_before_shuffle import PanePacker, Worth, why_rows
-from sash.runtimes.spark.streaming.processor import WindowProcessor
+from sash.runtimes.spark.streaming.stateful_processor import WindowProcessor
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit

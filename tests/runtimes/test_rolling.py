@@ -90,7 +90,7 @@ def test_lookbacks_that_make_no_sense_are_refused() -> None:
     stream = sash.stream(pa.table({"t": [1], "n_5": [1]}), time="t")
     with pytest.raises(ArgumentError, match="at least one duration"):
         stream.rolling()
-    with pytest.raises(DurationError, match="lookbacks must be longer than zero"):
+    with pytest.raises(DurationError, match="look-back must be longer than zero"):
         stream.rolling(0)
     with pytest.raises(Unsupported, match="Give a longer delay instead"):
         sash.stream(pa.table({"t": [1]}), time="t", allowed_lateness=5).rolling(5)
@@ -98,7 +98,7 @@ def test_lookbacks_that_make_no_sense_are_refused() -> None:
         stream.rolling("5 minutes").agg(n=sash.count())
     with pytest.raises(ArgumentError, match="the output already has a column"):
         stream.rolling(5).agg(n=sash.count())
-    with pytest.raises(ArgumentError, match="lookbacks must be given once each; got '3'"):
+    with pytest.raises(ArgumentError, match="look-backs must be given once each; got '3'"):
         stream.rolling(3, 5, 3)
     arriving = sash.stream(pa.table({"t": [1]}), time="t", order="arrival")
     for look_back in (arriving.rolling, arriving.latest):

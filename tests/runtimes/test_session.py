@@ -153,6 +153,6 @@ def test_workers_elsewhere_without_sash_are_one_sentence_too() -> None:
 
 
 def test_the_settings_that_matter_name_a_state_store_that_works() -> None:
-    from sash.runtimes.spark.requirements import PROVIDER, ROCKSDB
+    from sash.runtimes.spark.session_requirements import PROVIDER, ROCKSDB
 
     assert SETTINGS[PROVIDER] == ROCKSDB

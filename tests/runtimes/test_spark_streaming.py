@@ -15,7 +15,7 @@ import pytest
 import sash
 from sash.errors import ArgumentError, SettingError, Unsupported
 from sash.runtimes.spark.packing.balanced_bucket_ids import murmur3
-from sash.runtimes.spark.requirements import PROVIDER, ROCKSDB, SEVERAL_STATEFUL
+from sash.runtimes.spark.session_requirements import PROVIDER, ROCKSDB, SEVERAL_STATEFUL
 from tests.runtimes.micro_batches import Delivered, Ran, read_batches, stream_batches, write_batches
 
 if TYPE_CHECKING:

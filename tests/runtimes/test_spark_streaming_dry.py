@@ -17,7 +17,7 @@ from sash.operators.engine import WindowOperator, keeps_panes
 from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs
 from sash.runtimes.spark.state.operators_in_state import TOKEN
-from sash.runtimes.spark.streaming.light_processor import VARIABLE
+from sash.runtimes.spark.streaming.processor_for_driver import VARIABLE
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Order

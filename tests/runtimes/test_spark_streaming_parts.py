@@ -216,7 +216,7 @@ def test_a_description_of_the_same_query_is_the_same() -> None:
         (
             windows.threshold(lambda row: row.x > 3),
             windows.threshold(lambda row: row.x < 3),
-            "code of Python",
+            "the code of windows.*is another",
         ),
         (windows.session(3), windows.session(4), "windows"),
         (windows.rows(3), windows.rows(3).named("w"), "windows"),
@@ -352,6 +352,6 @@ def test_operators_whose_arenas_were_removed_are_let_go_of(
         ArenaHome.default().remove("one")
     else:
         WindowOperator.load(query, None, {}, name="one").arena.release()
-    cache.tend()
+    cache.clean_up()
     assert cache.take(b"one", b"writing") is None
     assert cache.take(b"other", b"writing") is not None

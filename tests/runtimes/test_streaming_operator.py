@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 from sash.aggregation import built_in
 from sash.aggregation.kernels.state import rings
-from sash.errors import CorruptValue
+from sash.errors import CorruptValue, StoreError
 from sash.operators.bound_query import BoundQuery, BoundRolling, BoundWhole
 from sash.operators.engine import WindowOperator
 from sash.operators.engine.lanes.ring_lane import RingLane
@@ -24,7 +24,7 @@ from sash.semantics.durations import Duration, Unit
 from sash.semantics.event import Order
 from sash.semantics.query import NO_TIME, Emit, Query
 from sash.semantics.reference import Arrival, Batch, evaluate
-from sash.semantics.run_as import as_engine
+from sash.semantics.run_as_engine import as_engine
 from sash.semantics.window import Window
 from tests.runtimes.operator_runtime import (
     TYPES,
@@ -330,19 +330,19 @@ def test_state_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     bound = bound_query(Query((windows.rows(3),), AGGREGATES))
     header = WindowOperator.load(bound, None, {}).save().header
     monkeypatch.setattr(journal, "LAYOUT", journal.LAYOUT + 1)
-    with pytest.raises(CorruptValue, match="saved by another version of Sash"):
+    with pytest.raises(StoreError, match="the state of a query has layout"):
         WindowOperator.load(bound, header, {})
 
 
 def test_the_operator_wakes_when_its_next_window_closes() -> None:
     runtime = Runtime(bound_query(Query((windows.time(10, 5),), AGGREGATES)))
-    assert runtime.operator.wakes_at() is None
+    assert runtime.operator.next_timer() is None
     runtime.operator.insert(table_of([Arrival(7, "a", {"e": 0, "x": 1})], TYPES), np.arange(1))
-    assert runtime.operator.wakes_at() == 10
+    assert runtime.operator.next_timer() == 10
     runtime.operator.advance(10)
-    assert runtime.operator.wakes_at() == 15
+    assert runtime.operator.next_timer() == 15
     runtime.operator.advance(15)
-    assert runtime.operator.wakes_at() is None
+    assert runtime.operator.next_timer() is None
 
 
 def test_the_operator_wakes_for_early_reports_and_for_events_without_a_place() -> None:
@@ -350,12 +350,12 @@ def test_the_operator_wakes_for_early_reports_and_for_events_without_a_place() -
     operator = WindowOperator.load(early, None, {})
     operator.insert(table_of([Arrival(7, "a", {"e": 0, "x": 1})], TYPES), np.arange(1))
     operator.advance(4)
-    assert operator.wakes_at() == 6
+    assert operator.next_timer() == 6
     delta = bound_query(Query((windows.delta("x", 5, 5),), AGGREGATES))
     operator = WindowOperator.load(delta, None, {})
     operator.insert(table_of([Arrival(7, "a", {"e": 0, "x": None})], TYPES), np.arange(1))
     operator.advance(4)
-    assert operator.wakes_at() == 7
+    assert operator.next_timer() == 7
 
 
 def test_a_stream_without_a_key_is_one_key() -> None:

@@ -240,7 +240,7 @@ def test_parts_of_panes_leave_with_their_batch_and_nothing_of_them_is_kept() -> 
     assert late["t"].to_pylist() == [1]
     assert operator.advance(2).reports["t"].to_pylist() == [3, 7]
     assert operator.advance(20).reports.num_rows == 0
-    assert operator.wakes_at() is None
+    assert operator.next_timer() is None
     saved = operator.save()
     assert not saved.written
     assert inventory(saved.header, ()).watermark == 20
@@ -273,6 +273,7 @@ def late(window: Window, **changes: Any) -> BoundQuery:
             bound_query(Query((windows.tumbling(3),), AGGREGATES)),
             "not declared commutative",
         ),
+        (WinFarm(2, model="agnostic", chunk=7), late(windows.rows(3)), "chunk must be left out on Spark"),
         (WinFarm(2, model="agnostic"), ROLLING, "KeyFarm for rolling features"),
         (WinFarm(2), ROLLING, "told from a row alone"),
     ],

@@ -19,8 +19,8 @@ from sash.runtimes.spark.packing.hashed_packer import HashedPacker
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.runtimes.spark.state.operators_in_state import OPERATORS
 from sash.runtimes.spark.streaming import panes_before_shuffle
-from sash.runtimes.spark.streaming.light_processor import LightProcessor
 from sash.runtimes.spark.streaming.panes_before_shuffle import PanePacker
+from sash.runtimes.spark.streaming.processor_for_driver import LightProcessor
 from sash.runtimes.spark.together.processor import TogetherProcessor
 from sash.runtimes.spark.together.stage import QueryOfStream, TogetherStage, buckets_of, output_of
 from sash.semantics.durations import Duration, Unit

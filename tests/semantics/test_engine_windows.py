@@ -15,8 +15,8 @@ import sash
 from sash.errors import ArgumentError, UnknownEngine, Unsupported
 from sash.semantics import windows
 from sash.semantics.event import sequence
-from sash.semantics.run_as import EngineWindow, engine_window
-from sash.semantics.secret import Axis, Profile, Report, profile, simulate, trace
+from sash.semantics.run_as_engine import EngineWindow, engine_window
+from sash.semantics.secret import PROFILES, Axis, Profile, Report, profile, simulate, trace
 from sash.semantics.secret.engine_state import EngineState
 from sash.semantics.window import Window
 from tests.semantics.test_secret_model import LENGTHS, inputs, profiles
@@ -169,6 +169,19 @@ def test_what_a_profile_decides_cannot_be_asked_for_as_well(stream: Any, window:
     with pytest.raises(Unsupported) as refused:
         windowed.semantics("flink")
     assert str(refused.value) == f"{message}. The profile determines what is reported, and when."
+
+
+@pytest.mark.parametrize("engine", sorted(PROFILES))
+def test_windows_are_kept_for_late_events_where_the_engine_can_do_so(engine: str) -> None:
+    stream = sash.stream(TABLE, time="t", allowed_lateness=2)
+    keeps = engine in ("beam", "flink_java", "pyflink")
+    for window, taken in ((sash.tumbling(3), keeps), (sash.session(3), False)):
+        windowed = stream.window(window)
+        if taken:
+            assert windowed.semantics(engine).agg(n=sash.count()).collect().num_rows > 0
+        else:
+            with pytest.raises(Unsupported):
+                windowed.semantics(engine)
 
 
 def test_time_goes_by_events_and_rows_are_counted_as_they_come_where_every_event_ticks() -> None:

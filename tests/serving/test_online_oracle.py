@@ -12,7 +12,7 @@ import sash
 from sash.errors import ArgumentError, StoreError
 from sash.operators.bound_query import BoundRolling
 from sash.semantics.event import Event
-from sash.semantics.features import FeatureEvaluation
+from sash.semantics.look_back_rows import FeatureEvaluation
 from sash.semantics.query import Emit, Query, When
 from sash.serving import forest, publisher as publisher_module
 from sash.serving.publisher import Publisher

@@ -47,7 +47,7 @@ def server(store: str) -> Iterator[Server]:
 def served(features: sash.OnlineFeatures, host: str) -> Server:
     return serve_app(
         lambda token, _: application(features, token=token),
-        host=host, port=0, what="sash serve", extra="serve",
+        host=host, port=0, what="sash serve",
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import sash
-from sash.errors import ArgumentError, CorruptValue, DifferentQuery, UnknownColumn
+from sash.errors import ArgumentError, CorruptValue, DifferentQuery, MissingDependency, UnknownColumn
 from sash.runtimes.spark.compat import Database
 from sash.runtimes.spark.packing.blocks import OUTPUT
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
@@ -17,9 +17,9 @@ from sash.runtimes.spark.sinks.console_and_noop import MemorySink
 from sash.runtimes.spark.sinks.folder import FolderSink
 from sash.runtimes.spark.sinks.jdbc import JdbcSink
 from sash.runtimes.spark.sinks.manifests import Manifests
-from sash.runtimes.spark.sinks.sink_of_argument import sink_for
+from sash.runtimes.spark.sinks.sink_of_argument import sink_for, sinks_for
 from sash.runtimes.spark.sinks.tables import TableSink
-from sash.runtimes.spark.streaming.write_reports_and_late_rows import Delivery
+from sash.runtimes.spark.streaming.deliver_outputs_to_sinks import Delivery
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -158,7 +158,7 @@ def test_a_batch_without_rows_leaves_nothing(spark: SparkSession, tmp_path: Path
     deliver(FolderSink(str(tmp_path)), spark.range(0), 3)
     assert Manifests(spark, str(tmp_path)).published() == []
     assert not (tmp_path / "batch=3").exists()
-    with pytest.raises(ArgumentError, match="has published a batch"):
+    with pytest.raises(ArgumentError, match="has published rows"):
         sash.published(tmp_path, spark=spark)
 
 
@@ -322,6 +322,92 @@ def test_a_column_that_the_sink_would_replace_is_refused(
     with pytest.raises(ArgumentError, match="'Batch' of the output 'late' must be renamed before"):
         windows.agg(n=sash.count()).start(lambda df, batch: None, late=sink, **later)
     assert not (tmp_path / "checkpoint").exists()
+
+
+@pytest.mark.parametrize("elastic", [None, sash.Elastic(min=1, max=2)])
+def test_a_list_in_a_place_that_cannot_hold_it_is_refused_at_the_start(
+    spark: SparkSession, tmp_path: Path, elastic: sash.Elastic | None
+) -> None:
+    rate = spark.readStream.format("rate").load()
+    query = sash.stream(rate, time="timestamp").latest("1 hour").agg(shops=sash.last("value", 3))
+    csv = sash.sinks.folder(tmp_path / "out", format="csv")
+    for sink in (sash.sinks.jdbc("jdbc:derby:x", "T"), csv):
+        with pytest.raises(ArgumentError, match=r"the column 'shops\w*' is a list \(.*to_json"):
+            query.start(sink, checkpoint=tmp_path / "checkpoint", elastic=elastic)
+    assert not (tmp_path / "checkpoint").exists()
+    assert not sash.sinks.jdbc("jdbc:postgresql://x/y", "T").holds_no_lists  # type: ignore[attr-defined]
+
+
+def test_latest_has_one_row_per_key_in_a_table_without_keys(
+    spark: SparkSession, derby: str, tmp_path: Path
+) -> None:
+    events = spark.createDataFrame([(t, k) for t in range(3) for k in "ab"], "t long, k string")
+    events.repartition(1).write.parquet(str(tmp_path / "in"))
+    read = spark.readStream.schema(events.schema).option("maxFilesPerTrigger", 1)
+    for number in range(2):
+        events.repartition(1).write.mode("append").parquet(str(tmp_path / "in"))
+        query = sash.stream(read.parquet(str(tmp_path / "in")), time="t", key="k", allowed_lateness=5)
+        started = (
+            query.latest(10)
+            .agg(n=sash.count())
+            .start(sash.sinks.jdbc(derby, "T"), checkpoint=tmp_path / "checkpoint", trigger="available now")
+        )
+        started.awaitTermination()
+        table = spark.read.format("jdbc").options(url=derby, dbtable="T").load().collect()
+        assert sorted((row["k"], row["n_10"]) for row in table) == [(k, 6 + 3 * number) for k in "ab"]
+
+
+def test_keys_of_latest_are_those_that_were_given() -> None:
+    given = {"out": ("sink", sash.sinks.jdbc("jdbc:x", "T", keys=()))}
+    assert sinks_for(given, latest={"out": ("k",)}) == {"out": JdbcSink("jdbc:x", "T", ())}
+    redis, delta = sash.sinks.redis("redis://x", "p:"), sash.sinks.table("t", writer="w")
+    for sink in (redis, delta):
+        (one,) = sinks_for({"out": ("sink", sink)}, latest={"out": ("k",)}).values()
+        assert one.keys == ("k",)  # type: ignore[attr-defined]
+        (one,) = sinks_for({"out": ("sink", sink)}).values()
+        assert not one.keys  # type: ignore[attr-defined]
+
+
+def test_a_folder_without_published_rows_is_named_for_what_it_is(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def why(place: Path) -> str:
+        with pytest.raises(ArgumentError, match="in which a query has published rows") as raised:
+            sash.published(place, spark=spark)
+        return str(raised.value)
+
+    assert "There is no such folder" in why(tmp_path / "nowhere")
+    spark.range(3).write.parquet(str(tmp_path / "other"))
+    assert "read with spark.read" in why(tmp_path / "other")
+    deliver(FolderSink(str(tmp_path / "begun")), spark.range(0), 0)
+    assert "no event was late" in why(tmp_path / "begun")
+
+
+def test_what_the_first_batch_would_find_is_found_by_start(spark: SparkSession, tmp_path: Path) -> None:
+    events = spark.createDataFrame([(1, "a"), (2, "b")], "t long, k string")
+    events.write.parquet(str(tmp_path / "in"))
+    read = spark.readStream.schema(events.schema).parquet(str(tmp_path / "in"))
+    query = sash.stream(read, time="t", key="k").latest(10).agg(n=sash.count())
+
+    def start(sink: Any, checkpoint: str | Path) -> None:
+        query.start(sink, checkpoint=checkpoint, trigger="available now").awaitTermination()
+
+    for _ in range(2):
+        start(tmp_path / "out", tmp_path / "checkpoint")
+    with pytest.raises(DifferentQuery, match="has batches of another query, or of this one with another"):
+        start(tmp_path / "out", tmp_path / "another")
+    assert not (tmp_path / "another").exists()
+    with pytest.raises(
+        MissingDependency, match=r"delta needs the package io\.delta:.*spark_jars_packages="
+    ):
+        start(sash.sinks.table("t", writer="w"), tmp_path / "another")
+    with pytest.raises(ArgumentError, match="checkpoint must be a folder that can be made and written"):
+        start(tmp_path / "new", "/proc/nowhere/checkpoint")
+
+
+def test_a_folder_has_no_keys() -> None:
+    with pytest.raises(ArgumentError, match="keeps the rows of all batches"):
+        sash.sinks.folder("out", keys=["card"])  # type: ignore[arg-type]
 
 
 def test_what_is_no_sink_is_refused() -> None:

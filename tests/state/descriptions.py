@@ -10,7 +10,7 @@ import pyarrow as pa
 
 import sash
 from sash.operators.stateful.streaming import BoundOperator
-from sash.runtimes.spark.state.fingerprint import describe, describe_join, describe_operator
+from sash.runtimes.spark.state.fingerprint import compared, describe, describe_join, describe_operator
 from sash.runtimes.spark.state.stable_json import plain
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
@@ -54,4 +54,4 @@ def _described(query: Any) -> dict[str, Any]:
         return describe_operator(BoundOperator.of(query.operator, Duration(5, Unit.TICKS)))
     if isinstance(query, sash.JoinQuery):
         return describe_join(query.bound, buckets=4)
-    return describe(query.bound, buckets=4)
+    return compared(describe(query.bound, buckets=4))

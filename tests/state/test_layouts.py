@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import struct
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sash.aggregation.stores import lmdb
 from sash.aggregation.stores.files import Files
-from sash.aggregation.stores.values import seal
+from sash.aggregation.stores.redis import Redis
+from sash.aggregation.stores.values import VERSION, seal
 from sash.errors import CorruptValue, StoreError
 from sash.runtimes.spark.epochs import epoch_journal, operator_in_store
 from sash.runtimes.spark.sinks import manifest_runs, manifests
 from sash.runtimes.spark.state import queries_of_checkpoint
+from tests.aggregation.conftest import RedisServer
 
 MANIFEST = {"batch": 3, "rows": 1, "writer": "w", "execution": "e", "files": {"f": 9}}
 QUERIES = {"layout": {"state": "a query may have this name", "query": None}}
@@ -44,10 +49,25 @@ def queries(layout: int | None) -> Any:
     return queries_of_checkpoint.queries_in(as_json(b"queries of a stream", content))
 
 
+def lmdb_meta(layout: int | None) -> Any:
+    number = b"" if layout is None else lmdb._LAYOUT.pack(layout)
+    return lmdb.read_meta(b"n", seal(b"n", lmdb._META.pack(3, 2, bytes(16)) + number))
+
+
+def manifest_of_files(layout: int | None) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        content = {"epoch": 0, "places": {}} | ({} if layout is None else {"layout": layout})
+        (Path(folder) / "default").mkdir()
+        (Path(folder) / "default" / "0.state").write_bytes(as_json(b"state at epoch 0", content))
+        return Files(folder).committed
+
+
 READERS: dict[str, Callable[[int | None], Any]] = {
     "manifest": manifest,
     "run of manifests": run_of_manifests,
     "register": queries,
+    "LMDB": lmdb_meta,
+    "files": manifest_of_files,
     "token": lambda layout: operator_in_store._opened(token(layout)),
     "journal": lambda layout: epoch_journal.require_journal_layout(
         None if layout is None else b"%d" % layout
@@ -89,3 +109,34 @@ def test_a_journal_has_its_layout_and_goes_on_without(tmp_path: Path) -> None:
 def test_an_empty_token_is_refused() -> None:
     with pytest.raises(CorruptValue):
         operator_in_store.header_in(b"short")
+
+
+@pytest.mark.redis
+def test_another_layout_on_a_redis_server_is_refused(tmp_path: Path) -> None:
+    server = RedisServer(tmp_path)
+    try:
+        with Redis(server.url) as store:
+            store.commit(0)
+        for layout in (1, 7):
+            server.client().set("sash:{default}:layout", layout)
+            if layout == 1:
+                assert Redis(server.url).epoch == 0
+        with pytest.raises(StoreError, match="Redis store 'default' has layout 7, and this version"):
+            Redis(server.url)
+    finally:
+        server.kill()
+
+
+def test_a_manifest_of_a_later_version_was_not_cut_short(tmp_path: Path) -> None:
+    """It would be taken for an epoch that was not committed, and replaced."""
+    with Files(tmp_path) as store:
+        for epoch in range(2):
+            store.put_many({b"k": b"%d" % epoch})
+            store.commit(epoch)
+    manifest = tmp_path / "default" / "1.state"
+    later = bytearray(manifest.read_bytes())
+    struct.pack_into("<H", later, 4, VERSION + 1)
+    manifest.write_bytes(later)
+    with pytest.raises(StoreError, match=r"the manifest of epoch 1 in .* has layout 2, and this") as error:
+        Files(tmp_path)
+    assert not isinstance(error.value, CorruptValue)

@@ -25,7 +25,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, overload
 
 import numpy as np
@@ -36,7 +35,7 @@ from sash.aggregation.kernels.compiler.function_source import remember
 from sash.aggregation.monoid import Monoid, ResultType
 from sash.aggregation.result_types import inferred_result
 from sash.aggregation.sql_form import SqlForm
-from sash.errors import ArgumentError
+from sash.errors import ArgumentError, did_you_mean
 from sash.semantics.condition import RowCondition, condition
 
 _ARITIES: dict[str, int | None] = {
@@ -147,8 +146,7 @@ def _functions(body: type) -> dict[str, Callable[..., Any]]:
         if name.startswith("_") or not callable(function):
             continue
         if name not in _ARITIES:
-            close = get_close_matches(name, _ARITIES, n=1)
-            hint = f"Did you mean {close[0]!r}?" if close else "Private functions start with an underscore."
+            hint = did_you_mean(name, _ARITIES) or "Private functions start with an underscore."
             raise ArgumentError(
                 f"a function of {body.__name__}", name, f"one of {', '.join(_ARITIES)}", hint=hint
             )

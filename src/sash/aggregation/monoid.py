@@ -83,6 +83,8 @@ class Monoid:
         default=None, repr=False, compare=False
     )
     """The name of the built-in function that made it, and what it was given besides `where`."""
+    written: str = field(default="", repr=False, compare=False)
+    """As a pipeline file has it, for messages."""
 
     unbound: Monoid | None = field(default=None, repr=False, compare=False)
     """What this was before `bind`."""

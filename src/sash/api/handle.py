@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from sash.api.head_rows import Head
-from sash.api.names_elsewhere import Hinted
+from sash.api.hints_for_methods import Hinted
 from sash.errors import ArgumentError, Unsupported
 from sash.semantics.durations import DurationLike
 from sash.semantics.expression import Side

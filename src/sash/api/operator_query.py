@@ -139,9 +139,13 @@ def operate(
     process. Static PySpark DataFrames are computed by Spark: a tuple goes once to each bucket that owns one
     of its keys. `.dataframe()` of streaming PySpark DataFrames is one too, so that operators and windows
     follow each other; `.start(sink, checkpoint=…)` runs it, with `elastic=` on as many tasks as it needs.
+    An elastic operator takes streams as they are read: it cannot follow another operator or windows.
+
     `delay` is how far behind the newest tuple of a stream another may come and still be on time, one for
     all inputs or one for each. Of several inputs the one that is furthest behind counts, and one that has
-    brought nothing yet holds back the others. Tuples of one time are taken in the order of the inputs.
+    brought nothing yet holds back the others. Tuples of one time are taken in the order of the inputs. A
+    stream that comes with a watermark, as the rows of another operator do, keeps it. A delay given for it
+    is then one for all inputs, on top of their own: Spark has one watermark for all of them.
     """
     if not isinstance(operator, Stateful):
         raise ArgumentError("operator", operator, "a sash.operators.Stateful")

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Never, cast, overload
 
-import pyarrow as pa
-
-from sash.aggregation import built_in
-from sash.aggregation.define import Definition
-from sash.aggregation.monoid import Monoid
-from sash.api.names_elsewhere import Hinted
+from sash.api.hints_for_methods import Hinted
 from sash.api.runtime_of_input import Source, Unbounded, source_of
-from sash.api.window_query import WindowQuery
-from sash.errors import ArgumentError, Unsupported
-from sash.operators.bound_query import BoundLatest, BoundQuery, BoundRolling, BoundWhole
-from sash.operators.folding.whole_windows import Apply, Fold, WholeWindow
-from sash.operators.patterns.declared import Pattern
-from sash.planner.auto_declaration import AUTO, Auto, Parallelism, require_parallelism
-from sash.runtimes import ddl
+from sash.api.windowed import Windowed
+from sash.errors import ArgumentError, Unsupported, did_you_mean
+from sash.operators.bound_query import BoundLatest, BoundRolling, require_column
 from sash.semantics import durations, windows
 from sash.semantics.durations import Duration, DurationLike, Unit
-from sash.semantics.event import Order, Row
-from sash.semantics.predicate import require_callable
+from sash.semantics.event import Order
+from sash.semantics.pyspark_names import column_hint
 from sash.semantics.query import NO_TIME, Emit, Query, When
-from sash.semantics.run_as import as_engine
-from sash.semantics.secret import Profile
 from sash.semantics.window import Window
 from sash.semantics.windows import SlideByTupleWindow
 
@@ -157,11 +146,11 @@ class Stream(Hinted):
                 hint="A row comes with the batch that brings its event with .rolling(…, emit='arrival').",
             )  # fmt: skip
         if not given:
-            raise ArgumentError("lookbacks", (), "at least one duration, such as '5 minutes'")
+            raise ArgumentError("look-backs", (), "at least one duration, such as '5 minutes'")
         windows = tuple(_lookback(lookback) for lookback in given)
         for window in windows:
             if sum(one.label == window.label for one in windows) > 1:
-                raise ArgumentError("lookbacks", window.label, "given once each")
+                raise ArgumentError("look-backs", window.label, "given once each")
         return windows
 
     @overload
@@ -215,7 +204,7 @@ class Stream(Hinted):
 
     def join_asof(
         self, other: Stream, *, tolerance: DurationLike | None = None, direction: Direction = "backward",
-        suffix: str = "_right",
+        suffix: str = "_right", **others: Never,
     ) -> JoinQuery:  # fmt: skip
         """Every event of this stream with the event of `other` that was current at its time: of those with
         the same key (if the streams have keys), the latest that is not later; nulls if there is none. Of
@@ -228,6 +217,15 @@ class Stream(Hinted):
         """
         from sash.api.join_query import answered_streams
 
+        for name in others:
+            near = did_you_mean(name, ["tolerance", "direction", "suffix"])
+            left = (
+                "Leave it out: every event is kept, with nulls where there is no other, as in a left join."
+            )
+            raise ArgumentError(
+                name, "an argument", "left out",
+                message=f"join_asof has no argument {name!r}", hint=left if name == "how" else near,
+            )  # fmt: skip
         return answered_streams(self, other, tolerance=tolerance, direction=direction, suffix=suffix)
 
 
@@ -236,99 +234,12 @@ def _lookback(given: DurationLike | SlideByTupleWindow) -> Window:
         return given
     if isinstance(given, Window):
         raise ArgumentError(
-            "lookbacks", str(given), "durations such as '5 minutes', or sash.lifetime()",
+            "look-backs", str(given), "durations such as '5 minutes', or sash.lifetime()",
             hint=f"Windows are given to .window(sash.{given}).",
         )  # fmt: skip
-    length = durations.positive(given, "lookbacks")
+    length = durations.positive(given, "look-back")
     words = given if isinstance(given, str) else str(length)
     return windows.slide_by_tuple(given, 1).named(re.sub(r"\W+", "_", words.strip()))
-
-
-def _no_aggregate(name: str, given: Any) -> ArgumentError:
-    hint = ""
-    if isinstance(given, Definition):
-        columns = ", ".join(f"'{column}'" for column in given.parameters or ("column",))
-        hint = f"It lacks the names of its columns: {given.name}({columns})."
-    elif isinstance(given, str) and given.isidentifier() and given in built_in.__all__:
-        hint = f"In Python that is sash.{given}(…)."
-    return ArgumentError(name, given, "an aggregate such as sash.sum('price')", hint=hint)
-
-
-@dataclass(frozen=True)
-class Windowed(Hinted):
-    """A stream cut into windows, waiting for what to compute over them."""
-
-    stream: Stream
-    query: Query
-    bind: type[BoundQuery] = BoundQuery
-    pattern: Parallelism = AUTO
-
-    def __repr__(self) -> str:
-        windows = ", ".join(window.name or window.written for window in self.query.windows)
-        return f"<sash windows: {windows} of {self.stream!r}, waiting for .agg, .apply or .fold>"
-
-    def parallel(self, pattern: Pattern | Auto | int | Literal["auto"], /) -> Windowed:
-        """Compute the windows with the workers of a pattern. An aggregate that the pattern cannot compute
-        raises an error."""
-        return replace(self, pattern=require_parallelism(pattern))
-
-    def semantics(self, engine: str | Profile) -> Windowed:
-        """Emit what that engine would: `semantics("flink")`, or any other profile of `sash.secret`.
-
-        For the engines of the papers that is what `sash.secret.simulate` returns for each key's events.
-        Current engines have one watermark for all keys, and the end of a bounded input closes open windows.
-        """
-        return replace(self, query=as_engine(self.query, engine))
-
-    def agg(self, *unnamed: Never, **aggregates: Monoid) -> WindowQuery:
-        """One output column for each aggregate: `agg(n=sash.count(), total=sash.sum("price"))`."""
-        if unnamed:
-            raise ArgumentError(
-                "agg", unnamed[0], "given aggregates with the names of their columns",
-                hint="For example .agg(n=sash.count()).",
-            )  # fmt: skip
-        if not aggregates:
-            raise ArgumentError("agg", {}, "given at least one aggregate, such as n=sash.count()")
-        for name, monoid in aggregates.items():
-            if not isinstance(monoid, Monoid):
-                raise _no_aggregate(name, monoid)
-        query = replace(self.query, aggregates=aggregates)
-        return self._answered(self.bind(query, *self._input))
-
-    def apply(self, fn: Callable[[pa.Table], Any], *, schema: str | pa.Schema) -> WindowQuery:
-        """Call `fn(pyarrow.Table)` with the rows of every window. It returns a dict (one row), a list of
-        dicts or a table, with the columns of `schema` ('slope double, n bigint'). A stream keeps all rows
-        of its open windows."""
-        require_callable(fn, "fn", "lambda events: {'n': events.num_rows}")
-        return self._whole(Apply(fn, ddl.parse(schema)))
-
-    def fold(self, init: Any, step: Callable[[Any, Row], Any], *, schema: str | pa.Schema) -> WindowQuery:
-        """Go through every window event by event: `step(accumulator, row)` returns the next accumulator.
-        The first one is `init` (or `init()`), the last one is the result: a value, a tuple in the order of
-        `schema`, or a dict. For session, threshold and punctuated windows, a stream keeps only the
-        accumulator if it is made of numbers, text, dates, and lists, tuples and dicts of them; otherwise it
-        keeps the rows."""
-        require_callable(step, "step", "lambda total, row: total + row.x")
-        return self._whole(Fold(init, step, ddl.parse(schema)))
-
-    def _whole(self, computation: WholeWindow) -> WindowQuery:
-        if self.bind is not BoundQuery:
-            called, hint = "latest", ""  # no window kind has one row per key
-            if self.bind is not BoundLatest:
-                called = "rolling"
-                hint = "For whole windows of every event use .window(sash.slide_by_tuple(lookback, 1))."
-            raise Unsupported(
-                called, "apply or fold", "used with agg", message=f"{called}() supports only .agg()",
-                hint=hint,
-            )  # fmt: skip
-        return self._answered(BoundWhole(self.query, *self._input, computation))
-
-    def _answered(self, bound: BoundQuery) -> WindowQuery:
-        return WindowQuery(self.stream.source, bound).parallel(self.pattern)
-
-    @property
-    def _input(self) -> tuple[pa.Schema, str, tuple[str, ...]]:
-        return self.stream.source.schema, self.stream.time, self.stream.keys
 
 
 def stream(
@@ -356,16 +267,18 @@ def stream(
         return leave no state; a key that returns starts as a new one. By default a key is dropped when no
         window needs its state; a partly filled row window always does.
     """
-    keys = (key,) if isinstance(key, str) else tuple(key or ())
+    source = source_of(data)
+    keys = _keys(key)
     for argument, name in (("time", time), *(("key", name) for name in keys)):
         if not isinstance(name, str):
-            raise ArgumentError(argument, name, "the name of a column")
+            raise ArgumentError(argument, name, "the name of a column", hint=column_hint(name))
+        require_column(argument, name, source.schema)
     try:
         chosen = Order(order)
     except ValueError:
         raise ArgumentError("order", order, "'event-time' or 'arrival'") from None
     return Stream(
-        source=source_of(data) if idle is None else _never_waiting(source_of(data), idle),
+        source=source if idle is None else _never_waiting(source, idle),
         time=time,
         keys=keys,
         delay=durations.not_negative(delay, "delay"),
@@ -373,6 +286,13 @@ def stream(
         order=chosen,
         forget_after=NO_TIME if forget_after is None else durations.positive(forget_after, "forget_after"),
     )
+
+
+def _keys(given: Any) -> tuple[str, ...]:
+    """A name or several. A Column of PySpark has no truth, and no end if it is gone through."""
+    if given is None or isinstance(given, str):
+        return (given,) if given else ()
+    return (given,) if column_hint(given) else tuple(given)
 
 
 def _never_waiting(source: Source, idle: DurationLike) -> Source:

@@ -19,7 +19,7 @@ from sash.operators.patterns.declared import Pattern
 from sash.planner.auto_declaration import Auto, require_parallelism
 from sash.runtimes.flat_window_columns import flat_schema, flat_table
 from sash.runtimes.local.local_stream import BatchResult, LocalStream
-from sash.semantics.run_as import as_engine
+from sash.semantics.run_as_engine import as_engine
 from sash.semantics.secret import Profile
 
 if TYPE_CHECKING:  # what a first query does not need is imported where it is used

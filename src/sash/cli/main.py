@@ -1,4 +1,7 @@
-"""The command line: a sentence and exit code 2 for what a user can fix, a traceback with --debug."""
+"""The command line: commands with their options, which `cli/commands/` and `cli/doctor/` execute.
+
+A sentence and exit code 2 for what a user can fix, a traceback with --debug.
+"""
 
 from __future__ import annotations
 
@@ -209,9 +212,9 @@ def why(
         bool,
         typer.Option("--at-once", help="The file is a bounded input, as for collect(), not a stream."),
     ] = False,
-    profile: Annotated[
+    engine: Annotated[
         list[str] | None,
-        typer.Option("--profile", help="An engine to compare with (default: all). Repeatable."),
+        typer.Option("--engine", help="An engine to compare with, or 'all' (default: none). Repeatable."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -228,7 +231,7 @@ def why(
         allowed_lateness=allowed_lateness,
         as_of=as_of,
         at_once=at_once,
-        profiles=profile or [],
+        engines=engine or [],
         as_json=as_json,
     )
 

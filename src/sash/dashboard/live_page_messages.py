@@ -1,5 +1,6 @@
 """Messages about running queries: plain JSON, the same in memory, in a file and on the wire. The page shows
-the numbers of a frame in `static/js/live-page-numbers.js`.
+the numbers of a frame in `static/js/live-page-numbers.js`. Numbers that need more than one report of
+Spark's (`rate`, `open`) are put in by `query_watcher`.
 
     about     what the query is: explain() as data and as text, its keys, whether it is elastic
     started   a run of it began
@@ -29,7 +30,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeAlias
 
-from sash.runtimes.observed_counts import counts_by_query
+from sash.runtimes.observed_counts import counts_by_query, decisions_in
 
 Message: TypeAlias = Mapping[str, Any]
 
@@ -99,14 +100,8 @@ def _frame(
         "read": counts.get("read"),
         "written": counts.get("written"),
         "degree": states[0].get("numShufflePartitions") if states else None,
-        "decisions": _decisions(progress),
+        "decisions": decisions_in(progress),
     }
-
-
-def _decisions(progress: Mapping[str, Any]) -> list[str]:
-    """The same for all queries that run together."""
-    rows = (progress.get("observedMetrics") or {}).values()
-    return next((list(row["decisions"]) for row in rows if row.get("decisions")), [])
 
 
 def instant(text: Any) -> int | None:

@@ -23,7 +23,7 @@ class OpenTelemetryMetrics:
         except ModuleNotFoundError:
             raise MissingDependency(
                 "metrics for OpenTelemetry need opentelemetry-api; install it with: "
-                "pip install 'sash[otel]'",
+                "pip install opentelemetry-api",
                 name="opentelemetry",
             ) from None
         self._values = MetricValues()

@@ -26,7 +26,7 @@ class PrometheusMetrics:
         except ModuleNotFoundError:
             raise MissingDependency(
                 "metrics for Prometheus need prometheus-client; install it with: "
-                "pip install 'sash[prometheus]'",
+                "pip install prometheus-client",
                 name="prometheus_client",
             ) from None
         self._values = MetricValues()

@@ -64,17 +64,15 @@ def serve(feed: Feed | None = None, *, host: str = "127.0.0.1", port: int = PORT
 
         return application(Feed() if feed is None else feed, token=token, closing=closing)
 
-    return serve_app(page, host=host, port=port, what="the page", extra="dashboard")
+    return serve_app(page, host=host, port=port, what="the page")
 
 
-def serve_app(
-    app_of: Callable[[str | None, Event], ASGIApp], *, host: str, port: int, what: str, extra: str
-) -> Server:
+def serve_app(app_of: Callable[[str | None, Event], ASGIApp], *, host: str, port: int, what: str) -> Server:
     """Serve an application, which is made from its token, if it needs one, and from the event that is set
-    when it ends. `what` it is and the `extra` that installs what it needs are for errors."""
+    when it ends. `what` it is, for errors."""
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
         raise MissingDependency(
-            f"{what} needs starlette and uvicorn; install them with: pip install 'sash[{extra}]'"
+            f"{what} needs starlette and uvicorn; install them with: pip install starlette uvicorn"
         )
     import uvicorn
 

@@ -24,7 +24,9 @@ from sash.engines.sash_engine import Sash
 KINDS: tuple[Windowing, ...] = ("time", "session")
 FRESH = 24
 """Runs of one process of a peer. PyFlink starts more than ten threads for each and never ends them."""
-AT_THE_END = "the watermark is exactly at the end of a window of a late event, which is shown alone"
+AT_THE_END = (
+    "the watermark is exactly where a window of a late event is over, and the event is shown all the same"
+)
 IN_A_GAP = "an event between two windows is late by its time alone, and for the engine after its lateness"
 ANOTHER_CLOCK = (
     "the engine has other watermarks than a stream of Sash, and an event is late for one of the two"
@@ -36,7 +38,7 @@ def set_aside(engine: str, run: ProbeRun) -> str:
     is not."""
     for index, time in enumerate(run.times[1:], start=1):
         watermark = max(run.times[:index]) - run.delay
-        if engine == "beam" and watermark in _ends(run, time):
+        if engine == "beam" and watermark - run.lateness in _ends(run, time):
             return AT_THE_END
         between = run.kind == "time" and not _ends(run, time)
         if engine == "pyflink" and between and time < watermark <= time + run.lateness:

@@ -43,6 +43,12 @@ def wide_family(source: Random, *, count: int = FAMILY) -> list[ProbeRun]:
     return [_widened(source, run) for run in family(source, ("time",), count=count)]
 
 
+def late_family(source: Random, *, count: int = FAMILY) -> list[ProbeRun]:
+    """Runs of time windows of which most take late events after they were reported."""
+    runs = family(source, ("time",), count=count)
+    return [replace(run, lateness=source.choice((0, 1, 2, 5))) for run in runs]
+
+
 def _widened(source: Random, run: ProbeRun) -> ProbeRun:
     if source.random() < 1 / 3:
         return replace(run, kind="count", size=source.randint(1, 4), slide=source.randint(1, 5))

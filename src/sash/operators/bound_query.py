@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from sash.aggregation.monoid import Monoid
 from sash.errors import ArgumentError, UnitError, UnknownColumn, Unsupported
 from sash.operators.columns.arrow_columns import kind_of
+from sash.operators.columns.times import require_time_type
 from sash.operators.folding.whole_windows import WholeWindow
 from sash.operators.late_rows import late_schema
 from sash.semantics.durations import Unit
@@ -24,6 +25,12 @@ from sash.semantics.query import Query
 from sash.semantics.window import PredicateWindow, Window
 
 WINDOW, REVISION, UPDATED_AT = "window", "revision", "updated_at"
+
+
+_OR_CONVERT = (
+    ", or make timestamps of it: F.timestamp_seconds(…) in Spark, pd.to_datetime(…, unit='s') in pandas"
+)
+"""What else can be done about integers where durations were given."""
 
 
 @dataclass(frozen=True)
@@ -69,15 +76,14 @@ class BoundQuery:
     def _check_time(self) -> None:
         unit = self.query.time_unit
         expected = Unit.MICROSECONDS if pa.types.is_timestamp(self.time_type) else Unit.TICKS
-        if not (pa.types.is_timestamp(self.time_type) or pa.types.is_integer(self.time_type)):
-            raise Unsupported("time", f"{self.time}: {self.time_type}", "a timestamp or an integer column")
+        require_time_type(self.time, self.time_type)
         if unit not in (Unit.EVENTS, expected):
             given, needed = unit.spelling, expected.spelling
             raise UnitError(
                 "time", f"{self.time}: {self.time_type}", f"a column for {given}",
                 message=f"windows and delays are {given}, and the time column {self.time!r} is "
                 f"{self.time_type}",
-                hint=f"For this column write {needed}.",
+                hint=f"For this column write {needed}{_OR_CONVERT if expected is Unit.TICKS else ''}.",
             )  # fmt: skip
 
     @property
@@ -104,7 +110,7 @@ class BoundQuery:
         return [name for name in self.schema.names if name in wanted]
 
     @property
-    def keeps_ledger(self) -> bool:
+    def keeps_reports(self) -> bool:
         """Whether a report is compared, by the content of its window, with the one before it."""
         return self.query.corrects or self.query.takes_late
 
@@ -147,7 +153,7 @@ class BoundQuery:
     @property
     def values(self) -> list[pa.Field]:
         """What is computed over each window."""
-        return [pa.field(name, self.result_type(monoid)) for name, monoid in self.aggregates.items()]
+        return [pa.field(name, type_) for name, type_ in self._output_types.items()]
 
     def output_type(self, name: str) -> pa.DataType:
         """Of the values of an aggregate."""
@@ -155,11 +161,12 @@ class BoundQuery:
 
     @cached_property
     def _output_types(self) -> dict[str, pa.DataType]:
-        return {name: self.result_type(monoid) for name, monoid in self.aggregates.items()}
+        return {name: self.result_type(monoid, name=name) for name, monoid in self.aggregates.items()}
 
-    def result_type(self, monoid: Monoid) -> pa.DataType:
-        """Of the monoid's values over this input."""
-        return result_type(monoid, tuple(self.schema.field(column).type for column in monoid.columns))
+    def result_type(self, monoid: Monoid, *, name: str = "") -> pa.DataType:
+        """Of the monoid's values over this input; `name`: of its column, for errors."""
+        types = tuple(self.schema.field(column).type for column in monoid.columns)
+        return result_type(monoid, types, name=name)
 
     def ordered(self, reports: pa.Table) -> pa.Table:
         """Rows by key, then by window as the query names them, then by identifier and revision."""
@@ -201,7 +208,7 @@ class BoundRolling(BoundToAllColumns):
     a row that is emitted on arrival."""
 
     @property
-    def keeps_ledger(self) -> bool:
+    def keeps_reports(self) -> bool:
         """A row is known by its event, and not by the number of a window."""
         return False
 
@@ -216,7 +223,7 @@ class BoundRolling(BoundToAllColumns):
     def features(self) -> list[pa.Field]:
         """Every aggregate over every look-back."""
         return [
-            pa.field(self.feature(name, window), self.result_type(monoid))
+            pa.field(self.feature(name, window), self.result_type(monoid, name=name))
             for window in self.query.windows
             for name, monoid in self.aggregates.items()
         ]
@@ -297,10 +304,15 @@ def require_column(argument: str, name: str, schema: pa.Schema, *, use: str = ""
 
 def require_inputs(name: str, monoid: Monoid, schema: pa.Schema) -> None:
     """UnknownColumn unless the input has all columns that the aggregate of this name reads."""
-    condition = [] if monoid.where is None else [f"where={monoid.where}"]
-    inputs = ", ".join([*map(repr, monoid.columns), *condition])
     for column in monoid.reads:
-        require_column(name, column, schema, use=f"{name} = {monoid.name}({inputs})")
+        require_column(name, column, schema, use=as_written(name, monoid))
+
+
+def as_written(name: str, monoid: Monoid) -> str:
+    """An aggregate with the name of its column, as it is in a pipeline file, or about so in Python."""
+    condition = [] if monoid.where is None else [f"where={str(monoid.where)!r}"]
+    inputs = ", ".join([*map(repr, monoid.columns), *condition])
+    return f"{name} = {monoid.written!r}" if monoid.written else f"{name} = {monoid.name}({inputs})"
 
 
 def _require_different(argument: str, names: list[str]) -> None:
@@ -312,8 +324,18 @@ def _require_different(argument: str, names: list[str]) -> None:
             )  # fmt: skip
 
 
-def result_type(monoid: Monoid, types: tuple[pa.DataType, ...]) -> pa.DataType:
-    """The Arrow type of an aggregate's values: what the monoid declares, or what it answers for ones."""
+def result_type(monoid: Monoid, types: tuple[pa.DataType, ...], *, name: str = "") -> pa.DataType:
+    """The Arrow type of an aggregate's values: what the monoid declares, or what it answers for ones. An
+    error begins with the aggregate as it was written, where it has a name."""
+    try:
+        return _result_type(monoid, types)
+    except ArgumentError as error:
+        if name:
+            error.args = (f"{as_written(name, monoid)}: {error}",)
+        raise
+
+
+def _result_type(monoid: Monoid, types: tuple[pa.DataType, ...]) -> pa.DataType:
     if monoid.result is not None:
         return monoid.result(types)
     ones = [_ONE.get(kind_of(type_)) for type_ in types]

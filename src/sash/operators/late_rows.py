@@ -3,7 +3,7 @@
 Windows also name the window that could not place it. Which rows are late is decided where they are judged:
 `engine.lateness`, `engine.operator` and `bounded_input` for windows, `joins.two_sided` for joins,
 `stateful.streaming` for O+. On Spark `streaming.start` takes the sink of `late=` and
-`streaming.write_reports_and_late_rows` hands them to it.
+`streaming.deliver_outputs_to_sinks` hands them to it.
 """
 
 from __future__ import annotations

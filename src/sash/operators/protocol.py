@@ -70,7 +70,7 @@ class StreamOperator(Protocol):
         """No event before `watermark` is expected any more: what that closes, and what has no place."""
         ...
 
-    def wakes_at(self) -> int | None:
+    def next_timer(self) -> int | None:
         """The least watermark at which `advance` may have something to report, or to forget, without
         further events."""
         ...

@@ -20,6 +20,7 @@ from sash.operators.columns.times import FARTHEST
 from sash.operators.engine import pane_operator as pane_level
 from sash.operators.engine.saving import journal, journal_entries as entries
 from sash.operators.joins import two_sided as join
+from sash.operators.joins.state import row_chunks
 from sash.operators.stateful import streaming as tuples
 
 Chunk = tuple[int, bytes]
@@ -68,7 +69,7 @@ def _batch(payload: memoryview) -> int:
 
 _FORMS = (
     _Format("rows of the journal", journal.HEADER, entries.chunk_name, entries.rows_in, journal.chunks_of),
-    _Format("rows of both sides", join.HEADER, join.chunk_name, _batch),
+    _Format("rows of both sides", join.HEADER, row_chunks.chunk_name, _batch),
     _Format("tuples and windows", tuples.HEADER, tuples.chunk_name, _stream, tuples.chunks_of),
     _Format("no rows: panes leave with their batch", pane_level.HEADER, entries.chunk_name, _stream),
 )

@@ -9,6 +9,7 @@ WinFarm(PaneFarm(plq=2, wlq=3), replicas=2)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from sash.aggregation import built_in
@@ -17,7 +18,7 @@ from sash.errors import ArgumentError
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, WinFarm, WinMapReduce, WinSeq
 from sash.pipeline.calls import Call, call_of, required_fit
 from sash.planner.auto_declaration import AUTO, Auto, Parallelism, require_parallelism
-from sash.semantics.other_names import name_here
+from sash.semantics.pyspark_names import name_here
 
 _AGGREGATES: Mapping[str, Callable[..., Monoid]] = {
     name: getattr(built_in, name) for name in built_in.__all__
@@ -42,7 +43,7 @@ def aggregate_of(text: Any, *, argument: str) -> Monoid:
             )
     required_fit(make, call, argument=argument, text=text)
     made: Monoid = make(*call.arguments, **call.options)
-    return made
+    return replace(made, written=text)
 
 
 def pattern_of(text: Any, *, argument: str = "parallel") -> Parallelism:

@@ -15,14 +15,15 @@ import pyarrow as pa
 
 from sash.aggregation import built_in
 from sash.api.runtime_of_input import source_of
-from sash.api.stream import Stream, Windowed, stream
+from sash.api.stream import Stream, stream
 from sash.api.window_query import WindowQuery
+from sash.api.windowed import Windowed
 from sash.errors import ArgumentError
 from sash.operators.bound_query import require_column, require_inputs
 from sash.pipeline import schema
 from sash.pipeline.line_errors import all_mistakes
-from sash.pipeline.positions import Place
-from sash.pipeline.schema import DeclaredQuery, Pipeline
+from sash.pipeline.line_numbers import Place
+from sash.pipeline.schema import DeclaredQuery, Pipeline, SinkTable
 from sash.pipeline.sources import opened, require_sinks
 from sash.semantics.query import When
 from sash.serving.publisher import Publisher
@@ -52,12 +53,35 @@ def bound_to(pipeline: Pipeline, rows: Any) -> dict[str, WindowQuery]:
         for declared in pipeline.queries:
             with mistakes.kept():
                 _require_columns(pipeline, declared, columns)
-    return {declared.name: _bound(pipeline, declared, rows) for declared in pipeline.queries}
+    made = {declared.name: _bound(pipeline, declared, rows) for declared in pipeline.queries}
+    with all_mistakes() as mistakes:
+        for declared in pipeline.queries:
+            written = {"sink": made[declared.name].bound.output, "late": columns}
+            for table, sink in declared.sinks.items():
+                with mistakes.kept(), pipeline.file_lines.at(*declared.place(table, "format")):
+                    _require_held(sink, written[table])
+    return made
+
+
+def _require_held(sink: SinkTable, written: pa.Schema) -> None:
+    """A struct has a column for each field in a csv file; a list has no place there."""
+    if sink.format != "csv":
+        return
+    for field in written:
+        parts = field.flatten() if pa.types.is_struct(field.type) else [field]
+        for part in parts:
+            if pa.types.is_nested(part.type):
+                raise ArgumentError(
+                    "format", sink.format, "'parquet' or 'json'",
+                    message=f"format must not be csv: it cannot hold the column {part.name!r}, which is "
+                    f"{part.type}",
+                    hint="parquet and json can.",
+                )  # fmt: skip
 
 
 def _require_columns(pipeline: Pipeline, declared: DeclaredQuery, columns: pa.Schema) -> None:
     """All columns that are not there, in one error."""
-    table, at = declared.stream, pipeline.blame.at
+    table, at = declared.stream, pipeline.file_lines.at
     with all_mistakes() as mistakes:
         for argument, name in (("time", table.time), *(("key", key) for key in table.key)):
             with mistakes.kept(), at(*_place(pipeline, declared, argument)):
@@ -82,7 +106,7 @@ def _bound(pipeline: Pipeline, declared: DeclaredQuery, rows: Any) -> WindowQuer
         )
         windowed = _windowed(query, timed)
         windowed.agg(**{_PROBE: built_in.count()})
-    at, place = pipeline.blame.at, declared.place
+    at, place = pipeline.file_lines.at, declared.place
     if query.semantics:
         with at(*place("query", "semantics")):
             windowed = windowed.semantics(query.semantics)
@@ -115,14 +139,14 @@ def _by_argument(pipeline: Pipeline, declared: DeclaredQuery) -> Iterator[None]:
     try:
         yield
     except ArgumentError as error:
-        raise pipeline.blame.wrong(_place(pipeline, declared, error.argument), str(error)) from error
+        raise pipeline.file_lines.wrong(_place(pipeline, declared, error.argument), str(error)) from error
 
 
 def _place(pipeline: Pipeline, declared: DeclaredQuery, argument: str) -> Place:
     for table, keys in _KEYS.items():
         if argument in keys:
             own = declared.place(table, argument)
-            return own if own in pipeline.blame.lines else (table, argument)
+            return own if own in pipeline.file_lines.lines else (table, argument)
     labels = [window.label for window in declared.query.windows]
     return declared.place(
         "query", declared.query.kind, *([labels.index(argument)] if argument in labels else [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sash.pipeline.formats import PASSING, SINKS, SOURCES, FormatNeeds
-from sash.pipeline.positions import Place
+from sash.pipeline.line_numbers import Place
 from sash.pipeline.schema import DeclaredQuery, Pipeline, QueryTable, SinkTable, SourceTable, titled
 from sash.planner.auto_declaration import Auto
 from sash.runtimes.folder_paths import resolved
@@ -31,7 +31,7 @@ def _of_query(pipeline: Pipeline, declared: DeclaredQuery) -> Contradictions:
     if sum(map(bool, (query.windows, query.rolling, query.latest))) != 1:
         yield place, f"{titled(place)} must have one of windows, rolling and latest, and no two of them"
     for key, reason in _useless(query):
-        if (*place, key) in pipeline.blame.lines:
+        if (*place, key) in pipeline.file_lines.lines:
             yield (*place, key), f"{key} must be {reason}"
     if query.online and not pipeline.streaming:
         reason = "online must be left out when mode is 'batch': q.publish(store) fills a store in Python"
@@ -119,7 +119,7 @@ def _of_run(pipeline: Pipeline) -> Contradictions:
     if endless:
         yield ("run", "mode"), f"mode must be 'stream' for {source}, which never ends"
     for key in ("checkpoint", "trigger"):
-        if ("run", key) in pipeline.blame.lines:
+        if ("run", key) in pipeline.file_lines.lines:
             yield ("run", key), f"{key} must be left out when mode is 'batch'"
 
 

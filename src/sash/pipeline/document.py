@@ -17,8 +17,8 @@ from sash.errors import PipelineError, did_you_mean
 from sash.pipeline import value_readers
 from sash.pipeline.aggregates_and_patterns import aggregate_of
 from sash.pipeline.contradictions import contradictions
-from sash.pipeline.line_errors import Blame, all_mistakes
-from sash.pipeline.positions import Place, lines_of
+from sash.pipeline.line_errors import FileLines, all_mistakes
+from sash.pipeline.line_numbers import Place, lines_of
 from sash.pipeline.schema import (
     EACH,
     OWN_STREAM_KEYS,
@@ -39,6 +39,8 @@ Table = TypeVar("Table")
 _OF_QUERY = ("aggregates", "sink", "late")
 """Tables that stand beside [query], and below each of several [[query]]."""
 _SHARED = ("source", "stream", "query", "run", "spark")
+_BARE = re.compile(r"\s*(?P<key>[\w.-]+)\s*=\s*(?P<text>[A-Za-z_./][^\"'#\[\]{}]*)")
+"""A line whose value is a text without its quotes."""
 _UNCLOSED = {
     "Unterminated string": '"',
     "Illegal character '\\n'": '"',
@@ -69,9 +71,11 @@ def _not_toml(file: Path, text: str, error: str) -> PipelineError:
         lines = enumerate(text.splitlines(), start=1)
         odd = [number for number, words in lines if quote and words.count(quote) % 2]
         line = odd[-1] if odd else text.count("\n") + 1
-    return PipelineError(
-        str(file), line, f"this is not TOML: {'a quote is not closed' if quote else reason}"
-    )
+    words = "a quote is not closed" if quote else reason
+    bare = _BARE.match(text.splitlines()[line - 1]) if reason == "Invalid value" else None
+    if bare:
+        words = f'text needs quotes: {bare["key"]} = "{bare["text"].strip()}"'
+    return PipelineError(str(file), line, f"this is not TOML: {words}")
 
 
 class _MissingTable(PipelineError):
@@ -87,7 +91,7 @@ class _Document:
             raise _not_toml(file, text, str(error)) from None
         except (RecursionError, ValueError) as error:  # tables in tables, a number of thousands of digits
             raise PipelineError(str(file), None, f"the file cannot be read: {error}") from None
-        self._blame = Blame(str(file), lines_of(text))
+        self._file_lines = FileLines(str(file), lines_of(text))
 
     def pipeline(self) -> Pipeline:
         several = isinstance(self._tables.get("query"), list)
@@ -105,27 +109,28 @@ class _Document:
                 queries = self._several(stream) if several else self._only(stream)
             with mistakes.kept():
                 run = self._needed("run", RunTable) if "run" in self._tables else RunTable()
-            with mistakes.kept(), self._blame.at("spark"):
+            with mistakes.kept(), self._file_lines.at("spark"):
                 given = self._tables.setdefault("spark", {})
                 self._require_table(("spark",), self._tables)
                 settings = value_readers.options(given, "spark")
             if misnamed:  # one of them is the missing one
                 mistakes.found[:] = [one for one in mistakes.found if not isinstance(one, _MissingTable)]
         pipeline = Pipeline(
-            file=self._file, blame=self._blame, source=source, queries=queries, run=run, spark=settings
-        )
+            file=self._file, file_lines=self._file_lines, source=source, queries=queries, run=run,
+            spark=settings,
+        )  # fmt: skip
         with all_mistakes() as mistakes:
             for place, reason in contradictions(pipeline):
-                mistakes.found.append(self._blame.wrong(place, reason))
+                mistakes.found.append(self._file_lines.wrong(place, reason))
         return pipeline
 
     def _require_known_table(self, name: str, *, several: bool) -> None:
         known = (*_SHARED, *_OF_QUERY)
         if name not in known:
-            raise self._blame.wrong((name,), _unknown(f"there is no table [{name}]", name, known))
+            raise self._file_lines.wrong((name,), _unknown(f"there is no table [{name}]", name, known))
         if several and name in _OF_QUERY:
             reason = f"[{name}] must be [query.{name}], below its [[query]], where there are several"
-            raise self._blame.wrong((name,), reason)
+            raise self._file_lines.wrong((name,), reason)
 
     def _needed(self, name: str, made: type[Table]) -> Table:
         self._require_table((name,), self._tables)
@@ -134,10 +139,10 @@ class _Document:
     def _require_table(self, place: Place, tables: Mapping[str, Any]) -> None:
         name = place[-1]
         if name not in tables:
-            line = self._blame.wrong(place, "").line
+            line = self._file_lines.wrong(place, "").line
             raise _MissingTable(str(self._file), line, f"the table {titled(place)} is missing")
         if not isinstance(tables[str(name)], dict):
-            raise self._blame.wrong(place, f"{name} must be a table: {titled(place)}")
+            raise self._file_lines.wrong(place, f"{name} must be a table: {titled(place)}")
 
     def _only(self, stream: StreamTable) -> tuple[DeclaredQuery, ...]:
         with all_mistakes() as mistakes:
@@ -158,7 +163,7 @@ class _Document:
     def _one_of_several(self, number: int, given: Any, stream: StreamTable) -> DeclaredQuery:
         place = ("query", number)
         if not isinstance(given, dict):
-            raise self._blame.wrong(place, "query must be tables: [[query]]")
+            raise self._file_lines.wrong(place, "query must be tables: [[query]]")
         own = {one.name: one for one in fields(StreamTable) if one.name in OWN_STREAM_KEYS}
         known = own | {one.name: one for one in fields(NamedQueryTable)}
         keys = {key: value for key, value in given.items() if key not in _OF_QUERY}
@@ -206,7 +211,7 @@ class _Document:
             for key in given:
                 if key not in known:
                     problem = _unknown(f"{title} has no key {key!r}", key, (*known, *also))
-                    mistakes.found.append(self._blame.wrong((*place, key), problem))
+                    mistakes.found.append(self._file_lines.wrong((*place, key), problem))
             misnamed = bool(mistakes.found)  # one of them may be a key that is lacking
             for key, one in known.items():
                 required = one.default is MISSING and one.default_factory is MISSING
@@ -214,11 +219,11 @@ class _Document:
                     with mistakes.kept():
                         values[key] = self._value((*place, key), one, given[key])
                 elif required and not misnamed:
-                    mistakes.found.append(self._blame.wrong(place, f"{title} lacks the key {key!r}"))
+                    mistakes.found.append(self._file_lines.wrong(place, f"{title} lacks the key {key!r}"))
         return values
 
     def _value(self, place: Place, one: Field[Any], given: Any) -> Any:
-        with self._blame.at(*place):
+        with self._file_lines.at(*place):
             value = one.metadata[READ](given, one.name)
         each = one.metadata[EACH]
         if each is None:
@@ -226,7 +231,7 @@ class _Document:
         elements = []
         with all_mistakes() as mistakes:
             for number, element in enumerate(value):
-                with mistakes.kept(), self._blame.at(*place, number):
+                with mistakes.kept(), self._file_lines.at(*place, number):
                     elements.append(each(element, one.name))
         return tuple(elements)
 
@@ -234,11 +239,11 @@ class _Document:
         found = {}
         with all_mistakes() as mistakes:
             for name, text in given.items():
-                with mistakes.kept(), self._blame.at(*place, name):
+                with mistakes.kept(), self._file_lines.at(*place, name):
                     found[name] = aggregate_of(text, argument=name)
         if not found:
             reason = f'{titled(place)} must have at least one, such as n = "count()"'
-            raise self._blame.wrong(place, reason)
+            raise self._file_lines.wrong(place, reason)
         return found
 
 

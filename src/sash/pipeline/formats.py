@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sash.runtimes.connector_packages import DELTA, ICEBERG, KAFKA
+
 
 @dataclass(frozen=True)
 class FormatNeeds:
@@ -26,9 +28,6 @@ class FormatNeeds:
 
 
 SERVERS = "kafka.bootstrap.servers"
-KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13"
-DELTA = "io.delta:delta-spark_2.13"
-ICEBERG = "org.apache.iceberg:iceberg-spark-runtime"
 
 _FILES = {name: FormatNeeds(path=True) for name in ("parquet", "csv", "json")}
 _TABLES = {

@@ -12,15 +12,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from sash.errors import PipelineError, PipelineErrors, SashError
-from sash.pipeline.positions import Place
+from sash.pipeline.line_numbers import Place
 
 
 @dataclass(frozen=True)
-class Blame:
+class FileLines:
     """Where everything stands in a file.
 
     >>> lines = {("stream",): 3, ("stream", "time"): 4}
-    >>> Blame("trades.toml", lines).wrong(("stream", "key"), "key is no column").line
+    >>> FileLines("trades.toml", lines).wrong(("stream", "key"), "key is no column").line
     3
     """
 

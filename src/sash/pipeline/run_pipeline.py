@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from sash.api.together import together
 from sash.api.window_query import WindowQuery
 from sash.pipeline.schema import Pipeline
-from sash.pipeline.sinks import batch_sink, written
+from sash.pipeline.sinks import batch_sink, require_no_output, written
 from sash.runtimes.progress_bar import ProgressReading, shown
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def run_batch(pipeline: Pipeline, queries: Queries, spark: SparkSession) -> None
     from sash.runtimes.spark.failures import in_one_sentence
     from sash.runtimes.spark.monitoring.job_progress import jobs_shown
 
+    require_no_output(pipeline, spark=spark)
     with in_one_sentence(), jobs_shown(spark):
         for declared in pipeline.queries:
             query, keys = queries[declared.name], declared.stream.key

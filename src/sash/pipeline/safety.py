@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 
 from sash.errors import did_you_mean
 from sash.pipeline.formats import SERVERS
-from sash.pipeline.positions import Place
+from sash.pipeline.line_numbers import Place
 from sash.pipeline.schema import Pipeline
 
 DATA_OPTIONS = frozenset(
@@ -38,7 +38,7 @@ _EXPRESSION = re.compile(r"\b(default|generated)\b", re.IGNORECASE)
 def require_safe(pipeline: Pipeline) -> None:
     """PipelineError, with the line, for the first thing that is code."""
     for place, reason in unsafe(pipeline):
-        raise pipeline.blame.wrong(place, f"--safe refuses {reason}")
+        raise pipeline.file_lines.wrong(place, f"--safe refuses {reason}")
 
 
 def unsafe(pipeline: Pipeline) -> Iterator[tuple[Place, str]]:

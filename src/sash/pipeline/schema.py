@@ -24,8 +24,8 @@ from sash.aggregation.monoid import Monoid
 from sash.pipeline import value_readers
 from sash.pipeline.aggregates_and_patterns import pattern_of
 from sash.pipeline.formats import SINKS, SOURCES
-from sash.pipeline.line_errors import Blame
-from sash.pipeline.positions import Place
+from sash.pipeline.line_errors import FileLines
+from sash.pipeline.line_numbers import Place
 from sash.planner.auto_declaration import AUTO, Parallelism
 from sash.runtimes.trigger import AVAILABLE_NOW, Trigger
 from sash.semantics.durations import DurationLike
@@ -48,7 +48,7 @@ class SourceTable:
     path: str = field(metadata=by(value_readers.text), default="")
     table: str = field(metadata=by(value_readers.text), default="")
     """Of a catalog, for delta and iceberg."""
-    schema: str = field(metadata=by(value_readers.text), default="")
+    schema: str = field(metadata=by(value_readers.schema), default="")
     """Columns and types as Spark writes them; of the JSON in `value` for kafka and socket."""
     select: tuple[str, ...] = field(metadata=by(value_readers.texts), default=())
     """Expressions of Spark SQL over the columns of the source; all columns as they are when left out."""
@@ -170,7 +170,7 @@ class Pipeline:
     """A pipeline, as a file declares it."""
 
     file: Path
-    blame: Blame
+    file_lines: FileLines
     """Where each key stands, for what turns out to be wrong only later."""
     source: SourceTable
     queries: tuple[DeclaredQuery, ...]

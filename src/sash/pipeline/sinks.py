@@ -7,9 +7,12 @@ others   the rows as they are
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sash.pipeline.schema import Pipeline, SinkTable
+from sash.errors import ArgumentError
+from sash.pipeline.line_errors import all_mistakes
+from sash.pipeline.schema import Pipeline, SinkTable, titled
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,6 +30,36 @@ def written(pipeline: Pipeline, sink: SinkTable, rows: DataFrame, *, keys: tuple
         writer.mode(mode).save(pipeline.located(sink.path))
     else:
         writer.mode("append" if sink.format == "console" else "overwrite").save()
+
+
+def require_no_output(pipeline: Pipeline, *, spark: SparkSession | None = None) -> None:
+    """PipelineError where a batch run would write to what is there already. Without Spark only local
+    folders are looked at, before anything has started."""
+    with all_mistakes() as mistakes:
+        for query in pipeline.queries:
+            for title, sink in query.sinks.items():
+                key = "path" if sink.path else "table"
+                with mistakes.kept(), pipeline.file_lines.at(*query.place(title, key)):
+                    if not sink.overwrite and _is_there(pipeline, sink, spark):
+                        there, title = sink.path or sink.table, titled(query.place(title))
+                        raise ArgumentError(
+                            key, there, "a new one",
+                            message=f"{key} has output already: {there}",
+                            hint=f"To replace it, write overwrite = true in {title}; else name another.",
+                        )  # fmt: skip
+
+
+def _is_there(pipeline: Pipeline, sink: SinkTable, spark: SparkSession | None) -> bool:
+    place = pipeline.located(sink.path) if sink.path else ""
+    if place and "://" not in place:
+        return Path(place).exists()
+    if spark is None:
+        return False
+    if sink.table:
+        return spark.catalog.tableExists(sink.table)
+    from sash.runtimes.spark.compat import HadoopFolder
+
+    return bool(place) and HadoopFolder(spark, place).exists()
 
 
 def batch_sink(
@@ -52,7 +85,7 @@ def batch_sink(
             return KafkaSink.with_options(sink.options, keys=keys)
         case "delta" | "iceberg":
             path = pipeline.located(sink.path) if sink.path else ""
-            return TableSink(name, sink.table, path, sink.format, sink.options, sink.keys)
+            return TableSink(name, sink.table, path, sink.format, sink.options, sink.keys or None)
     folder = FolderSink(pipeline.located(sink.path), sink.format, sink.options)
     return ShapedSink(folder, flat) if sink.format == "csv" else folder
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sash.errors import ArgumentError, MissingDependency, SashError
+from sash.errors import ArgumentError, SashError
 from sash.pipeline.formats import SINKS, SOURCES
 from sash.pipeline.safety import DATA_OPTIONS
 from sash.pipeline.schema import DeclaredQuery, Pipeline, SourceTable
@@ -34,9 +34,9 @@ def opened(pipeline: Pipeline, spark: SparkSession) -> Any:
     """The rows of the source, static or streaming; PipelineError when they cannot be had."""
     from sash.runtimes.spark.failures import in_one_sentence
 
-    source, at = pipeline.source, pipeline.blame.at
+    source, at = pipeline.source, pipeline.file_lines.at
     with at("source", "format"):
-        _require_connector(spark, source.format, SOURCES[source.format].package)
+        _require_connector(spark, source.format)
     place = ""
     if source.path:
         place = pipeline.located(source.path)
@@ -46,7 +46,7 @@ def opened(pipeline: Pipeline, spark: SparkSession) -> Any:
         with in_one_sentence():
             rows = _rows(source, spark, place, streaming=pipeline.streaming)
     except SashError as error:
-        raise pipeline.blame.wrong(("source", _blamed(source, error)), str(error)) from error
+        raise pipeline.file_lines.wrong(("source", _blamed(source, error)), str(error)) from error
     if not source.select:
         return rows
     with at("source", "select"), in_one_sentence():
@@ -66,9 +66,9 @@ def declared(pipeline: Pipeline) -> DeclaredFiles | pa.Table | None:
     if not here or pipeline.spark or not all(map(_needs_no_session, pipeline.queries)):
         return None
     place = pipeline.located(source.path)
-    with pipeline.blame.at("source", "path"):
+    with pipeline.file_lines.at("source", "path"):
         _require_there(place)
-    with pipeline.blame.at("source", "schema" if source.schema else "path"):
+    with pipeline.file_lines.at("source", "schema" if source.schema else "path"):
         if python:
             return DeclaredFiles.of(place, source.schema)
         files = DeclaredFiles.read_by_spark(place, source.schema, nested=source.format != "csv")
@@ -85,8 +85,8 @@ def require_sinks(pipeline: Pipeline, spark: SparkSession) -> None:
     """PipelineError where Spark has no connector for a sink."""
     for query in pipeline.queries:
         for table, sink in query.sinks.items():
-            with pipeline.blame.at(*query.place(table, "format")):
-                _require_connector(spark, sink.format, SINKS[sink.format].package)
+            with pipeline.file_lines.at(*query.place(table, "format")):
+                _require_connector(spark, sink.format)
 
 
 def _rows(source: SourceTable, spark: SparkSession, place: str, *, streaming: bool) -> Any:
@@ -130,14 +130,7 @@ def _require_there(place: str) -> None:
         raise ArgumentError("path", place, "a folder that exists")
 
 
-def _require_connector(spark: Any, name: str, package: str) -> None:
-    """MissingDependency unless Spark has classes for the format."""
-    if not package:
-        return
-    from sash.runtimes.spark.compat import knows_format
+def _require_connector(spark: Any, name: str) -> None:
+    from sash.runtimes.spark.sinks.usable import require_connector
 
-    if not knows_format(spark, name):
-        raise MissingDependency(
-            f"{name} needs the package {package} for Spark {spark.version}, which this session does not "
-            f'have; name it with its version under [spark]: "spark.jars.packages" = "{package}:…"'
-        )
+    require_connector(spark, name, how='under [spark], "spark.jars.packages" = "{package}:…"')

@@ -8,6 +8,7 @@ from typing import Any
 
 from sash.api.window_parser import window_of
 from sash.errors import ArgumentError, did_you_mean
+from sash.runtimes import ddl
 from sash.semantics import durations
 from sash.semantics.durations import DurationLike
 from sash.semantics.query import Emit, When
@@ -16,11 +17,37 @@ from sash.semantics.window import Window
 from sash.semantics.windows import SlideByTupleWindow, lifetime
 from sash.serving.feature_stores import require_place
 
+_TYPES = frozenset(ddl.TYPES) | {
+    "array", "char", "character", "dec", "decimal", "interval", "map", "numeric", "struct", "timestamp_ltz",
+    "varchar", "variant", "void",
+}  # fmt: skip
+_BRACKETS = re.compile(r"<.*>|\([^)]*\)|'[^']*'|\"[^\"]*\"", re.DOTALL)
+"""What belongs to a type or is a comment; from the first to the last, as structs have structs."""
+_COLUMN = re.compile(r"(?:^|,)\s*`?(?P<column>\w+)`?\s*:?\s+(?P<type>\w+)")
+
 
 def text(given: Any, name: str) -> str:
     if not isinstance(given, str) or not given.strip():
         raise ArgumentError(name, given, "a text")
     return given
+
+
+def schema(given: Any, name: str) -> str:
+    """Columns and types as Spark writes them. Words that are no type are refused here."""
+    for column in _COLUMN.finditer(_BRACKETS.sub(_blank, text(given, name))):
+        type_ = column["type"].lower()
+        if type_ not in _TYPES:
+            hint = did_you_mean(type_, _TYPES) or f"There are {', '.join(sorted(_TYPES))}."
+            raise ArgumentError(
+                name, given, "made of types of Spark", hint=hint,
+                message=f"{name}: the column {column['column']!r} has the type {column['type']!r}, which "
+                "is none",
+            )  # fmt: skip
+    return str(given)
+
+
+def _blank(found: re.Match[str]) -> str:
+    return " " * len(found[0])
 
 
 def name(given: Any, name: str) -> str:

@@ -18,10 +18,10 @@ from sash.aggregation.monoid import Monoid
 from sash.operators.bound_query import BoundQuery, BoundWhole
 from sash.operators.columns.arrow_columns import kind_of
 from sash.operators.folding.early_panes import Early
+from sash.operators.folding.fold_ranges import compiles
 from sash.operators.folding.panes import Panes, pane_grid
-from sash.operators.folding.range_folder import compiles
 from sash.operators.windows.windowers import vectorised
-from sash.semantics.run_as import EngineWindow, declared_window
+from sash.semantics.run_as_engine import EngineWindow, declared_window
 from sash.semantics.window import Context, ContextFreeWindow, IntervalWindow, Window
 from sash.semantics.windows import SlideByTimeWindow, SlideByTupleWindow
 

@@ -1,4 +1,4 @@
-"""The counts of queries in Spark's progress reports, under `observedMetrics`.
+"""The counts of queries in Spark's progress reports, under `observedMetrics`, and what was decided there.
 
     sash 1f3a09bc          of a query that runs alone; one of several steps has several
     sash bars 1f3a09bc     of the query `bars`, one of those that run together
@@ -13,6 +13,8 @@ from typing import Any
 from uuid import uuid4
 
 _PREFIX = "sash"
+DECISIONS = "decisions"
+"""Beside the counts of a query in a progress report: what was decided for the batch, a text each."""
 
 
 def metric_of(query: str = "") -> str:
@@ -46,6 +48,17 @@ def counts_by_query(
             for name in counts:
                 counts[name] += row.get(name) or 0
     return found
+
+
+def decisions_in(report: Mapping[str, Any]) -> list[str]:
+    """What was decided for the batch of a progress report: the same of all queries that run together.
+
+    >>> counts = {"events": 3, "decisions": ["one task: few events"]}
+    >>> decisions_in({"observedMetrics": {"theirs x": {"decisions": 3}, "sash 1f3a09bc": counts}})
+    ['one task: few events']
+    """
+    every = (report.get("observedMetrics") or {}).items()
+    return next((list(row[DECISIONS]) for name, row in every if is_of_sash(name) and DECISIONS in row), [])
 
 
 def in_all(by_query: Mapping[str, Mapping[str, int]], count: str) -> int | None:

@@ -86,6 +86,12 @@ def condition(where: RowCondition | None) -> Condition | None:
     """The condition that a function or a text states; None means every row."""
     if where is None or isinstance(where, Condition):
         return where
+    if type(where).__name__ == "Column":
+        hint = (
+            "A Column of PySpark is computed by Spark only. Write it as text, where='amount > 100', or as "
+        )
+        hint += "a function of a row, where=lambda row: row.amount > 100."
+        raise ArgumentError("where", where, _EXAMPLE, hint=hint)
     if isinstance(where, str):
         tree = _parsed(where)
     elif callable(where):
@@ -93,7 +99,7 @@ def condition(where: RowCondition | None) -> Condition | None:
             tree = trace_row(where, _AnyName())
         except Untraceable as error:
             why = f"This function cannot become a condition on columns: {error}. Write & and | with each "
-            why += "comparison in parentheses, or the condition as text, 'x > 1 and y > 2'."
+            why += "comparison in parentheses, or the condition as text, 'x > 1 and y in (2, 3)'."
             raise _refused(where, why) from None
     else:
         raise ArgumentError("where", where, _EXAMPLE)

@@ -171,6 +171,8 @@ class _Symbol:
         self.node = node
 
     def __bool__(self) -> NoReturn:
+        if any(map(_binds_tighter, parts_of(self.node))):
+            raise Untraceable("a comparison beside & or | is not in parentheses")
         raise Untraceable("it uses `and`, `or`, `not`, `if`, `in` or a < b < c")
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -188,6 +190,13 @@ class _Symbol:
 
     def __neg__(self) -> _Symbol:
         return _Symbol(Operation("-", (self.node,)))
+
+
+def _binds_tighter(part: Node) -> bool:
+    """Whether & or | stands inside a comparison: Python reads `a > 1 & b == 2` as `a > (1 & b) == 2`."""
+    if not isinstance(part, Operation) or part.operator not in _COMPARED.values():
+        return False
+    return any(isinstance(one, Operation) and one.operator in ("&", "|") for one in part.operands)
 
 
 def _node(value: Any) -> Node:

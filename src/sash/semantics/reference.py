@@ -16,7 +16,7 @@ is the whole definition; every fast path is tested against this module. Nothing 
   that is over leaves its events behind: what comes next to them begins a session of its own.
 - With `forget_after`, a key whose newest event lies that far behind the watermark is forgotten after the
   report: its windows that are still open are not reported, and it starts from nothing if it comes again.
-- Look-backs that are answered on arrival, and the latest row of a key, are defined in `features`.
+- Look-backs that are answered on arrival, and the latest row of a key, are defined in `look_back_rows`.
 - An event that has no place goes to the late output with the reason: its time is null, it is too late, or
   a window cannot place it. One that lies between windows (a slide longer than the size, a threshold that is
   not met) is in neither.

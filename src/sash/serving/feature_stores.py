@@ -112,7 +112,7 @@ class RedisPlace:
         """One connection for all reads, without the client: what it does around a command takes twice as
         long as the server does."""
         pool, root = self._client.connection_pool, self._root
-        connection = self._asked(pool.get_connection)
+        connection = self._answer_of(pool.get_connection)
 
         def mget(names: Sequence[bytes]) -> Any:
             try:
@@ -123,7 +123,7 @@ class RedisPlace:
                 raise
 
         try:
-            yield lambda names: self._asked(lambda: mget(names))
+            yield lambda names: self._answer_of(lambda: mget(names))
         finally:
             pool.release(connection)
 
@@ -150,21 +150,21 @@ class RedisPlace:
                 except self._changed:
                     raise outdated() from None
 
-        self._asked(send)
+        self._answer_of(send)
 
     def due(self, before: bytes, limit: int) -> list[bytes]:
         name, end = self._root + DUE, b"(" + before
-        return list(self._asked(lambda: self._client.zrangebylex(name, b"-", end, start=0, num=limit)))
+        return list(self._answer_of(lambda: self._client.zrangebylex(name, b"-", end, start=0, num=limit)))
 
     def published(self) -> list[str]:
         """The names under which anything is published on this server, whatever the name of this place."""
         first, last = b"sash-online:{", b"}:query"
-        found = self._asked(lambda: set(self._client.scan_iter(match=first + b"*" + last, count=1000)))
+        found = self._answer_of(lambda: set(self._client.scan_iter(match=first + b"*" + last, count=1000)))
         return sorted(key[len(first) : -len(last)].decode() for key in found)
 
     def items(self) -> Iterator[tuple[bytes, bytes]]:
         """All of it: names and values, then due entries. What is written meanwhile may be left out."""
-        found = self._asked(lambda: sorted(self._client.scan_iter(match=self._root + b"*", count=1000)))
+        found = self._answer_of(lambda: sorted(self._client.scan_iter(match=self._root + b"*", count=1000)))
         names = [key[len(self._root) :] for key in found if key != self._root + DUE]
         with self.reading() as read:
             for at in range(0, len(names), SCANNED):
@@ -172,16 +172,17 @@ class RedisPlace:
                 yield from (
                     (n, value) for n, value in zip(some, read(some), strict=True) if value is not None
                 )
-        for entry in self._asked(lambda: self._client.zrange(self._root + DUE, 0, -1)):
+        for entry in self._answer_of(lambda: self._client.zrange(self._root + DUE, 0, -1)):
             yield DUE + entry, b""
 
     def close(self) -> None:
         self._client.close()
 
-    def _asked(self, question: Callable[[], Any]) -> Any:
+    def _answer_of(self, command: Callable[[], Any]) -> Any:
+        """The server's; errors name it."""
         address = address_of(self.url)
         try:
-            return question()
+            return command()
         except self._unreachable as error:
             raise StoreUnavailable(
                 f"the Redis server at {address} does not answer ({error}); is it running?"

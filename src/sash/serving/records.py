@@ -21,7 +21,7 @@ import pyarrow as pa
 from sash.arrays import Array, Ints, Mask, as_words
 from sash.operators.bound_query import BoundRolling
 from sash.operators.folding.elements import Elements
-from sash.operators.folding.range_folder import ColumnFolder, Folder, ObjectFolder, folder_of
+from sash.operators.folding.fold_ranges import ColumnFolder, Folder, ObjectFolder, folder_of
 
 BITS = 62
 """How many aggregates share a word."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 from sash.aggregation.built_in.argmin_argmax import argmax, argmin
 from sash.aggregation.built_in.averages import geomean, mean, mean as avg
 from sash.aggregation.built_in.constructor_arguments import recorded
-from sash.aggregation.built_in.counters import increase, rate
 from sash.aggregation.built_in.counting import count
 from sash.aggregation.built_in.extremes import max_ as max, min_ as min, range_ as range
 from sash.aggregation.built_in.histograms import histogram
+from sash.aggregation.built_in.increase_and_rate import increase, rate
 from sash.aggregation.built_in.membership import bloom
 from sash.aggregation.built_in.moments import kurtosis, skewness, stddev, variance
 from sash.aggregation.built_in.ordered import collect, first, last, longest_increasing_run

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from sash.aggregation.built_in.column_types import (
+    column_name,
     columnar,
     constant,
     number_to,
@@ -43,8 +44,8 @@ def mean(column: str, *, where: RowCondition | None = None, exact: bool = False)
     """
     return of_values(
         "mean", column, _no_mean, numbers_only("mean", _lift_any), _combine_any, _lower_any,
-        commutative=True, specialise=_typed_mean(column, exact), result=number_to("mean", pa.float64()),
-        where=where,
+        commutative=True, specialise=_typed_mean(column_name("column", column, of="mean"), exact),
+        result=number_to("mean", pa.float64()), where=where,
     )  # fmt: skip
 
 

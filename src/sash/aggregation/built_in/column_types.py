@@ -21,6 +21,7 @@ from sash.aggregation.monoid import Kind, Monoid, ResultType
 from sash.aggregation.sql_form import SqlForm
 from sash.errors import ArgumentError, Unsupported
 from sash.semantics.condition import RowCondition, condition
+from sash.semantics.pyspark_names import column_hint
 
 ZERO: dict[Kind, Any] = {"int": 0, "float": 0.0, "bool": False}
 """What stands in a typed element where there is no value yet. Objects have None there."""
@@ -107,6 +108,7 @@ where=lambda row: …).
     if callable(given):
         message = f"{of}() takes column names"
         hint = f"Pass a condition as sash.{of}({example}where=lambda row: …)."
+    hint = column_hint(given) or hint
     raise ArgumentError(argument, given, "the name of a column", hint=hint, message=message)
 
 

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from sash.aggregation.built_in.column_types import (
+    column_name,
     columnar,
     constant,
     numeric_kinds,
@@ -69,7 +70,7 @@ def sum_(column: str, *, where: RowCondition | None = None, exact: bool = False)
     """
     return of_values(
         "sum", column, no_total, lift_any, add_any, lower_any, commutative=True,
-        specialise=_typed_sum(column, exact), result=sum_type, where=where,
+        specialise=_typed_sum(column_name("column", column, of="sum"), exact), result=sum_type, where=where,
     )  # fmt: skip
 
 

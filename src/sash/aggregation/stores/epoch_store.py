@@ -62,6 +62,11 @@ class EpochStore(ABC):
         return self._committed()
 
     @property
+    def is_replaced(self) -> bool:
+        """Whether the place of this handle has another store by now, which a new handle would find."""
+        return False
+
+    @property
     def pending(self) -> int:
         return len(self._delta)
 
@@ -141,6 +146,10 @@ class EpochStore(ABC):
     def _is_now(self, epoch: int) -> None:
         self._epoch = epoch
         self._delta = {}
+
+    def label(self, text: bytes) -> None:  # noqa: B027 (most have nothing to do)
+        """What this namespace is of, for whoever finds it, also before the first commit. A store that is
+        deleted with its query has no use for it."""
 
     def rollback(self, epoch: int) -> None:
         self._require_open()

@@ -34,11 +34,13 @@ from pyarrow import fs
 
 from sash.aggregation.stores.epoch_store import FRESH, Committed, Delta, EpochStore, followed_by
 from sash.aggregation.stores.protocol import check_namespace
-from sash.aggregation.stores.values import reading, seal, unseal
+from sash.aggregation.stores.values import reading, require_frame, require_layout, seal, unseal
 from sash.disk_space import room_for
 from sash.errors import CorruptValue
 
 _STATE, _DATA, _FENCE = ".state", ".data", ".fence"
+LAYOUT = 1
+"""Of a manifest; the first ones do not have it."""
 _OWN = re.compile(r"\d+(\.state|\.fence|-[0-9a-f]+\.data)")
 
 
@@ -93,8 +95,9 @@ class Files(EpochStore):
         if epochs != sorted(self._numbers(_STATE)):
             # Others have committed since, and removed what was listed.
             return self._committed()
-        if any(epochs):
+        if any(epochs) and any(name.endswith(_DATA) for name in self._names()):
             # A commit that was cut short leaves the manifest before it, which only epoch 0 does not have.
+            # Without any data it is a `restart` that was cut short, or there was nothing to lose.
             raise CorruptValue(
                 f"{self._folder} has no whole manifest: epochs {', '.join(map(str, epochs))} are damaged"
             )
@@ -228,11 +231,16 @@ class Files(EpochStore):
         """None where there is none, or only a part of one."""
         try:
             with self._files.open_input_file(f"{self._folder}/{epoch}{_STATE}") as file:
-                sealed = unseal(_name(epoch), file.read())
+                data = file.read()
+            require_frame(f"the manifest of epoch {epoch} in {self._folder}", data)
+            sealed = unseal(_name(epoch), data)
         except (FileNotFoundError, CorruptValue):
             return None
         with reading(f"the manifest of epoch {epoch} in {self._folder}"):
             facts = json.loads(bytes(sealed))
+            require_layout(
+                f"the manifest of epoch {epoch} in {self._folder}", facts.get("layout", 1), LAYOUT
+            )
             places = {
                 str(key): (_file_name(name), int(at), int(length))
                 for key, (name, at, length) in facts["places"].items()
@@ -240,7 +248,7 @@ class Files(EpochStore):
             return _State(int(facts["epoch"]), places)
 
     def _put_state(self, state: _State) -> None:
-        data = json.dumps(asdict(state), separators=(",", ":")).encode()
+        data = json.dumps({"layout": LAYOUT} | asdict(state), separators=(",", ":")).encode()
         self._put(f"{state.epoch}{_STATE}", seal(_name(state.epoch), data))
 
     def _make_folder(self) -> None:

@@ -25,10 +25,13 @@ from sash.aggregation.stores import lmdb_environment
 from sash.aggregation.stores.epoch_store import FRESH, Committed, Delta, EpochStore, followed_by
 from sash.aggregation.stores.lmdb_environment import Environment
 from sash.aggregation.stores.protocol import Payload, check_namespace
-from sash.aggregation.stores.values import seal, unseal
+from sash.aggregation.stores.values import require_layout, seal, unseal
 from sash.errors import ArgumentError, CorruptValue
 
 _META = struct.Struct("<qq16s")
+_LAYOUT = struct.Struct("<I")
+LAYOUT = 1
+"""Of the databases. Another one stands behind these numbers; the first has none."""
 _ABSENT = b""
 
 
@@ -74,6 +77,10 @@ class LMDB(EpochStore):
     @property
     def map_size(self) -> int:
         return self._environment().map_size
+
+    @property
+    def is_replaced(self) -> bool:
+        return self._environment().is_replaced
 
     @contextmanager
     def reading(self) -> Iterator[View]:
@@ -260,6 +267,9 @@ def _fence_in(key: bytes, data: Payload) -> int:
 
 def _unpacked(key: bytes, data: Payload) -> tuple[int, int, bytes]:
     payload = unseal(key, data)
-    if payload.nbytes != _META.size:
+    numbers, layout = payload[: _META.size], payload[_META.size :]
+    if layout.nbytes >= _LAYOUT.size:
+        require_layout(f"the LMDB store {bytes(key[:-1])!r}", _LAYOUT.unpack_from(layout)[0], LAYOUT)
+    if numbers.nbytes != _META.size or layout.nbytes not in (0, _LAYOUT.size):
         raise CorruptValue(f"the value under key {key!r} is not an epoch")
-    return _META.unpack(payload)
+    return _META.unpack(numbers)

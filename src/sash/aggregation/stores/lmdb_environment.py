@@ -75,6 +75,11 @@ class Environment:
     def map_size(self) -> int:
         return int(self._lmdb.info()["map_size"])
 
+    @property
+    def is_replaced(self) -> bool:
+        """Whether the path has another file by now, or none."""
+        return _key(self.path) != self.key
+
     @contextmanager
     def reading(self) -> Iterator[Any]:
         """A transaction that sees one committed state; views that it gives out are valid until it ends."""

@@ -14,7 +14,10 @@ A store remembers two states, the committed one and the one before it; older one
 store is at epoch −1, so that Spark's batch numbers, which start from 0, are epochs as they are.
 
 A new store is an `EpochStore` (`epoch_store.py`) in a module of its own, opened by name in
-`runtimes/spark/epochs/store_of_state.py`; `STORES` in `operators/elastic/declaration.py` has the names.
+`runtimes/spark/epochs/store_of_state.py`; `STORES` in `operators/elastic/declaration.py` has the names,
+`sash/stores.py` the public classes, and `sash state` reads it by
+`runtimes/spark/inspection/elastic_state.py`. Published features have stores of their own
+(`serving/feature_stores.py`).
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ Keys of one namespace share a hash tag, so that a cluster keeps them in one slot
 
     sash:{namespace}:epoch, :oldest        where the state is, and what it can go back to
     sash:{namespace}:fence                 the greatest token so far, as digits
+    sash:{namespace}:label                 what the namespace is of, for whoever finds it
     sash:{namespace}:live:<key>            the values, sealed
     sash:{namespace}:undo:<key>, :undone   what the last epoch replaced, and the keys it touched
     sash:{namespace}:new:<writer>:…        a delta on its way: not part of any state
@@ -26,7 +27,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sash.aggregation.stores.epoch_store import FRESH, TOKENS, Committed, Delta, EpochStore, followed_by
 from sash.aggregation.stores.protocol import check_namespace
 from sash.aggregation.stores.redis_package import address_of, redis_package, unreachable
-from sash.aggregation.stores.values import seal, unseal
+from sash.aggregation.stores.values import require_layout, seal, unseal
 from sash.errors import ArgumentError, CorruptValue, StoreError, StoreUnavailable
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+LAYOUT = 1
+"""Of these keys. Another one would be under `layout`; the first has no such key."""
 GROUP = 256
 """Keys in one command or pipeline: large enough to hide the round trip, small enough to bound memory."""
 
@@ -188,6 +191,9 @@ class Redis(EpochStore):
                 raise StoreError(f"the Redis server at {self.address} refused: {error}") from error
         raise AssertionError("the loop above returns or raises")
 
+    def label(self, text: bytes) -> None:
+        self._ask(partial(self._client.set, self._root + b"label", text))
+
     def _put_up(self, token: int | None) -> int:
         name = self._root + b"fence"
         while token is None:
@@ -209,8 +215,10 @@ class Redis(EpochStore):
         return bytes(answer)
 
     def _committed(self) -> Committed:
-        names = [self._root + b"epoch", self._root + b"oldest"]
-        epoch, oldest = self._ask(partial(self._client.mget, names))
+        names = [self._root + b"epoch", self._root + b"oldest", self._root + b"layout"]
+        epoch, oldest, layout = self._ask(partial(self._client.mget, names))
+        if layout is not None:
+            require_layout(f"the Redis store {self.namespace!r}", self._number(layout, names[2]), LAYOUT)
         return (
             FRESH
             if epoch is None

@@ -13,7 +13,7 @@ def redis_package(user: str) -> Any:
         import redis
     except ImportError as error:
         raise MissingDependency(
-            f"{user} needs the package redis: pip install 'sash[redis]'", name="redis"
+            f"{user} needs the package redis: pip install redis", name="redis"
         ) from error
     return redis
 

@@ -108,6 +108,15 @@ def require_layout(what: str, found: object, own: int) -> None:
         )
 
 
+def require_frame(what: str, data: Payload) -> None:
+    """StoreError for a frame of another version, where `unseal` has a CorruptValue: for whoever takes what
+    cannot be opened for something that was cut short."""
+    if memoryview(data).nbytes >= _FRAME.size:
+        magic, version, *_ = _FRAME.unpack_from(data)
+        if magic == MAGIC:
+            require_layout(what, version, VERSION)
+
+
 def pack(tag: bytes, arrays: Sequence[Array]) -> bytes:
     """One-dimensional arrays as a payload; `tag` is what they are, for `unpack` to insist on.
 

@@ -1,4 +1,7 @@
-"""`sash bench`: the benchmarks of the repository where they are, a small comparison where they are not."""
+"""`sash bench`: the benchmarks of the repository where they are, a small comparison where they are not.
+
+Its options are declared in `cli/main.py`.
+"""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
     scratch   each event is folded once for every window that holds it, without a step of Python
 
 The contenders take turns, and the best of their turns counts: times on a shared machine drift by more than
-the differences that matter.
+the differences that matter. `bench.py` has the command, `cli/main.py` its options.
 """
 
 from __future__ import annotations

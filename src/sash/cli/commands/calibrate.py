@@ -1,4 +1,7 @@
-"""`sash calibrate`: measure what the planner's estimates are made of, once per machine or cluster."""
+"""`sash calibrate`: measure what the planner's estimates are made of, once per machine or cluster.
+
+Its options are declared in `cli/main.py`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.table import Table
 
-from sash.cli.doctor.cluster import why_silent
+from sash.cli.doctor.cluster import unreachable_reason
 from sash.cli.spark_session import spark_session
 from sash.errors import ArgumentError
 from sash.planner.costs.calibration import calibrated
@@ -32,9 +35,9 @@ def run() -> None:
 
 def run_on_spark(master: str | None, *, folder: str | None, debug: bool) -> None:
     """Measure Spark, with a line per constant as it is found; keep."""
-    silent = "" if master is None else why_silent(master)
-    if silent:
-        raise ArgumentError("--master", master, "one that answers", hint=silent)
+    unreachable = "" if master is None else unreachable_reason(master)
+    if unreachable:
+        raise ArgumentError("--master", master, "one that answers", hint=unreachable)
     from sash.runtimes.spark.calibration.measured_costs import measured_costs
 
     console, defaults = Console(soft_wrap=True), asdict(SparkCosts())

@@ -19,6 +19,7 @@ from sash.pipeline.binding import bound, bound_to
 from sash.pipeline.run_pipeline import Queries, RunSummary, run_batch, run_stream
 from sash.pipeline.safety import require_safe
 from sash.pipeline.schema import SinkTable
+from sash.pipeline.sinks import require_no_output
 from sash.pipeline.sources import declared
 from sash.runtimes.interrupts import interrupts
 from sash.runtimes.local.local_source import LocalSource
@@ -36,6 +37,8 @@ SHOWN = 20
 def run(file: Path, *, safe: bool = False, debug: bool) -> int:
     """Run until the pipeline's own end, or until it is stopped; the exit code. `safe`: refuse code."""
     pipeline = read_pipeline(file, safe=safe)
+    if not pipeline.streaming:
+        require_no_output(pipeline)
     with _bound(pipeline, debug=debug) as (queries, spark):
         if not pipeline.streaming:
             run_batch(pipeline, queries, spark)

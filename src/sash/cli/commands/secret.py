@@ -1,4 +1,4 @@
-"""`sash secret`: what engines report, from the command line."""
+"""`sash secret`: what engines report, from the command line. Its commands and options are declared here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`sash serve`: published features over HTTP, from the command line."""
+"""`sash serve`: published features over HTTP, from the command line.
+
+Its options are declared in `cli/main.py`.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ def run(store: str, *, query: str | None, host: str, port: int) -> None:
 
             return application(features, token=token)
 
-        with serve_app(app, host=host, port=port, what="sash serve", extra="serve") as server:
+        with serve_app(app, host=host, port=port, what="sash serve") as server:
             address, _, token = server.url.partition("?token=")
             keys = "&".join(f"{name}=…" for name in (["key"] if len(features.keys) == 1 else features.keys))
             console.print(f"features are at {address}features?{keys}&at=…", markup=False)

@@ -1,4 +1,7 @@
-"""`sash size`: how large a cluster a pipeline needs, with the arithmetic."""
+"""`sash size`: how large a cluster a pipeline needs, with the arithmetic.
+
+Its options are declared in `cli/main.py`.
+"""
 
 from __future__ import annotations
 

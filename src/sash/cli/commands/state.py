@@ -1,4 +1,7 @@
-"""`sash state PLACE`: what a checkpoint or a store holds, without running the query."""
+"""`sash state PLACE`: what a checkpoint or a store holds, without running the query.
+
+Its options are declared in `cli/main.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`sash ui`: the live page, from the command line."""
+"""`sash ui`: the live page, from the command line.
+
+Its options are declared in `cli/main.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`sash why`: why a window over recorded events was reported, or has not been yet."""
+"""`sash why`: why a window over recorded events was reported, or has not been yet.
+
+Its options are declared in `cli/main.py`.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ def run(
     allowed_lateness: str,
     as_of: int | None,
     at_once: bool,
-    profiles: list[str],
+    engines: list[str],
     as_json: bool,
 ) -> None:
     """Explain the events at one time, and print the answer."""
@@ -48,7 +51,7 @@ def run(
     why = query.explain_window(
         at=_time(table, time, at),
         as_of=None if at_once else as_of or table.num_rows or None,
-        engines=profiles or None,
+        engines=None if engines == ["all"] else engines,
         **keyed,
     )
     print(_json(why) if as_json else why)

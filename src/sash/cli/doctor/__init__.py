@@ -4,15 +4,15 @@
     optional   extras, memory to spare, a Redis server
 
 health_check.py   one check and its result
-version_bounds.py which versions will do
+requirement_parser.py which versions will do
 software.py       Python, Java, packages
 disk_and_stores.py disk, memory, stores
 cluster.py        a Spark cluster: its workers, and settings that cost time
-report.py         all checks, printed
+all_checks.py     all checks, and how they are printed
 leftovers.py      what dead processes and deleted checkpoints have left
 warm_kernels.py   kernels that are compiled before the first query
 """
 
-from sash.cli.doctor.report import run
+from sash.cli.doctor.all_checks import run
 
 __all__ = ["run"]

@@ -19,9 +19,10 @@ _SHIP = "spark-submit --py-files sash.zip …, or install sash where PYSPARK_PYT
 
 def cluster(master: str) -> list[HealthCheck]:
     """What a query would find there. Starts a Spark application, and stops it."""
-    silent = why_silent(master)
-    if silent:
-        return [HealthCheck("cluster", "wrong", silent, "start a master there, or give another --master")]
+    unreachable = unreachable_reason(master)
+    if unreachable:
+        fix = "start a master there, or give another --master"
+        return [HealthCheck("cluster", "wrong", unreachable, fix)]
     from pyspark.sql import SparkSession
 
     from sash.runtimes.spark.session import costly_settings
@@ -40,7 +41,7 @@ def cluster(master: str) -> list[HealthCheck]:
         spark.stop()
 
 
-def why_silent(master: str) -> str:
+def unreachable_reason(master: str) -> str:
     """Why nobody answers there; empty where somebody does, or no address is known."""
     found = re.fullmatch(r"spark://([^:/,]+):(\d+)", master)
     if found is None:

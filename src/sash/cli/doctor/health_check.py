@@ -1,4 +1,4 @@
-"""One check, and how to fix what it found."""
+"""One check, and how to fix what it found. `all_checks.py` lists the checks and prints them."""
 
 from __future__ import annotations
 

@@ -12,13 +12,17 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from sash.aggregation.stores.redis_namespaces import RedisNamespaces
 from sash.cli.doctor.health_check import HealthCheck
-from sash.operators.arena.arena_folder import ArenaHome
+from sash.operators.arena.arena_folder import IDLE, ArenaHome
+from sash.operators.arena.owners import is_gone
+from sash.operators.patterns.process_workers import OWNER
 
 _OF_PROCESS = re.compile(r"sash-(\d+)-\w+")
 MEMORY = Path("/dev/shm")
@@ -71,8 +75,17 @@ def _of_processes() -> Iterator[Leftover]:
         for path in sorted(folder.glob("sash-*-*")) if folder.is_dir() else ():
             name = _OF_PROCESS.fullmatch(path.name)
             mine = path.is_dir() and path.stat().st_uid == os.getuid()
-            if name and mine and not Path(f"/proc/{name[1]}").exists():
+            if name and mine and _is_left(path, int(name[1])):
                 yield Leftover(str(path), "rows for workers", _size(path))
+
+
+def _is_left(folder: Path, pid: int) -> bool:
+    """Whether its process certainly has ended; of one that is not named there, whether an hour has passed
+    in which nothing came and no such process runs."""
+    with suppress(OSError):
+        if owner := (folder / OWNER).read_text():
+            return is_gone(owner)
+    return time.time() - folder.stat().st_mtime > IDLE and not Path(f"/proc/{pid}").exists()
 
 
 def _arenas() -> Iterator[Leftover]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from shlex import quote
 
 from sash.cli.doctor.health_check import HealthCheck, install
-from sash.cli.doctor.version_bounds import Requirement
+from sash.cli.doctor.requirement_parser import Requirement
 
 DISTRIBUTION = "sash"
 JAVA = 17

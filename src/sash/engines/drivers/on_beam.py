@@ -13,7 +13,7 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.test_stream import TestStream
-from apache_beam.transforms import window
+from apache_beam.transforms import trigger, window
 
 ENGINE = "beam"
 KINDS = ["time", "session"]
@@ -49,7 +49,7 @@ def one(run: dict[str, Any]) -> dict[str, Any]:
         _ = events | "mark" >> beam.ParDo(EndMarker())
         _ = (
             events
-            | beam.WindowInto(windows(run))
+            | beam.WindowInto(windows(run), **lateness(run))
             | beam.GroupByKey()
             | "show" >> beam.ParDo(CollectWindow())
         )
@@ -80,6 +80,18 @@ def windows(run: dict[str, Any]) -> window.WindowFn:
     if run["size"] == run["slide"]:
         return window.FixedWindows(run["size"])
     return window.SlidingWindows(run["size"], run["slide"])
+
+
+def lateness(run: dict[str, Any]) -> dict[str, Any]:
+    """Each late event that is allowed makes its windows be shown again, with all that they hold: with the
+    default trigger, they would be shown with that event alone."""
+    if not run["lateness"]:
+        return {}
+    return {
+        "allowed_lateness": run["lateness"],
+        "trigger": trigger.AfterWatermark(late=trigger.AfterCount(1)),
+        "accumulation_mode": trigger.AccumulationMode.ACCUMULATING,
+    }
 
 
 class EndMarker(beam.DoFn):

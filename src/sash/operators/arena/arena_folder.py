@@ -51,13 +51,13 @@ class ArenaHome:
     def open(
         self, name: str, tables: Mapping[str, TableSpec], identity: bytes, *, wait: float = WAIT
     ) -> Arena | None:
-        """As `Arena.open`. Also tends the home."""
+        """As `Arena.open`. Also cleans the home up."""
         folder = self.folder / checked_name("name", name)
         arena = Arena.open(folder, tables, identity=identity, owner=this_owner(), wait=wait)
-        self.tend()
+        self.clean_up()
         return arena
 
-    def tend(self) -> None:
+    def clean_up(self) -> None:
         """Sweep this home and its neighbours, unless this process has done so within the last minute."""
         here, now = (os.getpid(), self.folder), time.monotonic()
         if now - _swept.get(here, -OFTEN) >= OFTEN:

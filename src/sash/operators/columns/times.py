@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.arrays import Ints
-from sash.errors import DataError
+from sash.errors import DataError, Unsupported
 from sash.operators.windows.ranges import MISSING
 
 FARTHEST = 2**61
@@ -33,3 +33,22 @@ def from_integers(times: Ints, type_: pa.DataType) -> pa.Array:
     if column.type == type_:
         return column
     return column.view(type_) if pa.types.is_timestamp(type_) and type_.unit == "us" else column.cast(type_)
+
+
+def require_time_type(time: str, type_: pa.DataType) -> None:
+    """Unsupported unless these are times, with the cast that makes times of them."""
+    if pa.types.is_timestamp(type_) or pa.types.is_integer(type_):
+        return
+    in_spark = f"F.to_timestamp({time!r})" if _is_text(type_) else f"F.col({time!r}).cast('timestamp')"
+    in_pandas = (
+        f"pd.to_datetime(df[{time!r}]{', unit=' + repr('s') if pa.types.is_floating(type_) else ''})"
+    )
+    hint = f"Make it one first: df.withColumn({time!r}, {in_spark}) in Spark, {in_pandas} in pandas."
+    castable = _is_text(type_) or pa.types.is_floating(type_) or pa.types.is_date(type_)
+    raise Unsupported(
+        "time", f"{time}: {type_}", "a timestamp or an integer column", hint=hint if castable else ""
+    )
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))

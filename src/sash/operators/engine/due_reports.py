@@ -4,7 +4,8 @@
     early, or corrected       by the rules of `emit`, and only if their content has changed since
 
 `semantics.reference` defines it window by window; here for all of them at once. A bounded input is a turn
-that ends everything (`bounded_input`). Rows of `.latest` are due by `groups.latest_rows_due`.
+that ends everything (`bounded_input`). Rows of `.latest` are due by `groups.latest_rows_due`, rows of
+`.rolling(emit="arrival")` by `emit_on_arrival`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sash.arrays import Ints, Mask
-from sash.operators.engine.report_ledger import Ledger, in_order, joined
+from sash.operators.engine.reported_windows import ReportedWindows, in_order, joined
 from sash.operators.windows.ranges import Ranges
 from sash.semantics.query import When
 
@@ -36,21 +37,22 @@ class Due:
     revisions: Ints
     dissolved: Ranges
     dissolved_revisions: Ints
-    ledger: Ledger
+    remembered: ReportedWindows
+    """The last report of each window, these included."""
 
 
 def due_reports(
-    ledger: Ledger, ranges: Ranges, content: Ints, size: Ints, closed: Mask, *, when: When, tick: bool,
-    flush: bool,
+    earlier: ReportedWindows, ranges: Ranges, content: Ints, size: Ints, closed: Mask, *, when: When,
+    tick: bool, flush: bool,
 ) -> Due:  # fmt: skip
     """Which windows are to be reported now, by the rules of `emit`."""
-    was = _matches(ledger, ranges)
+    was = _matches(earlier, ranges)
     known = was >= 0
     changed = np.ones(len(ranges), np.bool_)
     entries = was[known]
-    changed[known] = (ledger.content[entries] != content[known]) | (ledger.size[entries] != size[known])
+    changed[known] = (earlier.content[entries] != content[known]) | (earlier.size[entries] != size[known])
     first_close = closed.copy()
-    first_close[known] &= ledger.closed[entries] == 0
+    first_close[known] &= earlier.closed[entries] == 0
     match when:
         case When.CLOSE:
             due = closed & changed
@@ -59,25 +61,25 @@ def due_reports(
         case When.EVERY:
             due = first_close | (changed & (closed | ((size > 0) & tick)))
     revision = np.zeros(len(ranges), np.int64)
-    revision[known] = ledger.revision[entries] + 1
-    entry = Ledger(
+    revision[known] = earlier.revision[entries] + 1
+    entry = ReportedWindows(
         ranges.slot, ranges.id, ranges.start, ranges.end, ranges.closes_at, content, size, revision,
         closed.astype(np.int64),
     )  # fmt: skip
-    closes_at = ledger.closes_at.copy()
+    closes_at = earlier.closes_at.copy()
     closes_at[entries] = ranges.closes_at[known]  # it may have closed without a word: nothing had changed
-    ledger = replace(ledger, closes_at=closes_at)
-    gone = np.ones(len(ledger), np.bool_)
+    earlier = replace(earlier, closes_at=closes_at)
+    gone = np.ones(len(earlier), np.bool_)
     gone[entries] = False
-    dissolved = gone & (ledger.size > 0)
+    dissolved = gone & (earlier.size > 0)
     if not (tick or flush or when is When.CHANGE):
-        dissolved &= ledger.closed > 0
-    lost = ledger.take(np.flatnonzero(dissolved))
+        dissolved &= earlier.closed > 0
+    lost = earlier.take(np.flatnonzero(dissolved))
     blank = np.zeros(len(lost), np.int64)
     lost = replace(lost, content=blank, size=blank, revision=lost.revision + 1)
     empty = Ranges(lost.slot, lost.id, blank, blank, lost.start, lost.end, lost.closes_at)
     reported = np.flatnonzero(due)
-    kept = np.ones(len(ledger), np.bool_)
+    kept = np.ones(len(earlier), np.bool_)
     kept[was[known & due]] = False
     kept[dissolved] = False
     return Due(
@@ -85,16 +87,16 @@ def due_reports(
         revisions=revision[reported],
         dissolved=empty,
         dissolved_revisions=lost.revision,
-        ledger=in_order(joined(ledger.take(np.flatnonzero(kept)), entry.take(reported), lost)),
+        remembered=in_order(joined(earlier.take(np.flatnonzero(kept)), entry.take(reported), lost)),
     )
 
 
-def _matches(ledger: Ledger, ranges: Ranges) -> Ints:
-    """For each range, the index of its entry in the ledger, or −1."""
-    pairs = np.stack([np.append(ledger.slot, ranges.slot), np.append(ledger.id, ranges.id)], axis=1)
+def _matches(earlier: ReportedWindows, ranges: Ranges) -> Ints:
+    """For each range, the index of its entry among the earlier reports, or −1."""
+    pairs = np.stack([np.append(earlier.slot, ranges.slot), np.append(earlier.id, ranges.id)], axis=1)
     _, codes = np.unique(pairs, axis=0, return_inverse=True)
     codes = codes.reshape(-1)
     entries = np.full(len(pairs), -1)
-    entries[codes[: len(ledger)]] = np.arange(len(ledger))
-    found: Ints = entries[codes[len(ledger) :]]
+    entries[codes[: len(earlier)]] = np.arange(len(earlier))
+    found: Ints = entries[codes[len(earlier) :]]
     return found

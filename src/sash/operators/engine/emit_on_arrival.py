@@ -16,13 +16,13 @@ from sash.arrays import Ints, Mask
 from sash.operators.answer import features
 from sash.operators.bound_query import BoundRolling
 from sash.operators.engine.content_fingerprint import EMITTED
-from sash.operators.engine.one_advance import Turn
 from sash.operators.engine.operator import WindowOperator
+from sash.operators.engine.operator_turn import Turn
 from sash.operators.engine.pending_events import Events
 
 
 class ArrivalOperator(WindowOperator):
-    """Of `.rolling(…, emit="arrival")`; see `semantics.features`."""
+    """Of `.rolling(…, emit="arrival")`; see `semantics.look_back_rows`."""
 
     def _with_marks(self, rows: pa.Table, times: Ints, sequence: Ints) -> pa.Table:
         return rows.append_column(EMITTED, pa.array(np.full(len(times), -1)))
@@ -73,5 +73,5 @@ class ArrivalOperator(WindowOperator):
         self.pending = pending.with_column(EMITTED, emitted)
         self._pending_changed |= bool((pending.sequence[found] < self._seen).any())
 
-    def wakes_at(self) -> int | None:
+    def next_timer(self) -> int | None:
         return None if self.pending is None else self._forgets_at()

@@ -5,8 +5,8 @@
 
 What a batch costs depends on what it brings, reports and lets go; not on what is held, nor on how many
 keys are idle. With an allowed lateness L, events are final up to watermark − L: until then a late event
-may still change a window that was reported, and the ledger remembers what was reported of it. Where windows
-judge what is late, events are held until their windows are over (see `lateness`).
+may still change a window that was reported, and `reported_windows` remembers what was reported of it. Where
+windows judge what is late, events are held until their windows are over (see `lateness`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from sash.operators.engine.lateness import (
     session_of,
     with_joining,
 )
-from sash.operators.engine.one_advance import Turn, Windows
+from sash.operators.engine.operator_turn import Turn, Windows
 from sash.operators.engine.pending_events import Events, distinct
 from sash.operators.engine.saving.changed_aggregates import without_unknown
 from sash.operators.engine.state import OperatorState
@@ -46,7 +46,7 @@ from sash.operators.engine.window_in_state import Track
 from sash.operators.folding.panes import Panes, group_by
 from sash.operators.kinds.clock_windows import ClockKind
 from sash.operators.late_rows import late_rows, no_late_rows
-from sash.operators.patterns.share import WindowShare
+from sash.operators.patterns.window_share import WindowShare
 from sash.operators.predicates.row_predicates import truths
 from sash.operators.windows.own_windows import Own, only_own
 from sash.operators.windows.ranges import NEVER, Ranges, RepeatedRanges
@@ -134,7 +134,7 @@ class WindowOperator(OperatorState):
         self.clock.see(int(newest.max()))
         sequence = self.arrived + np.arange(len(newest))
         self.arrived += len(newest)
-        if self.bound.keeps_ledger:
+        if self.bound.keeps_reports:
             elements = with_marks(elements, sequence)
         slots, starts = self._slots_of(keys, len(newest)), panes.starts(newest)
         codes, chosen = group_by(slots, starts)
@@ -155,7 +155,7 @@ class WindowOperator(OperatorState):
             if isinstance(window, PredicateWindow):
                 marked = truths(window, rows, times)
                 rows = rows.append_column(marks_column(number), pa.array(marked))
-        if self.bound.keeps_ledger:
+        if self.bound.keeps_reports:
             rows = rows.append_column(MARK, pa.array(marks(sequence)))
         return rows
 
@@ -181,7 +181,7 @@ class WindowOperator(OperatorState):
         tick = self._ticks(watermark)
         if self.bound.query.late_by is not LateBy.TIME:
             self._over = over_until(self.bound.query, self._now)
-            self.ledgers = [ledger.without(self._over) for ledger in self.ledgers]
+            self.reported = [windows.without(self._over) for windows in self.reported]
         self.clock.advance_to(watermark)
         self._reports, self._late, self._tick = [self._no_reports], [self._no_late], tick
         self._handed = []
@@ -196,7 +196,7 @@ class WindowOperator(OperatorState):
                     for group in self.groups:
                         group.process(turn, self)
             self.settled = max(self.settled, turn.settled)
-            self.ledgers = [ledger.without(self.settled) for ledger in self.ledgers]
+            self.reported = [windows.without(self.settled) for windows in self.reported]
             if not flush:
                 self.set_timers(turn.slots)
         reports, since = pa.concat_tables(self._reports), self.journal.head.since
@@ -220,16 +220,16 @@ class WindowOperator(OperatorState):
         final = self.pending.where(ready).ordered(query.order)
         rest = self.pending.where(~ready) if ready.any() else self.pending
         slots = self._at_work(final, rest, now, settled, flush=flush)
-        self.slots.ask_for(slots)
+        self.slots.prefetch_rows(slots)
         self.pending = rest
         return Turn(
             slots, final, self._open(final, rest, slots, now), now, self.settled, settled,
-            self.clock.horizon or 0, query.empty, flush, self.bound.keeps_ledger,
+            self.clock.horizon or 0, query.empty, flush, self.bound.keeps_reports,
         )  # fmt: skip
 
     def _open(self, final: Events, rest: Events, slots: Ints, now: int) -> Events:
         """Events that are not final and count all the same, ordered."""
-        if not self.bound.keeps_ledger:
+        if not self.bound.keeps_reports:
             return final.none()
         return rest.where(np.isin(rest.slot, slots)).ordered(self.bound.query.order)
 
@@ -241,8 +241,8 @@ class WindowOperator(OperatorState):
         if flush or query.empty or self._tick or (query.corrects and horizon):
             return self.slots.live()
         due = [timers]
-        if self.bound.keeps_ledger:
-            due += [rest.slot, *(ledger.slot for ledger in self.ledgers)]
+        if self.bound.keeps_reports:
+            due += [rest.slot, *(windows.slot for windows in self.reported)]
         slots = final.slots()
         return distinct(np.concatenate([slots, *due])) if any(map(len, due)) else slots
 
@@ -253,7 +253,7 @@ class WindowOperator(OperatorState):
         after = watermark if before is None else max(before, watermark)
         return before is None or after // emit.period.length > before // emit.period.length
 
-    # What groups of windows find: see `turn.Emitter`
+    # What groups of windows find: see `operator_turn.Emitter`
 
     def windows(self, turn: Turn, track: Track, ranges: Ranges, windows: Windows) -> None:
         if self.own is not None and len(ranges):
@@ -265,14 +265,14 @@ class WindowOperator(OperatorState):
             self._emit(turn, track, ranges.where(closed), None, windows)
             return
         content, size = windows.content(ranges)
-        ledger = self.ledgers[track.number]
-        at_work = np.isin(ledger.slot, turn.slots)
+        reported = self.reported[track.number]
+        at_work = np.isin(reported.slot, turn.slots)
         slots = turn.slots[ranges.slot]
         due = due_reports(
-            ledger.take(np.flatnonzero(at_work)), ranges.with_slots(slots), content, size, closed,
+            reported.take(np.flatnonzero(at_work)), ranges.with_slots(slots), content, size, closed,
             when=self.bound.query.emit.when, tick=self._tick, flush=turn.flush,
         )  # fmt: skip
-        self.ledgers[track.number] = ledger.take(np.flatnonzero(~at_work)).plus(due.ledger)
+        self.reported[track.number] = reported.take(np.flatnonzero(~at_work)).plus(due.remembered)
         self._emit(turn, track, ranges.take(due.reported), due.revisions, windows)
         gone = due.dissolved.with_slots(np.searchsorted(turn.slots, due.dissolved.slot))
         self._emit(turn, track, gone, due.dissolved_revisions, windows)
@@ -341,7 +341,7 @@ class WindowOperator(OperatorState):
             found |= group.features(turn, wanted)
         return [table for _, table in sorted(found.items())]
 
-    def wakes_at(self) -> int | None:
+    def next_timer(self) -> int | None:
         if self.pending is None or self.bound.query.order is Order.ARRIVAL:
             return None
         now, upcoming = self._now, []

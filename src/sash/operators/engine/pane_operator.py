@@ -93,5 +93,5 @@ class PanePartsOperator:
     def _no_late(self) -> pa.Table:
         return no_late_rows(self.bound)
 
-    def wakes_at(self) -> None:
+    def next_timer(self) -> None:
         return None

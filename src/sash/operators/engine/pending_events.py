@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from sash.aggregation.kernels.rows.csr import is_sorted, rows_by_key
 from sash.arrays import Ints, Mask
+from sash.errors import CorruptValue
 from sash.semantics.event import Order
 
 COLUMNS = ("slot", "time", "sequence", "displaced")
@@ -43,6 +44,11 @@ class Events:
     def plus(self, other: Events) -> Events:
         if not len(self):
             return other
+        if not self.rows.schema.equals(other.rows.schema):  # of damaged state
+            raise CorruptValue(
+                f"the events that wait have the columns {self.rows.column_names}, and the query has "
+                f"{other.rows.column_names}"
+            )
         joined = {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in COLUMNS}
         return Events(pa.concat_tables([self.rows, other.rows]), **joined)
 

@@ -34,7 +34,7 @@ from sash.operators.engine.lanes.heap_compaction import compact
 from sash.operators.engine.lanes.slots import NEWEST
 from sash.operators.engine.lateness import held_back, session_of
 from sash.operators.engine.pending_events import Events
-from sash.operators.engine.report_ledger import Ledger
+from sash.operators.engine.reported_windows import ReportedWindows
 from sash.operators.engine.saving.journal import LAYOUT, Journal, JournalHead
 from sash.operators.engine.saving.journal_entries import Entry, joined, parts_of
 from sash.operators.engine.state_layout import StatePlan
@@ -67,7 +67,7 @@ class OperatorState(ABC):
         self.pending: Events | None = None
         self._pending_changed = False
         """Whether events that wait have become others since they were kept."""
-        self.ledgers = [Ledger.blank() for _ in query.windows]
+        self.reported = [ReportedWindows.blank() for _ in query.windows]
         self.journal = Journal()
         self._at = "", 0
         """The version of what is in memory, and the number of the entry that comes next."""
@@ -155,7 +155,7 @@ class OperatorState(ABC):
             gone = self.slots.rows[slots, NEWEST] + after <= self._now
             for group in self.groups:
                 group.forget(slots[gone])
-            self.ledgers = [ledger.without_slots(slots[gone]) for ledger in self.ledgers]
+            self.reported = [windows.without_slots(slots[gone]) for windows in self.reported]
             self.slots.forget(slots[gone])
             self._forgotten += int(gone.sum())
             slots = slots[~gone]
@@ -165,7 +165,7 @@ class OperatorState(ABC):
         if not idle.any():
             return slots
         assert self.pending is not None
-        busy = np.concatenate([self.pending.slot, *(ledger.slot for ledger in self.ledgers)])
+        busy = np.concatenate([self.pending.slot, *(windows.slot for windows in self.reported)])
         idle &= ~np.isin(slots, busy)
         self.slots.forget(slots[idle])
         kept: Ints = slots[~idle]
@@ -186,7 +186,7 @@ class OperatorState(ABC):
         self.arena.commit(bytes.fromhex(self._at[0]))
         self.arena.release()
         if self.arena.folder is not None:
-            ArenaHome(self.arena.folder.parent).tend()
+            ArenaHome(self.arena.folder.parent).clean_up()
         return saved
 
     @classmethod
@@ -235,7 +235,7 @@ class OperatorState(ABC):
         self.arena.clear()
         self._at = "", 0
         self.restore_facts(NOTHING)
-        self.pending, self.ledgers = None, [Ledger.blank() for _ in self.bound.query.windows]
+        self.pending, self.reported = None, [ReportedWindows.blank() for _ in self.bound.query.windows]
 
     def adopted(self) -> tuple[str, int] | None:
         """The version of the arena, and the number of the entry that comes next; None if it has none, or is
@@ -244,7 +244,7 @@ class OperatorState(ABC):
             return None
         if self.arena.version.hex() != self._at[0]:
             try:
-                facts, *ledgers = parts_of(unseal(REST.encode(), self.arena.get_blob(REST)))
+                facts, *reported = parts_of(unseal(REST.encode(), self.arena.get_blob(REST)))
                 pending = waiting.kept(self.arena)
             except CorruptValue:
                 return None  # somebody else has written to its files
@@ -257,13 +257,13 @@ class OperatorState(ABC):
                 gone &= session_of(self.bound.query) is None
                 pending = pending.where(~gone)
             self.pending, self._pending_changed = pending, False
-            self.ledgers = [Ledger.of_table(table_of(ledger)) for ledger in ledgers]
+            self.reported = [ReportedWindows.of_table(table_of(part)) for part in reported]
         return self._at
 
     def _rest(self) -> bytes:
         """What is not in the tables of the arena."""
         facts = json.dumps({"next": self._at[1], **self.facts()}).encode()
-        rest = joined([facts, *(bytes_of(ledger.table()) for ledger in self.ledgers)])
+        rest = joined([facts, *(bytes_of(windows.table()) for windows in self.reported)])
         return seal(REST.encode(), rest)
 
     @property

@@ -36,7 +36,7 @@ from sash.operators.folding.whole_windows import Fold
 from sash.operators.kinds import WindowKind as Kind, kind_of
 from sash.operators.kinds.delta import DeltaKind
 from sash.operators.kinds.delta_by_definition import ExactDeltaKind
-from sash.operators.kinds.kind import GrowingKind
+from sash.operators.kinds.kind_base import GrowingKind
 from sash.operators.kinds.latest import LatestKind, LatestLifetimeKind
 from sash.operators.kinds.lifetime import LifetimeKind
 from sash.operators.kinds.look_back import LookBackKind
@@ -87,7 +87,7 @@ class StatePlan:
     @cached_property
     def inner(self) -> BoundQuery:
         """The query with what must be known of windows that can be corrected."""
-        return with_content(self.bound) if self.bound.keeps_ledger else self.bound
+        return with_content(self.bound) if self.bound.keeps_reports else self.bound
 
     @cached_property
     def panes(self) -> Panes | None:
@@ -146,7 +146,7 @@ class StatePlan:
             return Form(self.panes.folded.schema, self.panes.folded.aggregates)
         monoids = dict(self.inner.aggregates)
         if self.whole:
-            monoids = dict(hidden()) if self.bound.keeps_ledger else {}
+            monoids = dict(hidden()) if self.bound.keeps_reports else {}
         if self._steps is not None and isinstance(kind, GrowingKind):
             return Form(self.inner.schema, {ACCUMULATOR: accumulator(), **monoids}, steps=self._steps)
         extra: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from typing import Any
 
 from sash.arrays import Array, Ints
 from sash.operators.engine.lanes.slots import SLOTS, Slots
-from sash.operators.kinds.kind import Memory, WindowKind as Kind
+from sash.operators.kinds.kind_base import KeyMemory, WindowKind as Kind
 from sash.semantics.window import Window
 
 
@@ -30,14 +30,14 @@ class Track:
         arena = self.slots.arena
         return arena.floats(SLOTS) if isinstance(start, float) else arena.ints(SLOTS)
 
-    def memory(self, slots: Ints) -> Memory:
+    def memory(self, slots: Ints) -> KeyMemory:
         """What is remembered of these keys, as a copy."""
         return {
             name: self._table(start)[slots, self.word + at]
             for at, (name, start) in enumerate(self.kind.memory.items())
         }
 
-    def remember(self, slots: Ints, memory: Memory) -> None:
+    def remember(self, slots: Ints, memory: KeyMemory) -> None:
         for at, (name, start) in enumerate(self.kind.memory.items()):
             self._table(start)[slots, self.word + at] = memory[name]
 

@@ -23,8 +23,8 @@ from sash.aggregation.kernels.folds.group_fold import group_fold
 from sash.aggregation.monoid import Monoid
 from sash.arrays import Ints, Mask
 from sash.operators.columns.arrow_columns import kind_of, to_numpy
+from sash.operators.folding.fold_ranges import ObjectFolder
 from sash.operators.folding.lifting import inputs_of
-from sash.operators.folding.range_folder import ObjectFolder
 
 
 class PaneParts(Protocol):

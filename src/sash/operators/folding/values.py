@@ -17,7 +17,7 @@ from sash.aggregation.kernels.rows.csr import is_sorted
 from sash.arrays import Ints
 from sash.operators.bound_query import BoundQuery, BoundWhole
 from sash.operators.columns.layout import Layout
-from sash.operators.folding.range_folder import fold_ranges
+from sash.operators.folding.fold_ranges import fold_ranges
 from sash.operators.folding.whole_windows import whole_windows
 from sash.operators.step_counter import counted
 from sash.operators.windows.ranges import Ranges

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from sash.aggregation.kernels.compiler.function_source import carry_source
 from sash.errors import ArgumentError, PredicateError, UnitError, UnknownColumn, Unsupported
-from sash.operators.columns.times import FARTHEST
+from sash.operators.columns.times import FARTHEST, require_time_type
 from sash.operators.joins.hash_band_or_matrix import Equality, Strategy, choose, equality
 from sash.operators.late_rows import LATE_REASON, late_schema
 from sash.operators.predicates.predicate_kinds import kind_of
@@ -51,8 +51,7 @@ class BoundSide:
         for key in self.keys:
             if pa.types.is_nested(self.schema.field(key).type):
                 raise Unsupported("key", key, "a column of a simple type, not a struct, list or map")
-        if not (pa.types.is_timestamp(self.time_type) or self.ticks):
-            raise Unsupported("time", f"{self.time}: {self.time_type}", "a timestamp or an integer column")
+        require_time_type(self.time, self.time_type)
         if LATE_REASON in self.schema.names:
             raise ArgumentError("data", LATE_REASON, "a name that the late output does not use itself")
 
@@ -100,6 +99,8 @@ class BoundSides:
             name, length = next(iter(self.join.lengths.items()))
             raise UnitError(
                 name, str(length), f"in the unit of {self.left.time}: {self.left.time_type}",
+                message=f"{name} is {length}, and the time column {self.left.time!r} is "
+                f"{self.left.time_type}",
                 hint=f"For this column write {expected.spelling}, for `{name}` and for delays.",
             )  # fmt: skip
 

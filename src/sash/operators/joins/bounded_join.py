@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from sash.arrays import Ints
 from sash.operators.columns.times import to_integers
-from sash.operators.joins.asof.asof_columns import answer_table, answers
+from sash.operators.joins.asof.asof_columns import answer_table, matches
 from sash.operators.joins.asof.bound_asof import BoundAsof
 from sash.operators.joins.bound_join import BoundJoin, BoundSide
 from sash.operators.joins.join_output import pair_table
@@ -41,7 +41,7 @@ def joined(
     if isinstance(bound, BoundAsof):
         left, right = new.values()
         workers = shares if len(left) + len(right) > SMALL else 1
-        found = answers(bound, left, right, workers=workers)
+        found = matches(bound, left, right, workers=workers)
         return answer_table(bound, left, right, found, places=places, workers=workers)
     store = JoinStore(bound, shares=shares)
     pairs = store.meet(new)

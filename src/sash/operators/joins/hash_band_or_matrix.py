@@ -128,6 +128,11 @@ class Strategy:
     """Of a traced predicate: what must be compared on each candidate."""
 
 
+def _equality(group: Equality) -> str:
+    left, right = str(group.left), str(group.right)
+    return left if left == right else f"{left} = {right}"
+
+
 def choose(
     keys: Sequence[Equality], conjuncts: Sequence[Node], schemas: Mapping[Side, pa.Schema]
 ) -> Strategy:
@@ -137,9 +142,9 @@ def choose(
     rest = tuple(part for part in conjuncts if part not in equalities or not equalities[part].complete)
     groups = (*keys, *equalities.values())
     if groups:
-        names = ", ".join(dict.fromkeys(f"{group.left} = {group.right}" for group in groups))
+        names = ", ".join(dict.fromkeys(_equality(group) for group in groups))
         how: How = "hash"
-        why = f"equality of ({names}) puts all rows that can match into one group"
+        why = f"equality of {names} puts all rows that can match into one group"
         why += f", and {bands[0]} into neighbouring cells of it" if bands else ""
     elif bands:
         how, why = "band cells", f"{bands[0]} puts all rows that can match into neighbouring cells"

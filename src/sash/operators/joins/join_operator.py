@@ -18,7 +18,8 @@ import pyarrow as pa
 from sash.operators.joins.bound_join import BoundJoin
 from sash.operators.joins.join_output import pair_table
 from sash.operators.joins.state.archive import Rows
-from sash.operators.joins.state.side_shares import JoinStore
+from sash.operators.joins.state.row_chunks import RowChunk
+from sash.operators.joins.state.side_shares import JoinStore, longest_chunk
 from sash.operators.joins.two_sided import TwoSidedOperator
 from sash.operators.windows.ranges import NEVER
 from sash.semantics.expression import Side
@@ -40,7 +41,7 @@ class JoinOperator(TwoSidedOperator):
         found = pair_table(self.store, pairs, self.store.leave(NEVER if flush else expired))
         self._see(passed)
         self.store.expire(expired)
-        self._drop({number for number, (_, newest) in self._live.items() if newest < expired})
+        self._chunks.drop(number for number, chunk in self._chunks.live.items() if chunk.newest < expired)
         return found
 
     @property
@@ -52,24 +53,31 @@ class JoinOperator(TwoSidedOperator):
     def _see(self, passed: Mapping[Side, Rows]) -> None:
         self._newest = max([self._newest, *(int(rows.time.max()) for rows in passed.values() if len(rows))])
 
-    def wakes_at(self) -> int | None:
+    def next_timer(self) -> int | None:
         within = self.bound.join.within.length
         waiting = [int(rows.time.min()) + 1 for rows in self._waiting.values() if len(rows)]
-        alone = [followed.earliest for followed in self.store.alone.values()]
-        waiting += [time + within + 1 for time in alone if time is not None]
+        earliest = [followed.earliest for followed in self.store.unmatched.values()]
+        waiting += [time + within + 1 for time in earliest if time is not None]
         if waiting:
             return min(waiting)
         return self._newest + within + 1 if self.store.stored else None
 
-    def _extent(self, rows: Rows) -> int:
-        return int(rows.time.max())
+    def _extent(self, chunk: RowChunk) -> int:
+        return chunk.newest
+
+    @property
+    def _longest(self) -> int:
+        return longest_chunk(self.bound)
+
+    def _needed(self, rows: Rows) -> Rows:
+        return rows if self.watermark is None else rows.where(rows.time >= self._expired)
 
     def _facts(self) -> dict[str, Any]:
-        return {"met": {side.value: alone.to_text() for side, alone in self.store.alone.items()}}
+        return {"met": {side.value: rows.to_text() for side, rows in self.store.unmatched.items()}}
 
     def _remember(self, passed: Mapping[Side, Rows], facts: dict[str, Any]) -> None:
         self._see(passed)
         self.store.remember(passed)
         self.store.leave(self._expired)
-        for side, alone in self.store.alone.items():
-            alone.restore(facts["met"][side.value])
+        for side, unmatched in self.store.unmatched.items():
+            unmatched.restore(facts["met"][side.value])

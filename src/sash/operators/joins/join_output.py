@@ -18,18 +18,18 @@ from sash.semantics.expression import Side
 
 
 def pair_table(
-    store: JoinStore, found: Sequence[Pairs], alone: Mapping[Side, Ints] | None = None, *,
+    store: JoinStore, found: Sequence[Pairs], unmatched: Mapping[Side, Ints] | None = None, *,
     places: bool = False,
 ) -> pa.Table:  # fmt: skip
     """Pairs and rows that stay alone, in the form and the order of the join's output; with `places`, those
     of their rows too."""
     bound, pairs = store.bound, sum(len(left) for left, _ in found)
-    alone = alone or {}
-    if not pairs + sum(map(len, alone.values())):
+    unmatched = unmatched or {}
+    if not pairs + sum(map(len, unmatched.values())):
         return (bound.placed_output if places else bound.output).empty_table()
     left, right = (np.concatenate(own) if found else np.empty(0, np.int64) for own in columns_of(found))
     met = {
-        side: store.archives[side].at(np.concatenate([paired, alone.get(side, paired[:0])]))
+        side: store.archives[side].at(np.concatenate([paired, unmatched.get(side, paired[:0])]))
         for side, paired in zip(Side, (left, right), strict=True)
     }
     times = {side: rows.time for side, rows in met.items()}

@@ -38,6 +38,7 @@ from sash.operators.predicates.predicate_kinds import (
     to_kernel,
     within,
 )
+from sash.operators.windows.numbering import numbered
 from sash.semantics.expression import TRUE, Column, Side, columns_of
 from sash.semantics.join import PredicateRow, holds
 
@@ -138,22 +139,21 @@ class Matcher:
     def matches(self, probe: Chunk, side: Side, stored: Chunk, ranges: CandidateRanges) -> Found:
         """The pairs of positions (in `probe`, in `stored`) that match; `side` is the probe's."""
         if not (probe.clean and stored.clean and self._kernels):
-            return self._asked(probe, side, stored, ranges)
+            return self._matches_in_python(probe, side, stored, ranges)
         try:
             return matches(self._kernels[side], probe.columns, stored.columns, ranges)
         except NumbaError as error:  # a tree is compiled when it is first called
             self._kernels, self.why_interpreted = {}, short_reason(error)
             self._warn()
-            return self._asked(probe, side, stored, ranges)
+            return self._matches_in_python(probe, side, stored, ranges)
         except ArithmeticError:
             # Python meets the same error, and finds for which rows.
-            return self._asked(probe, side, stored, ranges)
+            return self._matches_in_python(probe, side, stored, ranges)
 
-    def _asked(self, probe: Chunk, side: Side, stored: Chunk, ranges: CandidateRanges) -> Found:
+    def _matches_in_python(self, probe: Chunk, side: Side, stored: Chunk, ranges: CandidateRanges) -> Found:
         """Evaluate every candidate in Python; none that is too old to be in the archives any more."""
-        lengths = ranges.hi - ranges.lo
-        i = np.repeat(ranges.probe, lengths)
-        j = np.arange(len(i)) + np.repeat(ranges.lo - (np.cumsum(lengths) - lengths), lengths)
+        candidate, number = numbered(ranges.hi - ranges.lo)
+        i, j = ranges.probe[candidate], ranges.lo[candidate] + number
         if self._within >= 0:
             near = np.abs(probe.time[i] - stored.time[j]) <= self._within
             i, j = i[near], j[near]

@@ -3,7 +3,7 @@
     insert     judge by the watermark; what is on time waits, and is written as a chunk
     advance    what the watermark has passed is joined; each kind has its own way
 
-A saved operator is a small header that is rewritten, and chunks of rows that are written once. Which rows
+A saved operator is a small header that is rewritten, and chunks of rows (`state/row_chunks.py`). Which rows
 of a chunk still wait follows from the watermark.
 """
 
@@ -18,14 +18,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.aggregation.stores.values import reading, seal, unseal
+from sash.aggregation.stores.values import reading, require_layout, seal, unseal
 from sash.arrays import Ints, Mask
-from sash.errors import CorruptValue
-from sash.operators.columns.table_bytes import batch_of
 from sash.operators.columns.times import to_integers
-from sash.operators.joins.bound_join import BoundSide, BoundSides
+from sash.operators.joins.bound_join import BoundSides
 from sash.operators.joins.bounded_join import late, timed, untimed
 from sash.operators.joins.state.archive import Rows
+from sash.operators.joins.state.row_chunks import RowChunk, RowChunks
 from sash.operators.protocol import Saved
 from sash.operators.windows.ranges import NEVER
 from sash.semantics.expression import Side
@@ -34,7 +33,6 @@ from sash.semantics.watermark import Lateness
 HEADER = b"header of a join"
 LAYOUT = 1
 """Goes up with every change of what a header or a chunk holds."""
-SEQUENCE = "__sequence"
 
 
 class TwoSidedOperator(ABC):
@@ -47,13 +45,7 @@ class TwoSidedOperator(ABC):
         self.watermark: int | None = None
         self._waiting = {side: Rows.nothing(bound.of(side).schema) for side in Side}
         self._arrived = dict.fromkeys(Side, 0)
-        self._chunks = 0
-        self._live: dict[int, tuple[Side, int]] = {}
-        """The chunks that hold rows which are needed: the side of each, and its `_extent`."""
-        self._sizes: dict[int, int] = {}
-        """Bytes of their rows."""
-        self._unsaved: dict[int, bytes] = {}
-        self._gone: frozenset[int] = frozenset()
+        self._chunks = RowChunks(bound, longest=self._longest)
 
     def insert(
         self, side: Side, rows: pa.Table, ordinals: Ints, *, originals: Mask | None = None
@@ -75,7 +67,7 @@ class TwoSidedOperator(ABC):
             self._arrived[side] += rows.num_rows
             taken = timed(own, rows, sequence)
             self._waiting[side] = Rows.together([self._waiting[side], taken])
-            self._write(side, taken)
+            self._chunks.write(side, taken)
         return pa.concat_tables(late_rows)
 
     def advance(self, watermark: int, *, flush: bool = False) -> pa.Table:
@@ -90,42 +82,28 @@ class TwoSidedOperator(ABC):
         self._waiting[side] = waiting.where(~passed)
         return waiting.where(passed).in_order()
 
-    def _write(self, side: Side, rows: Rows) -> None:
-        """Rows as a chunk that the next `save` writes."""
-        self._unsaved[self._chunks] = _bytes_of(self._chunks, rows)
-        self._live[self._chunks] = side, self._extent(rows)
-        self._sizes[self._chunks] = rows.nbytes
-        self._chunks += 1
-
-    def _drop(self, gone: set[int]) -> None:
-        """No row of these chunks is needed any more."""
-        self._live = {number: chunk for number, chunk in self._live.items() if number not in gone}
-        self._gone |= gone
-        for number in gone:
-            self._sizes.pop(number, None)
-
     @property
     def memory(self) -> int:
         """Rows, and as much again for what finds them."""
-        return 2 * sum(self._sizes.values())
+        return 2 * self._chunks.size
 
     def save(self) -> Saved:
         """The difference since the last `save`."""
+        self._chunks.merge(self._needed)
+        live = self._chunks.live.items()
         facts = {
             "layout": LAYOUT,
             "watermark": self.watermark,
             "arrived": {side.value: count for side, count in self._arrived.items()},
-            "chunks": self._chunks,
-            "live": {number: [side.value, extent] for number, (side, extent) in self._live.items()},
+            "chunks": self._chunks.count,
+            "live": {number: [chunk.side.value, self._extent(chunk)] for number, chunk in live},
             **self._facts(),
         }
-        written = {number: data for number, data in self._unsaved.items() if number in self._live}
-        dropped = frozenset(self._gone - self._unsaved.keys())
-        self._unsaved, self._gone = {}, frozenset()
-        return Saved(seal(HEADER, json.dumps(facts).encode()), written, dropped)
+        return Saved(seal(HEADER, json.dumps(facts).encode()), *self._chunks.take())
 
-    def resume(self, header: bytes, chunks: Mapping[int, bytes]) -> None:  # noqa: B027 (nothing to do)
-        """All rows are at hand: the chunks of the store are read only to be loaded."""
+    def resume(self, header: bytes, chunks: Mapping[int, bytes]) -> None:
+        """All rows are at hand: chunks of the store are read only to be merged."""
+        self._chunks.stored = chunks
 
     @classmethod
     def load(
@@ -139,21 +117,14 @@ class TwoSidedOperator(ABC):
         return operator
 
     def _restore(self, facts: dict[str, Any], chunks: Mapping[int, bytes]) -> None:
-        if facts.get("layout") != LAYOUT:
-            raise CorruptValue(
-                f"the state was saved by another version of Sash, in layout {facts.get('layout')}; this "
-                f"reads {LAYOUT}: start with a new checkpoint, or resume it with the version that saved it"
-            )
-        self.watermark, self._chunks = facts["watermark"], facts["chunks"]
+        require_layout("the state of a join", facts.get("layout"), LAYOUT)
+        self.watermark = facts["watermark"]
+        self._chunks.count, self._chunks.stored = facts["chunks"], chunks
         self._arrived = {side: facts["arrived"][side.value] for side in Side}
-        self._live = {int(number): (Side(side), extent) for number, (side, extent) in facts["live"].items()}
-        for number, (side, _) in self._live.items():
-            try:
-                rows = _rows_of(number, chunks[number], self.bound.of(side))
-            except KeyError:
-                raise CorruptValue(f"the state lacks the chunk {number} of {sorted(self._live)}") from None
-            self._sizes[number] = rows.nbytes
-            self._waiting[side] = Rows.together([self._waiting[side], rows])
+        rows: dict[Side, list[Rows]] = {side: [self._waiting[side]] for side in Side}
+        for number, (side, _) in facts["live"].items():
+            rows[Side(side)].append(self._chunks.restore(int(number), Side(side)))
+        self._waiting = {side: Rows.together(parts) for side, parts in rows.items()}
         if self.watermark is not None:
             self._remember({side: self._passed(side) for side in Side}, facts)
 
@@ -164,8 +135,17 @@ class TwoSidedOperator(ABC):
         """What the rows that the watermark has passed now make final."""
 
     @abstractmethod
-    def _extent(self, rows: Rows) -> int:
-        """What the header has of a chunk with these rows."""
+    def _extent(self, chunk: RowChunk) -> int:
+        """What the header has of a chunk."""
+
+    @property
+    def _longest(self) -> int | None:
+        """The longest time of a chunk that is merged; None: any."""
+        return None
+
+    def _needed(self, rows: Rows) -> Rows:
+        """Those rows of a chunk that must be in the store."""
+        return rows
 
     def _facts(self) -> dict[str, Any]:
         """What else the header has."""
@@ -176,24 +156,6 @@ class TwoSidedOperator(ABC):
         """Rows that the watermark had passed before the operator was saved: they have been joined."""
 
     @abstractmethod
-    def wakes_at(self) -> int | None:
+    def next_timer(self) -> int | None:
         """The least watermark at which `advance` may have something to emit, or all there is to let go of,
         without further rows."""
-
-
-def _bytes_of(number: int, rows: Rows) -> bytes:
-    table = rows.table.append_column(SEQUENCE, pa.array(rows.sequence)).combine_chunks()
-    (batch,) = table.to_batches()
-    return seal(chunk_name(number), batch.serialize())
-
-
-def _rows_of(number: int, data: bytes, side: BoundSide) -> Rows:
-    schema = side.schema.append(pa.field(SEQUENCE, pa.int64()))
-    batch = batch_of(unseal(chunk_name(number), data), schema)
-    table = pa.Table.from_batches([batch])
-    return timed(side, table.drop_columns(SEQUENCE), table[SEQUENCE].to_numpy())
-
-
-def chunk_name(number: int) -> bytes:
-    """What a chunk is sealed under."""
-    return b"chunk %d of a join" % number

@@ -11,7 +11,7 @@ from sash.operators.kinds.as_engine import engine_kind
 from sash.operators.kinds.clock_windows import ClockKind
 from sash.operators.kinds.delta import DeltaKind, on_columns
 from sash.operators.kinds.delta_by_definition import ExactDeltaKind
-from sash.operators.kinds.kind import WindowKind
+from sash.operators.kinds.kind_base import WindowKind
 from sash.operators.kinds.policy import PolicyKind
 from sash.operators.kinds.punctuated import PunctuatedKind
 from sash.operators.kinds.rows import RowsKind
@@ -19,7 +19,7 @@ from sash.operators.kinds.session import SessionKind
 from sash.operators.kinds.slide_by_time import SlideByTimeKind
 from sash.operators.kinds.slide_by_tuple import SlideByTupleKind
 from sash.operators.kinds.threshold import ThresholdKind
-from sash.semantics.run_as import EngineSession, EngineWindow
+from sash.semantics.run_as_engine import EngineSession, EngineWindow
 from sash.semantics.window import Window
 from sash.semantics.windows import (
     CumulateWindow,

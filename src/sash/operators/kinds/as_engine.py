@@ -30,10 +30,10 @@ from sash.operators.kinds.as_engine_ranges import (
     starts,
     ticks,
 )
-from sash.operators.kinds.kind import Moment
+from sash.operators.kinds.kind_base import Moment
 from sash.operators.kinds.kinds_over_all_held import LayoutKind, Progress
 from sash.operators.windows.ranges import MISSING, Ranges
-from sash.semantics.run_as import EngineWindow
+from sash.semantics.run_as_engine import EngineWindow
 from sash.semantics.secret.engine_state import EngineState
 from sash.semantics.secret.scope import Axis
 

@@ -18,10 +18,10 @@ import numpy as np
 from sash.arrays import Ints, Mask
 from sash.operators.columns.layout import Layout
 from sash.operators.kinds.clock_windows import ClockKind
-from sash.operators.kinds.kind import Held
+from sash.operators.kinds.kind_base import Held
 from sash.operators.windows.numbering import numbered
 from sash.operators.windows.ranges import MISSING, NEVER, Ranges, RepeatedRanges, event_bounds
-from sash.semantics.run_as import EngineWindow
+from sash.semantics.run_as_engine import EngineWindow
 from sash.semantics.secret.engine_state import EngineState, refuse_too_many
 from sash.semantics.secret.parameters import Pick, Report, Tick
 from sash.semantics.secret.scope import ORIGINS, Axis

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from sash.arrays import Ints
-from sash.operators.kinds.kind import GrowingKind
+from sash.operators.kinds.kind_base import GrowingKind
 from sash.operators.predicates import row_predicates
 from sash.semantics.window import PredicateWindow
 

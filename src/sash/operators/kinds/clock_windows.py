@@ -9,7 +9,7 @@ import numpy as np
 from sash.aggregation.kernels.compiler.numba_compilation import kernel_of
 from sash.aggregation.kernels.windows import clock
 from sash.arrays import Ints, Mask
-from sash.operators.kinds.kind import Held, Memory, Moment, RangeKind
+from sash.operators.kinds.kind_base import Held, KeyMemory, Moment, RangeKind
 from sash.operators.windows.ranges import MISSING, NEVER, Ranges
 from sash.semantics.windows import CumulateWindow, TimeWindow
 
@@ -32,7 +32,7 @@ class ClockKind(RangeKind[TimeWindow | CumulateWindow]):
     memory: ClassVar[dict[str, int | float]] = {"next_id": MISSING}
     forgets: ClassVar[bool] = True
 
-    def ranges(self, held: Held, memory: Memory, moment: Moment) -> Ranges:
+    def ranges(self, held: Held, memory: KeyMemory, moment: Moment) -> Ranges:
         some = held.head < held.count
         oldest, newest = self._mapping_of_ends(held, some)
         if moment.empty:
@@ -93,7 +93,7 @@ class ClockKind(RangeKind[TimeWindow | CumulateWindow]):
         _, end = self._bounds(np.array([self._first_open(time)]))
         return int(end[0])
 
-    def advance(self, held: Held, memory: Memory, settled: int) -> Ints:
+    def advance(self, held: Held, memory: KeyMemory, settled: int) -> Ints:
         some = held.head < held.count
         first_open = self._first_open(settled)
         oldest, _ = self._mapping_of_ends(held, some)
@@ -102,7 +102,7 @@ class ClockKind(RangeKind[TimeWindow | CumulateWindow]):
         memory["next_id"][:] = np.where(known | some, np.maximum(begun, first_open), MISSING)
         return held.before(_within(self.window.extent(first_open).start))
 
-    def next_close(self, held: Held, memory: Memory, now: int) -> Ints:
+    def next_close(self, held: Held, memory: KeyMemory, now: int) -> Ints:
         """The end of the first window that is open and holds something."""
         first_open = np.full(len(held), self._first_open(now))
         keys = np.arange(len(held))

@@ -24,7 +24,7 @@ import pyarrow as pa
 from sash.aggregation.kernels.windows import deltas as kernels
 from sash.arrays import Ints, Numbers
 from sash.operators.kinds.delta_by_definition import DeltaByDefinition, look_back
-from sash.operators.kinds.kind import Held, Memory, Moment, RangeKind, numbers_of
+from sash.operators.kinds.kind_base import Held, KeyMemory, Moment, RangeKind, numbers_of
 from sash.operators.kinds.kinds_over_all_held import to_ordinals
 from sash.operators.predicates.predicate_kinds import EXACT_IN_FLOAT, kind_of_column
 from sash.operators.windows.ranges import MISSING, NEVER, Ranges
@@ -67,7 +67,7 @@ class DeltaKind(RangeKind[DeltaWindow]):
     def _slide(self) -> float:
         return min(math.floor(self.window.slide), FARTHEST) if self.whole else float(self.window.slide)
 
-    def misfits(self, rows: pa.Table, offsets: Ints, held: Held, memory: Memory) -> dict[int, str]:
+    def misfits(self, rows: pa.Table, offsets: Ints, held: Held, memory: KeyMemory) -> dict[int, str]:
         column = rows[self.window.attribute]
         values = numbers_of(column)
         known = column.is_valid().to_numpy() if column.null_count else np.ones(len(values), np.bool_)
@@ -78,7 +78,7 @@ class DeltaKind(RangeKind[DeltaWindow]):
         name = self.window.attribute
         return {int(at): f"{name} {_REASONS[int(reasons[at])]}" for at in np.flatnonzero(reasons)}
 
-    def ranges(self, held: Held, memory: Memory, moment: Moment) -> Ranges:
+    def ranges(self, held: Held, memory: KeyMemory, moment: Moment) -> Ranges:
         if memory["wide"].any():
             return self._by_definition(held, memory).ranges_of(held, moment)
         values = self._values(held)
@@ -103,7 +103,7 @@ class DeltaKind(RangeKind[DeltaWindow]):
         found = Ranges(key, w, lo, hi, *held.bounds(key, lo, hi), closes_at)
         return found if moment.empty else found.where(lo < hi)
 
-    def advance(self, held: Held, memory: Memory, settled: int) -> Ints:
+    def advance(self, held: Held, memory: KeyMemory, settled: int) -> Ints:
         if memory["wide"].any():
             return self._by_definition(held, memory).advanced(held, memory, settled)
         values = self._values(held)
@@ -130,7 +130,7 @@ class DeltaKind(RangeKind[DeltaWindow]):
         assert held.column is not None
         return held.column(self.window.attribute)
 
-    def _triggers(self, held: Held, memory: Memory, values: Numbers) -> tuple[Ints, Ints]:
+    def _triggers(self, held: Held, memory: KeyMemory, values: Numbers) -> tuple[Ints, Ints]:
         since = np.maximum(memory["scanned"], held.head)
         return kernels.ring_triggers(
             values, held.base, held.mask, since, held.count, memory["next_id"] > 0, memory["trigger"],
@@ -150,7 +150,7 @@ class DeltaKind(RangeKind[DeltaWindow]):
         whole = np.nan_to_num(np.floor(bound), nan=-FARTHEST)
         return cast(Numbers, np.clip(whole, -FARTHEST, FARTHEST).astype(np.int64))
 
-    def _by_definition(self, held: Held, memory: Memory) -> _Wide:
+    def _by_definition(self, held: Held, memory: KeyMemory) -> _Wide:
         return _Wide(self, held, memory)
 
     def wakes(self, times: Ints) -> Ints:
@@ -160,7 +160,7 @@ class DeltaKind(RangeKind[DeltaWindow]):
 class _Wide:
     """The same by the definition, for values that 64 bits cannot compute with."""
 
-    def __init__(self, kind: DeltaKind, held: Held, memory: Memory) -> None:
+    def __init__(self, kind: DeltaKind, held: Held, memory: KeyMemory) -> None:
         self._progress = DeltaByDefinition(kind.window)
         self._progress.measure(whole=kind.whole)
         assert held.gather is not None
@@ -172,7 +172,7 @@ class _Wide:
     def ranges_of(self, held: Held, moment: Moment) -> Ranges:
         return to_ordinals(self._progress.ranges(self._layout, moment), self._layout, held.head)
 
-    def advanced(self, held: Held, memory: Memory, settled: int) -> Ints:
+    def advanced(self, held: Held, memory: KeyMemory, settled: int) -> Ints:
         gone = self._progress.move_on(self._layout, settled)
         for name in ("next_id", "open", "trigger"):
             memory[name][:] = self._progress.remembered[name]

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from sash.arrays import Ints
 from sash.operators.columns.layout import Layout
-from sash.operators.kinds.kind import Held, Memory, Moment
+from sash.operators.kinds.kind_base import Held, KeyMemory, Moment
 from sash.operators.kinds.kinds_over_all_held import LayoutKind, Progress
 from sash.operators.windows.ranges import MISSING, Ranges
 from sash.semantics.event import Event
@@ -130,7 +130,7 @@ class ExactDeltaKind(LayoutKind):
         progress.measure(whole=pa.types.is_integer(schema.field(window.attribute).type))
         super().__init__(window, schema, progress)
 
-    def misfits(self, rows: pa.Table, offsets: Ints, held: Held, memory: Memory) -> dict[int, str]:
+    def misfits(self, rows: pa.Table, offsets: Ints, held: Held, memory: KeyMemory) -> dict[int, str]:
         assert held.gather is not None
         known, name, found = held.gather(), self.window.attribute, {}
         before, new = known.rows[name].to_pylist(), rows[name].to_pylist()

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from sash.arrays import Array, Ints
 from sash.operators.columns.layout import Layout
-from sash.operators.kinds.kind import AnyWindow, Held, Memory, Moment, RangeKind
+from sash.operators.kinds.kind_base import AnyWindow, Held, KeyMemory, Moment, RangeKind
 from sash.operators.windows.ranges import NEVER, Ranges
 from sash.semantics.window import Window
 
@@ -57,11 +57,11 @@ class LayoutKind(RangeKind[Any]):
     def on_columns(self) -> bool:
         return self._progress.on_columns
 
-    def ranges(self, held: Held, memory: Memory, moment: Moment) -> Ranges:
+    def ranges(self, held: Held, memory: KeyMemory, moment: Moment) -> Ranges:
         layout, head = self._ready(held, memory)
         return to_ordinals(self._progress.ranges(layout, moment), layout, head)
 
-    def advance(self, held: Held, memory: Memory, settled: int) -> Ints:
+    def advance(self, held: Held, memory: KeyMemory, settled: int) -> Ints:
         layout, head = self._ready(held, memory)
         memory[OWN][:] = head + self._progress.move_on(layout, settled)
         for name, column in self._progress.remembered.items():
@@ -69,7 +69,7 @@ class LayoutKind(RangeKind[Any]):
         needed: Ints = memory[OWN].copy()
         return needed
 
-    def next_close(self, held: Held, memory: Memory, now: int) -> Ints:
+    def next_close(self, held: Held, memory: KeyMemory, now: int) -> Ints:
         found = self.ranges(held, memory, Moment(now, now, empty=False))
         later = np.flatnonzero((found.closes_at > now) & found.waits_for_nothing)
         closes = np.full(len(held), NEVER)
@@ -79,7 +79,7 @@ class LayoutKind(RangeKind[Any]):
     def wakes(self, times: Ints) -> Ints:
         return times
 
-    def _ready(self, held: Held, memory: Memory) -> tuple[Layout, Ints]:
+    def _ready(self, held: Held, memory: KeyMemory) -> tuple[Layout, Ints]:
         """The events from the first that this window needs on: others may need older ones."""
         names = [name for name in memory if name != OWN]
         self._progress.remembered = {name: memory[name].copy() for name in names}

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from sash.arrays import Ints
-from sash.operators.kinds.kind import Held, Memory
+from sash.operators.kinds.kind_base import Held, KeyMemory
 from sash.operators.kinds.lifetime import LifetimeKind
 from sash.operators.kinds.look_back import LookBackKind
 from sash.operators.windows.ranges import NEVER
@@ -21,11 +21,11 @@ class LatestKind(LookBackKind):
 
     memory: ClassVar[dict[str, int | float]] = {"lo": 0, "row": 0}
 
-    def begins(self, held: Held, memory: Memory, now: int) -> Ints:
+    def begins(self, held: Held, memory: KeyMemory, now: int) -> Ints:
         """The first ordinal of each key that is in the look-back from `now`."""
         return held.before(now - self.window.size + 1, since=memory["lo"])
 
-    def next_close(self, held: Held, memory: Memory, now: int) -> Ints:
+    def next_close(self, held: Held, memory: KeyMemory, now: int) -> Ints:
         """When the look-back loses its first event."""
         closes, first = np.full(len(held), NEVER), self.begins(held, memory, now)
         some = np.flatnonzero(first < held.count)

@@ -18,7 +18,7 @@ from sash.aggregation.kernels.state.look_back_bounds import cut_look_backs
 from sash.aggregation.kernels.windows.bound_positions import look_back
 from sash.arrays import Ints
 from sash.operators.columns.layout import Layout
-from sash.operators.kinds.kind import Held, Memory
+from sash.operators.kinds.kind_base import Held, KeyMemory
 from sash.operators.kinds.slide_by_tuple import SlideByTupleKind
 from sash.operators.windows.ranges import MISSING, NEVER, Ranges
 from sash.semantics.event import Order
@@ -38,7 +38,7 @@ class LookBackKind(SlideByTupleKind):
     @staticmethod
     def of_all(
         kinds: Sequence[LookBackKind],
-        memories: Sequence[Memory],
+        memories: Sequence[KeyMemory],
         held: Held,
         slot: Ints,
         ordinals: Ints,
@@ -65,12 +65,12 @@ class LookBackKind(SlideByTupleKind):
         none = np.broadcast_to(np.int64(MISSING), len(lo))
         return Ranges(layout.slot_of_position(), np.arange(len(lo)), lo, hi, none, none, none)
 
-    def advance(self, held: Held, memory: Memory, settled: int) -> Ints:
+    def advance(self, held: Held, memory: KeyMemory, settled: int) -> Ints:
         return self.advance_all([self], [memory], held, settled)
 
     @staticmethod
     def advance_all(
-        kinds: Sequence[LookBackKind], memories: Sequence[Memory], held: Held, settled: int
+        kinds: Sequence[LookBackKind], memories: Sequence[KeyMemory], held: Held, settled: int
     ) -> Ints:
         """`advance` for several kinds: the first ordinal of each key that one of them still needs. The next
         event lies at `settled` or later, so none looks back further."""
@@ -86,5 +86,5 @@ class LookBackKind(SlideByTupleKind):
         needed: Ints = cuts.min(axis=0)
         return needed
 
-    def next_close(self, held: Held, memory: Memory, now: int) -> Ints:
+    def next_close(self, held: Held, memory: KeyMemory, now: int) -> Ints:
         return np.full(len(held), NEVER)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.arrays import Ints
-from sash.operators.kinds.kind import Held, Memory, Moment, RangeKind
+from sash.operators.kinds.kind_base import Held, KeyMemory, Moment, RangeKind
 from sash.operators.predicates import policies
 from sash.operators.windows.ranges import Ranges
 from sash.semantics.windows import PolicyWindow
@@ -26,7 +26,7 @@ class PolicyKind(RangeKind[PolicyWindow]):
     def on_columns(self) -> bool:
         return policies.on_columns(self.window, self.schema)
 
-    def misfits(self, rows: pa.Table, offsets: Ints, held: Held, memory: Memory) -> dict[int, str]:
+    def misfits(self, rows: pa.Table, offsets: Ints, held: Held, memory: KeyMemory) -> dict[int, str]:
         found: dict[int, str] = {}
         for column in reversed(self.window.columns):  # the first column that is null is named
             if rows[column].null_count:
@@ -34,7 +34,7 @@ class PolicyKind(RangeKind[PolicyWindow]):
                 found |= {int(at): f"{column} is null" for at in missing}
         return found
 
-    def ranges(self, held: Held, memory: Memory, moment: Moment) -> Ranges:
+    def ranges(self, held: Held, memory: KeyMemory, moment: Moment) -> Ranges:
         key, ordinal, lo = self._slides(held, memory)
         w, rest = np.divmod(ordinal + 1, self.window.slide)
         due = np.flatnonzero((rest == 0) & ((lo <= ordinal) | moment.empty))
@@ -42,7 +42,7 @@ class PolicyKind(RangeKind[PolicyWindow]):
         start, end = held.bounds(key, lo, hi)
         return Ranges(key, w, lo, hi, start, end, closes_at=held.time_at(key, hi - 1))
 
-    def advance(self, held: Held, memory: Memory, settled: int) -> Ints:
+    def advance(self, held: Held, memory: KeyMemory, settled: int) -> Ints:
         key, _, lo = self._slides(held, memory)
         last = np.flatnonzero(np.diff(key, append=-1))
         memory["lo"][key[last]] = lo[last]
@@ -53,7 +53,7 @@ class PolicyKind(RangeKind[PolicyWindow]):
         needed: Ints = memory["lo"].copy()
         return needed
 
-    def _slides(self, held: Held, memory: Memory) -> tuple[Ints, Ints, Ints]:
+    def _slides(self, held: Held, memory: KeyMemory) -> tuple[Ints, Ints, Ints]:
         """Once for the windows that are listed, and for what they let go."""
         if self._last is None or self._last[0] is not held:
             assert held.policy is not None

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from sash.arrays import Ints
-from sash.operators.kinds.kind import Held, Memory, Moment, RangeKind
+from sash.operators.kinds.kind_base import Held, KeyMemory, Moment, RangeKind
 from sash.operators.windows.numbering import numbered
 from sash.operators.windows.ranges import NEVER, Ranges
 from sash.semantics.windows import RowsWindow
@@ -18,7 +18,7 @@ class RowsKind(RangeKind[RowsWindow]):
 
     memory: ClassVar[dict[str, int | float]] = {"next_id": 0}
 
-    def ranges(self, held: Held, memory: Memory, moment: Moment) -> Ranges:
+    def ranges(self, held: Held, memory: KeyMemory, moment: Moment) -> Ranges:
         next_id = memory["next_id"]
         # A window that is not full closes with an event that has not arrived.
         windows = self._full(held) if moment.until < NEVER else -(-held.count // self.window.slide)
@@ -29,7 +29,7 @@ class RowsKind(RangeKind[RowsWindow]):
         start, end = held.bounds(slot, lo, hi)
         return Ranges(slot, w, lo, hi, start, end, np.where(hi - lo == self.window.size, end, NEVER))
 
-    def advance(self, held: Held, memory: Memory, settled: int) -> Ints:
+    def advance(self, held: Held, memory: KeyMemory, settled: int) -> Ints:
         memory["next_id"][:] = self._full(held)
         needed: Ints = memory["next_id"] * self.window.slide
         return needed

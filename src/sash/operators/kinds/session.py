@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from sash.arrays import Ints
-from sash.operators.kinds.kind import GrowingKind, Runs
+from sash.operators.kinds.kind_base import GrowingKind, Runs
 from sash.operators.windows.ranges import Ranges
 from sash.semantics.windows import SessionWindow
 

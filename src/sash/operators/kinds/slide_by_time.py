@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from sash.arrays import Ints
-from sash.operators.kinds.kind import Held, Memory, Moment, RangeKind
+from sash.operators.kinds.kind_base import Held, KeyMemory, Moment, RangeKind
 from sash.operators.windows.numbering import numbered
 from sash.operators.windows.ranges import MISSING, NEVER, Ranges
 from sash.semantics.windows import SlideByTimeWindow
@@ -19,7 +19,7 @@ class SlideByTimeKind(RangeKind[SlideByTimeWindow]):
     memory: ClassVar[dict[str, int | float]] = {"next_id": MISSING}
     follows_horizon: ClassVar[bool] = True
 
-    def ranges(self, held: Held, memory: Memory, moment: Moment) -> Ranges:
+    def ranges(self, held: Held, memory: KeyMemory, moment: Moment) -> Ranges:
         first = self._first(held, memory)
         until = int(self._following(moment.horizon))
         counts = np.where(first == MISSING, 0, np.maximum(until - first + 1, 0))
@@ -31,7 +31,7 @@ class SlideByTimeKind(RangeKind[SlideByTimeWindow]):
         start, _ = held.bounds(slot, lo, hi)
         return Ranges(slot, w, lo, hi, start, instant, closes_at=instant)
 
-    def _first(self, held: Held, memory: Memory) -> Ints:
+    def _first(self, held: Held, memory: KeyMemory) -> Ints:
         """The first instant of each key that is not final; MISSING for a key without events."""
         first: Ints = memory["next_id"].copy()
         new = np.flatnonzero((first == MISSING) & (held.head < held.count))
@@ -43,13 +43,13 @@ class SlideByTimeKind(RangeKind[SlideByTimeWindow]):
         """The first window whose instant lies after `time`."""
         return np.asarray((time - self.window.origin) // self.window.slide)
 
-    def advance(self, held: Held, memory: Memory, settled: int) -> Ints:
+    def advance(self, held: Held, memory: KeyMemory, settled: int) -> Ints:
         first = self._first(held, memory)
         following = np.maximum(first, self._following(settled))
         memory["next_id"][:] = np.where(first == MISSING, memory["next_id"], following)
         return np.maximum(held.count - self.window.size, 0)
 
-    def next_close(self, held: Held, memory: Memory, now: int) -> Ints:
+    def next_close(self, held: Held, memory: KeyMemory, now: int) -> Ints:
         first = self._first(held, memory)
         instant = self.window.origin + (np.maximum(first, self._following(now)) + 1) * self.window.slide
         return np.where(first == MISSING, NEVER, instant)

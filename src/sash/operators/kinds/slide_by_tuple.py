@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from sash.arrays import Ints
-from sash.operators.kinds.kind import Held, Memory, Moment, RangeKind
+from sash.operators.kinds.kind_base import Held, KeyMemory, Moment, RangeKind
 from sash.operators.windows.numbering import numbered
 from sash.operators.windows.ranges import NEVER, Ranges
 from sash.semantics.windows import SlideByTupleWindow
@@ -19,7 +19,7 @@ class SlideByTupleKind(RangeKind[SlideByTupleWindow]):
 
     memory: ClassVar[dict[str, int | float]] = {"next_id": 0, "lo": 0}
 
-    def ranges(self, held: Held, memory: Memory, moment: Moment) -> Ranges:
+    def ranges(self, held: Held, memory: KeyMemory, moment: Moment) -> Ranges:
         next_id = memory["next_id"]
         slot, number = numbered(np.maximum(held.count // self.window.slide - next_id, 0))
         w = next_id[slot] + number
@@ -30,17 +30,17 @@ class SlideByTupleKind(RangeKind[SlideByTupleWindow]):
         start, end = held.bounds(slot, lo, hi)
         return Ranges(slot, w, lo, hi, start, end, closes_at=trigger + 1)
 
-    def advance(self, held: Held, memory: Memory, settled: int) -> Ints:
+    def advance(self, held: Held, memory: KeyMemory, settled: int) -> Ints:
         memory["next_id"][:] = held.before(settled) // self.window.slide
         return self._needed(held, memory, settled)
 
-    def _needed(self, held: Held, memory: Memory, settled: int) -> Ints:
+    def _needed(self, held: Held, memory: KeyMemory, settled: int) -> Ints:
         # The next trigger lies at `settled` or later, so it looks back no further than this.
         memory["lo"][:] = held.before(settled - self.window.size + 1, since=memory["lo"])
         needed: Ints = memory["lo"].copy()
         return needed
 
-    def next_close(self, held: Held, memory: Memory, now: int) -> Ints:
+    def next_close(self, held: Held, memory: KeyMemory, now: int) -> Ints:
         """A trigger whose own time has just been reached closes with the next instant."""
         closes = np.full(len(held), NEVER)
         trigger = (memory["next_id"] + 1) * self.window.slide - 1

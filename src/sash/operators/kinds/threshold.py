@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sash.operators.kinds.by_predicate import PredicateKind
-from sash.operators.kinds.kind import Runs
+from sash.operators.kinds.kind_base import Runs
 from sash.operators.windows.numbering import numbered_by_key
 from sash.operators.windows.ranges import NEVER, Ranges
 

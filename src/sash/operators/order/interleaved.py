@@ -24,8 +24,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sash.arrays import Ints
-from sash.errors import ArgumentError, DataError, OutOfOrder, UnknownColumn, Unsupported
-from sash.operators.columns.times import to_integers
+from sash.errors import ArgumentError, DataError, OutOfOrder, UnknownColumn
+from sash.operators.columns.times import require_time_type, to_integers
 from sash.semantics.durations import Unit
 
 END_OF_TIME = 2**62
@@ -47,9 +47,7 @@ class Input:
             raise ArgumentError("schema", self.schema, "a pyarrow schema")
         if self.time not in self.schema.names:
             raise UnknownColumn("time", self.time, self.schema.names)
-        type_ = self.schema.field(self.time).type
-        if not (pa.types.is_timestamp(type_) or pa.types.is_integer(type_)):
-            raise Unsupported("time", f"{self.time}: {type_}", "a timestamp or an integer column")
+        require_time_type(self.time, self.schema.field(self.time).type)
 
     @property
     def unit(self) -> Unit:

@@ -22,7 +22,7 @@ from sash.arrays import Ints
 from sash.operators.bound_query import BoundWhole
 from sash.operators.folding.values import Values, in_order
 from sash.operators.patterns.owner import Descriptor, Owner
-from sash.operators.patterns.share import WindowShare
+from sash.operators.patterns.window_share import WindowShare
 from sash.operators.patterns.worker_pool import WorkerPool
 
 CHUNK = 2**16

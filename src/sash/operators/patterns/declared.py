@@ -13,6 +13,18 @@ worker models are from Mencagli, Torquati, Lucattini, Cuomo, Aldinucci, 'Harness
 Semantics for Parallel Stream Processing', JPDC 2018. `optimize=0`, `1` or `2` is how far stages that only
 pass things on are fused, as in the first of them; it is the planner's choice when it is not given.
 
+A new pattern is declared here, and needs a place in each of these:
+
+    which queries it may compute       `allowed.py`
+    how it runs in process             `evaluate.py`; `stages.py` draws it
+    how it runs on Spark               `runtimes/spark/patterns/static_plan.py`, `stream_plan.py`
+    when it is the cheapest            `planner/plans/candidates.py`, `degrees.py`; `planner/costs/`: one
+                                       module for each runtime
+    what `explain()` shows of it       `planner/plans/choice_reason.py`; `planner/explain/algorithm.py`,
+                                       `state_size.py`
+    its name in pipeline files         `pipeline/aggregates_and_patterns.py`
+    its public name                    `sash/__init__.py`
+
 >>> WinFarm(PaneFarm(plq=2, wlq=3), replicas=2).workers
 10
 >>> print(KeyFarm(4))
@@ -160,9 +172,14 @@ class KeyFarm(Farm):
 
 @dataclass(frozen=True)
 class WinFarm(Farm):
-    """Parallel between windows, also those of one key: `WinFarm(4)`, or around another pattern."""
+    """Parallel between windows, also those of one key: `WinFarm(4)`, or around another pattern.
+
+    `chunk` is how many events the buffer of agnostic workers takes at a time, 65,536 when it is not given:
+    small ones are freed sooner, large ones cost less. Results do not depend on it. Spark has no such
+    buffer."""
 
     model: Model = field(default="active", kw_only=True)
+    chunk: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -174,8 +191,21 @@ class WinFarm(Farm):
                 hint="An agnostic worker is handed complete windows: there is nothing left to split.",
             )  # fmt: skip
 
+        if self.chunk is not None:
+            self._require_chunk()
+
+    def _require_chunk(self) -> None:
+        if isinstance(self.chunk, bool) or not isinstance(self.chunk, int) or self.chunk < 1:
+            raise ArgumentError("chunk", self.chunk, "a positive number of events")
+        if self.model != "agnostic":
+            raise ArgumentError(
+                "chunk", self.chunk, "left out unless model='agnostic'",
+                hint="Active workers keep their own events; only agnostic ones share a buffer of chunks.",
+            )  # fmt: skip
+
     def _more(self) -> list[str]:
-        return [] if self.model == "active" else [f"model={self.model!r}"]
+        model = [] if self.model == "active" else [f"model={self.model!r}"]
+        return model if self.chunk is None else [*model, f"chunk={self.chunk}"]
 
 
 Pattern: TypeAlias = WinSeq | KeyFarm | WinFarm | PaneFarm | WinMapReduce

@@ -9,20 +9,20 @@ from functools import partial
 from sash.errors import Unsupported
 from sash.operators.bound_query import BoundQuery, BoundWhole
 from sash.operators.columns.layout import Layout
-from sash.operators.folding.range_folder import compiles
+from sash.operators.folding.fold_ranges import compiles
 from sash.operators.folding.values import Evaluator, Values, evaluated, in_order
 from sash.operators.folding.whole_windows import WholeWindow
 from sash.operators.patterns import thread_pool
-from sash.operators.patterns.agnostic import handed_out
+from sash.operators.patterns.agnostic import CHUNK, handed_out
 from sash.operators.patterns.declared import Inner, KeyFarm, PaneFarm, Pattern, WinFarm, WinSeq, level_of
 from sash.operators.patterns.folding import Folding
 from sash.operators.patterns.key_farm import by_keys
 from sash.operators.patterns.pane_farm import pane_farm
 from sash.operators.patterns.process_workers import ProcessWorkers, pickled
-from sash.operators.patterns.share import WindowShare
 from sash.operators.patterns.thread_pool import Stages
 from sash.operators.patterns.win_farm import by_windows
 from sash.operators.patterns.win_mapreduce import win_mapreduce
+from sash.operators.patterns.window_share import WindowShare
 from sash.operators.patterns.worker_pool import AggregatesOver, ThreadWorkers, WorkerPool, at_once
 from sash.operators.patterns.worker_process_main import OverRanges
 from sash.operators.windows.ranges import Ranges
@@ -45,7 +45,7 @@ def evaluate(
     share = WindowShare.whole(bound, window, layout, ranges)
     with _pool(share, pattern, processes=processes) as pool:
         if isinstance(pattern, WinFarm) and pattern.model == "agnostic":
-            return handed_out(share, pool, workers=pattern.workers)
+            return handed_out(share, pool, workers=pattern.workers, chunk=pattern.chunk or CHUNK)
         inner, shares = _shares(pattern, share)
         farms = [_stages(inner, mine, pool, level=level_of(pattern)) for mine in shares]
         return in_order(thread_pool.run(farms, workers=pattern.workers))

@@ -16,7 +16,7 @@ import pyarrow as pa
 from sash.arrays import Ints
 from sash.operators.bound_query import BoundQuery
 from sash.operators.folding.elements import Elements
-from sash.operators.folding.range_folder import Folder, folder_of, values_of
+from sash.operators.folding.fold_ranges import Folder, folder_of, values_of
 from sash.operators.folding.values import Values, one_each
 from sash.operators.windows.ranges import Ranges, groups_of
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from sash.operators.columns.layout import balanced
-from sash.operators.patterns.share import WindowShare
+from sash.operators.patterns.window_share import WindowShare
 
 
 def by_keys(share: WindowShare, replicas: int) -> list[WindowShare]:

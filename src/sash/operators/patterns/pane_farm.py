@@ -21,9 +21,9 @@ import numpy as np
 from sash.arrays import Ints
 from sash.operators.folding.values import Values
 from sash.operators.patterns.folding import Folding, Folds, joined
-from sash.operators.patterns.share import WindowShare, blocks
 from sash.operators.patterns.thread_pool import Job, Stages
 from sash.operators.patterns.two_step_handover import Needed, in_two_steps
+from sash.operators.patterns.window_share import WindowShare, blocks
 from sash.semantics.window import ContextFreeWindow, IntervalWindow, Window
 from sash.semantics.windows import RowsWindow, TimeWindow
 

@@ -29,6 +29,7 @@ import cloudpickle
 import pyarrow as pa
 
 from sash.errors import PredicateError, Unsupported
+from sash.operators.arena.owners import this_owner
 from sash.operators.folding.values import Values
 from sash.operators.folding.whole_windows import WholeWindow
 from sash.operators.patterns import worker_process_main as process_worker
@@ -43,6 +44,8 @@ from sash.operators.patterns.worker_process_main import (
 from sash.operators.windows.ranges import Ranges
 
 IN_MEMORY = Path("/dev/shm")
+OWNER = "owner"
+"""The file that names the owner of a pool, for whoever finds it after a kill; chunks are numbers."""
 
 
 class Process:
@@ -53,7 +56,11 @@ class Process:
         with its:
             start = f"from {process_worker.__name__} import main; main({its.fileno()})"
             command = [sys.executable, "-c", f"import sys; sys.path[:] = {list(module_path())!r}; {start}"]
-            self._child = subprocess.Popen(command, pass_fds=[its.fileno()], stdin=subprocess.DEVNULL)
+            # As in Spark's workers: a function that calls BLAS has the core of its worker and no other.
+            environment = {"OMP_NUM_THREADS": "1", **os.environ}
+            self._child = subprocess.Popen(
+                command, pass_fds=[its.fileno()], stdin=subprocess.DEVNULL, env=environment
+            )
         self._connection = Connection(mine.detach())
 
     def request(self, message: Setup | Request) -> Any:
@@ -138,6 +145,7 @@ class ProcessWorkers:
             tempfile.TemporaryDirectory(prefix=f"sash-{os.getpid()}-", dir=_fastest()) as directory,
             lent(workers) as processes,
         ):
+            (Path(directory) / OWNER).write_text(this_owner())
             pool = cls(Path(directory), processes)
             for process in processes:
                 process.request(setup)

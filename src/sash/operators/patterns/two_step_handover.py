@@ -15,8 +15,8 @@ from typing import Any, Protocol, TypeVar
 
 from sash.operators.folding.values import Values, in_order
 from sash.operators.patterns.folding import Folds
-from sash.operators.patterns.share import blocks
 from sash.operators.patterns.thread_pool import Job, Stages
+from sash.operators.patterns.window_share import blocks
 
 T = TypeVar("T")
 Span = tuple[int, int]

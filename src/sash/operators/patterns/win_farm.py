@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from sash.arrays import Ints
-from sash.operators.patterns.share import WindowShare
+from sash.operators.patterns.window_share import WindowShare
 from sash.operators.windows.ranges import Ranges
 from sash.semantics.window import ContextFreeWindow, Window
 

@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from sash.operators.folding.values import Values
 from sash.operators.patterns.folding import Folding, Folds, dealt, joined
-from sash.operators.patterns.share import WindowShare
 from sash.operators.patterns.thread_pool import Job, Stages
 from sash.operators.patterns.two_step_handover import Needed, in_two_steps
+from sash.operators.patterns.window_share import WindowShare
 
 
 def win_mapreduce(share: WindowShare, folding: Folding, *, map: int, reduce: int, level: int = 2) -> Stages:

@@ -23,7 +23,7 @@ from sash.aggregation.kernels.joins.predicates import plain, text_of
 from sash.aggregation.monoid import Monoid
 from sash.errors import SashError
 from sash.operators.bound_query import result_type
-from sash.operators.folding.range_folder import compiles
+from sash.operators.folding.fold_ranges import compiles
 from sash.operators.predicates.predicate_kinds import Kind, kind_of, kind_of_column, plain_limit
 from sash.semantics.expression import (
     Column,

@@ -12,5 +12,5 @@ aggregate.py     A+: f_U is a monoid     compiled_aggregate.py, pane_table.py   
 join.py          J+: ScaleJoin           join_shares.py    its shares, those of all window joins
 streaming.py     between batches: tuples that wait, and open windows
 pane_log.py, window_log.py   what is saved of windows: folds of panes, or the states of functions
-common_rows.py   tuples of several inputs as rows of one table, where they travel and wait
+rows_of_all_inputs.py   tuples of several inputs as rows of one table, where they travel and wait
 """

@@ -30,7 +30,7 @@ from sash.aggregation.monoid import Monoid
 from sash.errors import ArgumentError, UnknownColumn
 from sash.operators.bound_query import at_time, result_type
 from sash.operators.elastic.instance_of_share import Assignment, balanced
-from sash.operators.folding.range_folder import ObjectFolder
+from sash.operators.folding.fold_ranges import ObjectFolder
 from sash.operators.order.interleaved import Input
 from sash.operators.stateful.compiled_aggregate import CompiledAggregate, fits_columns
 from sash.operators.stateful.declaration import SHARES, Answer, Stateful
@@ -75,7 +75,10 @@ class Aggregate(Stateful):
             )
         values = [
             pa.field(
-                name, result_type(monoid, tuple(schema.field(column).type for column in monoid.columns))
+                name,
+                result_type(
+                    monoid, tuple(schema.field(column).type for column in monoid.columns), name=name
+                ),
             )
             for name, monoid in aggregates.items()
         ]

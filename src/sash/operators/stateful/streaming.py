@@ -10,8 +10,8 @@ them.
 
 Tuples wait until the watermark has passed them, because O+ takes them in the order of time. All tuples of
 one time are therefore handed over together, whichever batches they came with: those of an earlier input
-first, as in process. Several inputs stand in one table (see `common_rows`), so that batches, state and late
-rows look the same for any number of them. See `sash.operators.protocol` for the face.
+first, as in process. Several inputs stand in one table (see `rows_of_all_inputs`), so that batches, state
+and late rows look the same for any number of them. See `sash.operators.protocol` for the face.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregation.stores.values import reading, seal, unseal
+from sash.aggregation.stores.values import reading, require_layout, seal, unseal
 from sash.arrays import Ints, Mask
 from sash.errors import CorruptValue
 from sash.operators.answer import Answer
@@ -34,8 +34,8 @@ from sash.operators.columns.table_bytes import bytes_of, table_of
 from sash.operators.late_rows import UNTIMED, late_schema, with_reason
 from sash.operators.order.interleaved import weave
 from sash.operators.protocol import Saved
-from sash.operators.stateful.common_rows import CommonRows
 from sash.operators.stateful.declaration import Stateful
+from sash.operators.stateful.rows_of_all_inputs import CommonRows
 from sash.semantics.durations import Duration
 from sash.semantics.watermark import Lateness
 
@@ -154,7 +154,7 @@ class OperatorOnStream:
             weave(self.bound.operator.inputs, parts, watermark=self.watermark, first=0)
         )
 
-    def wakes_at(self) -> int | None:
+    def next_timer(self) -> int | None:
         upcoming = []
         if len(self.waiting.time):
             upcoming.append(int(self.waiting.time.min()) + 1)
@@ -213,11 +213,8 @@ class OperatorOnStream:
         layout = facts.get("layout", 1)
         if layout == 1:
             facts = facts | {"tuples": facts.get("live"), "windows": [], "taken": 0}
-        elif layout != LAYOUT:
-            raise CorruptValue(
-                f"the state was saved by another version of Sash, in layout {layout}; this one reads up to "
-                f"{LAYOUT}: start with a new checkpoint, or resume it with the version that saved it"
-            )
+        else:
+            require_layout("the state of an operator", layout, LAYOUT)
         with reading("the state of an operator"):
             self.watermark, self.chunks, taken = facts["watermark"], facts["chunks"], int(facts["taken"])
             self._saved = frozenset([*facts["tuples"], *facts["windows"]])

@@ -9,7 +9,7 @@ import numpy as np
 from sash.arrays import Ints
 
 if TYPE_CHECKING:
-    from sash.operators.kinds.kind import Runs
+    from sash.operators.kinds.kind_base import Runs
 
 
 def numbered(counts: Ints) -> tuple[Ints, Ints]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from sash.operators.columns.layout import Layout
 from sash.operators.engine.groups.policy_group import bounded_slides
 from sash.operators.kinds import kind_of
-from sash.operators.kinds.kind import GrowingKind, Held, Memory, Moment, Runs, WindowKind
+from sash.operators.kinds.kind_base import GrowingKind, Held, KeyMemory, Moment, Runs, WindowKind
 from sash.operators.predicates.row_predicates import truths
 from sash.operators.windows.ranges import NEVER, Ranges
 from sash.semantics.window import PredicateWindow, Window
@@ -58,6 +58,6 @@ def misfits_of(window: Window, layout: Layout) -> dict[int, str]:
     return _misfits(kind, layout, kind.blank(layout.slots))
 
 
-def _misfits(kind: WindowKind[Any], layout: Layout, memory: Memory) -> dict[int, str]:
+def _misfits(kind: WindowKind[Any], layout: Layout, memory: KeyMemory) -> dict[int, str]:
     nothing = Layout(layout.rows.slice(0, 0), layout.times[:0], np.zeros_like(layout.offsets), layout.order)
     return kind.misfits(layout.rows, layout.offsets, Held.all_of(nothing), memory)

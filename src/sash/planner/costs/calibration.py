@@ -23,12 +23,12 @@ from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.freed_memory import keep_freed_memory
 from sash.operators.columns.layout import Layout, arrange
 from sash.operators.folding.early_panes import folded_block
+from sash.operators.folding.fold_ranges import folder_of
 from sash.operators.folding.panes import Panes
-from sash.operators.folding.range_folder import folder_of
 from sash.operators.folding.values import Values, values_over
 from sash.operators.patterns import thread_pool
 from sash.operators.patterns.pane_farm import PaneRanges
-from sash.operators.patterns.share import WindowShare
+from sash.operators.patterns.window_share import WindowShare
 from sash.operators.windows.ranges import Ranges
 from sash.operators.windows.windowers import window_ranges
 from sash.planner.costs.constants import ProcessCosts

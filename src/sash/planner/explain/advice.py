@@ -16,7 +16,7 @@ from sash.operators.folding.panes import Panes, clock_windows
 from sash.planner.facts import Facts
 from sash.planner.plans.cheapest_pattern import Plan
 from sash.semantics.durations import format_length
-from sash.semantics.run_as import declared_window
+from sash.semantics.run_as_engine import declared_window
 from sash.semantics.windows import RowsWindow, TimeWindow
 
 Rule = Callable[[BoundQuery, Plan], Iterator[str]]
@@ -70,7 +70,8 @@ def _order(bound: BoundQuery, plan: Plan) -> Iterator[str]:
     """What commutes is folded before the shuffle on Spark, and kept as panes on a stream."""
     if plan.facts.where == "process" or not clock_windows(bound) or isinstance(bound, BoundRolling):
         return
-    ordered = [name for name, monoid in bound.aggregates.items() if not monoid.commutative]
+    own = {name: monoid for name, monoid in bound.aggregates.items() if monoid.made_by is None}
+    ordered = [name for name, monoid in own.items() if not monoid.commutative]
     if ordered:
         panes = "kept as panes" if plan.facts.streaming else "folded before the shuffle"
         yield (
@@ -122,8 +123,8 @@ def _unknown_skew(bound: BoundQuery, plan: Plan) -> Iterator[str]:
     unknown = plan.facts.events.known == "assumed" and not plan.forced
     if plan.facts.where == "spark streaming" and plan.facts.whole and bound.keys and unknown:
         yield (
-            "if one key has most of the events, declare it with .parallel(sash.Auto(hottest=0.9)): its "
-            "windows are then computed by all tasks"
+            "if one key has most of the events, all tasks compute its windows: always under start(), "
+            "for dataframe() with .parallel(sash.Auto(hottest=0.9))"
         )
     in_python = plan.pattern is None and not plan.facts.folded_by_spark
     if plan.facts.where == "spark batch" and in_python and bound.keys and unknown:

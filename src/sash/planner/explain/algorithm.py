@@ -22,7 +22,7 @@ from sash.operators.folding.early_panes import Early
 from sash.operators.patterns.declared import Farm, PaneFarm, WinFarm, WinMapReduce, pane_workers
 from sash.planner.plans.cheapest_pattern import Plan
 
-BATCH = "the cost of a batch depends on its new events, not on the size of the state"
+BATCH = "a batch costs what it brings, whatever the state holds"
 PANES = "one combine per event into its pane; windows from panes, whatever the window length"
 
 
@@ -124,7 +124,7 @@ def _streaming(bound: BoundQuery, plan: Plan, fold: str, slow: tuple[str, ...]) 
         how = "windows that are due are computed from the rows kept for their keys"
         return FoldAlgorithm("whole windows", how, "nowhere", slow)
     if all(lane.running for lane in state.lanes):
-        how = f"{fold}; one combine per event into the running aggregate of its open window; {BATCH}"
+        how = f"{fold}; one combine per event into its open window; {BATCH}"
         return FoldAlgorithm("running fold", how, "nowhere", slow)
     each = "look-back of a row" if isinstance(bound, BoundRolling) else "window"
     how = f"{fold}; O(log n) combines per {each}; {BATCH}"

@@ -16,7 +16,13 @@ from sash.operators.patterns.declared import level_of
 from sash.operators.patterns.stages import levels_of
 from sash.planner.explain.advice import advice
 from sash.planner.explain.algorithm import FoldAlgorithm, algorithm_of
-from sash.planner.explain.report_rule_text import emitted_latest, emitted_rolling, reported
+from sash.planner.explain.report_rule_text import (
+    emitted_latest,
+    emitted_rolling,
+    reported,
+    reported_at_once,
+    waits_for_nothing,
+)
 from sash.planner.explain.state_size import State, state_of
 from sash.planner.facts import Facts
 from sash.planner.plans.candidates import Forbidden
@@ -169,6 +175,8 @@ def _rows(bound: BoundQuery) -> Literal["window", "event", "key"]:
 
 
 def _reported(bound: BoundQuery, facts: Facts) -> str:
+    if not facts.streaming and waits_for_nothing(bound.query):
+        return reported_at_once(bound.query, per=_rows(bound))
     if isinstance(bound, BoundLatest):
         return emitted_latest(bound.query, streaming=facts.streaming)
     return emitted_rolling(bound.query) if isinstance(bound, BoundRolling) else reported(bound.query)

@@ -1,5 +1,6 @@
 """An explanation as text, for people: in a few lines, or with the whole plan. It shows only what an
-`Explanation` holds. The words for joins and O+ are in `api/join_text.py` and `api/operator_query.py`."""
+`Explanation` holds. Joins have theirs in `api/join_query.py` (which lines) and `api/join_text.py` (their
+words), O+ in `api/operator_query.py`, several queries in `api/together.py`."""
 
 from __future__ import annotations
 
@@ -86,7 +87,7 @@ def as_text(explanation: Explanation) -> str:
         ("report", explanation.reported.removeprefix("reported ")),
         ("cost", explanation.algorithm.how),
         ("runs", f"{RUNTIMES[explanation.runtime]}; {workers}{pattern.why}"),
-        *_keeps(explanation.state),
+        *_keeps(explanation.state, per="per key: " if explanation.keys else ""),
         *(("cheaper", advice) for advice in explanation.advice),
         ("more", 'explain("plan"): stages, candidates, estimated costs; explain("json")'),
     ]
@@ -211,11 +212,11 @@ def _candidates(explanation: Explanation, pattern: PatternExplanation) -> list[s
     return lines + [f"✗ {one.pattern}: {one.reason}" for one in pattern.forbidden]
 
 
-def _keeps(state: State) -> list[tuple[str, str]]:
+def _keeps(state: State, *, per: str) -> list[tuple[str, str]]:
     if state.kept == "nothing":
         return [("keeps", f"no state per key; {state.amount}")]
     amount, grows = _state(state)
-    return [("keeps", f"per key: {amount}"), ("grows", grows.removeprefix("grows "))]
+    return [("keeps", f"{per}{amount}"), ("grows", grows.removeprefix("grows "))]
 
 
 def _state(state: State) -> list[str]:

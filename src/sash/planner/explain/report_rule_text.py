@@ -18,12 +18,32 @@ def reported(query: Query) -> str:
     """When a window of this query is reported, and when again."""
     parts = [f"{_often(query)}{_closes(query)}"]
     if query.allowed_lateness.length:
-        parts.append(f"again, with the next revision, for events up to {query.allowed_lateness} later")
+        parts.append(f"corrected for {query.allowed_lateness} after that")
     if query.empty:
         parts.append("those without events too")
     if query.flush:
         parts.append("the end of the input closes the rest")
     return "; ".join(parts)
+
+
+def waits_for_nothing(query: Query) -> bool:
+    """Whether a bounded input has one report of each window, at its end."""
+    again = any(window.repeats for window in query.windows)
+    return query.emit.when is When.CLOSE and query.flush and not query.allowed_lateness.length and not again
+
+
+def reported_at_once(query: Query, *, per: str) -> str:
+    """When rows per window, event or key of a bounded input are emitted.
+
+    >>> from sash.semantics.windows import tumbling
+    >>> reported_at_once(Query((tumbling(5),)), per="window")
+    'reported once: the input is complete, so no window waits for later events'
+    """
+    if per == "key":
+        return emitted_latest(query, streaming=False)
+    verb = "reported " if per == "window" else ""
+    empty = "; those without events too" if query.empty else ""
+    return f"{verb}once: the input is complete, so no {per} waits for later events{empty}"
 
 
 def emitted_rolling(query: Query) -> str:
@@ -76,7 +96,7 @@ def _closes(query: Query) -> str:
     # An event at the very end still joins a session, or the look-back of its trigger.
     passes = [_passes(window) for window in query.windows]
     end = "passed its end" if all(passes) else "reached its end"
-    others = ", or passed it, of sessions and look-backs" if any(passes) and not all(passes) else ""
+    others = " (passed it, for sessions and look-backs)" if any(passes) and not all(passes) else ""
     return f"when the watermark ({_newest(query)}) has {end}{others}"
 
 

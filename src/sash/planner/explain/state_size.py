@@ -93,15 +93,16 @@ def _kept(bound: BoundQuery, plan: StatePlan) -> State:
         length = format_length(plan.panes.length, clock_windows(bound)[0].unit)
         growth = "with the window and the delay, not with the number of events"
         return State("panes", f"at most {count:,} panes of {length}", count, size, growth + forgets)
-    what = "whole rows" if plan.whole else "their times and the inputs of the aggregates"
+    what = "whole rows" if plan.whole else "times and inputs"
     windows = [[bound.query.windows[number] for number in lane.windows] for lane in rings]
     needs = [_needed(window) for of_lane in windows for window in _without_shorter(of_lane)]
-    amount = " and ".join(dict.fromkeys(words for words, _ in needs)) + f" ({what})"
-    if len(rings) < len(plan.lanes):
-        amount += " and a running aggregate"
+    amount = " and ".join(dict.fromkeys(words for words, _ in needs))
     waiting = [str(length) for length in (bound.query.delay, bound.query.allowed_lateness) if length.length]
     if waiting:
-        amount += f", plus those of the {' and '.join(waiting)} before"
+        amount += f" and {' and '.join(waiting)} more"
+    amount += f" ({what})"
+    if len(rings) < len(plan.lanes):
+        amount += " and a running aggregate"
     counts = [number for _, number in needs]
     known = None if waiting or None in counts else max(number or 0 for number in counts)
     reach = "the longest look-back" if isinstance(bound, BoundRolling) else "a window"
@@ -115,8 +116,8 @@ def _forgets(bound: BoundQuery, plan: StatePlan) -> str:
     if plan.forgets:
         return "; a key is dropped when no window needs its state"
     return (
-        f"; {8 * plan.slot_words} bytes of every key are kept for good, because its windows are numbered "
-        "from its first event: forget_after=… in sash.stream limits that"
+        f"; {8 * plan.slot_words} bytes per key, the number of its next window, stay for good: see "
+        "forget_after= of sash.stream"
     )
 
 

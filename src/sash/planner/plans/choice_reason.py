@@ -6,10 +6,14 @@ from sash.operators.patterns.declared import Farm, KeyFarm, PaneFarm, WinFarm, W
 from sash.planner.facts import EventFacts, Facts
 from sash.planner.plans.candidates import Choice
 
+_ONE = "there is one key, so one task computes the windows"
+
 
 def because(choice: Choice, facts: Facts) -> str:
     """The one sentence of a plan."""
     if facts.where == "spark streaming" and choice is None:
+        if facts.events.keys == 1:
+            return _ONE
         return "keys are hashed into buckets, which Spark distributes over its tasks"
     if facts.where == "process streaming":
         return "one process keeps the windows of all keys"
@@ -65,7 +69,9 @@ def _alone(facts: Facts) -> str:
 
 
 def _buckets(facts: Facts) -> str:
-    if facts.events.known == "assumed" and facts.events.keys > 1:
+    if facts.events.keys == 1:
+        return _ONE
+    if facts.events.known == "assumed":
         return "no key is known to be hot, so keys can be divided among tasks"
     return f"{_keys(facts.events)} can be divided among {facts.cores} tasks"
 

@@ -9,13 +9,16 @@ from sash.errors import MissingDependency
 OLDEST = (4, 1)
 """`repartitionById` and `transformWithState` on rows came with it."""
 
+PIP = "pip install 'pyspark>=4.1,<4.4' 'protobuf>=6.33.5'"
+"""What the extra `spark` brings; protobuf is imported by transformWithState."""
+
 
 def _require_pyspark() -> None:
     try:
         from pyspark import __version__ as found
     except ImportError:
         raise MissingDependency(
-            "Spark needs the package pyspark, which is not installed: pip install 'sash[spark]', or use "
+            f"Spark needs the package pyspark, which is not installed: {PIP}, or use "
             "the Python of a cluster that has it",
             name="pyspark",
         ) from None

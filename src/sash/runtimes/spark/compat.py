@@ -80,10 +80,12 @@ def is_connect(of: DataFrame | SparkSession) -> bool:
 
 
 def counted_arrow(df: DataFrame, arrives: Callable[[int], None]) -> pa.Table:
-    """`df.toArrow()`; `arrives` gets the bytes of each batch when it has come; not on Connect, where all
-    come at once."""
+    """`df.toArrow()`; `arrives` gets the bytes of each batch when it has come; on Connect all come at
+    once, and are counted then."""
     if is_connect(df):
-        return df.toArrow()
+        table = df.toArrow()
+        arrives(table.nbytes)
+        return table
     large = df.sparkSession.conf.get("spark.sql.execution.arrow.useLargeVarTypes") == "true"
     schema = to_arrow_schema(
         df.schema, error_on_duplicated_field_names_in_struct=True, prefers_large_types=large, **_UTC
@@ -295,6 +297,18 @@ class HadoopFolder:
         every = (one.getPath().getName() for one in self._files.listStatus(self._path))
         return [name for name in every if not name.startswith(".")]
 
+    def make(self) -> bool:
+        """Whether the folder is there now."""
+        from py4j.protocol import Py4JError
+
+        try:
+            return bool(self._files.mkdirs(self._path))
+        except Py4JError:
+            return False
+
+    def exists(self) -> bool:
+        return bool(self._files.exists(self._path))
+
     def sizes(self) -> dict[str, int]:
         """The files in the folder, by name; none when there is no folder."""
         if not self._files.exists(self._path):
@@ -329,6 +343,14 @@ class Database:
         command = self._connection.createStatement()
         try:
             command.executeUpdate(statement)
+        finally:
+            command.close()
+
+    def finds(self, query: str) -> bool:
+        """Whether the query has a row."""
+        command = self._connection.createStatement()
+        try:
+            return bool(command.executeQuery(query).next())
         finally:
             command.close()
 

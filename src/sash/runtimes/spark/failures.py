@@ -14,6 +14,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from sash import errors
 from sash.disk_space import REASONS, free_bytes
 from sash.errors import QueryFailed
 
@@ -23,23 +24,32 @@ _NO_SASH = (
     "the Python that Spark starts its workers with does not have sash: set PYSPARK_PYTHON to one that has, "
     "or ship it with --py-files or --archives"
 )
+_NOBODY = "nothing listens at {0}:{1}"
+_NO_DRIVER = (
+    "Spark has no JDBC driver for this URL: add it with the setting spark.jars.packages, such as "
+    "org.postgresql:postgresql:42.7.4, or spark.jars, and name its class with driver=… if it is not found"
+)
 _OURS = re.compile(r"sash\.errors\.(\w+): (.+)")
 _CAUSES = (
     (re.compile(r"ModuleNotFoundError: No module named 'sash'()"), _NO_SASH),
     (_OURS, "{1}"),
     (_FULL, _DISK),
     (re.compile(r"JAVA_GATEWAY_EXITED()"), "Java did not start Spark, which needs Java 17 or later"),
-    (re.compile(r"Connection refused[\s\S]*?host: ([^,\]]+), port: (\d+)"), "nothing listens at {0}:{1}"),
+    (re.compile(r"Connection refused[\s\S]*?host: ([^,\]]+), port: (\d+)"), _NOBODY),
+    (re.compile(r"connecting to ([^\s:]+):(\d+)\. Connection refused"), _NOBODY),  # redis
+    (re.compile(r"Connection to ([^\s:]+):(\d+) refused"), _NOBODY),  # PostgreSQL
+    (re.compile(r"SQLException: No suitable driver()"), _NO_DRIVER),
     (re.compile(r"java\.net\.(?:UnknownHost|Connect)Exception: (.+)"), "no connection: {0}"),
     (re.compile(r"Mkdirs failed to create (?:file:)?(\S+?)(?:/_temporary\S*)? "), "{0} cannot be created"),
     (re.compile(r"\S+ \((Permission denied)\)"), "{0}"),
-    # A function of a batch that called Java: its last line has only what was called.
-    (re.compile(r"Py4JJavaError: [\s\S]*Caused by: (?:[\w$.]+: )?(.+)(?![\s\S]*Caused by: )"), "{0}"),
-    (re.compile(r"Py4JJavaError: An error occurred while calling \S+\s+: (?:[\w$.]+: )?(.+)"), "{0}"),
-    (re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)+(\S.*)"), "{0}"),
-    (re.compile(r"Caused by: (?:[\w$.]+: )?(.+)(?![\s\S]*Caused by: )"), "{0}"),
 )
+_TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)+(\S.*)")
+_CALLED_JAVA = re.compile(r"(?:py4j|pyspark\.errors)\.")
+"""How the last line of a traceback begins if the cause is Java's, whose stack may follow."""
+_JAVA = re.compile(r"^(?:: |Caused by: )(?:([\w$.]+): )?(.+)", re.MULTILINE)
 _WRAPPINGS = (
+    re.compile(r"^pyspark\.errors\.[\w.]+: "),
+    re.compile(r"^Job aborted due to stage failure: .*: Lost task .*?\): (?:[\w$.]+: )?"),
     re.compile(r"^\s*\[[A-Z_0-9.]+\]\s*"),
     re.compile(r"^Query \[[^\]]*\] terminated with exception: "),
     re.compile(r"\s*SQLSTATE: \w+.*"),
@@ -56,6 +66,9 @@ def in_words(error: BaseException, *, named: bool = False, places: Iterable[str]
             name = f"{found[1]}: " if named and pattern is _OURS else ""
             room = _least_room(places) if pattern is _FULL else ""
             return name + _plain(words.format(*found.groups())) + room
+    innermost = _innermost(text)
+    if innermost:
+        return _plain(innermost)
     return _plain(next((line for line in text.splitlines() if line.strip()), type(error).__name__))
 
 
@@ -68,6 +81,28 @@ def in_one_sentence() -> Iterator[None]:
         raise QueryFailed(in_words(error)) from error
 
 
+@contextmanager
+def java_in_one_sentence() -> Iterator[None]:
+    """The same for errors that are only a stack of Java's; those of PySpark stay what they are."""
+    try:
+        yield
+    except Py4JError as error:
+        raise QueryFailed(in_words(error)) from None
+
+
+@contextmanager
+def errors_of_workers() -> Iterator[None]:
+    """What Sash raised in a worker because of the data, by the type that it has in this process."""
+    try:
+        yield
+    except PySparkException as error:
+        found = _OURS.search(str(error))
+        kind = getattr(errors, found[1], None) if found else None
+        if found is None or kind is None or not issubclass(kind, errors.DataError):
+            raise
+        raise kind(_plain(found[2])) from error
+
+
 def require_well(queries: Iterable[Any]) -> None:
     """QueryFailed once one of these streaming queries has ended with an error."""
     for query in queries:
@@ -75,6 +110,27 @@ def require_well(queries: Iterable[Any]) -> None:
         if error is not None:
             words = in_words(error, places=getattr(query, "places", ()))
             raise QueryFailed(words) from error
+
+
+def _innermost(text: str) -> str:
+    """The last line of the last Python traceback; where that called Java, or there is none, the last of
+    Java's causes. Empty without either.
+
+    >>> _innermost("An error occurred while calling o1.save.\\n: x.A: a\\nCaused by: x.B: b c\\n\\tat y")
+    'b c'
+    """
+    tracebacks = list(_TRACEBACK.finditer(text))
+    line = ""
+    if tracebacks:
+        line, text = tracebacks[-1][1], text[tracebacks[-1].end() :]
+        if not _CALLED_JAVA.match(line):
+            return line
+    causes = list(_JAVA.finditer(text))
+    if not causes:
+        return line
+    kind, message = causes[-1].groups()
+    # One word alone, such as the name of a class, says nothing without the kind of the error.
+    return message if kind is None or " " in message.strip() else f"{kind.rpartition('.')[2]}: {message}"
 
 
 def _least_room(places: Iterable[str]) -> str:

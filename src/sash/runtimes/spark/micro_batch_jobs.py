@@ -12,7 +12,7 @@ from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame, SparkSession
 
 from sash.runtimes.spark.compat import is_connect
-from sash.runtimes.spark.requirements import PARTITIONS, shuffle_partitions, task_slots
+from sash.runtimes.spark.session_requirements import PARTITIONS, shuffle_partitions, task_slots
 
 ADAPTIVE = "spark.sql.adaptive.enabled"
 AT_ONCE = 4

@@ -17,7 +17,7 @@ from sash.errors import MissingDependency, SashWarning
 from sash.runtimes import worker_daemon
 from sash.runtimes.spark.compat import existing_session, is_connect
 from sash.runtimes.spark.quiet_console import quiet_start
-from sash.runtimes.spark.requirements import PARTITIONS, shuffle_partitions, task_slots
+from sash.runtimes.spark.session_requirements import PARTITIONS, shuffle_partitions, task_slots
 
 SETTINGS = {
     # 200 shuffle partitions cost about 65 ms each in every micro-batch, and hold nothing on one machine.

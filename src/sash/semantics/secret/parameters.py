@@ -81,9 +81,10 @@ class Profile:
     """The parameters of one engine. `period` belongs to Report.PERIODIC, `count_tick` is the tick of
     count windows where it is another one. Names of enum members are taken as strings, too.
 
-    The last three are beyond the model, which knows one ordered stream without an end and no sessions; they
+    The last four are beyond the model, which knows one ordered stream without an end and no sessions; they
     matter when Sash runs as the engine. `watermark`: an event of any key closes the time windows of all
     keys, and the end of a bounded input closes the rest. `late_by`: what makes an event late there.
+    `lateness`: windows can be kept for late events, and are reported again with them.
     `sessions`: what happens at exactly the gap; None when it has no sessions, or they are not known."""
 
     scope: Scope
@@ -94,6 +95,7 @@ class Profile:
     count_tick: Tick | None = None
     watermark: bool = False
     late_by: LateBy = LateBy.TIME
+    lateness: bool = False
     sessions: AtGap | None = None
 
     def __post_init__(self) -> None:
@@ -111,8 +113,9 @@ class Profile:
                 raise ArgumentError("period", self.period, "a positive int when report has PERIODIC")
         elif self.period is not None:
             raise ArgumentError("period", self.period, "left out unless report has PERIODIC")
-        if not isinstance(self.watermark, bool):
-            raise ArgumentError("watermark", self.watermark, "True or False")
+        for name in ("watermark", "lateness"):
+            if not isinstance(getattr(self, name), bool):
+                raise ArgumentError(name, getattr(self, name), "True or False")
         _set(self, "late_by", _member(LateBy, "late_by", self.late_by))
         if self.sessions is not None:
             _set(self, "sessions", _member(AtGap, "sessions", self.sessions))

@@ -63,7 +63,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
         "azure": Profile(
             scope=Scope(time=UNKNOWN), report={Report.WINDOW_CLOSE, Report.NON_EMPTY}, tick=Tick.TIME
         ),
-        "beam": replace(_ALIGNED, late_by=LateBy.OWN_WINDOWS, sessions=AtGap.SPLITS),
+        "beam": replace(_ALIGNED, late_by=LateBy.OWN_WINDOWS, lateness=True, sessions=AtGap.SPLITS),
         "bytewax": replace(_ALIGNED, tick=Tick.TUPLE, late_by=LateBy.TIME, sessions=AtGap.JOINS),
         "coral8": Profile(
             scope=Scope(time=ALIGNED_START, count=ZERO),
@@ -73,7 +73,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
         "dataflow": replace(_FLINK, scope=Scope(time=BEFORE_EPOCH), count_tick=None),
         "flink": _FLINK,
         "flink_java": replace(
-            _ALIGNED, scope=Scope(time=ALIGNED_START, count=EPOCH), count_tick=Tick.TUPLE
+            _ALIGNED, scope=Scope(time=ALIGNED_START, count=EPOCH), count_tick=Tick.TUPLE, lateness=True
         ),
         "kafka_streams": Profile(
             scope=Scope(time=FIRST_HOP),
@@ -86,7 +86,9 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
             report={Report.CONTENT_CHANGE, Report.WINDOW_CLOSE},
             tick=Tick.TIME,
         ),
-        "pyflink": replace(_ALIGNED, scope=Scope(time=ALIGNED_START, count=ZERO), count_tick=Tick.TUPLE),
+        "pyflink": replace(
+            _ALIGNED, scope=Scope(time=ALIGNED_START, count=ZERO), count_tick=Tick.TUPLE, lateness=True
+        ),
         "spark_dstream": Profile(
             scope=Scope(time=BEFORE_EPOCH), report={Report.WINDOW_CLOSE}, tick=Tick.TIME
         ),

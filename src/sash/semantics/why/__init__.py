@@ -4,7 +4,7 @@
 which wait and for what, and what other engines would have reported.
 """
 
-from sash.semantics.why.explain import explain
+from sash.semantics.why.explain_event import explain
 from sash.semantics.why.why_answer import EventStory, HeldStory, Why, WindowStory
 
 __all__ = ["EventStory", "HeldStory", "Why", "WindowStory", "explain"]

@@ -1,7 +1,8 @@
 """The window kinds, one module each: the formula, a doctest that shows it, and its validation.
 
 How windows of a kind are found among the events that are held is in `operators/kinds`, in a module of the
-same name (`clock_windows.py` for `time.py` and `cumulate.py`); `KINDS` there lists them.
+same name (`clock_windows.py` for `time.py` and `cumulate.py`); `KINDS` there lists them. Public names are
+in `sash/__init__.py`, windows as text in `api/window_parser.py` and `dashboard/lab/kinds.py`.
 """
 
 from sash.semantics.windows.cumulate import CumulateWindow, cumulate

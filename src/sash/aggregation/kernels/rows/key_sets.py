@@ -1,4 +1,5 @@
-"""Sets of keys in rows, and the share of each key.
+"""Sets of keys in rows of O+ operators, and the share of each key among threads or processes. (On Spark,
+buckets of keys have another hash: `runtimes/spark/stateful/key_sets.py`.)
 
     offsets[r] … offsets[r + 1]     the keys of row r
     share(k) = ⌊n · mix(k) / 2⁶⁴⌋   mix: the finaliser of SplitMix64 (Steele, Lea, Flood: OOPSLA 2014), of

@@ -123,7 +123,7 @@ def drop_keys(index: Ints, slots: Ints, hash_word: int, dropped: Ints) -> None:
         index[gap, 0] = 0
 
 
-def ask_for_rows(slots: Ints, which: Ints) -> None:
+def prefetch_rows(slots: Ints, which: Ints) -> None:
     """Begin to read the rows of these slots."""
     for index in range(len(which)):
         for word in range(0, slots.shape[1], 8):

@@ -41,7 +41,7 @@ from sash.aggregation.kernels.state.rings import (
 from sash.arrays import Ints
 
 AT_ONCE = 32
-"""Of so many ranges the steps are looked for, and their rows asked for, before they are folded."""
+"""Of so many ranges the steps are looked for, and their rows prefetched, before they are folded."""
 LONGEST = 320
 """More steps than any range has."""
 REMEMBER = 3
@@ -57,7 +57,7 @@ def grow_trees(
     for key in range(len(base)):
         while ahead < min(key + AHEAD, len(base)):
             if after[ahead] >> LEAF_BITS > before[ahead] >> LEAF_BITS:
-                _ask_for(elements, node_rows, base[ahead], mask[ahead], before[ahead] >> LEAF_BITS)
+                _prefetch_block(elements, node_rows, base[ahead], mask[ahead], before[ahead] >> LEAF_BITS)
             ahead += 1
         for block in range(before[key] >> LEAF_BITS, after[key] >> LEAF_BITS):
             if block << LEAF_BITS < head[key]:
@@ -83,8 +83,8 @@ def grow_trees(
     return combines
 
 
-def _ask_for(elements: Ints, nodes: Ints, base: int, mask: int, block: int) -> None:
-    """The elements of a block that is complete, its node and those that are combined above it."""
+def _prefetch_block(elements: Ints, nodes: Ints, base: int, mask: int, block: int) -> None:
+    """Begin to read the elements of a block that is complete, its node and those combined above it."""
     for ordinal in range(block << LEAF_BITS, (block + 1) << LEAF_BITS, 2):
         prefetch(elements, base + (ordinal & mask), 0)
     level, number = 0, block

@@ -1,4 +1,5 @@
-// What is shown of a query over time: one card a number, with its course below it.
+// What is shown of a query over time: one card per number, with its course below it. The numbers of a frame are
+// made in live_page_messages.py.
 import { chart } from "./chart.js";
 import { h, replace, setText } from "./dom.js";
 import { NOT_MEASURED, bytes, clock, count, rate, span } from "./format.js";
@@ -108,10 +109,10 @@ class Card {
     });
     const labels = marks.map((mark) => h("span", { style: { left: `${100 * this.chart.share(mark.at)}%` } }, `${mark.from} → ${mark.to}`));
     replace(this.drawing, marks.length ? h("div", { class: "marks", "aria-hidden": "true" }, spread(labels)) : null, this.chart.element);
-    this.tell(latest);
+    this.showFrame(latest);
   }
 
-  tell(frame) {
+  showFrame(frame) {
     const { metric } = this;
     const value = frame ? (metric.shown ?? metric.read)(frame, this.query) : null;
     const words = typeof value === "string" ? value : metric.write(value);
@@ -123,7 +124,7 @@ class Card {
 
   point(share) {
     const near = this.chart?.at(share);
-    if (!near) return this.tell(this.query?.frames.at(-1));
+    if (!near) return this.showFrame(this.query?.frames.at(-1));
     setText(this.value, this.metric.write(near.value));
     setText(this.note, `micro-batch ${near.frame.batch}, at ${clock(near.at)}`);
   }

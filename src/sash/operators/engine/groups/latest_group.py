@@ -11,7 +11,7 @@ from sash.aggregation.kernels.state.rings import COUNT
 from sash.arrays import Ints, Mask
 from sash.operators.engine.groups.lifetime_group import LifetimeGroup
 from sash.operators.engine.groups.range_group import HeldWindows, RangeGroup
-from sash.operators.engine.one_advance import Turn
+from sash.operators.engine.operator_turn import Turn
 from sash.operators.kinds.latest import LatestKind
 from sash.operators.windows.ranges import Ranges
 

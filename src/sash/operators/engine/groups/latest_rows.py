@@ -14,24 +14,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregation.kernels.compiler.numba_compilation import kernel_of
-from sash.aggregation.kernels.state import key_index
 from sash.arrays import Ints
 from sash.operators.bound_query import UPDATED_AT, BoundLatest
 from sash.operators.columns.layout import Layout
 from sash.operators.columns.times import from_integers
-from sash.operators.engine.lanes.row_words import Words, grouped
+from sash.operators.engine.lanes.row_words import Words
 from sash.operators.folding.values import values_over
-from sash.operators.kinds.kind import Held
+from sash.operators.kinds.kind_base import Held
 from sash.operators.windows.ranges import Ranges
 
 
 def row_codes(rows: pa.Table) -> Ints:
     """The code of each row but the last, which is that of no events."""
-    codec = Words(rows.schema)
-    words, data = codec.encode(grouped(rows))
-    hashes = np.empty(len(words), np.int64)
-    kernel_of(key_index.hash_keys)(words, codec.variable, data, hashes)
+    hashes = Words(rows.schema).hashed(rows)[0]
     codes: Ints = hashes[:-1] ^ hashes[-1]
     return codes
 

@@ -21,14 +21,14 @@ from sash.operators.bound_query import BoundLatest, BoundRolling
 from sash.operators.engine.groups.latest_group import LatestGroup, LatestLifetimeGroup
 from sash.operators.engine.groups.latest_rows import latest_table, row_codes
 from sash.operators.engine.lanes.slots import NEWEST
-from sash.operators.engine.one_advance import Turn
 from sash.operators.engine.operator import WindowOperator
+from sash.operators.engine.operator_turn import Turn
 from sash.operators.engine.pending_events import Events
 from sash.operators.windows.ranges import NEVER
 
 
 class LatestOperator(WindowOperator):
-    """Of `.latest(…)`; see `semantics.features`."""
+    """Of `.latest(…)`; see `semantics.look_back_rows`."""
 
     _ends = False
     """Whether the input has ended, at an instant of its own."""
@@ -119,7 +119,7 @@ class LatestOperator(WindowOperator):
         due = np.array([expires + query.allowed_lateness.length, self._now + 1])
         return int(self._rounded(due).max())
 
-    def wakes_at(self) -> int | None:
+    def next_timer(self) -> int | None:
         if self.pending is None:
             return None
         times = self.pending.time[self.pending.time > self._now]

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from sash.arrays import Ints
 from sash.operators.engine.groups.session_and_growing_group import FoldedWindows, RunGroup
-from sash.operators.engine.one_advance import Turn
+from sash.operators.engine.operator_turn import Turn
 from sash.operators.windows.ranges import Ranges
 
 

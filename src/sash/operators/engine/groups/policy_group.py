@@ -33,7 +33,7 @@ from sash.operators.engine.groups import policy_by_definition
 from sash.operators.engine.lanes.element_layout import Form, LaneAggregate
 from sash.operators.engine.lanes.ring_lane import RingLane, columns_as
 from sash.operators.engine.lanes.slots import FIRST, SLOTS, Slots
-from sash.operators.kinds.kind import Held
+from sash.operators.kinds.kind_base import Held
 from sash.operators.predicates.policies import InterpretedPolicy, PolicyCondition, are_numbers, types_of
 from sash.operators.windows.numbering import numbered
 from sash.operators.windows.ranges import Ranges

@@ -16,19 +16,19 @@ from sash.operators.engine.content_fingerprint import CONTENT, SIZE
 from sash.operators.engine.groups.policy_group import PolicySlides
 from sash.operators.engine.lanes.element_layout import TIME
 from sash.operators.engine.lanes.ring_lane import RingLane
-from sash.operators.engine.one_advance import Emitter, Turn
+from sash.operators.engine.operator_turn import Emitter, Turn
 from sash.operators.engine.pending_events import Events
 from sash.operators.engine.window_in_state import Track
 from sash.operators.folding.elements import Elements
 from sash.operators.folding.panes import Panes, group_by
 from sash.operators.folding.values import Values, one_each, values_of_whole
-from sash.operators.kinds.kind import Held, RangeKind
+from sash.operators.kinds.kind_base import Held, RangeKind
 from sash.operators.kinds.look_back import LookBackKind
 from sash.operators.windows.ranges import NEVER, Ranges
 
 
 class HeldWindows:
-    """Windows over the elements of a lane. See `turn.Windows`.
+    """Windows over the elements of a lane. See `operator_turn.Windows`.
 
     The ranges of several windows may be `dealt` out by turns, because they share most of what their folds
     read; their values are then those of the first window, followed by those of the second, …

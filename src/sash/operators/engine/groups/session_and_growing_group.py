@@ -15,12 +15,12 @@ from sash.operators.engine.groups.user_fold import ACCUMULATOR, Steps
 from sash.operators.engine.lanes.element_layout import LaneAggregate
 from sash.operators.engine.lanes.ring_lane import RingLane
 from sash.operators.engine.lanes.running_lane import RunningLane
-from sash.operators.engine.one_advance import Emitter, Turn
+from sash.operators.engine.operator_turn import Emitter, Turn
 from sash.operators.engine.pending_events import Events
 from sash.operators.engine.window_in_state import Track
 from sash.operators.folding.elements import Elements
 from sash.operators.folding.values import Values, one_each
-from sash.operators.kinds.kind import GrowingKind, Held, Runs
+from sash.operators.kinds.kind_base import GrowingKind, Held, Runs
 from sash.operators.windows.numbering import numbered
 from sash.operators.windows.ranges import NEVER, Ranges
 
@@ -52,7 +52,7 @@ class Mixed:
 
 
 class FoldedWindows:
-    """Windows over running folds and new events. See `turn.Windows`."""
+    """Windows over running folds and new events. See `operator_turn.Windows`."""
 
     def __init__(self, bound: BoundQuery, lane: RunningLane, mixed: Mixed, runs: Runs) -> None:
         self._bound, self._lane, self._mixed, self.runs = bound, lane, mixed, runs

@@ -46,7 +46,7 @@ def _begun(computation: Fold) -> Any:
 
 @dataclass(frozen=True)
 class Steps:
-    """A folder whose elements are rows to come and accumulators so far: see `range_folder.Folder`."""
+    """A folder whose elements are rows to come and accumulators so far: see `fold_ranges.Folder`."""
 
     computation: Fold
 

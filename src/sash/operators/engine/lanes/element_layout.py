@@ -24,7 +24,7 @@ from sash.operators.columns.arrow_columns import from_numpy, kind_of, to_numpy
 from sash.operators.engine.groups.user_fold import ACCUMULATOR, Steps
 from sash.operators.engine.lanes.aggregate_tree import TreeGroup, groups_of
 from sash.operators.engine.lanes.row_words import BITS, Words
-from sash.operators.folding.range_folder import ColumnFolder, Folder, ObjectFolder, folder_of
+from sash.operators.folding.fold_ranges import ColumnFolder, Folder, ObjectFolder, folder_of
 from sash.operators.folding.whole_windows import Fold
 
 TIME, KNOWN = 0, 1

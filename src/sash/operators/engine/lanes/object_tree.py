@@ -19,8 +19,8 @@ from sash.aggregation.kernels.state import rings
 from sash.arrays import Ints
 from sash.operators.engine.lanes.element_layout import KNOWN, LaneAggregate
 from sash.operators.folding.elements import Elements
-from sash.operators.folding.range_folder import ObjectFolder
-from sash.operators.kinds.kind import Held
+from sash.operators.folding.fold_ranges import ObjectFolder
+from sash.operators.kinds.kind_base import Held
 from sash.operators.windows.ranges import Ranges
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from sash.operators.engine.lanes.element_layout import KNOWN, TIME, Form, LaneAg
 from sash.operators.engine.lanes.object_tree import ObjectTree
 from sash.operators.engine.lanes.slots import Slots
 from sash.operators.folding.elements import Elements
-from sash.operators.kinds.kind import Held
+from sash.operators.kinds.kind_base import Held
 from sash.operators.windows.numbering import numbered
 from sash.operators.windows.ranges import Ranges
 from sash.semantics.event import Order

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from sash.aggregation.encoding import decode, encode
 from sash.aggregation.kernels.compiler.numba_compilation import kernel_of
-from sash.aggregation.kernels.state.key_index import gather_bytes
+from sash.aggregation.kernels.state.key_index import gather_bytes, hash_keys
 from sash.arrays import Array, Bytes, Ints, Mask, as_words
 from sash.operators.columns.arrow_columns import from_numpy, kind_of, to_numpy
 
@@ -81,6 +81,14 @@ class Words:
             used += len(data)
         return words, np.concatenate(heap) if heap else np.empty(0, np.uint8)
 
+    def hashed(self, rows: pa.Table) -> tuple[Ints, Ints, Bytes]:
+        """A hash of each row, its words, and the bytes that they point into. Rows are equal if Spark groups
+        them together: there is one zero and one NaN."""
+        words, data = self.encode(_grouped(rows))
+        hashes = np.empty(len(words), np.int64)
+        kernel_of(hash_keys)(words, self.variable, data, hashes)
+        return hashes, words, data
+
     def decode(self, words: Ints, heap: Bytes) -> pa.Table:
         """The rows of these words."""
         columns = [self._column(number, words, heap) for number in range(len(self.schema))]
@@ -119,7 +127,7 @@ class Words:
         )
 
 
-def grouped(rows: pa.Table) -> pa.Table:
+def _grouped(rows: pa.Table) -> pa.Table:
     """With one zero and one NaN, as Spark groups rows."""
     for at, field in enumerate(rows.schema):
         if pa.types.is_floating(field.type):

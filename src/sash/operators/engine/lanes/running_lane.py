@@ -20,7 +20,7 @@ from sash.operators.engine.lanes.element_layout import Form, LaneAggregate
 from sash.operators.engine.lanes.row_words import gathered
 from sash.operators.engine.lanes.slots import Slots
 from sash.operators.folding.elements import Elements
-from sash.operators.folding.range_folder import ColumnFolder, ObjectFolder
+from sash.operators.folding.fold_ranges import ColumnFolder, ObjectFolder
 
 OPEN, FIRST, LAST, KNOWN = range(4)
 

@@ -17,7 +17,7 @@ from sash.aggregation.kernels.state import key_index, timers
 from sash.arrays import Bytes, Ints
 from sash.operators.arena import Arena, TableSpec
 from sash.operators.columns.coded_keys import key_codes
-from sash.operators.engine.lanes.row_words import Words, grouped
+from sash.operators.engine.lanes.row_words import Words
 from sash.operators.windows.ranges import MISSING, NEVER
 
 HASH, STATE, CLOSES, EXPIRES, NEWEST = range(5)
@@ -35,7 +35,8 @@ FEW = 1 << 14
 """The keys of so few rows are looked up row by row; of more, each key once."""
 
 
-_NO_KEY = np.zeros((1, 0), np.int64), np.empty(0, np.uint8)
+_NO_KEY = np.zeros(1, np.int64), np.zeros((1, 0), np.int64), np.empty(0, np.uint8)
+"""The hash, words and bytes of the one key of a stream without a key."""
 
 
 class Slots:
@@ -99,10 +100,7 @@ class Slots:
 
     def _of_rows(self, keys: pa.Table) -> tuple[Ints, Ints, Bytes]:
         """The hash, the words and the bytes of the key of each row."""
-        words, data = self.codec.encode(grouped(keys)) if keys.num_columns else _NO_KEY
-        hashes = np.empty(len(words), np.int64)
-        kernel_of(key_index.hash_keys)(words, self.codec.variable, data, hashes)
-        return hashes, words, data
+        return self.codec.hashed(keys) if keys.num_columns else _NO_KEY
 
     def keys_of(self, slots: Ints) -> pa.Table:
         """The key of each of these slots; a table without columns when the stream has no key."""
@@ -193,9 +191,9 @@ class Slots:
         numbers[FREE] = slots[0] + 1
         numbers[COUNT] -= len(slots)
 
-    def ask_for(self, slots: Ints) -> None:
+    def prefetch_rows(self, slots: Ints) -> None:
         """The rows of these slots will be read: they may lie anywhere among millions."""
-        kernel_of(key_index.ask_for_rows)(self.rows, slots)
+        kernel_of(key_index.prefetch_rows)(self.rows, slots)
 
     # Timers
 

@@ -28,8 +28,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from sash.aggregation.stores.values import reading, seal, unseal
-from sash.errors import CorruptValue
+from sash.aggregation.stores.values import reading, require_layout, seal, unseal
 from sash.operators.engine.saving import recent_entries, snapshot
 from sash.operators.engine.saving.journal_entries import Entry, Payloads, cut, joined, parts_of
 from sash.operators.protocol import Saved
@@ -92,14 +91,7 @@ class JournalHead:
     def of(cls, header: bytes) -> JournalHead:
         with reading("the header of an operator"):
             facts = json.loads(bytes(unseal(HEADER, header)))
-            layout = facts.get("layout")
-        if layout != LAYOUT:
-            raise CorruptValue(
-                f"the state was saved by another version of Sash, in layout {layout}; this "
-                f"one reads layout {LAYOUT}: start the query with a new checkpoint, or use the "
-                "version that saved it"
-            )
-        with reading("the header of an operator"):
+            require_layout("the state of a query", facts.get("layout"), LAYOUT)
             return cls(**facts | {"runs": tuple(EntryRun(*run) for run in facts["runs"])})
 
     def sealed(self) -> bytes:
@@ -194,7 +186,7 @@ class Journal:
     def _snapshot(self, operator: OperatorState, facts: dict[str, Any]) -> Saved:
         head, data = self.head, snapshot.taken(operator)
         recent_entries.forget(operator.arena)
-        written = cut(data, first=head.next)
+        written = cut(data, first=head.next, rows=snapshot.rows_held(operator))
         dropped = _numbers([(head.snapshot_first, head.begin), *head.spans])
         self.head = JournalHead(
             snapshot_first=head.next, parts=len(written), next=head.next + len(written),

@@ -120,11 +120,11 @@ class Renaming:
             else:
                 words = self._elements(lane.form, names[lane.name], words_in(next(streams)))
                 lanes += [_packed(words_table(words)), bytes(next(streams))]
-        ledgers = [bytes(next(streams)) for _ in plan.bound.query.windows]
+        reported = [bytes(next(streams)) for _ in plan.bound.query.windows]
         waiting = [_packed(self.rows(table_of(stream))) for stream in streams]
         whole = np.hstack([rows, old[:, old.shape[1] - key_words :]])
         first = [_packed(words_table(whole)), bytes(keys)]
-        return joined([json.dumps(names_of(plan)).encode(), *first, *lanes, *ledgers, *waiting])
+        return joined([json.dumps(names_of(plan)).encode(), *first, *lanes, *reported, *waiting])
 
     def _slot_rows(self, names: list[str], old: Ints) -> Ints:
         """The words of keys, without those of the keys themselves."""

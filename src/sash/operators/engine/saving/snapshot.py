@@ -1,7 +1,7 @@
 """The whole state of an operator as tables, and back: what a journal starts from.
 
     names of the words · keys of live slots with their words · the elements of each lane
-    · events that wait · ledgers
+    · events that wait · reported windows
 
 Nothing that can be computed from these is in it: no nodes, no index, no timers. Slots get new numbers,
 so what is dead leaves no trace. When one is taken: `Journal.save` in `journal.py`.
@@ -26,7 +26,7 @@ from sash.operators.engine.lanes.row_words import packed
 from sash.operators.engine.lanes.running_lane import RunningLane
 from sash.operators.engine.lanes.slots import CLOSES, EXPIRES, KEYS
 from sash.operators.engine.pending_events import Events
-from sash.operators.engine.report_ledger import Ledger
+from sash.operators.engine.reported_windows import ReportedWindows
 from sash.operators.engine.saving.journal_entries import joined, parts_of
 from sash.operators.engine.saving.snapshot_names import names_of, require_same
 from sash.operators.windows.numbering import numbered
@@ -61,13 +61,21 @@ def taken(operator: OperatorState) -> bytes:
     tables = [words_table(rows), heap_table(keys)]
     tables += [words_table(part) if part.ndim == 2 else heap_table(part) for part in parts]
     streams = [bytes_of(table, compressed=True) for table in tables]
-    streams += [bytes_of(_ledger(ledger, number), compressed=True) for ledger in operator.ledgers]
+    streams += [bytes_of(_numbered(windows, number), compressed=True) for windows in operator.reported]
     if pending is not None:
         moved = Events(
             pending.rows, number[pending.slot], pending.time, pending.sequence, pending.displaced
         )
         streams.append(bytes_of(moved.table(), compressed=True))
     return joined([json.dumps(names_of(operator.plan)).encode(), *streams])
+
+
+def rows_held(operator: OperatorState) -> int:
+    """How many rows a snapshot has: events or panes of the lane with most of them, and events that wait."""
+    live, pending = operator.slots.live(), operator.pending
+    rings = (group.lane.held(live) for group in operator.groups if isinstance(group.lane, RingLane))
+    most = max((int((held.count - held.head).sum()) for held in rings), default=0)
+    return most + (0 if pending is None else pending.rows.num_rows)
 
 
 def sampled_ratio(operator: OperatorState) -> float:
@@ -126,11 +134,11 @@ def _restore(operator: OperatorState, data: Any) -> None:
             heap = heap_in(next(streams))
             _require_pointers(rows, lane.pointers, heap)
             lane.restore(heap)
-    operator.ledgers = [Ledger.of_table(table_of(next(streams))) for _ in operator.ledgers]
+    operator.reported = [ReportedWindows.of_table(table_of(next(streams))) for _ in operator.reported]
     pending = next(streams, None)
     operator.pending = None if pending is None else Events.of_table(table_of(pending))
     waiting = [] if operator.pending is None else [operator.pending.slot]
-    for slot in [ledger.slot for ledger in operator.ledgers] + waiting:
+    for slot in [windows.slot for windows in operator.reported] + waiting:
         _require(((slot >= 0) & (slot < count)).all(), "slots")
     operator.set_timers(everyone)
 
@@ -169,5 +177,5 @@ def heap_in(stream: memoryview) -> Bytes:
     return heap
 
 
-def _ledger(ledger: Ledger, number: Ints) -> pa.Table:
-    return replace(ledger, slot=number[ledger.slot]).table()
+def _numbered(windows: ReportedWindows, number: Ints) -> pa.Table:
+    return replace(windows, slot=number[windows.slot]).table()

@@ -1,4 +1,4 @@
-"""As-of joins over columns: rows of both sides in the order of time → the answers to those of the left."""
+"""As-of joins over columns: which right row matches each left one; both sides are in the order of time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregation.kernels.joins.asof import matches, nearer
+from sash.aggregation.kernels.joins import asof as kernels
 from sash.arrays import Ints, Mask
 from sash.operators.joins.asof.bound_asof import BoundAsof
 from sash.operators.joins.key_codes import common_codes
@@ -16,12 +16,12 @@ from sash.operators.threads import in_threads
 from sash.semantics.asof import Direction
 
 
-def answers(bound: BoundAsof, left: Rows, right: Rows, *, workers: int = 1) -> Ints:
-    """The position of the right row that answers each left row, or −1. Both are in the order of time."""
+def matches(bound: BoundAsof, left: Rows, right: Rows, *, workers: int = 1) -> Ints:
+    """The position of the right row that matches each left row, or −1. Both are in the order of time."""
     left_codes, right_codes, keys = common_codes(bound.keys, left.table, right.table, workers=workers)
 
     def merged(direction: Direction) -> Ints:
-        return matches(
+        return kernels.matches(
             direction, left_codes, left.time, right_codes, right.time,
             keys=keys, reach=bound.reach,
         )  # fmt: skip
@@ -30,7 +30,7 @@ def answers(bound: BoundAsof, left: Rows, right: Rows, *, workers: int = 1) -> I
         return merged(bound.join.direction)
 
     before, after = in_threads([partial(merged, "backward"), partial(merged, "forward")], workers=workers)
-    return nearer(left.time, right.time, before, after)
+    return kernels.nearer(left.time, right.time, before, after)
 
 
 def answer_table(

@@ -23,11 +23,12 @@ import pyarrow as pa
 
 from sash.arrays import Ints, Mask
 from sash.operators.columns.times import FARTHEST
-from sash.operators.joins.asof.asof_columns import answer_table, answers, newest_of_each_key
+from sash.operators.joins.asof.asof_columns import answer_table, matches, newest_of_each_key
 from sash.operators.joins.asof.bound_asof import BoundAsof
+from sash.operators.joins.asof.rows_by_key_hash import KeyHash, RowsByKeyHash
 from sash.operators.joins.state import row_bits
 from sash.operators.joins.state.archive import Rows
-from sash.operators.joins.state.held_rows import HeldRows, KeyHash
+from sash.operators.joins.state.row_chunks import RowChunk
 from sash.operators.joins.two_sided import TwoSidedOperator
 from sash.operators.protocol import Saved
 from sash.operators.windows.ranges import NEVER
@@ -45,7 +46,7 @@ class AsofOperator(TwoSidedOperator):
     def __init__(self, bound: BoundAsof) -> None:
         super().__init__(bound)
         self._hash = {side: KeyHash({key.name(side): key.type for key in bound.keys}) for side in Side}
-        self._past = {side: HeldRows(bound.of(side).schema, self._hash[side]) for side in Side}
+        self._past = {side: RowsByKeyHash(bound.of(side).schema, self._hash[side]) for side in Side}
         """Rows that the watermark has passed: open left ones, until they are settled unless a right row
         comes, and right ones, until no left row can need them."""
 
@@ -53,7 +54,7 @@ class AsofOperator(TwoSidedOperator):
         assert self.watermark is not None
         due = self._past[Side.LEFT].due(None if flush else self.watermark)
         left, right = self._touched(passed, due)
-        found = answers(self.bound, left, right)
+        found = matches(self.bound, left, right)
         settles_at = self._settled(left, right, found)
         settled = np.ones(len(left), np.bool_) if flush else settles_at < self.watermark
         answer = answer_table(self.bound, left.where(settled), right, found[settled])
@@ -102,7 +103,7 @@ class AsofOperator(TwoSidedOperator):
         """How many rows of a side are needed."""
         return len(self._past[side]) + len(self._waiting[side])
 
-    def wakes_at(self) -> int | None:
+    def next_timer(self) -> int | None:
         waiting = [int(rows.time.min()) + 1 for rows in self._waiting.values() if len(rows)]
         settles_at = self._past[Side.LEFT].earliest
         if settles_at < NEVER:
@@ -114,16 +115,16 @@ class AsofOperator(TwoSidedOperator):
 
     def save(self) -> Saved:
         for side in Side:
-            chunks = {number for number, (own, _) in self._live.items() if own is side}
-            if sum(self._live[number][1] for number in chunks) > 2 * self.held(side) + SLACK:
-                self._drop(chunks)
+            chunks = self._chunks.of(side)
+            if sum(chunk.count for chunk in chunks.values()) > 2 * self.held(side) + SLACK:
+                self._chunks.drop(chunks)
                 rows = Rows.together([self._past[side].all(), self._waiting[side]])
                 if len(rows):
-                    self._write(side, rows)
+                    self._chunks.write(side, rows)
         return super().save()
 
-    def _extent(self, rows: Rows) -> int:
-        return len(rows)
+    def _extent(self, chunk: RowChunk) -> int:
+        return chunk.count
 
     def _facts(self) -> dict[str, Any]:
         return {"open": _numbers_to_text(self._past[Side.LEFT].sequence)}
@@ -131,7 +132,7 @@ class AsofOperator(TwoSidedOperator):
     def _remember(self, passed: Mapping[Side, Rows], facts: dict[str, Any]) -> None:
         left, right = passed[Side.LEFT], passed[Side.RIGHT]
         left = left.where(_among(left.sequence, facts["open"]))
-        found = answers(self.bound, left, right)
+        found = matches(self.bound, left, right)
         self._past[Side.LEFT].put(left, self._settled(left, right, found))
         # A chunk also holds right rows that were let go of, and may be many.
         self._hold(right, found)

@@ -58,12 +58,13 @@ class Rows:
         return int(self.table.nbytes) + self.time.nbytes + self.sequence.nbytes
 
     @cached_property
-    def _asked(self) -> dict[int, PredicateRow]:
+    def _predicate_row_at(self) -> dict[int, PredicateRow]:
+        """By position: those that were made already."""
         return {}
 
     def predicate_rows(self, positions: Ints) -> list[PredicateRow]:
         """Some rows as a user's function sees them; each is made once."""
-        chosen, made = positions.tolist(), self._asked
+        chosen, made = positions.tolist(), self._predicate_row_at
         missing = [position for position in dict.fromkeys(chosen) if position not in made]
         values = self.table.take(pa.array(missing, pa.int64())).to_pylist()
         made.update(zip(missing, map(PredicateRow, values), strict=True))

@@ -23,7 +23,7 @@ from sash.arrays import Ints
 from sash.operators.joins.bound_join import BoundJoin
 from sash.operators.joins.hash_band_or_matrix import CELLS
 from sash.operators.joins.state.archive import Rows
-from sash.operators.joins.state.key_slots import Keyring
+from sash.operators.joins.state.key_slots import KeySlots
 from sash.semantics.expression import Side
 
 
@@ -101,7 +101,7 @@ class Index:
         self._strategy = bound.strategy
         self._within = min(bound.join.within.length, 2**61)
         names = tuple(f"group {number}" for number in range(len(self._strategy.groups)))
-        self.groups = Keyring(names)
+        self.groups = KeySlots(names)
         self._numbering = Lock()
 
     @property

@@ -9,7 +9,7 @@ from sash.arrays import Ints
 from sash.operators.columns.coded_keys import key_codes
 
 
-class Keyring:
+class KeySlots:
     """Null is a key of its own."""
 
     def __init__(self, names: tuple[str, ...]) -> None:

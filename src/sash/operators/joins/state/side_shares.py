@@ -8,9 +8,8 @@ This is ScaleJoin's rule (Gulisano, Nikolakopoulos, Papatriantafilou, Tsigas): p
 because a row is stored exactly once, whatever the number of shares. Shares know nothing of each other, so
 that any threads may work on them, each at its own pace; the kernels release Python's lock.
 
-A share keeps its rows in chunks that grow as in a binary counter: two neighbours are merged when the
-older is no larger than the newer. So rows are sorted again a logarithmic number of times, and chunks are
-few.
+A share keeps its rows in chunks that grow as in a binary counter. So rows are sorted again a logarithmic
+number of times, and chunks are few.
 
 The rows of a side that an outer join keeps are all archived, also those that can match no row, and followed
 until they have met one (`unmatched_rows.py`).
@@ -28,8 +27,9 @@ from sash.arrays import Ints
 from sash.operators.joins.bound_join import BoundJoin
 from sash.operators.joins.matcher import Matcher
 from sash.operators.joins.state.archive import Archive, Rows
+from sash.operators.joins.state.binary_counter import carries
 from sash.operators.joins.state.chunk import Chunk, Index
-from sash.operators.joins.state.unmatched_rows import Alone
+from sash.operators.joins.state.unmatched_rows import UnmatchedRows
 from sash.operators.threads import in_threads
 from sash.operators.windows.ranges import NEVER
 from sash.semantics.expression import Side
@@ -42,6 +42,11 @@ SCANNED, INDEXED = 2**14, 2**19
 searched should be large."""
 SMALL = 2**10
 """Chunks up to this size are merged at once: to call a kernel costs more."""
+
+
+def longest_chunk(bound: BoundJoin) -> int:
+    """The longest time of a chunk that is let go of as a whole: what has expired is held for that long."""
+    return bound.join.within.length // 4
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,7 @@ class JoinShare:
     def _are_to_merge(self, older: Chunk, newer: Chunk) -> bool:
         together = len(older) + len(newer)
         span = max(older.newest, newer.newest) - min(older.oldest, newer.oldest)
-        if older.clean != newer.clean or (len(older) > len(newer) and together > SMALL):
+        if older.clean != newer.clean or not carries(len(older), len(newer), small=SMALL):
             return False
         # A chunk is let go of as a whole: one that spans a long time would hold on to what has expired.
         return together <= self._most_rows and span <= self._longest
@@ -116,11 +121,11 @@ class JoinStore:
     def __init__(self, bound: BoundJoin, *, shares: int = 1) -> None:
         self.bound, self._within = bound, bound.join.within.length
         self.archives = {side: Archive(bound.of(side).schema) for side in Side}
-        self.alone = {side: Alone() for side in bound.join.kept}
+        self.unmatched = {side: UnmatchedRows() for side in bound.join.kept}
         self._index = Index(bound)
         self._matcher = Matcher(bound, self.archives, compares_time=self._index.compares_time)
         most_rows = SCANNED if bound.strategy.how == "join matrix" else INDEXED
-        self.shares = [JoinShare(self._index, most_rows, self._within // 4) for _ in range(shares)]
+        self.shares = [JoinShare(self._index, most_rows, longest_chunk(bound)) for _ in range(shares)]
 
     @property
     def stored(self) -> int:
@@ -140,14 +145,14 @@ class JoinStore:
         arrival = self.arrange(new)
         work = [partial(self.meet_in, number, arrival) for number in range(len(self.shares))]
         found = [pairs for parts in in_threads(work) for pairs in parts]
-        for side, alone in self.alone.items():
+        for side, unmatched in self.unmatched.items():
             for places in columns_of(found)[side is Side.RIGHT]:
-                alone.meet(places)
+                unmatched.meet(places)
         return found
 
     def leave(self, before: int) -> dict[Side, Ints]:
         """The places of kept rows that are of before this time, and met none."""
-        return {side: alone.leave(before) for side, alone in self.alone.items()}
+        return {side: unmatched.leave(before) for side, unmatched in self.unmatched.items()}
 
     def remember(self, met: Mapping[Side, Rows]) -> None:
         """Store rows that have met already."""
@@ -169,9 +174,9 @@ class JoinStore:
     def _chunks(self, rows: Rows, side: Side) -> Iterator[Chunk]:
         able = self._matcher.keeps(rows.table, side)
         kept = rows.where(able)
-        if side in self.alone:
+        if side in self.unmatched:
             place = self.archives[side].add(rows)[able]
-            self.alone[side].follow(rows.time)
+            self.unmatched[side].follow(rows.time)
         else:
             place = self.archives[side].add(kept)
         code, second = self._index.codes(kept, side)

@@ -7,10 +7,10 @@
 Rows are followed from the time they are stored until they leave, so that what is held is one bit and one
 time for each row of the window.
 
->>> alone = Alone()
->>> alone.follow(np.array([3, 5, 9])); alone.meet(np.array([1])); alone.earliest
+>>> rows = UnmatchedRows()
+>>> rows.follow(np.array([3, 5, 9])); rows.meet(np.array([1])); rows.earliest
 3
->>> alone.leave(before=9).tolist(), alone.earliest
+>>> rows.leave(before=9).tolist(), rows.earliest
 ([0], 9)
 """
 
@@ -22,7 +22,7 @@ from sash.arrays import Ints
 from sash.operators.joins.state import row_bits
 
 
-class Alone:
+class UnmatchedRows:
     """One side."""
 
     def __init__(self) -> None:
@@ -42,16 +42,16 @@ class Alone:
     def leave(self, before: int) -> Ints:
         """Follow no row of before this time any more; returns the places of those that met none."""
         gone = int(np.searchsorted(self._time, before))
-        alone = np.flatnonzero(~self._met[:gone]) + self._first
+        unmatched = np.flatnonzero(~self._met[:gone]) + self._first
         self._time, self._met = self._time[gone:], self._met[gone:]
         self._first += gone
-        return alone
+        return unmatched
 
     @property
     def earliest(self) -> int | None:
         """The time of the first row that has met none."""
-        alone = np.flatnonzero(~self._met)
-        return int(self._time[alone[0]]) if len(alone) else None
+        unmatched = np.flatnonzero(~self._met)
+        return int(self._time[unmatched[0]]) if len(unmatched) else None
 
     def to_text(self) -> str:
         """Which rows have met one, for a header: their times are known from the rows themselves."""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sash.operators.answer import Answer
 from sash.operators.bound_query import BoundQuery
@@ -69,9 +68,6 @@ class PartitionWindows:
             yield rows
             return
         keys = self.query.rows(rows).select(self.query.bound.keys)
-        for at, field in enumerate(keys.schema):
-            if pa.types.is_floating(field.type):  # −0.0 and 0.0 are one key
-                keys = keys.set_column(at, field, pc.add(keys[field.name], pa.scalar(0.0, field.type)))
         pieces = key_codes(keys, self.query.bound.keys) % count
         for piece in range(count):
             yield rows.filter(pa.array(pieces == piece))

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 
 from sash.errors import SashWarning
 from sash.runtimes.spark.compat import counted_arrow
+from sash.runtimes.spark.failures import errors_of_workers
 
 MANY = 512 << 20
 """Bytes. Spark itself ends a job that brings more than `spark.driver.maxResultSize`, a gigabyte."""
@@ -35,4 +36,5 @@ def brought(df: DataFrame, what: tuple[str, str] = COLLECT) -> pa.Table:
                 stacklevel=2,
             )
 
-    return counted_arrow(df, arrives)
+    with errors_of_workers():
+        return counted_arrow(df, arrives)

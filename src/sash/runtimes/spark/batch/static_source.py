@@ -41,7 +41,7 @@ from sash.runtimes.spark.packing.bucket_of_key_sql import bucket, key_hash
 from sash.runtimes.spark.packing.columns import BUCKET, HASH, HORIZON, ORDINAL, arrow_schema, quoted
 from sash.runtimes.spark.patterns.active_workers import sent_to_workers
 from sash.runtimes.spark.patterns.agnostic import handed_to_workers
-from sash.runtimes.spark.patterns.positions import CELLS
+from sash.runtimes.spark.patterns.count_windows_by_position import CELLS
 from sash.runtimes.spark.patterns.static_plan import (
     impossible,
     is_agnostic,
@@ -51,7 +51,7 @@ from sash.runtimes.spark.patterns.static_plan import (
     require_possible,
     stages_of,
 )
-from sash.runtimes.spark.requirements import require_workers, shuffle_partitions, task_slots
+from sash.runtimes.spark.session_requirements import require_workers, shuffle_partitions, task_slots
 from sash.runtimes.spark.sql_folding.first_rows import rows_per_pane
 from sash.runtimes.spark.sql_folding.pane_fold_sql import NativeFold
 from sash.runtimes.spark.sql_folding.when_spark_folds import native_stages, spark_fold

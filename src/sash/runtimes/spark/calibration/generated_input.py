@@ -16,7 +16,7 @@ from sash.aggregation.built_in import count, sum as summed
 from sash.errors import Unsupported
 from sash.operators.bound_query import BoundQuery
 from sash.runtimes.spark.compat import HadoopFolder, is_connect
-from sash.runtimes.spark.requirements import task_slots
+from sash.runtimes.spark.session_requirements import task_slots
 from sash.semantics.query import Query
 from sash.semantics.windows import time
 

@@ -31,7 +31,7 @@ from sash.runtimes.spark.packing.columns import BUCKET, HASH, ORDINAL
 from sash.runtimes.spark.patterns.active_workers import Router
 from sash.runtimes.spark.patterns.route import Route
 from sash.runtimes.spark.sql_folding.pane_fold_sql import NativeFold
-from sash.runtimes.spark.streaming.write_reports_and_late_rows import evaluate
+from sash.runtimes.spark.streaming.deliver_outputs_to_sinks import evaluate
 
 ROUNDS = 3
 WAVES = 8

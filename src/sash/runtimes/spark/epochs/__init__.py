@@ -13,7 +13,7 @@ epoch_answers.py    how rows leave the step
 epoch_metering.py   what a batch took, and what a controller sees of it
 epoch_progress.py   the same in Spark's progress reports
 executors.py        executors that come and go with the tasks
-batch_decisions.py  what was decided for a batch, and why
+decision_records.py  what was decided for a batch, and why: records, not who decides
 epoch_run.py        a micro-batch
 elastic_query.py    the handle of an elastic query
 """

@@ -3,18 +3,22 @@
     newest     how far time has come, as Spark would have it: the greatest τ of all batches so far
     newest i   the same of the i-th further input
     query      the description of the query that the state belongs to
+    buckets    which of them have state; the first journals do not have it
     layout     of all these; the first journals do not have it
     checkpoint where its checkpoint is, for whoever finds the state of one that was deleted
 
 Spark has no part in this watermark: it is a number that the batches before have left behind. A batch
 that is executed again, after whatever has failed, finds the number that it found at first.
+
+A server may forget keys one by one. So what every batch has written is looked for, here and in the buckets:
+without it a query would go on from nothing.
 """
 
 from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +26,12 @@ from pyarrow import fs
 
 from sash.aggregation.stores.epoch_store import EpochStore
 from sash.aggregation.stores.values import reading, require_layout
-from sash.errors import EpochError
+from sash.errors import EpochError, StoreError
 from sash.runtimes.spark.files.open_files import located
 from sash.runtimes.spark.state.checkpoint_compatibility import change_of, refused
 from sash.runtimes.spark.state.fingerprint import canonical
 
-QUERY, NEWEST, CHECKPOINT = b"query", b"newest", b"checkpoint"
+QUERY, NEWEST, CHECKPOINT, BUCKETS = b"query", b"newest", b"checkpoint", b"buckets"
 LAYOUT_KEY, LAYOUT = b"layout", 1
 QUERIES = "queries"
 """Of what is under QUERY: several that run together, by name."""
@@ -41,6 +45,8 @@ class EpochJournal:
         checkpoint: bytes = b"{}",
     ) -> None:  # fmt: skip
         """Go back to the end of the batch before `epoch`; DifferentQuery if another query was there."""
+        if epoch == 0:
+            store.label(checkpoint)  # before any bucket has state: this batch may be the last one, too
         self.token = store.fence()
         """Greater than those of all executions of batches before."""
         self._store, self._description, self._epoch = store, description, epoch
@@ -53,12 +59,18 @@ class EpochJournal:
                 f"the checkpoint has come to micro-batch {epoch} and the state to {store.epoch}: they do "
                 f"not belong together ({error}); give the query a checkpoint location of its own"
             ) from error
-        kept, layout, *newest = store.get_many([QUERY, LAYOUT_KEY, *self._keys])
+        kept, layout, begun, *newest = store.get_many([QUERY, LAYOUT_KEY, BUCKETS, *self._keys])
         require_journal_layout(layout)
+        if epoch > 0 and kept is None:
+            raise lost("the journal", epoch - 1)
         self._compare(kept)
+        if epoch > 0 and None in newest:
+            raise lost("how far time has come", epoch - 1)
         with reading("the journal of epochs"):
             self.newest: list[int] = [0 if time is None else int(time) for time in newest]
-        """Of each input; 0 where nothing has come yet."""
+            """Of each input; 0 where nothing has come yet."""
+            self.begun = frozenset[int]() if begun is None else frozenset(map(int, json.loads(begun)))
+            """The buckets that have state."""
 
     def _compare(self, kept: bytes | None) -> None:
         if kept is not None:
@@ -66,10 +78,11 @@ class EpochJournal:
         self.change = None if kept is None else change_of(kept, self._description)
         """What has become of the aggregates since the batch before, if anything."""
 
-    def commit(self, newest: Sequence[int]) -> None:
-        """The batch is done, and time has come so far on each input."""
+    def commit(self, newest: Sequence[int], saved: Iterable[int] = ()) -> None:
+        """The batch is done, time has come so far on each input, and these buckets were saved."""
         times = {key: json.dumps(time).encode() for key, time in zip(self._keys, newest, strict=True)}
-        facts = {QUERY: canonical(self._description), LAYOUT_KEY: b"%d" % LAYOUT}
+        begun = json.dumps(sorted(self.begun.union(saved))).encode()
+        facts = {QUERY: canonical(self._description), LAYOUT_KEY: b"%d" % LAYOUT, BUCKETS: begun}
         self._store.put_many({**facts, CHECKPOINT: self._checkpoint, **times})
         self._store.commit(self._epoch)
 
@@ -86,6 +99,15 @@ def require_same_query(
         change_of(kept, description)
     elif begun:
         raise refused(f"by a query that is not elastic, or has another store: there is no state in {name}")
+
+
+def lost(what: str, epoch: int) -> StoreError:
+    """Of what the store had after an epoch, and has no more."""
+    return StoreError(
+        f"{what} is not in the store any more, where micro-batch {epoch} has left it: a Redis server must "
+        "keep all keys (maxmemory-policy noeviction, appendonly yes); restore it from a backup that has "
+        "this micro-batch, or start the query with a new checkpoint"
+    )
 
 
 def require_journal_layout(kept: bytes | None) -> None:

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 from sash.operators.elastic.controller_samples import Sample
 from sash.runtimes.observed_counts import in_all
-from sash.runtimes.spark.epochs.batch_decisions import Decision
+from sash.runtimes.spark.epochs.decision_records import Decision
 from sash.runtimes.spark.epochs.epoch_step import TaskReport
 from sash.runtimes.spark.packing.blocks import COUNTS
 

@@ -1,7 +1,7 @@
 """Progress reports of queries that run in epochs, with what Spark does not know of them.
 
     observedMetrics    events, late events, reports and the other counts of a batch, as of other queries;
-                       and how it was computed (`batch_decisions`)
+                       and how it was computed (`decision_records`)
     eventTime          the newest time and the watermark, where times are clock times
     stateOperators     keys, bytes of state, and the tasks of the step
 
@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
 from sash.runtimes.observed_counts import metric_of
-from sash.runtimes.spark.epochs.batch_decisions import with_decisions
+from sash.runtimes.spark.epochs.decision_records import with_decisions
 from sash.runtimes.spark.epochs.epoch_metering import BatchMeter, BatchMetrics
 from sash.runtimes.spark.packing.blocks import COUNTS
 

@@ -34,11 +34,11 @@ from sash.errors import StoreError
 from sash.operators.elastic.declaration import Elastic
 from sash.operators.elastic.instance_of_share import Assignment, balanced, checked
 from sash.runtimes.spark.compat import HadoopFolder
-from sash.runtimes.spark.epochs.batch_decisions import Decision
+from sash.runtimes.spark.epochs.decision_records import Decision
 from sash.runtimes.spark.epochs.epoch_answers import EpochAnswers
 from sash.runtimes.spark.epochs.epoch_journal import EpochJournal, require_same_query, where
 from sash.runtimes.spark.epochs.epoch_metering import BatchMeter, BatchMetrics, behind, metrics_of
-from sash.runtimes.spark.epochs.epoch_step import EpochStep, Held, TaskReport, TaskReports
+from sash.runtimes.spark.epochs.epoch_step import EpochStep, Held, TaskReport, TaskReports, saved_by
 from sash.runtimes.spark.epochs.epoch_watermark import EpochClock
 from sash.runtimes.spark.epochs.executors import ExecutorDegree
 from sash.runtimes.spark.epochs.one_task import OneTask
@@ -52,9 +52,9 @@ from sash.runtimes.spark.sinks.protocol import BatchSink
 from sash.runtimes.spark.sql_folding.epoch_fold import EpochFold
 from sash.runtimes.spark.state.arenas import QUERY_ID
 from sash.runtimes.spark.state.fingerprint import without_buckets
+from sash.runtimes.spark.streaming.deliver_outputs_to_sinks import Delivery
 from sash.runtimes.spark.streaming.watermark_for_tasks import set_watermark
 from sash.runtimes.spark.streaming.window_stage import WindowStage
-from sash.runtimes.spark.streaming.write_reports_and_late_rows import Delivery
 from sash.semantics.durations import Duration
 
 BUCKET_COUNT = "elastic buckets"
@@ -111,17 +111,17 @@ class ElasticRun:
         self._jobs.plan(arriving.sparkSession)
         with self._home(arriving).journal() as store:
             journal = self.journal(store, epoch)
-            alone, too_large = self.one_task is not None and self.one_task.suits_next(self._last), False
+            in_one_task, too_large = self._suits_one_task(), False
             try:
-                reports = self._answered(arriving, epoch, journal, in_one_task=alone)
+                reports = self._answered(arriving, epoch, journal, in_one_task=in_one_task)
             except Exception as error:
-                if not alone or not TooLarge.is_in(error):
+                if not in_one_task or not TooLarge.is_in(error):
                     raise
-                alone, too_large = False, True
+                in_one_task, too_large = False, True
                 self._jobs.plan(arriving.sparkSession)  # a function may have had its own settings
                 reports = self._answered(arriving, epoch, journal, in_one_task=False)
             newest = next(iter(reports.values())).newest
-            journal.commit(newest)
+            journal.commit(newest, saved_by(reports.values()))
         end = time.monotonic()
         waited = 0.0 if self._ended is None else start - self._ended
         self._ended = end
@@ -129,7 +129,8 @@ class ElasticRun:
         self._measure(
             BatchMetrics(
                 batch=epoch, watermark=self.clock.watermark(newest), began=began, waited=waited,
-                in_one_task=alone, decisions=self._decided(alone=alone, too_large=too_large),
+                in_one_task=in_one_task,
+                decisions=self._decided(in_one_task=in_one_task, too_large=too_large),
                 seconds=end - start, newest=max(newest), keys=sum(keys for keys, _ in self._held.values()),
                 state_bytes=sum(size for _, size in self._held.values()),
                 **metrics_of(list(reports.values()), self.queries, within=end - start),
@@ -251,7 +252,7 @@ class ElasticRun:
         return tuple(self.mapping.tolist())
 
     def _step(self, journal: EpochJournal, **how: Any) -> EpochStep:
-        return EpochStep(stage=self.stage, change=journal.change, **how)
+        return EpochStep(stage=self.stage, change=journal.change, begun=journal.begun, **how)
 
     def _blocks(self, arriving: DataFrame, milliseconds: int) -> DataFrame:
         """What is shuffled to the step."""
@@ -259,14 +260,17 @@ class ElasticRun:
             return self.fold.blocks(arriving, milliseconds, self.elastic.max)
         return arriving if self.packing is None else self.packing.blocks(arriving)
 
+    def _suits_one_task(self) -> bool:
+        return self.one_task is not None and self.one_task.suits_next(self._last)
+
     def _spark_folds(self) -> bool:
         fold, last = self.fold, self._last
         return fold is not None and (last is None or fold.pays(events=last.events, saved=last.saved))
 
-    def _decided(self, *, alone: bool, too_large: bool) -> tuple[Decision, ...]:
+    def _decided(self, *, in_one_task: bool, too_large: bool) -> tuple[Decision, ...]:
         """How this batch was computed, and why; before it is the last one."""
         found, last = [], self._last
-        if self.fold is not None and not alone:
+        if self.fold is not None and not in_one_task:
             choice = "Spark folds panes" if self._spark_folds() else "Python folds panes"
             why = "nothing is known of a first batch"
             if last is not None:
@@ -274,7 +278,7 @@ class ElasticRun:
             found.append(Decision("panes", choice, why))
         if self.one_task is not None:
             why = "more came than one task should have" if too_large else self.one_task.why
-            found.append(Decision("tasks", "one task" if alone else "two stages", why))
+            found.append(Decision("tasks", "one task" if in_one_task else "two stages", why))
         return tuple(found)
 
     def decisions_of(self, batch: int) -> tuple[Decision, ...]:

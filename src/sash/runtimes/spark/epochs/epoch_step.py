@@ -5,8 +5,8 @@
     none arrived, but something is due at m':
         advance(m')
 
-These are the calls of the ordinary streaming runtime (see `runtimes.spark.streaming.processor`), where m'
-is known at the beginning of the next batch. Here the packers' stamps have it (`packing.time_of_batch`), so
+These are the calls of the ordinary streaming runtime (see `streaming/stateful_processor.py`), where m' is
+known at the beginning of the next batch. Here the packers' stamps have it (`packing.time_of_batch`), so
 that what a batch closes is reported with that batch, also when no other batch ever comes.
 
 A task takes back what an earlier try of the same epoch may have committed, and ends with one commit for all
@@ -32,6 +32,7 @@ from sash.aggregation.stores.epoch_store import EpochStore
 from sash.errors import StoreError
 from sash.operators.engine import Change
 from sash.runtimes.spark.epochs.epoch_answers import EpochAnswers
+from sash.runtimes.spark.epochs.epoch_journal import lost
 from sash.runtimes.spark.epochs.epoch_watermark import EpochClock
 from sash.runtimes.spark.epochs.operator_in_store import HeldBucket
 from sash.runtimes.spark.epochs.store_of_state import StateLocation
@@ -73,6 +74,11 @@ class TaskReport:
     """What it has written itself, by output."""
 
 
+def saved_by(reports: Iterable[TaskReport]) -> set[int]:
+    """The buckets whose one query was saved."""
+    return {bucket for report in reports for bucket in report.held if isinstance(bucket, int)}
+
+
 class TaskReports(AccumulatorParam[dict[tuple[int, int], TaskReport]]):
     """Reports by epoch and task; that of the last attempt of a task counts."""
 
@@ -105,6 +111,8 @@ class EpochStep:
     """Of the aggregates since the epoch before: every bucket is then saved in the new form."""
     mapping: tuple[int, ...] | None = None
     """The task of each bucket; None: bucket b has task b mod `tasks`."""
+    begun: frozenset[int] = frozenset()
+    """The buckets that had state after the epoch before: a store may have lost it."""
     reports: Accumulator[dict[tuple[int, int], TaskReport]] | None = None
     """Where tasks report; None: nowhere."""
     files: Mapping[str, TaskFiles] = field(default_factory=dict)
@@ -215,6 +223,8 @@ class EpochStep:
         held: Held,
     ) -> tuple[dict[str, pa.Table], dict[str, int]]:  # fmt: skip
         kept, after = HeldBucket(stage, bucket, store), self.clock.watermark(newest)
+        if kept.is_new and bucket in self.begun:
+            raise lost(f"the state of bucket {bucket}", self.epoch - 1)
         changes = self.change is not None and not kept.is_new
         if not blocks and not changes and kept.sleeps(after):
             return {}, {}

@@ -54,9 +54,9 @@ class HeldBucket:
     def __init__(self, stage: WindowStage, number: int, store: EpochStore) -> None:
         self._stage, self._number, self._store = stage, number, store
         (token,) = store.get_many([TOKEN])
-        self._name, self._writing, self._wakes_at = b"", b"", _NEVER
+        self._name, self._writing, self._next_timer = b"", b"", _NEVER
         if token is not None:
-            self._name, self._writing, self._wakes_at, self._header = _opened(token)
+            self._name, self._writing, self._next_timer, self._header = _opened(token)
 
     @property
     def is_new(self) -> bool:
@@ -65,7 +65,7 @@ class HeldBucket:
 
     def sleeps(self, watermark: int) -> bool:
         """Whether time alone, up to this watermark, changes nothing here."""
-        return self._wakes_at == _NEVER or self._wakes_at > watermark
+        return self._next_timer == _NEVER or self._next_timer > watermark
 
     def load(self, change: Change | None = None) -> Bucket:
         """The operator as it was saved, or a new one; with a change, as it was saved before that."""
@@ -88,8 +88,8 @@ class HeldBucket:
 
     def save(self, bucket: Bucket) -> Saved:
         """Write what has changed since it was loaded; it counts once the store is committed."""
-        wakes_at, saved, writing = bucket.operator.wakes_at(), bucket.operator.save(), uuid4().bytes
-        token = _TOKEN.pack(bucket.name, writing, _NEVER if wakes_at is None else wakes_at)
+        next_timer, saved, writing = bucket.operator.next_timer(), bucket.operator.save(), uuid4().bytes
+        token = _TOKEN.pack(bucket.name, writing, _NEVER if next_timer is None else next_timer)
         chunks = {chunk_key(number): data for number, data in saved.written.items()}
         bucket.written += len(saved.header) + sum(map(len, chunks.values()))
         self._store.put_many({TOKEN: _HEAD.pack(_MAGIC, LAYOUT) + token + saved.header, **chunks})
@@ -110,8 +110,8 @@ def _opened(token: bytes) -> tuple[bytes, bytes, int, bytes]:
         if token.startswith(_MAGIC):
             require_layout("the token of a bucket", _HEAD.unpack_from(token)[1], LAYOUT)
             at = _HEAD.size
-        name, writing, wakes_at = _TOKEN.unpack_from(token, at)
-        return name, writing, wakes_at, bytes(token[at + _TOKEN.size :])
+        name, writing, next_timer = _TOKEN.unpack_from(token, at)
+        return name, writing, next_timer, bytes(token[at + _TOKEN.size :])
 
 
 def chunk_key(number: int) -> bytes:

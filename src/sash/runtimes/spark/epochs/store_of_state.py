@@ -10,6 +10,7 @@ server serves many; files are in the checkpoint, wherever that is.
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,9 @@ from sash.aggregation.stores.epoch_store import EpochStore
 from sash.aggregation.stores.files import Files
 from sash.aggregation.stores.lmdb import LMDB
 from sash.aggregation.stores.redis import Redis
-from sash.errors import SettingError, Unsupported
+from sash.aggregation.stores.redis_namespaces import RedisNamespaces
+from sash.aggregation.stores.redis_package import address_of
+from sash.errors import SashWarning, SettingError, Unsupported
 from sash.runtimes.spark.files.open_files import located
 
 JOURNAL = "journal"
@@ -49,7 +52,7 @@ class StateLocation:
             local = isinstance(file_system, fs.LocalFileSystem)
             place = str(Path(path).absolute()) if local else checkpoint.rstrip("/")
             return cls(f"{place}/{FOLDER}", files=store == "files")
-        return cls("redis://127.0.0.1:6379/0" if store == "redis" else store, f"{query}.")
+        return cls(url_of(store), f"{query}.")
 
     def open(self, namespace: str) -> EpochStore:
         if self.files:
@@ -78,6 +81,8 @@ class OpenStores:
     def store(self, home: StateLocation, bucket: int) -> EpochStore:
         mine = self._homes.setdefault(home, {})
         self._homes.move_to_end(home)
+        if bucket in mine and mine[bucket].is_replaced:
+            mine.pop(bucket).close()  # the checkpoint was deleted, and its query has begun again
         if bucket not in mine:
             mine[bucket] = home.open(f"bucket-{bucket}")
         while len(self._homes) > self.limit:
@@ -88,6 +93,30 @@ class OpenStores:
 
 
 OPEN = OpenStores()
+_WARNED: set[str] = set()
+"""Servers of which this process has said that they may lose state."""
+
+
+def url_of(store: str) -> str:
+    """Of a Redis server, as `store=` names it."""
+    return "redis://127.0.0.1:6379/0" if store == "redis" else store
+
+
+def warn_of_forgetful_server(store: str) -> None:
+    """Once for a server: which of its settings can make a query stop that has lost its state."""
+    if store in ("files", "lmdb") or store in _WARNED:
+        return
+    server = RedisNamespaces(url_of(store))
+    risks = server.risks()
+    server.close()
+    if risks:
+        _WARNED.add(store)
+        warnings.warn(
+            f"the Redis server at {address_of(url_of(store))} may lose state, and the query then stops for "
+            f"good: {'; '.join(risks)}",
+            SashWarning,
+            stacklevel=4,
+        )
 
 
 def require_reachable(store: str, checkpoint: str, *, master: str, speculation: bool) -> None:

@@ -10,7 +10,6 @@ never pass through the JVM on their way to the packer: a whole query takes about
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, functions as F
 from pyspark.sql.types import StructType
 
-from sash.errors import ArgumentError
+from sash.errors import ArgumentError, did_you_mean
 from sash.operators.bound_query import BoundQuery
 from sash.planner.plans.cheapest_pattern import Plan
 from sash.runtimes.spark.compat import arrow_of, struct_of
@@ -107,10 +106,9 @@ def read_stream_parquet(
     path = fspath(path)
     for name in options:
         if name not in OPTIONS:
-            close = get_close_matches(name, OPTIONS, n=1)
             raise ArgumentError(
                 name, options[name], f"one of the options {', '.join(OPTIONS)}",
-                hint=f"Did you mean {close[0]!r}?" if close else "",
+                hint=did_you_mean(name, OPTIONS),
             )  # fmt: skip
     session = spark or SparkSession.getActiveSession()
     if session is None:

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from sash.aggregation.stores.epoch_store import EpochStore
+from sash.aggregation.stores.epoch_store import Committed, EpochStore
 from sash.aggregation.stores.files import Files, stores_in
 from sash.aggregation.stores.lmdb_environment import DATA
 from sash.aggregation.stores.lmdb_view import Namespace, looking
 from sash.aggregation.stores.redis import Redis
 from sash.aggregation.stores.values import reading
-from sash.errors import CorruptValue
+from sash.errors import CorruptValue, EpochError, StoreError
 from sash.operators.saved_operator_contents import inventory
 from sash.runtimes.spark.epochs.epoch_journal import LAYOUT_KEY, QUERIES, QUERY, require_journal_layout
 from sash.runtimes.spark.epochs.operator_in_store import CHUNK, TOKEN, header_in
@@ -28,6 +28,7 @@ from sash.runtimes.spark.inspection.leftovers import ServedQuery
 from sash.runtimes.spark.inspection.query_words import Description
 
 BUCKET = "bucket-"
+TRIES = 20
 
 
 class StoreView(Protocol):
@@ -47,16 +48,32 @@ class OpenedStores:
 
     def namespaces(self) -> Iterator[Namespace]:
         for name in self.names:
-            values = [value for _, value in self.items(name)]
-            with self.open(name) as store:
-                yield Namespace(name, store.committed, len(values), sum(map(len, values)))
+            committed, items = self._state(name)
+            yield Namespace(name, committed, len(items), sum(len(value) for _, value in items))
 
     def items(self, namespace: str, *, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        with self.open(namespace) as store:
-            keys = sorted(store.keys(prefix=prefix))
-            for key, value in zip(keys, store.get_many(keys), strict=True):
-                if value is not None:
-                    yield key, value
+        yield from self._state(namespace, prefix)[1]
+
+    def _state(self, name: str, prefix: bytes = b"") -> tuple[Committed, list[tuple[bytes, bytes]]]:
+        """One committed state. Its query may be running: a store forgets a state two commits later, and
+        whoever reads it then reads the newer one."""
+        for _ in range(TRIES):
+            with self.open(name) as store:
+                committed = store.committed
+                try:
+                    keys = sorted(store.keys(prefix=prefix))
+                    found = zip(keys, store.get_many(keys), strict=True)
+                except EpochError:
+                    continue
+                except CorruptValue:
+                    if store.committed.epoch == store.epoch:
+                        raise
+                    continue
+                return committed, [(key, value) for key, value in found if value is not None]
+        raise StoreError(
+            f"{name} was committed again during each of {TRIES} tries to read it: look again, or stop "
+            "its query"
+        )
 
 
 @contextmanager
@@ -133,11 +150,10 @@ def _read(view: StoreView) -> list[Namespace]:
 
 def _bucket(view: StoreView, number: int, prefix: bytes) -> BucketSeen | None:
     name = f"{BUCKET}{number}"
-    token = dict(view.items(name, prefix=prefix + TOKEN)).get(prefix + TOKEN)
-    chunks = [
-        (int(key.removeprefix(prefix + CHUNK)), data)
-        for key, data in view.items(name, prefix=prefix + CHUNK)
-    ]
+    # At once: the next batch may replace both.
+    state = dict(view.items(name, prefix=prefix))
+    token, first = state.get(prefix + TOKEN), prefix + CHUNK
+    chunks = [(int(key.removeprefix(first)), data) for key, data in state.items() if key.startswith(first)]
     if token is None:
         if chunks:
             raise CorruptValue(f"the state of bucket {number} lacks its header")

@@ -18,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
+from sash.runtimes.spark.state.fingerprint import CALLS
+
 Description: TypeAlias = Mapping[str, Any]
 
 
@@ -42,7 +44,11 @@ def _windows(description: Description) -> Iterator[tuple[str, str]]:
     order = f"{description['time']} in {description['order']} order"
     yield "over", f"{order}, delay {description['delay']}{late}{early}"
     whole = description.get("computation")
-    calls = (f"{name} = {_call(aggregate)}" for name, aggregate in description["aggregates"].items())
+    written = description.get(CALLS, {})
+    calls = (
+        f"{name} = {written.get(name) or _call(aggregate)}"
+        for name, aggregate in description["aggregates"].items()
+    )
     yield "computes", f"{whole['is'].lower()} of whole windows" if whole else ", ".join(calls)
 
 
@@ -71,7 +77,13 @@ def _operator(description: Description) -> Iterator[tuple[str, str]]:
 
 
 def _call(aggregate: Description) -> str:
-    return f"{aggregate['is']}({', '.join(aggregate['columns'])})"
+    """As much of it as a description without calls has; further arguments are somewhere in its functions.
+
+    >>> _call({"is": "sum", "columns": ["size"], "where": "price > 100"})
+    'sum(size, where=price > 100)'
+    """
+    where = [f"where={aggregate['where']}"] if "where" in aggregate else []
+    return f"{aggregate['is']}({', '.join([*aggregate['columns'], *where])})"
 
 
 def has_ticks(description: Description) -> bool | None:

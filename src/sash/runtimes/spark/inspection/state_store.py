@@ -24,7 +24,7 @@ from sash.runtimes.spark.failures import in_words
 from sash.runtimes.spark.inspection.checkpoint import Checkpoint
 from sash.runtimes.spark.inspection.checkpoint_contents import BucketSeen, StageSeen
 from sash.runtimes.spark.state.operators_in_state import QUERY, TOKEN, header_in, sealed_as
-from sash.runtimes.spark.streaming.light_processor import VARIABLE
+from sash.runtimes.spark.streaming.processor_for_driver import VARIABLE
 
 
 def stages_of(spark: SparkSession, checkpoint: Checkpoint) -> list[StageSeen]:

@@ -24,7 +24,7 @@ from sash.runtimes.spark.joins.join_routes import JoinRoute, bucket_count
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.blocks import gathered
 from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL, quoted
-from sash.runtimes.spark.requirements import shuffle_partitions
+from sash.runtimes.spark.session_requirements import shuffle_partitions
 from sash.semantics.expression import Side
 
 

@@ -40,10 +40,10 @@ from sash.runtimes.spark.packing.blocks import (
 from sash.runtimes.spark.packing.columns import ORDINAL, ORIGINAL
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs, Schemas
 from sash.runtimes.spark.packing.time_of_batch import StampedPacker
-from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions
+from sash.runtimes.spark.session_requirements import require_streaming, shuffle_partitions
 from sash.runtimes.spark.state.fingerprint import describe_join
 from sash.runtimes.spark.streaming.bucket_call import BucketCall
-from sash.runtimes.spark.streaming.processor import WindowProcessor
+from sash.runtimes.spark.streaming.stateful_processor import WindowProcessor
 from sash.runtimes.spark.streaming.stateful_step import Emitted, answers_of
 from sash.runtimes.spark.streaming.upstream_watermark import Upstream
 from sash.runtimes.spark.streaming.watermark_units import Clock

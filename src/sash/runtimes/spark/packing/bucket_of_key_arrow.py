@@ -3,7 +3,8 @@
     bucket of a row  =  pmod(hash(keys), count)          as Spark computes it for `bucket_of_key_sql.bucket`
 
 One hash for both ways: a checkpoint that was made over `spark.readStream.parquet` goes on over
-`sash.read_stream_parquet`, and back.
+`sash.read_stream_parquet`, and back. The keys of O+ operators, of which a tuple may have several, have
+buckets in `stateful/key_sets.py`; those that are no Arrow values have another hash there.
 """
 
 from __future__ import annotations

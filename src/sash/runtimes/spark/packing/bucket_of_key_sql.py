@@ -1,6 +1,7 @@
 """Which bucket a row goes to, by its key, in SQL. Over Arrow: `bucket_of_key_arrow`.
 
-Rows that do not go by key alone: `packing/blocks.py`, `patterns/row_routes.py`, `joins/join_routes.py`.
+Rows that do not go by key alone: `packing/blocks.py`, `patterns/row_routes.py`, `joins/join_routes.py`;
+tuples with several keys (O+ operators): `stateful/key_sets.py`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 One stateful step decides about every row, so that each is in the reports' windows or among the late rows,
 never in both and never in neither. All outputs leave the step together, each row with the number of its
-output, and are separated where they are written (see `write_reports_and_late_rows`).
+output, and are separated where they are written (see `deliver_outputs_to_sinks`).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.layout import Layout
 from sash.operators.columns.table_bytes import bytes_of, table_of
 from sash.operators.folding.values import Values, values_over
-from sash.operators.patterns.share import WindowShare, blocks
+from sash.operators.patterns.window_share import WindowShare, blocks
 from sash.operators.windows.ranges import Ranges, RepeatedRanges
 from sash.runtimes.spark.batch.bucket_query import BucketQuery
 from sash.runtimes.spark.compat import struct_of

@@ -20,7 +20,7 @@ from sash.runtimes.spark.packing.bucket_of_key_arrow import buckets
 from sash.runtimes.spark.patterns.route import Route
 from sash.runtimes.spark.state.operators_in_state import Bucket
 from sash.runtimes.spark.streaming.bucket_call import BucketCall
-from sash.runtimes.spark.streaming.processor import WindowProcessor
+from sash.runtimes.spark.streaming.stateful_processor import WindowProcessor
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 
 

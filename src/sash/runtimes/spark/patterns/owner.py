@@ -16,7 +16,7 @@ from sash.operators.engine import WindowOperator
 from sash.operators.engine.state_layout import StatePlan
 from sash.runtimes.spark.patterns.agnostic import BATCH, Dealer
 from sash.runtimes.spark.state.operators_in_state import Bucket
-from sash.runtimes.spark.streaming.processor import WindowProcessor
+from sash.runtimes.spark.streaming.stateful_processor import WindowProcessor
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 
 

@@ -29,7 +29,7 @@ from sash.operators.patterns.declared import (
     level_of,
     window_workers,
 )
-from sash.runtimes.spark.patterns.positions import Positions
+from sash.runtimes.spark.patterns.count_windows_by_position import Positions
 from sash.runtimes.spark.patterns.route import Route
 from sash.semantics.event import Order
 
@@ -153,6 +153,11 @@ def require_workable(pattern: Pattern, bound: BoundQuery) -> None:
         raise Unsupported(
             "optimize", level_of(pattern), f"{FUSED} or left out on Spark",
             hint="Tasks exchange directly through a shuffle: nothing stands between them to be kept apart.",
+        )  # fmt: skip
+    if isinstance(pattern, WinFarm) and pattern.chunk is not None:
+        raise Unsupported(
+            "chunk", pattern.chunk, "left out on Spark",
+            hint="Windows are handed out with their events there, through a shuffle and without a buffer.",
         )  # fmt: skip
     if is_agnostic(pattern):
         if isinstance(bound, BoundRolling):

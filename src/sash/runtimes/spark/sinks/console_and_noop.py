@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sash.runtimes.spark.compat import rows_in_spark
 from sash.runtimes.spark.sinks.protocol import Reads
-from sash.runtimes.spark.streaming.write_reports_and_late_rows import evaluate
+from sash.runtimes.spark.streaming.deliver_outputs_to_sinks import evaluate
 
 
 @dataclass(frozen=True)

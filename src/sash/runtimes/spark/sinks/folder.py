@@ -49,6 +49,10 @@ class FolderSink:
     adds = (BATCH,)
 
     @property
+    def holds_no_lists(self) -> str:
+        return "a csv file" if self.format == "csv" else ""
+
+    @property
     def identity(self) -> tuple[str, ...]:
         return "folder", resolved(self.path)
 
@@ -142,7 +146,8 @@ def published(
 
     Output that was written but not published (still running, or failed) is left out; a reader that ignores
     the manifests would see it. A batch whose files have changed since they were published raises
-    `CorruptValue`, a folder with batches of two queries `DifferentQuery`. A column that was added later is
+    `CorruptValue`, a folder with batches of two queries `DifferentQuery`, one without any rows yet
+    `ArgumentError`, since nothing there has their columns. A column that was added later is
     null in earlier rows.
     """
     session, root = spark or existing_session(), fspath(path)
@@ -161,7 +166,9 @@ def published(
         manifests.require_whole(one)
     files = [f"{root}/{one.folder}/{name}" for one in found for name in one.files]
     if not files:
-        raise ArgumentError("path", root, "a folder in which a query has published a batch")
+        raise ArgumentError(
+            "path", root, "a folder in which a query has published rows", hint=manifests.why_nothing()
+        )
     # An aggregate may be younger than the first batch, and Spark would read the columns of that one only.
     reading = session.read.format(format).option("basePath", root).option("mergeSchema", "true")
     return reading.load(files)

@@ -120,13 +120,24 @@ class Manifests:
         self.require_writer(self.newest(), writer)
         self._files.write(WRITER, data)
 
+    def why_nothing(self) -> str:
+        """Why there are no published rows, and what may be meant."""
+        if not self.root.exists():
+            return "There is no such folder: is it the sink of a query whose first batch is done?"
+        if WRITER not in self._files.sizes():
+            return "No query has written there: what something else has written is read with spark.read."
+        return (
+            "A query has begun to write there, and no batch had rows so far: no window has closed yet, or, "
+            "in a folder of late rows, no event was late. Look again after the next batch."
+        )
+
     def require_writer(self, manifest: Manifest | None, writer: str) -> None:
         """DifferentQuery if another query has published it."""
         if manifest is not None and manifest.writer != writer:
             raise DifferentQuery(
-                f"the folder {self._path} has batches of another query, with numbers of their own "
-                f"({manifest.writer}, this is {writer}); give each query a folder of its own, and one that "
-                "starts with another checkpoint an empty one"
+                f"the folder {self._path} has batches of another query, or of this one with another "
+                "checkpoint. Give each query a folder of its own; with a new checkpoint it needs a new "
+                "folder too"
             )
 
     def _numbers(self) -> list[int]:

@@ -54,6 +54,25 @@ class BatchSink(Protocol):
     def write(self, rows: DataFrame, batch: int) -> None: ...
 
 
+@runtime_checkable
+class KeyedSink(BatchSink, Protocol):
+    """One in which a row can take the place of the one with the same keys."""
+
+    def of_latest(self, keys: tuple[str, ...]) -> BatchSink:
+        """The sink for the rows of a `.latest` with these keys: by them, unless it was given its own."""
+        ...
+
+
+@runtime_checkable
+class FlatSink(BatchSink, Protocol):
+    """One that has a value in each column, and perhaps no lists."""
+
+    @property
+    def holds_no_lists(self) -> str:
+        """What it is called where it cannot hold a list; empty where it can."""
+        ...
+
+
 WRITER = "writer"
 """Another one, where two queries may have batches of the same number: that of the query. A number, since
 not every database compares texts of any length."""
@@ -85,4 +104,9 @@ def writer_of(spark: SparkSession) -> str:
     """What distinguishes two queries that have batches of the same number: the first hexadecimal digits of
     the identifier in the checkpoint of the running query, the same after a restart. Zeros where none is."""
     query = spark.sparkContext.getLocalProperty(QUERY_ID)
-    return query.replace("-", "")[:12] if query else "0" * 12
+    return writer_named(query) if query else "0" * 12
+
+
+def writer_named(query: str) -> str:
+    """The same, of the identifier of a query."""
+    return query.replace("-", "")[:12]

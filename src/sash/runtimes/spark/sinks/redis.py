@@ -9,7 +9,7 @@ have one owner: those of `.latest`, or windows of which the newest is wanted.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -32,7 +32,8 @@ class RedisSink:
 
     url: str = field(repr=False)  # it may hold a password
     prefix: str
-    keys: tuple[str, ...] = ()
+    keys: tuple[str, ...] | None = None
+    """None: those of the query where this is `.latest`, otherwise none."""
 
     reads = Reads.ONCE
     adds = ()
@@ -41,14 +42,18 @@ class RedisSink:
     def identity(self) -> tuple[str, ...]:
         return "redis", self.url, self.prefix
 
+    def of_latest(self, keys: tuple[str, ...]) -> RedisSink:
+        return replace(self, keys=keys) if self.keys is None else self
+
     def has(self, spark: SparkSession, batch: int) -> bool:
         return False
 
     def write(self, rows: DataFrame, batch: int) -> None:
-        for key in self.keys:
+        keys = self.keys or ()
+        for key in keys:
             if key not in rows.columns:
                 raise UnknownColumn("key", key, rows.columns)
-        messages(rows, self.keys).foreachPartition(self._put)
+        messages(rows, keys).foreachPartition(self._put)
 
     def _put(self, rows: Iterable[Any]) -> None:
         redis = redis_package("a Redis sink")

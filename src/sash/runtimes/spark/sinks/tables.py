@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 from pyspark.errors import AnalysisException
@@ -40,8 +40,9 @@ class TableSink:
     path: str = ""
     format: str = "delta"
     options: Mapping[str, str] = field(default_factory=dict)
-    keys: tuple[str, ...] = ()
-    """Columns, or fields of a struct (window.id), by which rows are merged; none: they are appended."""
+    keys: tuple[str, ...] | None = None
+    """Columns, or fields of a struct (window.id), by which rows are merged; none: they are appended. None:
+    those of the query where this is `.latest`, otherwise none."""
 
     reads = Reads.KEPT
     """Delta does not read the rows of a batch that it has."""
@@ -58,6 +59,10 @@ class TableSink:
             raise ArgumentError("table", self.table, "given, or path instead of it")
         if self.keys and self.path and self.format == "iceberg":
             raise ArgumentError("table", self.table, "given for keys: MERGE knows Iceberg tables by name")
+
+    def of_latest(self, keys: tuple[str, ...]) -> TableSink:
+        by_path = self.path and self.format == "iceberg"  # there is no MERGE for it
+        return replace(self, keys=keys) if self.keys is None and not by_path else self
 
     def has(self, spark: SparkSession, batch: int) -> bool:
         if self.format == "delta" or not self._exists(spark):
@@ -107,7 +112,7 @@ class TableSink:
             if self.format == "delta"
             else {f"spark.sql.iceberg.snapshot-property.{PROPERTY}{self._marked(spark)}": str(batch)}
         )  # fmt: skip
-        same = " AND ".join(f"t.{_named(key)} <=> s.{_named(key)}" for key in self.keys)
+        same = " AND ".join(f"t.{_named(key)} <=> s.{_named(key)}" for key in self.keys or ())
         rows.createOrReplaceTempView(source)
         with _settings(spark, once):
             spark.sql(

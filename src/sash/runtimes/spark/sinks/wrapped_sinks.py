@@ -37,6 +37,13 @@ def skip(sink: BatchSink, batch: int) -> None:
         sink.skip(batch)
 
 
+def innermost(sink: BatchSink) -> BatchSink:
+    """The sink that is wrapped, however often."""
+    while isinstance(sink, WrappedSink):
+        sink = sink.sink
+    return sink
+
+
 @dataclass(frozen=True)
 class ShapedSink(WrappedSink):
     """A sink that takes rows in another shape."""

@@ -14,16 +14,25 @@ from typing import Any
 from sash.aggregation.stores.values import reading
 from sash.errors import DifferentQuery
 from sash.operators.engine import Change
-from sash.runtimes.spark.requirements import PARTITIONS
+from sash.runtimes.spark.session_requirements import PARTITIONS
 from sash.runtimes.spark.state.fingerprint import (
     BUCKET_NUMBERS,
     BUCKETS,
     ELEMENTS,
     ORDER,
     WINDOWS_IN_ORDER,
+    compared,
     differences,
 )
 
+_MADE_BY = {
+    "BoundQuery": ".window",
+    "BoundWhole": ".window, with a computation over whole windows",
+    "BoundRolling": ".rolling",
+    "BoundLatest": ".latest",
+    "join": ".join",
+}
+"""How a query of a kind is written. Others are operators, known by their class."""
 _KINDS = ("BoundQuery", "BoundRolling", "BoundToAllColumns")
 _OPERATOR = "WindowOperator"
 _LATER = (ORDER, WINDOWS_IN_ORDER, ELEMENTS, BUCKET_NUMBERS)
@@ -38,13 +47,15 @@ def change_of(kept: bytes, description: Mapping[str, Any]) -> Change | None:
 
 
 def _change_of(kept: bytes, description: Mapping[str, Any]) -> Change | None:
-    then, now = _renamed(json.loads(kept)), dict(description)
+    then, now = compared(_renamed(json.loads(kept))), compared(description)
     found = list(_found(then, now))
     aggregates = list(_of_aggregates(then, now))
     reordered = then.get(ORDER, now.get(ORDER)) != now.get(ORDER)
     if (aggregates or reordered) and not found:
         found = list(_obstacles(then, now))
         aggregates = aggregates or ["aggregates are in another order"] * bool(found)
+    elif then.get(ELEMENTS, now.get(ELEMENTS)) == now.get(ELEMENTS):
+        aggregates = []  # they may change, and are not why it is refused
     if found:
         raise refused(f"by a different query: {'; '.join([*aggregates, *found])}")
     return _change(then, now) if aggregates or reordered else None
@@ -53,14 +64,39 @@ def _change_of(kept: bytes, description: Mapping[str, Any]) -> Change | None:
 def refused(made: str) -> DifferentQuery:
     """By whom or how the checkpoint was made, and what can be done."""
     return DifferentQuery(
-        f"this checkpoint was made {made}. Resume it with the query that made it, or give the new one a "
-        "checkpoint location of its own: it then begins without the windows that are open here, and reads "
-        "its source from where that begins"
+        f"this checkpoint was made {made}. Resume it with the query that made it, or start the new query "
+        "with another checkpoint: it then begins without the windows that are open here, and reads its "
+        "source again from the beginning (a Kafka topic from startingOffsets)"
     )
 
 
 def _found(then: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
-    """What differs besides the aggregates, one sentence each."""
+    """What differs besides the aggregates, one sentence each. Of queries of two kinds, only that."""
+    kinds = then.get("kind"), now.get("kind")
+    if kinds[0] != kinds[1]:
+        was, is_ = (_made_by(description) for description in (then, now))
+        yield f"it was made by {was}, and this query is by {is_}"
+        return
+    found = list(_of_one_kind(then, now))
+    # A column that only one of the two reads is a consequence of another difference, if there is one.
+    yield from [each for each in found if not isinstance(each, _OneReads)] or found
+
+
+class _OneReads(str):
+    """A difference: a column that only one of two queries reads."""
+
+
+def _made_by(description: dict[str, Any]) -> str:
+    """
+    >>> _made_by({"kind": "BoundRolling", "windows": {"1 hour": {}, "1 day": {}}})
+    '.rolling (1 hour, 1 day)'
+    """
+    kind = description.get("kind")
+    windows = ", ".join(description.get("windows", ()))
+    return _MADE_BY.get(str(kind), f"the operator {kind}") + (f" ({windows})" if windows else "")
+
+
+def _of_one_kind(then: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
     for name in sorted(then.keys() | now.keys()):
         old, new = then.get(name), now.get(name)
         if name in (ORDER, "aggregates") or (name in _LATER and name not in then):
@@ -72,6 +108,10 @@ def _found(then: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
                 yield f"windows are in another order: {', '.join(after)}, which were {', '.join(before)}"
         elif name == "columns" and "windows" in now:
             yield from _of_columns(then, now)
+        elif name == "key" and isinstance(old, list) and isinstance(new, list):
+            if old != new:
+                was, is_ = (", ".join(map(repr, keys)) or "none" for keys in (old, new))
+                yield f"key was {was} and is {is_}"
         elif (
             name == "windows"
             and isinstance(old, dict)
@@ -104,7 +144,11 @@ def _of_columns(then: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
     if list(_of_aggregates(then, now)):
         both = old.keys() & new.keys()
         old, new = ({name: columns[name] for name in both} for columns in (old, new))
-    yield from differences(old, new, at="columns")
+    for name in sorted(old.keys() | new.keys()):
+        if name not in old or name not in new:
+            yield _OneReads(f"the column {name!r} is {'new' if name in new else 'gone'}")
+        elif old[name] != new[name]:
+            yield f"the column {name!r} was {old[name]} and is {new[name]}"
 
 
 def _of_aggregates(then: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:

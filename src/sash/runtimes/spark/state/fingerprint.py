@@ -1,7 +1,7 @@
 """What a query is, in words that can be compared: a checkpoint belongs to the query that made it.
 
     description  =  windows, aggregates, columns and rules as plain JSON
-    fingerprint  =  SHA-256 of the description, written canonically
+    fingerprint  =  SHA-256 of what is compared of it, written canonically
 
 Every bucket keeps both. The fingerprint is compared whenever a bucket is loaded, and where it differs
 `checkpoint_compatibility` compares the descriptions. Functions and users' classes are compared by what they
@@ -23,14 +23,16 @@ from sash.operators.engine import keeps_panes
 from sash.operators.joins.asof.bound_asof import BoundAsof
 from sash.operators.joins.bound_join import BoundJoin
 from sash.operators.stateful.streaming import BoundOperator
-from sash.runtimes.spark.state.stable_json import is_older_form, kind_of, own_name, plain, skipped
+from sash.runtimes.spark.state.stable_json import CODE, is_older_form, kind_of, own_name, plain, skipped
 from sash.semantics.expression import Side
 from sash.semantics.watermark import LateBy
 
 ORDER, ELEMENTS = "aggregates in order", "elements"
 BUCKETS, BUCKET_NUMBERS = "buckets", "bucket numbers"
 WINDOWS_IN_ORDER = "windows in order"
-"""Entries of a description."""
+CALLS = "calls"
+"""Entries of a description. Calls are the aggregates as they were written, for people: what they do is
+under `aggregates`, and only that is compared."""
 FORMAT = 1
 """Of what Sash keeps in a state store; a checkpoint of another format cannot be resumed."""
 
@@ -47,6 +49,7 @@ def describe(bound: BoundQuery, *, buckets: int) -> dict[str, Any]:
         "columns": {name: _type(bound.schema.field(name).type) for name in bound.columns},
         "windows": {window.label: plain(window) for window in query.windows},
         "aggregates": {name: plain(monoid) for name, monoid in query.aggregates.items()},
+        CALLS: {name: str(monoid) for name, monoid in query.aggregates.items()},
         ORDER: list(query.aggregates),
         WINDOWS_IN_ORDER: [window.label for window in query.windows],
         ELEMENTS: "panes" if keeps_panes(bound) else "events",
@@ -64,6 +67,11 @@ def describe(bound: BoundQuery, *, buckets: int) -> dict[str, Any]:
 def without_buckets(description: Mapping[str, Any]) -> dict[str, Any]:
     """The same of a query in epochs, which may have its buckets elsewhere."""
     return {name: part for name, part in description.items() if name not in (BUCKETS, BUCKET_NUMBERS)}
+
+
+def compared(description: Mapping[str, Any]) -> dict[str, Any]:
+    """What decides whether two queries are the same."""
+    return {name: part for name, part in description.items() if name != CALLS}
 
 
 def _type(type_: pa.DataType) -> str:
@@ -144,7 +152,7 @@ def canonical(description: Mapping[str, Any]) -> bytes:
 
 
 def fingerprint(description: Mapping[str, Any]) -> bytes:
-    return hashlib.sha256(canonical(description)).digest()
+    return hashlib.sha256(canonical(compared(description))).digest()
 
 
 def differences(kept: Any, now: Any, *, at: str = "") -> Iterator[str]:
@@ -161,6 +169,8 @@ def differences(kept: Any, now: Any, *, at: str = "") -> Iterator[str]:
     elif isinstance(kept, list) and isinstance(now, list) and len(kept) == len(now):
         for number, (old, new) in enumerate(zip(kept, now, strict=True)):
             yield from differences(old, new, at=f"{at}[{number}]")
+    elif kept != now and CODE in at:
+        yield f"the code of {at.partition(f'.{CODE}')[0]} is another"
     elif kept != now and not is_older_form(kept, now):
         yield f"{at} was {_short(kept)} and is {_short(now)}"
 

@@ -92,7 +92,7 @@ class OperatorCache:
     last stays, however large it is: it would be read again with the next batch."""
     _held: OrderedDict[bytes, tuple[bytes, StreamOperator]] = field(default_factory=OrderedDict)
     _sizes: dict[bytes, int] = field(default_factory=dict)
-    _tended: float = -OFTEN
+    _cleaned_up: float = -OFTEN
 
     def take(self, name: bytes, writing: bytes) -> StreamOperator | None:
         """The operator that made this writing, taken out: a batch that fails must leave no trace of it."""
@@ -107,11 +107,11 @@ class OperatorCache:
         most = memory_of_workers() if self.memory is None else self.memory
         while len(self._held) > self.limit or (len(self._held) > 1 and self.size > most):
             self._let_go(next(iter(self._held)))
-        if time.monotonic() - self._tended >= OFTEN:
-            self._tended = time.monotonic()
-            self.tend()
+        if time.monotonic() - self._cleaned_up >= OFTEN:
+            self._cleaned_up = time.monotonic()
+            self.clean_up()
 
-    def tend(self) -> None:
+    def clean_up(self) -> None:
         """Let go of operators whose arenas were removed: their query has ended, or runs elsewhere."""
         outdated = [name for name, (_, operator) in self._held.items() if _is_outdated(operator)]
         for name in outdated:

@@ -28,7 +28,7 @@ from sash.errors import CorruptValue
 from sash.runtimes.spark.compat import HadoopFolder
 from sash.runtimes.spark.state.checkpoint_compatibility import change_of, refused
 from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, canonical
-from sash.runtimes.spark.streaming.write_reports_and_late_rows import BatchFunction
+from sash.runtimes.spark.streaming.deliver_outputs_to_sinks import BatchFunction
 
 FOLDER, FILE = "sash", "queries."
 _SEALED_AS = b"queries of a stream"

@@ -37,8 +37,8 @@ import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
 
-_CODE = "code of Python"
-_CODE_HERE = f"{_CODE} {sys.version_info.major}.{sys.version_info.minor}, by instruction"
+CODE = "code of Python"
+_CODE_HERE = f"{CODE} {sys.version_info.major}.{sys.version_info.minor}, by instruction"
 _CLASS = "class"
 _HEAP_TYPE = 1 << 9
 """Python's flag of a class that is not written in C."""
@@ -250,14 +250,14 @@ def _loaded(value: Any) -> str:
 def skipped(kept: dict[str, Any], now: dict[str, Any]) -> set[str]:
     """The entries that make no difference between these two: instructions that only one of them has, and
     names where both have the same kind of them."""
-    names = {name for name in kept.keys() ^ now.keys() if name.startswith((_CODE, _VALUE))}
+    names = {name for name in kept.keys() ^ now.keys() if name.startswith((CODE, _VALUE))}
     return names | set(_NAMES) if _codes(kept) & _codes(now) else names
 
 
 def _codes(part: Any) -> set[str]:
     if not isinstance(part, dict):
         return set()
-    own = {name for name in part if name.startswith(_CODE)}
+    own = {name for name in part if name.startswith(CODE)}
     return own.union(*(_codes(part.get(name)) for name in _CALLED))
 
 

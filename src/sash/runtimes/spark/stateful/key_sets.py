@@ -5,6 +5,9 @@
 A tuple goes once to each bucket that owns at least one of its keys, whatever their number there, and the
 operator of a bucket sees of its keys only those of the bucket. What is shuffled therefore grows with the
 buckets that a tuple touches, not with its keys (Gulisano et al., STRETCH, IEEE TPDS 2022).
+
+The bucket of a key is that of `packing/bucket_of_key_arrow.py`, or for keys that are no Arrow values that
+of `_hash`. In process, keys have shares: `aggregation/kernels/rows/key_sets.py`.
 """
 
 from __future__ import annotations
@@ -22,9 +25,9 @@ import pyarrow as pa
 from sash.aggregation.kernels.rows.key_sets import distinct
 from sash.arrays import Ints
 from sash.errors import DataError
-from sash.operators.stateful.common_rows import CommonRows
 from sash.operators.stateful.declaration import Stateful
 from sash.operators.stateful.keys import KeyFunction
+from sash.operators.stateful.rows_of_all_inputs import CommonRows
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.blocks import Arrived, Packer, Sent
 from sash.runtimes.spark.packing.bucket_of_key_arrow import hashes

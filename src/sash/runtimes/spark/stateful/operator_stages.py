@@ -23,8 +23,8 @@ from sash.errors import ArgumentError, DataError, Unsupported
 from sash.operators.elastic.declaration import Elastic
 from sash.operators.elastic.instance_of_share import balanced, checked
 from sash.operators.order.interleaved import END_OF_TIME, weave
-from sash.operators.stateful.common_rows import CommonRows
 from sash.operators.stateful.declaration import TIME, Stateful
+from sash.operators.stateful.rows_of_all_inputs import CommonRows
 from sash.operators.stateful.streaming import BoundOperator, OperatorOnStream
 from sash.runtimes.spark.batch.driver_memory import brought
 from sash.runtimes.spark.batch.first_rows_of_answer import first_rows
@@ -46,11 +46,11 @@ from sash.runtimes.spark.packing.blocks import (
 from sash.runtimes.spark.packing.columns import ORDINAL, ORIGINAL, arrow_schema
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs, Schemas
 from sash.runtimes.spark.packing.time_of_batch import StampedPacker
-from sash.runtimes.spark.requirements import require_streaming, require_workers, shuffle_partitions
+from sash.runtimes.spark.session_requirements import require_streaming, require_workers, shuffle_partitions
 from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, BUCKETS, describe_operator
 from sash.runtimes.spark.stateful.key_sets import KeySetPacker, KeySetRoute, in_bucket
 from sash.runtimes.spark.streaming.bucket_call import BucketCall
-from sash.runtimes.spark.streaming.processor import WindowProcessor
+from sash.runtimes.spark.streaming.stateful_processor import WindowProcessor
 from sash.runtimes.spark.streaming.stateful_step import Emitted, answers_of
 from sash.runtimes.spark.streaming.upstream_watermark import Upstream
 from sash.runtimes.spark.streaming.watermark_units import Clock

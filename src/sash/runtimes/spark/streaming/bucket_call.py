@@ -14,8 +14,8 @@ from sash.runtimes.spark.packing.columns import ORDINAL
 from sash.runtimes.spark.packing.outputs import HANDED
 from sash.runtimes.spark.packing.pane_blocks import NEWEST, ArrivedPanes, SharedPanes
 from sash.runtimes.spark.state.operators_in_state import Bucket
-from sash.runtimes.spark.streaming.handed_out_windows import load_row, of_owner
-from sash.runtimes.spark.streaming.handing_out_property import handing_of_batch
+from sash.runtimes.spark.streaming.hot_keys.handed_out_windows import load_row, of_owner
+from sash.runtimes.spark.streaming.hot_keys.handing_of_batch import handing_of_batch
 
 if TYPE_CHECKING:
     from sash.runtimes.spark.streaming.window_stage import WindowStage

@@ -13,7 +13,7 @@ import traceback
 
 from pyspark.sql import DataFrame
 
-from sash.runtimes.spark.streaming.write_reports_and_late_rows import BatchFunction
+from sash.runtimes.spark.streaming.deliver_outputs_to_sinks import BatchFunction
 
 _CALL = "py4j.protocol.Py4JJavaError: An error occurred while calling"
 _INTERRUPTED = re.compile(

@@ -22,7 +22,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from sash.errors import QueryFailed
 from sash.runtimes.interrupts import CTRL_C, interrupts
-from sash.runtimes.spark.epochs.batch_decisions import decisions_in, in_lines
+from sash.runtimes.observed_counts import decisions_in
+from sash.runtimes.spark.epochs.decision_records import in_lines
 from sash.runtimes.spark.epochs.epoch_progress import completed
 from sash.runtimes.spark.failures import in_words
 

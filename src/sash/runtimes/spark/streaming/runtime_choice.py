@@ -23,7 +23,7 @@ from sash.runtimes.spark.epochs.epoch_journal import QUERY
 from sash.runtimes.spark.epochs.epoch_run import BUCKET_COUNT
 from sash.runtimes.spark.epochs.store_of_state import FOLDER, JOURNAL, StateLocation
 from sash.runtimes.spark.files.same_place import same_place
-from sash.runtimes.spark.requirements import task_slots
+from sash.runtimes.spark.session_requirements import task_slots
 from sash.runtimes.spark.state.checkpoint_compatibility import refused
 
 if TYPE_CHECKING:

@@ -25,13 +25,14 @@ from sash.operators.joins.bound_join import BoundJoin
 from sash.planner.auto_declaration import Auto
 from sash.runtimes.folder_paths import resolved
 from sash.runtimes.spark.compat import HadoopFolder, is_connect
-from sash.runtimes.spark.epochs.batch_decisions import remember_decisions
+from sash.runtimes.spark.epochs.decision_records import remember_decisions
 from sash.runtimes.spark.epochs.elastic_query import ElasticQuery
 from sash.runtimes.spark.epochs.epoch_progress import remember
 from sash.runtimes.spark.epochs.epoch_run import ElasticRun
 from sash.runtimes.spark.epochs.executors import ExecutorDegree
 from sash.runtimes.spark.epochs.one_task import OneTask
-from sash.runtimes.spark.epochs.store_of_state import require_reachable
+from sash.runtimes.spark.epochs.store_of_state import require_reachable, warn_of_forgetful_server
+from sash.runtimes.spark.failures import java_in_one_sentence
 from sash.runtimes.spark.joins.streaming_join import JoinStage, StreamingJoin, late_of
 from sash.runtimes.spark.packing.columns import flat as flat_columns
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
@@ -39,13 +40,15 @@ from sash.runtimes.spark.session import warn_of_costly_settings
 from sash.runtimes.spark.sinks.folder import FolderSink
 from sash.runtimes.spark.sinks.online import publishing
 from sash.runtimes.spark.sinks.protocol import BatchSink, Sink
-from sash.runtimes.spark.sinks.sink_of_argument import require_free_columns, sinks_for
-from sash.runtimes.spark.sinks.wrapped_sinks import ShapedSink
+from sash.runtimes.spark.sinks.sink_of_argument import require_fitting_columns, sinks_for
+from sash.runtimes.spark.sinks.usable import require_usable
+from sash.runtimes.spark.sinks.wrapped_sinks import ShapedSink, innermost
 from sash.runtimes.spark.sql_folding.epoch_fold import EpochFold
 from sash.runtimes.spark.state.arenas import local_folders, remove_when_ended
 from sash.runtimes.spark.state.queries_of_checkpoint import Register
 from sash.runtimes.spark.stateful.operator_stages import OperatorStage, StreamingOperator
-from sash.runtimes.spark.streaming.hot_keys import SharingOut
+from sash.runtimes.spark.streaming.deliver_outputs_to_sinks import BatchFunction, Delivery
+from sash.runtimes.spark.streaming.hot_keys.choose_busy_buckets import SharingOut
 from sash.runtimes.spark.streaming.interruption import brief_when_interrupted
 from sash.runtimes.spark.streaming.running_query import RunningQuery
 from sash.runtimes.spark.streaming.runtime_choice import epochs_for
@@ -55,7 +58,6 @@ from sash.runtimes.spark.streaming.upstream_watermark import Upstream
 from sash.runtimes.spark.streaming.watermark_for_tasks import with_watermark
 from sash.runtimes.spark.streaming.watermark_units import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
-from sash.runtimes.spark.streaming.write_reports_and_late_rows import BatchFunction, Delivery
 from sash.runtimes.trigger import Trigger
 from sash.semantics.durations import Duration, DurationLike
 from sash.semantics.expression import Side
@@ -78,7 +80,8 @@ def start(
 ) -> StreamingQuery | ElasticQuery:
     """Begin; the handle shows its progress and stops it."""
     spark, place = source.df.sparkSession, fspath(checkpoint)
-    sinks = sinks_for({REPORTS: ("sink", sink), LATE: ("late", late)})
+    latest = {REPORTS: bound.keys} if isinstance(bound, BoundLatest) else {}
+    sinks = sinks_for({REPORTS: ("sink", sink), LATE: ("late", late)}, latest=latest)
     if flat:
         sinks[REPORTS] = flattening(sinks[REPORTS])
     if online is not None:
@@ -146,7 +149,7 @@ def start_writing(
     spark = emitted.rows.sparkSession
     if is_connect(spark):
         _require_no_folder(sinks)
-    require_free_columns(sinks, lambda output: emitted.output(output).columns)
+    require_fitting_columns(sinks, lambda output: dict(emitted.output(output).dtypes))
     warn_of_costly_settings(spark)
     delivery: BatchFunction = Delivery(emitted.outputs, emitted.opened, sinks, on_arrival)
     sharing = None if emitted.windows is None else SharingOut(delivery, emitted.windows)
@@ -159,7 +162,7 @@ def start_writing(
         delivery = register.around(delivery)
     writer = _writer(emitted.rows, fspath(checkpoint), trigger, name).outputMode("append")
     with without_empty_batches(spark) if on_arrival else nullcontext():
-        query = writer.foreachBatch(brief_when_interrupted(delivery)).start()
+        query = _begun(spark, writer.foreachBatch(brief_when_interrupted(delivery)), checkpoint, sinks)
     if sharing is not None:
         remember_decisions(str(query.runId), sharing)
     return _running(query, spark, fspath(checkpoint), sinks)
@@ -278,18 +281,35 @@ def start_run(
     spark = arriving.sparkSession
     _require_reachable(spark, run.elastic.store, run.checkpoint)
     _require_no_watermark(arriving)
-    require_free_columns(run.sinks, lambda output: run.stage.schemas[output].names)
+    warn_of_forgetful_server(run.elastic.store)
+    require_fitting_columns(
+        run.sinks, lambda output: {field.name: str(field.type) for field in run.stage.schemas[output]}
+    )
     warn_of_costly_settings(spark, elastic=True)
     run.require_same_query(spark)
     if run.fold is None and run.packing is not None:
         # In the plan of the stream, and not in each batch: no batch needs the rows in another form.
         arriving, run.packing = run.packing.selected(arriving), replace(run.packing, columns=())
     writer = _writer(arriving, run.checkpoint, trigger, name)
-    query = writer.foreachBatch(brief_when_interrupted(run)).start()
+    query = _begun(spark, writer.foreachBatch(brief_when_interrupted(run)), run.checkpoint, run.sinks)
     remember(str(query.runId), run)
     remember_decisions(str(query.runId), run)
     run.query = query
     return _running(query, spark, run.checkpoint, run.sinks)
+
+
+def _begun(
+    spark: SparkSession, writer: Any, checkpoint: str | PathLike[str], sinks: Mapping[str, BatchSink]
+) -> Any:
+    """Spark's handle. What would fail in the first batch, or with a stack of Java's, is found before."""
+    if not is_connect(spark):
+        place = HadoopFolder(spark, fspath(checkpoint))
+        for sink in sinks.values():
+            require_usable(innermost(sink), spark, place)
+        if not place.make():
+            raise ArgumentError("checkpoint", fspath(checkpoint), "a folder that can be made and written")
+    with java_in_one_sentence():
+        return writer.start()
 
 
 def _running(

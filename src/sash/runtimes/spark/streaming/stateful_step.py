@@ -13,9 +13,9 @@ from sash.runtimes.spark.packing.answers import PlainAnswers, answers_with
 from sash.runtimes.spark.packing.blocks import COUNTS, OUTPUT, PACKED_BUCKET
 from sash.runtimes.spark.packing.outputs import HANDED, REPORTS, Outputs
 from sash.runtimes.spark.state.queries_of_checkpoint import ALONE
-from sash.runtimes.spark.streaming.handed_out_windows import HandedWindows
-from sash.runtimes.spark.streaming.light_processor import LightProcessor
-from sash.runtimes.spark.streaming.processor import WindowProcessor
+from sash.runtimes.spark.streaming.hot_keys.handed_out_windows import HandedWindows
+from sash.runtimes.spark.streaming.processor_for_driver import LightProcessor
+from sash.runtimes.spark.streaming.stateful_processor import WindowProcessor
 
 
 @dataclass(frozen=True)

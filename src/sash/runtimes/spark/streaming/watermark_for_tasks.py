@@ -14,7 +14,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
 from sash.runtimes.spark.compat import HadoopFolder
-from sash.runtimes.spark.streaming.write_reports_and_late_rows import BatchFunction
+from sash.runtimes.spark.streaming.deliver_outputs_to_sinks import BatchFunction
 
 PROPERTY = "sash.batch.watermark"
 

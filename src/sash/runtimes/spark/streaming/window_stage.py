@@ -21,7 +21,7 @@ from sash.runtimes.spark.packing.pane_blocks import SharedPanes
 from sash.runtimes.spark.packing.time_of_batch import StampedPacker
 from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, describe
 from sash.runtimes.spark.streaming.bucket_call import BucketCall
-from sash.runtimes.spark.streaming.handed_out_windows import HANDED_WINDOWS
+from sash.runtimes.spark.streaming.hot_keys.handed_out_windows import HANDED_WINDOWS
 from sash.runtimes.spark.streaming.panes_before_shuffle import PanePacker
 from sash.runtimes.spark.streaming.watermark_units import Clock
 

@@ -23,7 +23,7 @@ from sash.runtimes.spark.packing.answers import Answers, PlainAnswers
 from sash.runtimes.spark.packing.blocks import PAYLOAD
 from sash.runtimes.spark.state.operators_in_state import TOKEN, Bucket, StateOfBuckets
 from sash.runtimes.spark.streaming.bucket_call import BucketCall
-from sash.runtimes.spark.streaming.processor import timer_of
+from sash.runtimes.spark.streaming.stateful_processor import timer_of
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.runtimes.spark.streaming.worker_gc import freeze_gc
 from sash.runtimes.spark.together.shared_rows import SharedRows
@@ -132,14 +132,14 @@ class TogetherProcessor:
             turn.state.save(turn.bucket)
         for gone in self._gone:
             gone.clear()
-        yield from self._told(turns)
+        yield from self._emitted(turns)
 
     def _turn(self, name: str, number: int) -> _Turn:
         stage, state = self.stage.stages[name], self._states[name]
         bucket = state.load(number)
         return _Turn(name, stage, state, bucket, BucketCall(stage, bucket))
 
-    def _told(self, turns: list[_Turn]) -> Iterator[Any]:
+    def _emitted(self, turns: list[_Turn]) -> Iterator[Any]:
         answer: dict[str, pa.Table] = {}
         counts = dict.fromkeys(self.stage.counts, 0)
         for turn in turns:

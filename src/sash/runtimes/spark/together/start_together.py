@@ -12,20 +12,20 @@ from pyspark.sql import DataFrame, functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sash.errors import Unsupported
-from sash.operators.bound_query import BoundQuery
+from sash.operators.bound_query import BoundLatest, BoundQuery
 from sash.operators.elastic.declaration import Elastic
 from sash.runtimes.observed_counts import metric_of
 from sash.runtimes.spark.compat import HadoopFolder, is_connect
 from sash.runtimes.spark.epochs.one_task import OneTask
 from sash.runtimes.spark.packing.blocks import COUNTS, PACKED_BUCKET
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
-from sash.runtimes.spark.requirements import require_streaming, shuffle_partitions
+from sash.runtimes.spark.session_requirements import require_streaming, shuffle_partitions
 from sash.runtimes.spark.sinks.online import publishing
 from sash.runtimes.spark.sinks.protocol import BatchSink, Sink
 from sash.runtimes.spark.sinks.sink_of_argument import sinks_for
 from sash.runtimes.spark.sql_folding.epoch_fold import EpochFold
 from sash.runtimes.spark.state.queries_of_checkpoint import Register
-from sash.runtimes.spark.streaming.light_processor import LightProcessor
+from sash.runtimes.spark.streaming.processor_for_driver import LightProcessor
 from sash.runtimes.spark.streaming.runtime_choice import epochs_together
 from sash.runtimes.spark.streaming.start import flattening, start_run, start_writing
 from sash.runtimes.spark.streaming.stateful_step import Emitted
@@ -62,7 +62,9 @@ def start_together(
     for query in bounds:
         given[output_of(query, REPORTS)] = f"sinks[{query!r}]", sinks[query]
         given[output_of(query, LATE)] = f"late[{query!r}]", late.get(query)
-    chosen = sinks_for(given)
+    latest = {output_of(query, REPORTS): own.keys for query, own in bounds.items()
+              if isinstance(own, BoundLatest)}  # fmt: skip
+    chosen = sinks_for(given, latest=latest)
     for query in flat:
         chosen[output_of(query, REPORTS)] = flattening(chosen[output_of(query, REPORTS)])
     for query, store in online.items():

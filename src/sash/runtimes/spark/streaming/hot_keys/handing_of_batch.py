@@ -1,4 +1,4 @@
-"""Which buckets hand windows out in a micro-batch, known to its tasks: `hot_keys` decides,
+"""Which buckets hand windows out in a micro-batch, known to its tasks: `choose_busy_buckets` decides,
 `handed_out_windows` hands out."""
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import given, strategies as st
 
-from sash.pipeline.positions import Place, lines_of
+from sash.pipeline.line_numbers import Place, lines_of
 
 TRICKY = '''\
 # [comment]

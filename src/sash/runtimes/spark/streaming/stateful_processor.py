@@ -32,7 +32,7 @@ from sash.runtimes.spark.packing.blocks import ANSWER, COUNTS, INPUT, PAYLOAD, R
 from sash.runtimes.spark.packing.outputs import LATE
 from sash.runtimes.spark.state.operators_in_state import Bucket, StateOfBuckets
 from sash.runtimes.spark.streaming.bucket_call import BucketCall
-from sash.runtimes.spark.streaming.light_processor import state_of
+from sash.runtimes.spark.streaming.processor_for_driver import state_of
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.runtimes.spark.streaming.worker_gc import freeze_gc
 
@@ -119,5 +119,5 @@ class WindowProcessor(StatefulProcessor):
 def timer_of(stage: WindowStage, bucket: Bucket, now: int) -> int | None:
     """Where the operator wakes next, in Spark's time; never in the past, which would wake it again and
     again in this very batch."""
-    wakes_at = bucket.operator.wakes_at()
-    return None if wakes_at is None else max(stage.clock.timer(wakes_at), now + 1)
+    next_timer = bucket.operator.next_timer()
+    return None if next_timer is None else max(stage.clock.timer(next_timer), now + 1)

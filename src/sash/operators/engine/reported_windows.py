@@ -15,7 +15,7 @@ from sash.arrays import Ints
 
 
 @dataclass(frozen=True)
-class Ledger:
+class ReportedWindows:
     """By slot, then by identifier: the last report of each window."""
 
     slot: Ints
@@ -29,36 +29,38 @@ class Ledger:
     closed: Ints
 
     @classmethod
-    def blank(cls) -> Ledger:
+    def blank(cls) -> ReportedWindows:
         return cls(*(np.empty(0, np.int64) for _ in fields(cls)))
 
     def __len__(self) -> int:
         return len(self.slot)
 
-    def take(self, indexes: Ints) -> Ledger:
-        return Ledger(*(getattr(self, field.name)[indexes] for field in fields(self)))
+    def take(self, indexes: Ints) -> ReportedWindows:
+        return ReportedWindows(*(getattr(self, field.name)[indexes] for field in fields(self)))
 
     def table(self) -> pa.Table:
         return pa.table({field.name: getattr(self, field.name) for field in fields(self)})
 
     @classmethod
-    def of_table(cls, table: pa.Table) -> Ledger:
+    def of_table(cls, table: pa.Table) -> ReportedWindows:
         return cls(*(table[field.name].to_numpy() for field in fields(cls)))
 
-    def plus(self, other: Ledger) -> Ledger:
+    def plus(self, other: ReportedWindows) -> ReportedWindows:
         return in_order(joined(self, other)) if len(self) else other
 
-    def without(self, settled: int) -> Ledger:
+    def without(self, settled: int) -> ReportedWindows:
         """What can still change once events are final up to `settled`."""
         return self.take(np.flatnonzero(self.closes_at > settled)) if len(self) else self
 
-    def without_slots(self, slots: Ints) -> Ledger:
+    def without_slots(self, slots: Ints) -> ReportedWindows:
         return self.take(np.flatnonzero(~np.isin(self.slot, slots))) if len(slots) else self
 
 
-def joined(*ledgers: Ledger) -> Ledger:
-    return Ledger(*(np.concatenate([getattr(one, f.name) for one in ledgers]) for f in fields(Ledger)))
+def joined(*parts: ReportedWindows) -> ReportedWindows:
+    return ReportedWindows(
+        *(np.concatenate([getattr(one, f.name) for one in parts]) for f in fields(ReportedWindows))
+    )
 
 
-def in_order(ledger: Ledger) -> Ledger:
-    return ledger.take(np.lexsort((ledger.id, ledger.slot)))
+def in_order(reported: ReportedWindows) -> ReportedWindows:
+    return reported.take(np.lexsort((reported.id, reported.slot)))

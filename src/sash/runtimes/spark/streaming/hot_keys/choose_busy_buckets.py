@@ -1,5 +1,5 @@
-"""Hot keys under functions of whole windows: which buckets hand windows out in a micro-batch. The driver
-decides between two batches.
+"""Which buckets are so busy that they hand windows out in a micro-batch, under functions of whole windows.
+The driver decides between two batches.
 
     batch 7 ──▶ load of each bucket ──▶ driver ──▶ a local property of batch 8 ──▶ its tasks
 
@@ -8,11 +8,7 @@ decides between two batches.
 
 What matters is seconds, not rows: a window of ten rows may take 1 µs or 1 s, depending on the function.
 Whether windows are handed out is no part of the state, so that it begins and ends with any batch, also with
-one that is executed again after a crash.
-
-Other hot keys: under aggregates over clock windows, rows are folded before the shuffle
-(`panes_before_shuffle.py`, `sql_folding/epoch_fold.py`); under look-backs and count windows, many ranges of
-one key share their folds (`kernels/state/busy_key_folds.py`); skew that a user declares: `sash.Auto`.
+one that is executed again after a crash. `hot_keys/__init__.py` names what other queries do with hot keys.
 """
 
 from __future__ import annotations
@@ -23,11 +19,11 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, Observation
 
-from sash.runtimes.spark.epochs.batch_decisions import Decision
+from sash.runtimes.spark.epochs.decision_records import Decision
 from sash.runtimes.spark.epochs.epoch_metering import REMEMBERED
-from sash.runtimes.spark.streaming.handed_out_windows import BucketLoad, HandedWindows, loads_in
-from sash.runtimes.spark.streaming.handing_out_property import PROPERTY, Handing
-from sash.runtimes.spark.streaming.write_reports_and_late_rows import BatchFunction
+from sash.runtimes.spark.streaming.deliver_outputs_to_sinks import BatchFunction
+from sash.runtimes.spark.streaming.hot_keys.handed_out_windows import BucketLoad, HandedWindows, loads_in
+from sash.runtimes.spark.streaming.hot_keys.handing_of_batch import PROPERTY, Handing
 
 SKEWED = 1.5
 """A bucket with more than so many times the mean is busy."""

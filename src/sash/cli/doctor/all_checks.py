@@ -1,4 +1,4 @@
-"""All checks, printed: what is needed first."""
+"""All checks of `sash doctor`, what is needed first, and how they are printed. One is a `HealthCheck`."""
 
 from __future__ import annotations
 

@@ -1,11 +1,13 @@
 """What was decided for a micro-batch, and why: by the driver, between two batches, from what it measured.
 
-    panes      who folds them before the shuffle: Spark's generated code, or tasks of Python
-    tasks      one task for packing and step, or two stages
-    windows    which buckets hand windows out
+    panes      who folds them before the shuffle, Spark's generated code or tasks of Python:
+               `sql_folding/epoch_fold.py` decides
+    tasks      one task for packing and step, or two stages: `epochs/one_task.py`
+    windows    which buckets hand windows out: `streaming/hot_keys/choose_busy_buckets.py`
 
-None of these is a part of the state, so that every batch can be computed in another way than the last one.
-The progress of a query has them beside its counts, and the live page shows them.
+Nothing is decided here: these are the records of it. None of it is a part of the state, so that every batch
+can be computed in another way than the last one. The progress of a query has the records beside its counts,
+and the live page shows them.
 """
 
 from __future__ import annotations
@@ -15,10 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 from weakref import WeakValueDictionary
 
-from sash.runtimes.observed_counts import is_of_sash
-
-DECISIONS = "decisions"
-"""Beside the counts of a query in a progress report."""
+from sash.runtimes.observed_counts import DECISIONS, is_of_sash
 
 
 @dataclass(frozen=True)
@@ -62,12 +61,6 @@ def with_decisions(report: Mapping[str, Any]) -> dict[str, Any]:
             name: {**counts, DECISIONS: texts} if is_of_sash(name) else counts for name, counts in observed
         }
     return found
-
-
-def decisions_in(report: Mapping[str, Any]) -> list[str]:
-    """What a progress report has of them: the same of all queries that run together."""
-    every = (report.get("observedMetrics") or {}).items()
-    return next((list(row[DECISIONS]) for name, row in every if is_of_sash(name) and DECISIONS in row), [])
 
 
 def in_lines(batch: int, decided: Iterable[str]) -> str:

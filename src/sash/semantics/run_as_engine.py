@@ -177,11 +177,12 @@ def as_engine(query: Query, engine: str | Profile) -> Query:
 
 
 def _allows_lateness(engine: str | Profile, windows: tuple[Window, ...]) -> bool:
-    """Flink keeps time windows that long after their end, and reports them again with each event that still
-    comes for them. When it merges sessions it does not take back what it has reported, as Sash does."""
+    """Flink and Beam keep time windows that long after their end, and report them again with each event
+    that still comes for them. When they merge sessions they do not take back what they have reported, as
+    Sash does."""
     profile = _profile(engine)
-    by_windows = profile.watermark and profile.late_by is LateBy.WINDOWS
-    return by_windows and all(isinstance(window, TimeWindow) for window in windows)
+    keeps_windows = profile.watermark and profile.lateness
+    return keeps_windows and all(isinstance(window, TimeWindow) for window in windows)
 
 
 def _late_by(engine: str | Profile, windows: tuple[Window, ...]) -> LateBy:

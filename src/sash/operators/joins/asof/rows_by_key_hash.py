@@ -1,12 +1,13 @@
-"""Rows that are held by key until an instant, and found by the hash of their key or by that instant.
+"""Rows of an as-of join that are held by key until an instant, and found by the hash of their key or by
+that instant. (Joins of two streams hold tuples in `joins/state/`: `side_shares.py` begins there.)
 
     put     rows, each with the last instant at which it may be needed
     take    the rows of some keys: they are held no longer
     due     the rows whose instant has passed: they are held no longer
 
-Rows lie in parts, each sorted by hash, that are merged as in a binary counter: two neighbours when the
-older has no more rows than the newer. A batch thus costs what it puts and takes, times a logarithm, however
-many rows of other keys are held. Two keys may have one hash: whoever takes rows compares their keys.
+Rows lie in parts, each sorted by hash, that are merged as in a binary counter. A batch thus costs what it
+puts and takes, times a logarithm, however many rows of other keys are held. Two keys may have one hash:
+whoever takes rows compares their keys.
 """
 
 from __future__ import annotations
@@ -16,13 +17,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from sash.aggregation.kernels.compiler.numba_compilation import kernel_of
-from sash.aggregation.kernels.state.key_index import hash_keys
 from sash.arrays import Ints, Mask
 from sash.operators.engine.lanes.row_words import Words
 from sash.operators.joins.state.archive import Rows
+from sash.operators.joins.state.binary_counter import carries
+from sash.operators.windows.numbering import numbered
 from sash.operators.windows.ranges import NEVER
 
 SMALL = 2**10
@@ -36,21 +36,10 @@ class KeyHash:
     types: dict[str, pa.DataType]
 
     def of(self, table: pa.Table) -> Ints:
-        hashes = np.zeros(table.num_rows, np.int64)
-        if self.types and len(hashes):
-            columns = {name: _plain(table[name].cast(type_)) for name, type_ in self.types.items()}
-            codec = Words(pa.schema({name: column.type for name, column in columns.items()}))
-            words, data = codec.encode(pa.table(columns))
-            kernel_of(hash_keys)(words, codec.variable, data, hashes)
-        return hashes
-
-
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """−0.0 is 0.0, and all NaNs are one."""
-    if not pa.types.is_floating(column.type):
-        return column
-    nan = pa.scalar(float("nan"), column.type)
-    return pc.if_else(pc.is_nan(column), nan, pc.add(column, pa.scalar(0.0, column.type)))
+        if not self.types or not table.num_rows:
+            return np.zeros(table.num_rows, np.int64)
+        columns = {name: table[name].cast(type_) for name, type_ in self.types.items()}
+        return Words(pa.schema(self.types)).hashed(pa.table(columns))[0]
 
 
 @dataclass
@@ -84,9 +73,8 @@ class _HeldPart:
     def of_hashes(self, hashes: Ints) -> Ints:
         """The positions of held rows with these hashes, which are distinct."""
         lo, hi = (np.searchsorted(self.hash, hashes, side=side) for side in ("left", "right"))
-        lengths = hi - lo
-        first = np.repeat(lo - (np.cumsum(lengths) - lengths), lengths)
-        found: Ints = first + np.arange(len(first))
+        of_hash, number = numbered(hi - lo)
+        found: Ints = lo[of_hash] + number
         return found[self.held[found]]
 
     def before(self, instant: int) -> Ints:
@@ -104,7 +92,7 @@ class _HeldPart:
         return self.rows.take(positions)
 
 
-class HeldRows:
+class RowsByKeyHash:
     """Rows of one side of a join."""
 
     def __init__(self, schema: pa.Schema, key_hash: KeyHash) -> None:
@@ -118,11 +106,8 @@ class HeldRows:
         if not len(rows):
             return
         self._parts.append(_HeldPart.of(rows, self._key_hash.of(rows.table), until))
-        while len(self._parts) > 1 and self._are_to_merge(*self._parts[-2:]):
+        while len(self._parts) > 1 and carries(*(part.count for part in self._parts[-2:]), small=SMALL):
             self._parts[-2:] = [_HeldPart.merged(self._parts[-2:])]
-
-    def _are_to_merge(self, older: _HeldPart, newer: _HeldPart) -> bool:
-        return older.count <= newer.count or older.count + newer.count <= SMALL
 
     def take(self, hashes: Ints) -> Rows:
         """The rows of keys with these distinct hashes."""

@@ -1,11 +1,14 @@
 """What aggregates and windows are called in PySpark, and here: for the hints of errors.
 
->>> name_here("countDistinct", []), name_here("medain", ["mean", "median_of"]), name_here("rank", ["range"])
+>>> name_here("countDistinct", []), name_here("meen", ["mean", "median_of"]), name_here("rank", ["range"])
 ('count_distinct or sash.distinct', 'mean', None)
+>>> name_here("averge", ["avg", "mean"]), name_here("medain", ["mean"])
+('avg', 'quantile(column, 0.5)')
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 
@@ -32,8 +35,22 @@ _NOT_HERE = {"grouping", "grouping_id", "ntile", "rank", "dense_rank", "percent_
 
 
 def name_here(name: str, known: Sequence[str], *, cutoff: float = 0.6) -> str | None:
-    """What this name of PySpark's is called here, or the nearest of the known names, if it is as near as
+    """What this name of PySpark's is called here, or the nearest name of both, if it is as near as
     `cutoff`."""
-    renamed = {spark.replace("_", "").lower(): ours for spark, ours in ELSEWHERE.items()}
-    similar = [] if name in _NOT_HERE else get_close_matches(name, known, n=1, cutoff=cutoff)
-    return next(filter(None, [renamed.get(name.replace("_", "").lower()), *similar]), None)
+    if name in _NOT_HERE:
+        return None
+    exactly = {spark.replace("_", "").lower(): ours for spark, ours in ELSEWHERE.items()}
+    if ours := exactly.get(name.replace("_", "").lower()):
+        return ours
+    nearest = get_close_matches(name, [*known, *ELSEWHERE], n=1, cutoff=cutoff)
+    return ELSEWHERE.get(nearest[0], nearest[0]) if nearest else None
+
+
+def column_hint(given: object) -> str:
+    """What to write instead of a Column of PySpark where a name is needed; empty for anything else."""
+    if type(given).__name__ != "Column":
+        return ""
+    plain = re.fullmatch(r"Column<'(\w+)'>", repr(given))
+    if plain:
+        return f"Pass its name: {plain[1]!r}."
+    return "Give the frame that column first, with .withColumn, and pass its name."

@@ -13,7 +13,7 @@ from sash.operators.engine.due_reports import closed
 from sash.operators.engine.pending_events import Events
 from sash.operators.engine.window_in_state import Track
 from sash.operators.folding.values import Values
-from sash.operators.kinds.kind import Moment
+from sash.operators.kinds.kind_base import Moment
 from sash.operators.windows.ranges import NEVER, Ranges
 from sash.semantics.event import Order
 

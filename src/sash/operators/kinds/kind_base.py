@@ -1,4 +1,5 @@
-"""What the operator knows of a window kind: which windows there are, which elements they still need.
+"""The base class of window kinds. What the operator knows of a kind: which windows there
+are, which elements they still need.
 
     ranges      the windows that are not final, over the elements that are held
     advance     elements are final up to a time: what can go, and what to remember of it
@@ -31,7 +32,7 @@ from sash.operators.windows.ranges import MISSING, NEVER, Ranges
 from sash.semantics.event import Order
 from sash.semantics.window import Window
 
-Memory = dict[str, Array]
+KeyMemory = dict[str, Array]
 """What a kind remembers, a column for each name, an entry per key."""
 NOWHERE = np.empty(0, np.int64)
 AnyWindow = TypeVar("AnyWindow", bound=Window)
@@ -160,14 +161,14 @@ class WindowKind(ABC, Generic[AnyWindow]):
         """Whether windows are found on columns; otherwise event by event, in Python."""
         return True
 
-    def blank(self, keys: int) -> Memory:
+    def blank(self, keys: int) -> KeyMemory:
         """The memory of keys that have none yet."""
         return {
             name: np.full(keys, start, np.float64 if isinstance(start, float) else np.int64)
             for name, start in self.memory.items()
         }
 
-    def misfits(self, rows: pa.Table, offsets: Ints, held: Held, memory: Memory) -> dict[int, str]:
+    def misfits(self, rows: pa.Table, offsets: Ints, held: Held, memory: KeyMemory) -> dict[int, str]:
         """Which of the new events have no place, and why; those of key k stand at offsets[k] and after."""
         return {}
 
@@ -180,15 +181,15 @@ class RangeKind(WindowKind[AnyWindow]):
     """A kind whose windows are ranges of elements that are kept."""
 
     @abstractmethod
-    def ranges(self, held: Held, memory: Memory, moment: Moment) -> Ranges:
+    def ranges(self, held: Held, memory: KeyMemory, moment: Moment) -> Ranges:
         """The windows not final at `moment.settled`; lo and hi are ordinals, slots indexes of `held`."""
 
     @abstractmethod
-    def advance(self, held: Held, memory: Memory, settled: int) -> Ints:
+    def advance(self, held: Held, memory: KeyMemory, settled: int) -> Ints:
         """All that is held is final up to `settled`: the first ordinal of each key that is still needed.
         Brings `memory` up to date."""
 
-    def next_close(self, held: Held, memory: Memory, now: int) -> Ints:
+    def next_close(self, held: Held, memory: KeyMemory, now: int) -> Ints:
         """When time alone closes the next window of each key; NEVER if only an event can."""
         return np.full(len(held), NEVER)
 

@@ -12,10 +12,11 @@ import pyarrow as pa
 import pytest
 
 import sash
-from sash.runtimes.spark.epochs.batch_decisions import Decision, decisions_in
+from sash.runtimes.observed_counts import decisions_in
+from sash.runtimes.spark.epochs.decision_records import Decision
 from sash.runtimes.spark.epochs.one_task import LATELY, WARM_UP, OneTask
 from sash.runtimes.spark.sql_folding.epoch_fold import LEAST, EpochFold
-from sash.runtimes.spark.streaming.hot_keys import Sharing
+from sash.runtimes.spark.streaming.hot_keys.choose_busy_buckets import Sharing
 from tests.runtimes.micro_batches import stream_batches
 from tests.runtimes.test_handing_out import busy, skewed
 from tests.runtimes.test_one_task import SMALL
