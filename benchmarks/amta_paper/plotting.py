@@ -18,10 +18,10 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from benchmarks import png
 from benchmarks.amta_paper.chart import Chart, Panel, Series
 
 INCHES = (12, 7)
-DPI = 100
 # The same algorithm looks the same in every figure; the others take what comes, in the order of STYLES.
 STYLES = {
     "DABA lite": ("#0072B2", "o"),
@@ -52,8 +52,7 @@ def draw(chart: Chart, directory: Path) -> Path:
         if shared:
             handles, labels = axes[0][0].get_legend_handles_labels()
             figure.legend(handles, labels, loc="outside lower center", ncol=len(labels), frameon=False)
-        path = directory / f"{chart.name}.png"
-        figure.savefig(path, dpi=DPI)
+        path = png.save(figure, directory / f"{chart.name}.png")
         plt.close(figure)
     return path
 

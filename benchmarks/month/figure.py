@@ -11,6 +11,7 @@ mpl.use("Agg")
 
 import matplotlib.pyplot as plt
 
+from benchmarks import png
 from benchmarks.month.events import DAY
 from benchmarks.stretch.figures import BLUE, GREEN, GREY, LOOK, ORANGE
 
@@ -46,7 +47,6 @@ def draw(found: list[dict[str, Any]], directory: Path) -> Path:
             ax.legend(loc="upper center", bbox_to_anchor=(0.5, 1.12), ncol=4, frameon=False)
         axes[-1].set(xlabel="day")
         directory.mkdir(parents=True, exist_ok=True)
-        path = directory / "month.png"
-        figure.savefig(path, dpi=100)
+        path = png.save(figure, directory / "month.png")
         plt.close(figure)
         return path

@@ -14,6 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
+from benchmarks import png
 from benchmarks.stretch.counting import Run
 from benchmarks.stretch.reconfigurations import BOUND, Switches
 
@@ -120,6 +121,6 @@ def _saved(figure: plt.Figure, ax: Axes | None, path: Path) -> Path:
         ax.grid(color="#dddddd", linewidth=0.7)
         ax.set_axisbelow(True)
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.08), ncol=4, frameon=False)
-    figure.savefig(path, dpi=100)
+    png.save(figure, path)
     plt.close(figure)
     return path
