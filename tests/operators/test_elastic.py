@@ -121,8 +121,8 @@ def test_oracle_every_share_has_one_owner_at_every_access_and_the_answer_stays_t
     draw = random.Random(5)
     elastic, watch = watched(operator, 2, 8)
     with elastic:
-        for lo in range(0, 1500, 30):
-            elastic.add("source", part(rows, lo, lo + 30))
+        for lo in range(0, 1500, 15):
+            elastic.add("source", part(rows, lo, lo + 15))
             if draw.random() < 0.6:
                 chosen = sorted(draw.sample(range(8), draw.randrange(1, 9)))
                 elastic.reconfigure(chosen, [draw.choice(chosen) for _ in range(8)])

@@ -30,10 +30,10 @@ def rows(*times: int, who: int = 0) -> dict[str, Any]:
     return {"t": np.array(times, np.int64), "who": np.full(len(times), who)}
 
 
-def drain(gate: ScaleGate, reader: str) -> list[tuple[int, int]]:
+def drain(gate: ScaleGate, reader: str, *, together: int = 0) -> list[tuple[int, int]]:
     """Everything that a reader can get now, as (time, who)."""
     found: list[tuple[int, int]] = []
-    while (run := gate.get(reader, timeout=0)) is not None:
+    while (run := gate.get(reader, timeout=0, together=together)) is not None:
         if isinstance(run, Interleaved):
             found += zip(run.times.tolist(), run.tables[0]["who"].to_pylist(), strict=True)
     return found
@@ -153,6 +153,44 @@ def test_a_control_message_stands_at_one_place_for_all_readers() -> None:
         assert isinstance(sent, Control)
         assert sent.message == "behind 1"
         assert one.get(reader).times.tolist() == [2]
+
+
+def test_runs_that_nobody_has_read_come_together_as_far_as_they_are_wanted() -> None:
+    one = gate(sources=["a"], readers=["x", "y"])
+    for time in range(1, 6):
+        one.add("a", rows(10 * time), watermark=10 * time + 5)
+    run = one.get("x", together=3)
+    assert (run.times.tolist(), run.first, run.watermark) == ([10, 20, 30], 0, 35)
+    assert run.tables[0]["t"].to_pylist() == [10, 20, 30]
+    assert one.get("y") is run, "all readers take the same steps"
+    assert one.get("x").times.tolist() == [40]
+    assert one.get("y", together=10).times.tolist() == [40], "x has got it already"
+    assert one.get("y", together=10).times.tolist() == [50]
+    assert one.get("x").watermark == 55
+    assert one.held == 0
+
+
+def test_runs_do_not_come_together_across_a_control_message() -> None:
+    one = gate(sources=["a"])
+    one.add("a", rows(1))
+    one.add("a", rows(2))
+    sent = one.control(lambda gamma: gamma)
+    one.add("a", rows(3))
+    one.add("a", rows(4))
+    first, second = one.get("r", together=10), one.get("r", together=10)
+    assert (first.times.tolist(), second) == ([1, 2], sent)
+    assert one.get("r", together=10).times.tolist() == [3, 4]
+
+
+def test_inputs_stay_apart_in_runs_that_come_together() -> None:
+    both = ScaleGate([SIMPLE, QUOTES], sources={"a": 0, "q": 1}, readers=["r"])
+    for time in range(3):
+        both.add("a", rows(time))
+        both.add("q", {"at": [time], "bid": [float(time)]})
+    run = both.get("r", together=100)
+    assert run.times.tolist() == [0, 0, 1, 1, 2, 2]
+    assert [run.positions(number).tolist() for number in (0, 1)] == [[0, 2, 4], [1, 3, 5]]
+    assert run.tables[1]["bid"].to_pylist() == [0.0, 1.0, 2.0]
 
 
 def test_a_source_waits_while_its_tuples_are_not_ready_and_the_other_one_does_not() -> None:
@@ -353,10 +391,10 @@ class Gate(RuleBasedStateMachine):
         self.gate.remove_readers([name])
         del self.seen[name]
 
-    @rule(data=st.data())
-    def read(self, data: st.DataObject) -> None:
+    @rule(data=st.data(), together=st.integers(0, 8))
+    def read(self, data: st.DataObject, together: int) -> None:
         name = data.draw(st.sampled_from(sorted(self.seen)))
-        self.seen[name] += drain(self.gate, name)
+        self.seen[name] += drain(self.gate, name, together=together)
         ready = sorted(one for one in self.added if one[0] <= self.floor())
         assert sorted(self.seen[name]) == ready
 
@@ -425,7 +463,7 @@ class Storm:
             assert self.gate.add_readers([name], at="judge")
             self.begins[name] = self.gate.read_by(name)
             for _ in range(pace.randrange(1, 4)):
-                self.take(self.gate.get(name, timeout=0.001), own)
+                self.take(self.gate.get(name, timeout=0.001, together=pace.randrange(20)), own)
             self.gate.remove_readers([name])
 
     def judge(self, number: int) -> None:

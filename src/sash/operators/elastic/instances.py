@@ -48,6 +48,11 @@ from sash.operators.stateful.declaration import TIME, Stateful
 from sash.operators.stateful.process_shares import ProcessShares
 
 
+TOGETHER = 2**12
+"""The most tuples of a step of instances that are behind. A step has a price of its own, which is then small
+beside that of its tuples; a switch waits for the end of a step."""
+
+
 class ElasticOperator:
     """A running operator whose number of instances can change: a context manager, or to be stopped."""
 
@@ -224,7 +229,7 @@ class ElasticOperator:
         (name,), epoch = self._names([number]), self.epochs.present
         mine = epoch.shares_of(number)
         while number in epoch.instances:
-            item = self.entry.get(name)
+            item = self.entry.get(name, together=TOGETHER)
             if item is None or self._failure is not None:
                 if self.entry.failure is not None:
                     raise self.entry.failure

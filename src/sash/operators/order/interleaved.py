@@ -149,6 +149,17 @@ def weave(inputs: Sequence[Input], parts: Sequence[Part], *, watermark: int, fir
     return Interleaved(times[order], codes[order], tuple(tables), watermark, first)
 
 
+def joined(runs: Sequence[Interleaved]) -> Interleaved:
+    """Runs that follow one another, as one."""
+    return Interleaved(
+        np.concatenate([run.times for run in runs]),
+        np.concatenate([run.inputs for run in runs]),
+        tuple(pa.concat_tables(tables) for tables in zip(*(run.tables for run in runs), strict=True)),
+        runs[-1].watermark,
+        runs[0].first,
+    )
+
+
 def interleave(
     inputs: Sequence[Input], batches: Iterable[tuple[int, Batch]], *, watermark: int | None = None
 ) -> Interleaved:

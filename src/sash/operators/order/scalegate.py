@@ -35,11 +35,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from threading import Condition, RLock
 from typing import Any
 
 from sash.errors import ArgumentError
-from sash.operators.order.interleaved import END_OF_TIME, Batch, Input, Interleaved, Part, weave
+from sash.operators.order.interleaved import END_OF_TIME, Batch, Input, Interleaved, Part, joined, weave
 from sash.operators.order.scalegate_source import GateSource
 from sash.operators.windows.ranges import NEVER
 
@@ -170,15 +171,21 @@ class ScaleGate:
 
     # What readers do
 
-    def get(self, reader: str, *, timeout: float | None = None) -> Interleaved | Control | None:
+    def get(
+        self, reader: str, *, timeout: float | None = None, together: int = 0
+    ) -> Interleaved | Control | None:
         """The next ready run, or a control message; None when there is none within `timeout` seconds, when
-        the reader was removed meanwhile, or when the gate is closed and everything was read."""
+        the reader was removed meanwhile, or when the gate is closed and everything was read.
+
+        `together`: runs that nobody has read yet come as one, of at most so many tuples. Readers that are
+        behind take larger steps, and all of them the same ones."""
         with self._lock:
             own = self._reader(reader)
             if not self._wait(self._news, lambda: self._has_news(reader, own), timeout):
                 return None
             if self._readers.get(reader) is not own or own.at == self._end:
                 return None
+            self._join(own.at, together)
             item = self._log[own.at - self._base]
             own.at += 1
             if isinstance(item, Interleaved):
@@ -330,6 +337,22 @@ class ScaleGate:
             return False
         self._log[-1] = run
         return True
+
+    def _join(self, at: int, most: int) -> None:
+        """Make one run of those from here on, if no reader is further and that are at most so many tuples."""
+        if at + 1 == self._end or any(reader.at > at for reader in self._readers.values()):
+            return
+        runs, held = list[Interleaved](), 0
+        for item in islice(self._log, at - self._base, None):
+            if not isinstance(item, Interleaved) or held + len(item) > most:
+                break
+            runs.append(item)
+            held += len(item)
+        if len(runs) > 1:
+            others = [self._log.pop() for _ in range(self._end - at - len(runs))]
+            for _ in runs:
+                self._log.pop()
+            self._log.extend((joined(runs), *reversed(others)))
 
     def _forget(self) -> None:
         slowest = min((reader.at for reader in self._readers.values()), default=self._end)
