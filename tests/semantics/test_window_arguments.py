@@ -121,6 +121,14 @@ def test_a_window_that_makes_no_sense_is_refused(
     assert f"got {given!r}" in str(refused.value)
 
 
+@pytest.mark.parametrize("make", [w.sliding, w.hopping])
+def test_sliding_without_every_is_an_error_that_shows_what_to_write(make: Callable[[str], object]) -> None:
+    with pytest.raises(ArgumentError, match=r"sliding\('1 hour'\) needs every=") as refused:
+        make("1 hour")
+    assert refused.value.argument == "every"
+    assert str(refused.value).endswith("are tumbling('1 hour')")
+
+
 def test_every_exported_function_has_a_refusal() -> None:
     others = {"time", "hopping", "lifetime"}  # sliding is both of the first, and the last has no arguments
     functions = {name for name in w.__all__ if not name.endswith("Window")} - others

@@ -6,7 +6,8 @@
 
 Groups come from the streams' keys and from equalities between two columns; a band narrows a group
 further, and a second band narrows the first. What finds candidates may find too many: whatever is left
-of the predicate, and a group's cells, are compared exactly.
+of the predicate, and a group's cells, are compared exactly. `matcher.py` visits the candidates, with the
+loops of `kernels/joins`.
 """
 
 from __future__ import annotations

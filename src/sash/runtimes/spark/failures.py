@@ -17,6 +17,7 @@ from pyspark.errors import PySparkException
 from sash import errors
 from sash.disk_space import REASONS, free_bytes
 from sash.errors import QueryFailed
+from sash.runtimes.connector_packages import POSTGRESQL
 
 _DISK = "the disk, or what may be written of it, is full: {0}"
 _FULL = re.compile(f"({'|'.join(REASONS)})")
@@ -26,8 +27,8 @@ _NO_SASH = (
 )
 _NOBODY = "nothing listens at {0}:{1}"
 _NO_DRIVER = (
-    "Spark has no JDBC driver for this URL: add it with the setting spark.jars.packages, such as "
-    "org.postgresql:postgresql:42.7.4, or spark.jars, and name its class with driver=… if it is not found"
+    f"Spark has no JDBC driver for this URL: add it with the setting spark.jars.packages, such as {POSTGRESQL}, "
+    "or spark.jars, and name its class with driver=… if it is not found"
 )
 _OURS = re.compile(r"sash\.errors\.(\w+): (.+)")
 _CAUSES = (

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sash.errors import DurationError
+from sash.errors import ArgumentError, DurationError
 from sash.semantics import durations
 from sash.semantics.durations import Duration, DurationLike, Unit, format_length, format_origin
 from sash.semantics.event import Event
@@ -95,13 +95,21 @@ def time(size: DurationLike, every: DurationLike, *, origin: DurationLike = 0) -
     return TimeWindow(length.length, slide.length, shift.length, unit)
 
 
-def sliding(size: DurationLike, every: DurationLike, *, origin: DurationLike = 0) -> TimeWindow:
+def sliding(
+    size: DurationLike, every: DurationLike | None = None, *, origin: DurationLike = 0
+) -> TimeWindow:
     """Windows of length `size`, starting every `every`. If `every` is longer than `size`, there are gaps
     between the windows, and events in a gap belong to none.
 
     >>> str(sliding("1 hour", every="1 second"))
     'time(1 hour, 1 second)'
     """
+    if every is None:
+        raise ArgumentError(
+            "every", every, "a duration",
+            message=f"sliding({size!r}) needs every=, the time from the start of a window to the next start",
+            hint=f"Windows that follow each other without overlap are tumbling({size!r})",
+        )  # fmt: skip
     return time(size, every, origin=origin)
 
 
@@ -110,10 +118,12 @@ def tumbling(size: DurationLike, *, origin: DurationLike = 0) -> TimeWindow:
     return time(size, size, origin=origin)
 
 
-def hopping(size: DurationLike, every: DurationLike, *, origin: DurationLike = 0) -> TimeWindow:
+def hopping(
+    size: DurationLike, every: DurationLike | None = None, *, origin: DurationLike = 0
+) -> TimeWindow:
     """Another name for `sliding`: Flink and Azure call these windows hopping.
 
     >>> hopping("1 hour", every="1 minute") == sliding("1 hour", every="1 minute")
     True
     """
-    return sliding(size, every=every, origin=origin)
+    return sliding(size, every, origin=origin)
