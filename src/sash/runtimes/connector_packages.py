@@ -1,7 +1,7 @@
 """What has to be added to Spark for formats that do not come with it.
 
-The sentences that name them are in `pipeline/formats.py` (pipeline files), `spark/sinks/usable.py` (when a query starts)
-and `spark/failures.py` (when it has failed).
+The sentences that name them are in `pipeline/formats.py` (pipeline files), `spark/sinks/usable.py` (when a
+query starts) and `spark/failures.py` (when it has failed).
 """
 
 from __future__ import annotations

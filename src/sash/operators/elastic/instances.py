@@ -47,10 +47,9 @@ from sash.operators.order.scalegate import CAPACITY, Control, ScaleGate
 from sash.operators.stateful.declaration import TIME, Stateful
 from sash.operators.stateful.process_shares import ProcessShares
 
-
 TOGETHER = 2**12
-"""The most tuples of a step of instances that are behind. A step has a price of its own, which is then small
-beside that of its tuples; a switch waits for the end of a step."""
+"""The most tuples of a step of instances that are behind. A step has a price of its own, which is small
+then beside that of its tuples; a switch waits for the end of a step."""
 
 
 class ElasticOperator:

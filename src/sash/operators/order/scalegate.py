@@ -339,7 +339,7 @@ class ScaleGate:
         return True
 
     def _join(self, at: int, most: int) -> None:
-        """Make one run of those from here on, if no reader is further and that are at most so many tuples."""
+        """Make one run of those from here on, of at most so many tuples, if no reader is further."""
         if at + 1 == self._end or any(reader.at > at for reader in self._readers.values()):
             return
         runs, held = list[Interleaved](), 0

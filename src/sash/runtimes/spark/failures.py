@@ -27,8 +27,8 @@ _NO_SASH = (
 )
 _NOBODY = "nothing listens at {0}:{1}"
 _NO_DRIVER = (
-    f"Spark has no JDBC driver for this URL: add it with the setting spark.jars.packages, such as {POSTGRESQL}, "
-    "or spark.jars, and name its class with driver=… if it is not found"
+    "Spark has no JDBC driver for this URL: add it with the setting spark.jars.packages, such as "
+    f"{POSTGRESQL}, or spark.jars, and name its class with driver=… if it is not found"
 )
 _OURS = re.compile(r"sash\.errors\.(\w+): (.+)")
 _CAUSES = (

@@ -17,8 +17,8 @@ Two remarks on the model's edges. Its windows are open on the left, (start, end]
 are [start, end) gets an origin that lies 1 lower. And origins that do not depend on ts1 count from start-up
 at time 0: the first window ends at β − 1 or β, and events at or before the origin belong to no window.
 
-A profile here is all that `simulate` needs. For `.semantics(name)` `semantics/run_as_engine.py` has how an engine
-closes and flushes; `sash.engines` has the drivers of live ones.
+A profile here is all that `simulate` needs. For `.semantics(name)` `semantics/run_as_engine.py` has how an
+engine closes and flushes; `sash.engines` has the drivers of live ones.
 
 >>> print(profile("storm"))
 t0 = β − ω, i0 = β − ω; report: window-close ∧ non-empty; tick: time (tuple for count windows); pick: latest

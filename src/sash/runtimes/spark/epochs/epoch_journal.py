@@ -1,5 +1,6 @@
-"""What the driver of a query in epochs remembers from one micro-batch to the next, in a store of its own. The
-input of each batch is elsewhere: in the journal of every bucket, `operators/engine/saving/operator_journal.py`.
+"""What the driver of a query in epochs remembers from one micro-batch to the next, in a store of its own.
+
+The input of each batch is elsewhere: in the journal of every bucket (`engine/saving/operator_journal.py`).
 
     newest     how far time has come, as Spark would have it: the greatest τ of all batches so far
     newest i   the same of the i-th further input

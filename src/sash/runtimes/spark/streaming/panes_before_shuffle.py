@@ -6,7 +6,8 @@
 The tasks of a query that runs with `start()` know the watermark that judges their batch. The step keeps the
 same of rows and of panes, so that every block of rows is folded or not as it pays; a hot key, and a stream
 without a key, are small by then. Spark's generated code has no part in it: an aggregation of a streaming
-plan keeps a state of its own (decision 34). In epochs it can fold whole batches instead: `sql_folding/epoch_fold.py`.
+plan keeps a state of its own (decision 34). In epochs it can fold whole batches instead: see
+`sql_folding/epoch_fold.py`.
 """
 
 from __future__ import annotations
